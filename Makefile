@@ -1,0 +1,51 @@
+# Needs Python 3.11+ and make; everything else is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint types layers tests bench golden clean
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	@touch $(READY)
+
+setup: $(READY) ## make .venv with the package and all tools
+
+demo: $(READY) ## evaluate the bundled predictions, print a table, write a figure
+	$(BIN)/calibrant demo
+
+test: lint types layers tests ## lint, types, layers and all tests
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell src tests docs examples benchmarks *.md
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports
+
+tests: $(READY)
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=95
+
+bench: $(READY) ## race the peers (installs them into .bench-venv)
+	$(PYTHON) -m venv .bench-venv
+	.bench-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.bench-venv/bin/python -m pip install --quiet torch==2.13.0
+	.bench-venv/bin/python -m pip install --quiet --editable . -r benchmarks/requirements.txt
+	.bench-venv/bin/python benchmarks/bench_binned.py
+	.bench-venv/bin/python benchmarks/bench_startup.py
+
+golden: ## record the peers' numbers that the tests compare with (after make bench)
+	.bench-venv/bin/python tests/golden/record_peers.py
+
+clean:
+	rm -rf $(VENV) .bench-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,82 @@
+"""Tell whether a classifier's probabilities can be trusted, and repair them if not.
+
+Public names are resolved at first use, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from calibrant.__about__ import __version__
+
+if TYPE_CHECKING:
+    from calibrant import datasets, exceptions, experiments, testing
+    from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
+    from calibrant.calibrators.registry import calibrator_names
+    from calibrant.displays.grid import ReliabilityGrid
+    from calibrant.displays.reliability import ReliabilityDisplay
+    from calibrant.maps.binned import BinnedMap
+    from calibrant.maps.stored import load_map, map_from_dict, save_map
+    from calibrant.measures.calibration_error import calibration_error
+    from calibrant.measures.evaluation import Evaluation, evaluate
+    from calibrant.measures.proper import ScoreSplit, split_score
+    from calibrant.measures.tables import evaluate_table
+
+_HOME = {
+    "BinaryCalibrator": "calibrators.estimator",
+    "BinnedMap": "maps.binned",
+    "Evaluation": "measures.evaluation",
+    "ReliabilityDisplay": "displays.reliability",
+    "ReliabilityGrid": "displays.grid",
+    "ScoreSplit": "measures.proper",
+    "calibration_error": "measures.calibration_error",
+    "calibrator_names": "calibrators.registry",
+    "evaluate": "measures.evaluation",
+    "evaluate_table": "measures.tables",
+    "load_map": "maps.stored",
+    "make_calibrator": "calibrators.estimator",
+    "map_from_dict": "maps.stored",
+    "save_map": "maps.stored",
+    "split_score": "measures.proper",
+}
+"""Where each public name lives."""
+
+_SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
+
+__all__ = [
+    "BinaryCalibrator",
+    "BinnedMap",
+    "Evaluation",
+    "ReliabilityDisplay",
+    "ReliabilityGrid",
+    "ScoreSplit",
+    "__version__",
+    "calibration_error",
+    "calibrator_names",
+    "datasets",
+    "evaluate",
+    "evaluate_table",
+    "exceptions",
+    "experiments",
+    "load_map",
+    "make_calibrator",
+    "map_from_dict",
+    "save_map",
+    "split_score",
+    "testing",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"calibrant.{name}")
+    if name in _HOME:
+        value = getattr(import_module(f"calibrant.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

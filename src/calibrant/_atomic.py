@@ -1,0 +1,36 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary name beside `path`; rename it to `path` if all went well.
+
+    The suffix is kept, for writers that go by it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = Path(folder, "notes.txt")
+    ...     with replacing(target) as temporary:
+    ...         _ = temporary.write_text("whole")
+    ...     target.read_text()
+    'whole'
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.stem}-{os.getpid()}{target.suffix}")
+    try:
+        yield temporary
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

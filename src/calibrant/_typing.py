@@ -1,0 +1,30 @@
+"""Names for the types that recur."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatVector: TypeAlias = NDArray[np.float64]
+FloatMatrix: TypeAlias = NDArray[np.float64]
+IntVector: TypeAlias = NDArray[np.intp]
+BoolVector: TypeAlias = NDArray[np.bool_]
+
+ArrayLike: TypeAlias = Any
+"""A list, NumPy array, or a pandas, polars or pyarrow column or table."""
+
+Frame: TypeAlias = dict[str, NDArray[Any]]
+"""Equally long columns by name; any data-frame library takes it as it is."""
+
+Scale: TypeAlias = Literal["prob", "logit"]
+Spacing: TypeAlias = Literal["size", "width"]
+Tops: TypeAlias = Literal["slope-1", "flat"]
+Debias: TypeAlias = bool | Literal["auto"]
+Task: TypeAlias = Any
+"""None, "confidence", "classwise", or a class (its label or its column number)."""
+
+Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+JsonObject: TypeAlias = Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""The door: user input becomes arrays here, once, or ends in a clear error."""

@@ -1,0 +1,127 @@
+"""Anything array-like to NumPy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.exceptions import (
+    EmptyInputError,
+    InputError,
+    LengthMismatchError,
+    MissingValueError,
+    ShapeError,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from calibrant._typing import ArrayLike, BoolVector, FloatVector
+
+
+def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return `values` as a NumPy array; masked entries count as missing.
+
+    pandas, polars and pyarrow columns and tables go through narwhals; everything
+    else through ``np.asarray``.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        _refuse_missing(np.ma.getmaskarray(values), name=name)
+        return np.asarray(values.data)
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, list | tuple):
+        return _from_sequence(values, name=name)
+    return _from_native(values)
+
+
+def _from_sequence(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ShapeError(
+            f"{name} must be a vector or a table; its rows differ in length. "
+            f"Give every row the same number of values."
+        ) from None
+
+
+def _from_native(values: ArrayLike) -> NDArray[Any]:
+    import narwhals as nw
+
+    native = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(native, nw.LazyFrame):
+        native = native.collect()
+    if isinstance(native, nw.DataFrame | nw.Series):
+        return np.asarray(native.to_numpy())
+    return np.asarray(values)
+
+
+def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
+    """Return `values` as a vector; a table of one column counts as one."""
+    array = as_array(values, name=name)
+    if array.ndim == 2 and array.shape[1] == 1:  # noqa: PLR2004
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ShapeError(
+            f"{name} must be a vector of shape (n,); it has shape {array.shape}."
+        )
+    refuse_empty(array, name=name)
+    return array
+
+
+def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
+    """Return a numeric array as native doubles without NaN or infinities."""
+    try:
+        numbers = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise _not_numeric(array, name=name) from None
+    # A sum is finite only if every term is: one cheap pass where all is well.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = numbers.sum()
+    if not np.isfinite(total):
+        _refuse_missing(~np.isfinite(numbers), name=name, found=numbers)
+    return numbers
+
+
+def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
+    for row, value in enumerate(array):
+        try:
+            np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            return InputError(
+                f"{name} must hold numbers; row {row} is {value!r}. "
+                f"Convert the column, or pass another one."
+            )
+    return InputError(f"{name} must hold numbers; it holds {array.dtype}.")
+
+
+def _refuse_missing(
+    missing: BoolVector, *, name: str, found: NDArray[Any] | None = None
+) -> None:
+    if not missing.any():
+        return
+    first = tuple(int(i) for i in np.argwhere(missing)[0])
+    value = "masked" if found is None else f"{found[first]}"
+    where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
+    raise MissingValueError(
+        f"{name} must not hold missing or infinite values; {where} is {value} "
+        f"({int(missing.sum())} of {missing.size} values). "
+        f"Drop or repair these rows first."
+    )
+
+
+def refuse_empty(array: NDArray[Any], *, name: str) -> None:
+    """Raise where there are no rows."""
+    if array.shape[0] == 0:
+        raise EmptyInputError(f"{name} is empty; at least one row is needed.")
+
+
+def refuse_different_lengths(**arrays: NDArray[Any] | None) -> None:
+    """Raise where the arrays, given by name, do not have the same length."""
+    lengths = {name: len(a) for name, a in arrays.items() if a is not None}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        raise LengthMismatchError(
+            f"{' and '.join(lengths)} must have one row per prediction; {told} rows."
+        )

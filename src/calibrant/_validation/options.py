@@ -1,0 +1,78 @@
+"""Parameters that are not data."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from calibrant.exceptions import OptionError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from calibrant._typing import Seed
+
+Choice = TypeVar("Choice")
+
+
+def check_choice(value: Choice, choices: Iterable[Any], *, name: str) -> Choice:
+    """Return `value` where it is one of `choices`."""
+    known = list(choices)
+    if value not in known:
+        raise UnknownNameError.among(name, value, known)
+    return value
+
+
+def check_positive(value: float, *, name: str) -> float:
+    """Return a finite number above 0."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and math.isfinite(value) and value > 0):
+        raise OptionError(f"{name} must be a number above 0; got {value!r}.")
+    return float(value)
+
+
+def check_fraction(value: float, *, name: str) -> float:
+    """Return a number strictly between 0 and 1."""
+    if not (isinstance(value, Real) and 0.0 < value < 1.0):
+        raise OptionError(
+            f"{name} must lie strictly between 0 and 1, for example 0.9; got {value!r}."
+        )
+    return float(value)
+
+
+def check_count(value: int, *, name: str, least: int = 1) -> int:
+    """Return a whole number of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise OptionError(
+            f"{name} must be a whole number of at least {least}; got {value!r}."
+        )
+    return int(value)
+
+
+def legacy_generator(seed: Seed) -> np.random.RandomState | np.random.Generator:
+    """Return what shuffles folds: for an int, as scikit-learn's KFold does."""
+    if isinstance(seed, np.random.RandomState | np.random.Generator):
+        return seed
+    _refuse_bad_seed(seed)
+    return np.random.RandomState(seed)
+
+
+def generator(seed: Seed) -> np.random.Generator:
+    """Return what draws bootstrap samples."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, np.random.RandomState):
+        return np.random.default_rng(seed.randint(2**31))
+    _refuse_bad_seed(seed)
+    return np.random.default_rng(seed)
+
+
+def _refuse_bad_seed(seed: int | None) -> None:
+    if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
+        raise OptionError(
+            f"random_state must be a whole number from 0 to 2**32 - 1, a NumPy "
+            f"generator or None; got {seed!r}."
+        )

@@ -1,0 +1,95 @@
+"""A validated binary sample: what every fit works on."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.labels import check_binary_labels
+from calibrant._validation.probabilities import LOGIT_HINT, check_probabilities
+from calibrant._validation.weights import check_weights
+from calibrant.exceptions import SmallSampleWarning
+
+if TYPE_CHECKING:
+    from calibrant._typing import ArrayLike, FloatVector, Scale
+
+FEW_ROWS = 30
+"""Below this many rows the noise of a calibration error exceeds what is measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class BinarySample:
+    """Predicted probabilities of an event, whether it happened, and weights.
+
+    Attributes
+    ----------
+    p : ndarray of shape (n,)
+        Predicted probability of the event.
+    y : ndarray of shape (n,)
+        1.0 where the event happened, 0.0 where not. Rows that stand for many may
+        hold the share in between.
+    weight : ndarray of shape (n,) or None
+        How many rows each row stands for; None where each stands for itself.
+    """
+
+    p: FloatVector
+    y: FloatVector
+    weight: FloatVector | None = None
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows."""
+        return self.p.size
+
+    @property
+    def total(self) -> float:
+        """Return the sum of weights: the rows that the sample stands for."""
+        return float(self.n if self.weight is None else self.weight.sum())
+
+    def mean(self, values: FloatVector) -> float:
+        """Return the weighted mean of something that has one value a row."""
+        return float(np.average(values, weights=self.weight))
+
+
+def weighted_sample(
+    p: FloatVector, y: FloatVector, weight: FloatVector | None
+) -> BinarySample:
+    """Return the sample without the rows that have no weight."""
+    if weight is not None and not weight.all():
+        used = weight > 0.0
+        p, y, weight = p[used], y[used], weight[used]
+    return BinarySample(p, y, weight)
+
+
+def warn_if_small(sample: BinarySample, *, stacklevel: int = 4) -> None:
+    """Warn where the sample stands for too few rows to mean much."""
+    if sample.total < FEW_ROWS:
+        warnings.warn(
+            f"only {sample.total:g} rows: a calibration error of so few rows is mostly "
+            f"noise (at least {FEW_ROWS}, better 1000, are needed).",
+            SmallSampleWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def check_binary_sample(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    scale: Scale = "prob",
+    names: tuple[str, str] = ("y_true", "y_prob"),
+    hint: str = LOGIT_HINT,
+) -> BinarySample:
+    """Validate labels, probabilities and weights of a binary event together."""
+    label_name, prob_name = names
+    p = check_probabilities(y_prob, scale=scale, name=prob_name, hint=hint)
+    y = check_binary_labels(y_true, pos_label=pos_label, name=label_name)
+    weight = check_weights(sample_weight)
+    refuse_different_lengths(**{label_name: y, prob_name: p, "sample_weight": weight})
+    return weighted_sample(p, y, weight)

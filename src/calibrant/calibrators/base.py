@@ -1,0 +1,47 @@
+"""What a family of calibration maps is, and what fitting one gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant._validation.sample import BinarySample
+    from calibrant.maps.base import CalibrationMap
+    from calibrant.numerics.resampling import Cells
+
+
+class Fit(Protocol):
+    """A fitted family: the map, and the calibration error that it implies."""
+
+    @property
+    def map(self) -> CalibrationMap:
+        """Return the estimated calibration map."""
+        ...
+
+    @property
+    def edges(self) -> FloatVector:
+        """Return where the map may jump or bend, from 0 to 1."""
+        ...
+
+    def debiases(self, alpha: float) -> bool:
+        """Tell whether the bias of the error is known for this exponent."""
+        ...
+
+    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
+        """Return the mean of abs(map(p) - p) ** alpha, less its bias if asked."""
+        ...
+
+    def resampled_errors(
+        self, cells: Cells, weights: FloatMatrix, *, alpha: float, debias: bool
+    ) -> FloatVector:
+        """Return the error for each row of cell weights, the family fitted anew."""
+        ...
+
+
+class Family(Protocol):
+    """Hyper-parameters of a family of calibration maps."""
+
+    def fit(self, sample: BinarySample) -> Fit:
+        """Estimate the calibration map of a sample."""
+        ...

@@ -1,0 +1,246 @@
+"""Binned maps: a fixed number of bins, or one chosen from the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from calibrant._typing import Spacing, Tops
+from calibrant._validation.options import (
+    check_choice,
+    check_count,
+    check_positive,
+    legacy_generator,
+)
+from calibrant.exceptions import TooFewRowsError
+from calibrant.maps.binned import BinnedMap
+from calibrant.numerics.bin_counts import cross_validated_losses, sweep
+from calibrant.numerics.binning import (
+    BinTable,
+    bin_index,
+    size_edges,
+    tabulate,
+    width_edges,
+)
+from calibrant.numerics.folds import fold_numbers
+from calibrant.numerics.gaps import (
+    DEBIASED_ALPHAS,
+    binned_error,
+    debiased_binned_error,
+    mean_gap,
+)
+from calibrant.numerics.selection import simplest_within
+from calibrant.numerics.sorted_sample import SortedSample
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector, Seed
+    from calibrant._validation.sample import BinarySample
+    from calibrant.numerics.resampling import Cells
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedFit:
+    """A fitted binned map with the sums that it came from.
+
+    Attributes
+    ----------
+    table : BinTable
+        Sums per bin.
+    tops : {"slope-1", "flat"}
+        Shape of the top of a bin.
+    losses : ndarray or None
+        Cross-validated Brier score for 1, 2, ... bins, where bins were chosen so.
+    """
+
+    table: BinTable
+    tops: Tops
+    losses: FloatVector | None = None
+
+    @property
+    def map(self) -> BinnedMap:
+        """Return the estimated calibration map."""
+        return BinnedMap.of_table(self.table, self.tops)
+
+    @property
+    def edges(self) -> FloatVector:
+        """Return the edges of the bins."""
+        return self.table.edges
+
+    @property
+    def n_bins(self) -> int:
+        """Return the number of bins."""
+        return self.table.weight.size
+
+    def debiases(self, alpha: float) -> bool:
+        """Tell whether the paper's debiasing applies."""
+        return self.tops == "slope-1" and alpha in DEBIASED_ALPHAS
+
+    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
+        """Return the binned calibration error.
+
+        With slope-1 tops the distance to the diagonal is the same everywhere in a
+        bin (Theorem 2 of the paper), so the sums per bin suffice.
+        """
+        if self.tops == "slope-1":
+            table = self.table
+            measure = debiased_binned_error if debias else binned_error
+            return float(measure(table.weight, table.prob, table.label, alpha=alpha))
+        return mean_gap(self.map(sample.p), sample.p, sample.weight, alpha)
+
+    def resampled_errors(
+        self, cells: Cells, weights: FloatMatrix, *, alpha: float, debias: bool
+    ) -> FloatVector:
+        """Return the error for each row of cell weights, over the same bins."""
+        index = bin_index(cells.left, self.edges)
+        # Cells come in order and end at the edges, so each bin is a run of cells.
+        starts = np.searchsorted(index, np.unique(index))
+
+        def per_bin(values: FloatMatrix) -> FloatMatrix:
+            return np.add.reduceat(values, starts, axis=1)
+
+        weight, label = per_bin(weights), per_bin(weights * cells.y)
+        if self.tops == "slope-1":
+            prob = per_bin(weights * cells.p)
+            measure = debiased_binned_error if debias else binned_error
+            return measure(weight, prob, label, alpha=alpha)
+        level = label / np.maximum(weight, np.finfo(float).tiny)
+        run = np.repeat(np.arange(starts.size), np.diff([*starts, index.size]))
+        gap = np.abs(level[:, run] - cells.p) ** alpha
+        return np.asarray((weights * gap).sum(axis=1) / weights.sum(axis=1))
+
+
+def _edges(sample: BinarySample, bins: int, spacing: Spacing) -> FloatVector:
+    if spacing == "width":
+        return width_edges(bins)
+    return size_edges(sample.p, sample.weight, bins)
+
+
+def _fit_bins(
+    sample: BinarySample,
+    bins: int,
+    *,
+    spacing: Spacing,
+    tops: Tops,
+    losses: FloatVector | None = None,
+) -> BinnedFit:
+    edges = _edges(sample, bins, spacing)
+    return BinnedFit(tabulate(sample.p, sample.y, sample.weight, edges), tops, losses)
+
+
+def _check_shape(spacing: Spacing, tops: Tops) -> None:
+    check_choice(spacing, get_args(Spacing), name="spacing")
+    check_choice(tops, get_args(Tops), name="tops")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedBins:
+    """A given number of bins.
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins, from 1 to the number of rows.
+    spacing : {"size", "width"}
+        Equally many rows per bin, or equally wide bins.
+    tops : {"slope-1", "flat"}
+        Tops parallel to the diagonal, whose mean distance to it is the classical
+        ECE; or flat tops at the share of positives.
+    """
+
+    bins: int = 15
+    spacing: Spacing = "size"
+    tops: Tops = "slope-1"
+
+    def fit(self, sample: BinarySample) -> BinnedFit:
+        """Estimate the calibration map of a sample."""
+        _check_shape(self.spacing, self.tops)
+        check_count(self.bins, name="bins")
+        if self.bins > sample.total:
+            raise TooFewRowsError(
+                f"bins must not exceed the number of rows; got {self.bins} bins for "
+                f"{sample.total:g} rows. Use fewer bins, for example es-cv."
+            )
+        return _fit_bins(sample, self.bins, spacing=self.spacing, tops=self.tops)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossValidatedBins:
+    """The number of bins with the least cross-validated Brier score.
+
+    Parameters
+    ----------
+    spacing, tops
+        As in `FixedBins`.
+    max_bins : int
+        The largest number of bins tried.
+    folds : int
+        Number of folds.
+    tolerance : float
+        The fewest bins are taken whose loss is within this share of the least.
+    random_state : int, generator or None
+        Shuffles rows into folds. Rows are sorted first, so that the result does not
+        depend on their order.
+    """
+
+    spacing: Spacing = "size"
+    tops: Tops = "slope-1"
+    max_bins: int = 40
+    folds: int = 10
+    tolerance: float = 1e-3
+    random_state: Seed = 0
+
+    def fit(self, sample: BinarySample) -> BinnedFit:
+        """Estimate the calibration map of a sample."""
+        _check_shape(self.spacing, self.tops)
+        check_count(self.max_bins, name="max_bins")
+        check_count(self.folds, name="folds", least=2)
+        if self.tolerance:
+            check_positive(self.tolerance, name="tolerance")
+        losses = self._losses(sample)
+        bins = 1 + simplest_within(losses, self.tolerance)
+        return _fit_bins(
+            sample, bins, spacing=self.spacing, tops=self.tops, losses=losses
+        )
+
+    def _losses(self, sample: BinarySample) -> FloatVector:
+        ordered = SortedSample.of(sample.p, sample.y, sample.weight)
+        folds = min(self.folds, sample.n)
+        if folds == 1:  # one row: nothing to hold out, and nothing to choose
+            return np.zeros(1)
+        fold = fold_numbers(sample.n, folds, legacy_generator(self.random_state))
+        fewest_fitted = sample.n - int(np.bincount(fold).max())
+        return cross_validated_losses(
+            ordered,
+            fold,
+            max_bins=min(self.max_bins, fewest_fitted),
+            spacing=self.spacing,
+            tops=self.tops,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweptBins:
+    """The largest number of bins before the shares of positives first fall.
+
+    Parameters
+    ----------
+    spacing, tops
+        As in `FixedBins`.
+    max_bins : int
+        Where to stop even if the shares still rise, as they do for ever where the
+        classes are separable.
+    """
+
+    spacing: Spacing = "size"
+    tops: Tops = "slope-1"
+    max_bins: int = 1000
+
+    def fit(self, sample: BinarySample) -> BinnedFit:
+        """Estimate the calibration map of a sample."""
+        _check_shape(self.spacing, self.tops)
+        most = min(check_count(self.max_bins, name="max_bins"), int(sample.total))
+        ordered = SortedSample.of(sample.p, sample.y, sample.weight)
+        bins = sweep(ordered, max_bins=most, spacing=self.spacing)
+        return _fit_bins(sample, bins, spacing=self.spacing, tops=self.tops)

@@ -1,0 +1,135 @@
+"""Methods by name: the same names in Python, on the command line and in tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
+from calibrant.exceptions import OptionError, UnknownNameError
+
+if TYPE_CHECKING:
+    from calibrant.calibrators.base import Family
+
+BINS_IN_NAME = re.compile(r"(es|ew)(\d+)")
+SPACINGS = {"es": "size", "ew": "width"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, the family behind it and what the name fixes.
+
+    Attributes
+    ----------
+    name : str
+        As users write it.
+    summary : str
+        One line for people.
+    family : type
+        The dataclass of hyper-parameters.
+    fixed : dict
+        Hyper-parameters that the name decides.
+    loss : str
+        What the family is fitted by.
+    """
+
+    name: str
+    summary: str
+    family: type[Any]
+    fixed: dict[str, Any] = field(default_factory=dict)
+    loss: str = "Brier"
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the hyper-parameters that are free, with their defaults."""
+        return {
+            f.name: f.default for f in fields(self.family) if f.name not in self.fixed
+        }
+
+    def build(self, **params: Any) -> Family:
+        """Return the family with the given hyper-parameters."""
+        free = self.defaults()
+        for name in params:
+            if name in self.fixed:
+                raise OptionError(
+                    f"{name} is fixed by the method's name {self.name!r} "
+                    f"(to {self.fixed[name]!r}); choose another method instead."
+                )
+            if name not in free:
+                raise UnknownNameError.among(f"parameter of {self.name}", name, free)
+        family: Family = self.family(**self.fixed, **params)
+        return family
+
+
+def _binned_methods() -> list[Method]:
+    methods = []
+    for prefix, kind in (("es", "equal-size"), ("ew", "equal-width")):
+        spacing = {"spacing": SPACINGS[prefix]}
+        methods += [
+            Method(
+                f"{prefix}15",
+                f"15 {kind} bins; any number of bins: {prefix}<k>",
+                FixedBins,
+                {"bins": 15, **spacing},
+            ),
+            Method(
+                f"{prefix}-cv",
+                f"{kind} bins, their number by cross-validation",
+                CrossValidatedBins,
+                spacing,
+            ),
+            Method(
+                f"{prefix}-sweep",
+                f"{kind} bins, as many as keep the diagram monotone",
+                SweptBins,
+                spacing,
+            ),
+        ]
+    return methods
+
+
+METHODS: dict[str, Method] = {method.name: method for method in _binned_methods()}
+
+
+def find_method(name: str) -> Method:
+    """Return the method of that name, or raise with the nearest names.
+
+    Examples
+    --------
+    >>> find_method("es20").fixed
+    {'bins': 20, 'spacing': 'size'}
+    """
+    if name in METHODS:
+        return METHODS[name]
+    numbered = BINS_IN_NAME.fullmatch(name) if isinstance(name, str) else None
+    if numbered is None:
+        raise UnknownNameError.among("method", name, METHODS)
+    prefix, bins = numbered.group(1), int(numbered.group(2))
+    if bins < 1:
+        raise OptionError(
+            f"method {name!r} asks for {bins} bins; at least 1 is needed."
+        )
+    return Method(
+        name,
+        METHODS[f"{prefix}15"].summary.replace("15", str(bins), 1),
+        FixedBins,
+        {"bins": bins, "spacing": SPACINGS[prefix]},
+    )
+
+
+def calibrator_names() -> list[str]:
+    """Return the names of all methods.
+
+    Returns
+    -------
+    list of str
+        Names for `make_calibrator`, `calibration_error`, diagrams and the command
+        line. A trailing number is the number of bins and may be any other.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> cb.calibrator_names()
+    ['es15', 'es-cv', 'es-sweep', 'ew15', 'ew-cv', 'ew-sweep']
+    """
+    return list(METHODS)

@@ -1,0 +1,62 @@
+"""All commands, and how they end: 0 fine, 1 above a threshold, 2 wrong usage."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+
+from calibrant.__about__ import __version__
+from calibrant.cli.demo import demo
+from calibrant.cli.evaluate import evaluate
+from calibrant.cli.methods import methods
+from calibrant.exceptions import CalibrantError, CalibrantWarning
+
+app = typer.Typer(
+    name="calibrant",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    help="Can I trust this classifier's probabilities, and if not, how do I fix them?",
+)
+app.command()(evaluate)
+app.command()(methods)
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"calibrant {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and leave.",
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def run() -> None:
+    """Run a command; errors in the data or in its use end in one line and exit 2."""
+    warnings.showwarning = _show_warning
+    warnings.simplefilter("always", CalibrantWarning)
+    try:
+        app()
+    except (CalibrantError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"warning: {message}", err=True)

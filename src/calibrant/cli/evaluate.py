@@ -1,0 +1,177 @@
+"""``calibrant evaluate``: a file of predictions to calibration errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli.figures import check_figure_path, write_figure
+from calibrant.cli.output import Format
+from calibrant.cli.progress import progress_bar
+from calibrant.cli.results import print_results
+from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from calibrant.engines.memory import MemoryTable
+    from calibrant.measures.evaluation import Evaluation
+
+
+def evaluate(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, TSV, Parquet, JSON lines or npz file.", metavar="FILE"
+        ),
+    ],
+    y: Annotated[str, typer.Option("--y", help="Column of labels.")],
+    p: Annotated[
+        list[str],
+        typer.Option(
+            "--p",
+            help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
+            "are the classes of one model. Repeat for several models. 'forest_*' "
+            "stands for all columns that match, name=... names a model.",
+        ),
+    ],
+    task: Annotated[
+        str | None,
+        typer.Option("--task", help="confidence, classwise, or a class."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", help="a,b,c; see 'calibrant methods'."),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="1: absolute, 2: squared error.")
+    ] = 1.0,
+    debias: Annotated[
+        bool, typer.Option("--debias/--raw", help="Take out known bias, or not.")
+    ] = True,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Column(s) of groups, a,b.")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", help="Column of sample weights.")
+    ] = None,
+    pos_label: Annotated[
+        str | None, typer.Option("--pos-label", help="Label of the event.")
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", help="Label of each class column, a,b,c."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option("--scale", help="What columns hold: prob or logit.")
+    ] = "prob",
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Level of the intervals.")
+    ] = 0.9,
+    seed: Annotated[int, typer.Option("--seed", help="For folds and resamples.")] = 0,
+    output: Annotated[
+        Format, typer.Option("--format", help="How to print.")
+    ] = Format.table,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", help="Write reliability diagrams, .png .svg .pdf."),
+    ] = None,
+    fail_above: Annotated[
+        float | None,
+        typer.Option("--fail-above", help="Exit with 1 if any error is larger."),
+    ] = None,
+) -> None:
+    """Estimate calibration errors of predictions in a file, with intervals."""
+    from calibrant.engines.memory import open_table
+    from calibrant.measures.evaluation import DEFAULT_METHODS
+    from calibrant.measures.tables import evaluate_table
+
+    check_figure_path(plot)
+    table = open_table(source)
+    reading = _reading(table, y, task, pos_label, labels)
+    columns: dict[str, Any] = {
+        "y": y,
+        "p": _models(p, task),
+        "sample_weight": weight,
+    }
+    with progress_bar("evaluating") as progress:
+        found = evaluate_table(
+            table,
+            **columns,
+            **reading,
+            methods=_listed(methods) or DEFAULT_METHODS,
+            alpha=alpha,
+            debias="auto" if debias else False,
+            by=_listed(by),
+            scale=scale,  # type: ignore[arg-type]
+            confidence=confidence,
+            random_state=seed,
+            progress=progress,
+        )
+    print_results(found, output)
+    if plot is not None:
+        _plot(table, columns, reading, scale, found, plot)
+    _fail_above(found, fail_above)
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] | str:
+    """Return what `evaluate_table` takes for the given --p options."""
+    if len(p) == 1 and "=" not in p[0]:
+        columns = _listed(p[0])
+        return columns[0] if len(columns) == 1 else columns
+    if task is None and not any("=" in entry for entry in p):
+        return [column for entry in p for column in _listed(entry)]
+    models = {}
+    for entry in p:
+        name, equals, columns_text = entry.partition("=")
+        models[name] = _listed(columns_text if equals else entry)
+    return models
+
+
+def _reading(
+    table: MemoryTable,
+    y: str,
+    task: str | None,
+    pos_label: str | None,
+    labels: str | None,
+) -> dict[str, Any]:
+    """Read labels that were typed as text in the type of the label column."""
+    from calibrant.measures.tables import typed_like
+
+    column = table.column(y)
+    known = task in (None, "confidence", "classwise")
+    return {
+        "task": task if known else typed_like(column, str(task)),
+        "pos_label": None if pos_label is None else typed_like(column, pos_label),
+        "labels": [typed_like(column, part) for part in _listed(labels)] or None,
+    }
+
+
+def _plot(
+    table: MemoryTable,
+    columns: dict[str, Any],
+    reading: dict[str, Any],
+    scale: str,
+    found: Evaluation,
+    path: Path,
+) -> None:
+    from calibrant.displays.tables import reliability_of_table
+
+    if scale != "prob":
+        raise OptionError("--plot needs columns of probabilities, not logits.")
+    method = found.assessments[0].estimates[0].method
+    grid = reliability_of_table(table, **columns, **reading, method=method)
+    write_figure(grid.plot(), path)
+
+
+def _fail_above(found: Evaluation, threshold: float | None) -> None:
+    if threshold is None:
+        return
+    worst = max(e.value for a in found.assessments for e in a.estimates)
+    if worst > threshold:
+        typer.echo(f"failed: error {worst:.4f} exceeds {threshold:g}", err=True)
+        raise typer.Exit(1)

@@ -1,0 +1,39 @@
+"""Figures on disk: whole, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from calibrant._atomic import replacing
+from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def check_figure_path(path: Path | None) -> None:
+    """Refuse a name that cannot be written, before any work is done."""
+    if path is None:
+        return
+    if path.suffix.lower() not in SUFFIXES:
+        raise OptionError(
+            f"{path}: figures are written as {', '.join(SUFFIXES)}; got "
+            f"{path.suffix or 'no ending'!r}."
+        )
+    if not path.resolve().parent.is_dir():
+        raise OptionError(f"{path}: the folder {path.parent} does not exist.")
+    if path.is_dir():
+        raise OptionError(f"{path} is a folder; name a file in it.")
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure and say where."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+    typer.echo(f"wrote {path}", err=True)

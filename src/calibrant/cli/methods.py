@@ -1,0 +1,29 @@
+"""``calibrant methods``: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from calibrant.cli.output import Format, print_frame
+
+
+def methods(
+    output: Annotated[
+        Format, typer.Option("--format", help="How to print.")
+    ] = Format.table,
+) -> None:
+    """List the methods; a trailing number is the number of bins."""
+    from calibrant.calibrators.registry import METHODS
+
+    found = list(METHODS.values())
+    print_frame(
+        {
+            "method": np.array([method.name for method in found]),
+            "what": np.array([method.summary for method in found]),
+            "fitted by": np.array([method.loss for method in found]),
+        },
+        output,
+    )

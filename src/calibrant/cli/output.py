@@ -1,0 +1,111 @@
+"""Frames on standard output."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from calibrant._typing import Frame
+
+DIGITS = 4
+WIDEST = 400
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+
+
+def print_frame(
+    frame: Frame, output: Format, extra: Mapping[str, Any] | None = None
+) -> None:
+    """Print a frame; JSON also carries what `extra` holds."""
+    if output is Format.json:
+        content = {"rows": rows_of(frame)} | dict(extra or {})
+        typer.echo(json.dumps(content, indent=2, allow_nan=False))
+    elif output is Format.csv:
+        typer.echo(_as_csv(frame), nl=False)
+    elif output is Format.markdown:
+        typer.echo(_as_markdown(frame))
+    else:
+        _print_table(frame)
+
+
+def rows_of(frame: Frame) -> list[dict[str, Any]]:
+    """Return a frame as rows of plain values; NaN becomes None."""
+    columns = {name: values.tolist() for name, values in frame.items()}
+    return [
+        {n: _without_nan(v) for n, v in zip(columns, row, strict=True)}
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def _without_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _as_csv(frame: Frame) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(frame)
+    writer.writerows(zip(*(v.tolist() for v in frame.values()), strict=True))
+    return text.getvalue()
+
+
+def _cells(frame: Frame) -> list[list[str]]:
+    return [[_shown(v) for v in row.values()] for row in rows_of(frame)]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:g}" if value.is_integer() else f"{value:.{DIGITS}f}"
+    return str(value)
+
+
+def _as_markdown(frame: Frame) -> str:
+    def line(cells: list[str]) -> str:
+        escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+        return "| " + " | ".join(escaped) + " |"
+
+    rule = "|" + "|".join(
+        "---:" if values.dtype.kind in "if" else "---" for values in frame.values()
+    )
+    return "\n".join([line(list(frame)), rule + "|", *map(line, _cells(frame))])
+
+
+def _print_table(frame: Frame) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name, values in frame.items():
+        number = values.dtype.kind in "if"
+        table.add_column(
+            escape(name),
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+        )
+    for cells in _cells(frame):
+        table.add_row(*map(escape, cells))
+    console = Console(highlight=False)
+    if not console.is_terminal:  # a file or a pipe has no width to keep to
+        console.width = max(console.width, WIDEST)
+    console.print(table)

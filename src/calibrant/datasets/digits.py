@@ -1,0 +1,87 @@
+"""Predictions for the digits: is it even, and which digit is it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.exceptions import UnknownNameError
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+
+FOLDER = Path(__file__).parent
+BINARY_FILE = FOLDER / "digits_even.csv"
+MULTICLASS_FILE = FOLDER / "digits.csv.gz"
+CLASSIFIERS = ("logistic", "forest", "bayes", "boosting", "network")
+
+
+def load_binary(classifier: str) -> tuple[FloatVector, IntVector]:
+    """Load predicted probabilities that a digit is even, and whether it is.
+
+    Parameters
+    ----------
+    classifier : {"logistic", "forest", "bayes", "boosting", "network"}
+        Whose predictions.
+
+    Returns
+    -------
+    p : ndarray of shape (1797,)
+        Predicted probability that the digit is even.
+    y : ndarray of shape (1797,)
+        1 where it is, 0 where not.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> p.shape, round(float(y.mean()), 3)
+    ((1797,), 0.496)
+    """
+    columns = _columns(BINARY_FILE)
+    return _of(classifier, columns), columns["even"].astype(np.intp)
+
+
+def load_multiclass(classifier: str) -> tuple[FloatMatrix, IntVector]:
+    """Load predicted probabilities of the ten digits, and the digit.
+
+    Parameters
+    ----------
+    classifier : {"logistic", "forest", "bayes", "boosting", "network"}
+        Whose predictions.
+
+    Returns
+    -------
+    prob : ndarray of shape (1797, 10)
+        Predicted probability of each digit.
+    y : ndarray of shape (1797,)
+        The digit.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> prob, y = cb.datasets.load_multiclass("bayes")
+    >>> prob.shape
+    (1797, 10)
+    """
+    columns = _columns(MULTICLASS_FILE)
+    digits = [_of(f"{classifier}_{digit}", columns) for digit in range(10)]
+    return np.stack(digits, axis=1), columns["digit"].astype(np.intp)
+
+
+def _columns(path: Path) -> dict[str, FloatVector]:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="ascii", newline="") as file:
+        rows = list(csv.reader(file))
+    return dict(zip(rows[0], np.array(rows[1:], dtype=np.float64).T, strict=True))
+
+
+def _of(name: str, columns: dict[str, FloatVector]) -> FloatVector:
+    if name not in columns:
+        classifier = name.split("_", maxsplit=1)[0]
+        raise UnknownNameError.among("classifier", classifier, CLASSIFIERS)
+    return columns[name]

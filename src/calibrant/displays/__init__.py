@@ -1,0 +1,1 @@
+"""Diagrams: computed first, drawn second; ``frame()`` has what is drawn."""

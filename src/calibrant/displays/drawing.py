@@ -1,0 +1,155 @@
+"""Reliability diagrams on matplotlib axes. Nothing is computed here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.exceptions import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from calibrant._typing import FloatVector
+    from calibrant.displays.reliability import ReliabilityDisplay
+
+FILL = "#7fb2de"
+EDGE = "#1b1b1b"
+GAP = "#d1352b"
+TRUTH = "#e07b00"
+MOST_COLUMNS = 4
+NEAREST_LOGIT = 1e-6
+"""Logit axes never go nearer to 0 and 1 than this."""
+LOGIT_TICKS = (1e-6, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure, or say which extra is missing."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise MissingDependencyError.for_extra(
+            "drawing", "matplotlib", "plot"
+        ) from None
+    return plt.figure(figsize=(width, height), layout="constrained")
+
+
+def draw_reliability(
+    display: ReliabilityDisplay, ax: Axes | None, fill_style: Mapping[str, Any]
+) -> Axes:
+    """Draw a diagram and return its axes."""
+    if ax is None:
+        ax = new_figure(5.0, 6.2 if display.histogram else 5.2).add_subplot()
+    low = _lowest(display)
+    if display.scale == "logit":
+        _use_logit_axes(ax, low)
+    ax.set(xlim=(low, 1.0 - low), ylim=(low, 1.0 - low), aspect="equal")
+
+    _draw_filling(display, ax, low, fill_style)
+    grid = np.linspace(0.0, 1.0, 513)
+    ax.plot(*_kept(grid, grid, low), color=EDGE, linestyle="--", linewidth=1.0)
+    if display.true_map is not None:
+        truth = display.true_map
+        ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label="true map")
+    if display.instances is not None:
+        _draw_gaps(ax, display.instances.p, display.instances.calibrated, low)
+    _describe(display, ax)
+    return ax
+
+
+def _use_logit_axes(ax: Axes, low: float) -> None:
+    ticks = [t for t in LOGIT_TICKS if low <= t <= 1.0 - low]
+    ax.set(xscale="logit", yscale="logit")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.set_ticks([], minor=True)
+
+
+def _lowest(display: ReliabilityDisplay) -> float:
+    """Return the lower limit of the axes: for logits, about the smallest mean p."""
+    if display.scale == "prob":
+        return 0.0
+    mean = display.frame()["predicted"]
+    ends = np.concatenate([mean[mean > 0.0], 1.0 - mean[mean < 1.0], [0.05]])
+    return float(max(ends.min() / 2.0, NEAREST_LOGIT))
+
+
+def _kept(
+    x: FloatVector, y: FloatVector, low: float
+) -> tuple[FloatVector, FloatVector]:
+    """Hold points within the axes where these cannot reach 0 and 1."""
+    if low == 0.0:
+        return x, y
+    return np.clip(x, low, 1.0 - low), np.clip(y, low, 1.0 - low)
+
+
+def _draw_filling(
+    display: ReliabilityDisplay, ax: Axes, low: float, fill_style: Mapping[str, Any]
+) -> None:
+    style: dict[str, Any] = {"color": FILL, "linewidth": 0.0} | dict(fill_style)
+    bins = display.frame()
+    if display.kind == "diagonal":
+        curve = display.frame("curve")
+        x, top = _kept(curve["p"], curve["calibrated"], low)
+        ax.fill_between(x, low, top, **style)
+        ax.fill_between(x, top, x, color=GAP, alpha=0.28, linewidth=0.0)
+    for left, right, height in zip(
+        bins["left"], bins["right"], bins["observed"], strict=True
+    ):
+        x, top = _kept(np.array([left, right]), np.array([height, height]), low)
+        if display.kind != "diagonal":
+            ax.fill_between(x, low, top, **style)
+        outline = np.concatenate([[low], top, [low]])
+        ax.plot(np.repeat(x, 2), outline, color=EDGE, linewidth=0.8)
+    if display.kind != "bars":
+        x, y = _kept(bins["predicted"], bins["observed"], low)
+        ax.plot(x, y, "o", color=GAP, markersize=4.0)
+
+
+def _draw_gaps(ax: Axes, p: FloatVector, calibrated: FloatVector, low: float) -> None:
+    x, end = _kept(p, calibrated, low)
+    ax.vlines(x, x, end, color=GAP, linewidth=1.2, label="error of an instance")
+
+
+def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
+    title = f"{display.method}: ECE = {display.error:.3f}"
+    ax.set_title(title if display.name is None else f"{display.name}\n{title}")
+    ax.set_ylabel("Share of positives")
+    below = _draw_histogram(display, ax) if display.histogram else ax
+    below.set_xlabel("Predicted probability")
+    handles, _ = ax.get_legend_handles_labels()
+    if handles:
+        ax.legend(loc="upper left", frameon=False, fontsize="small")
+
+
+def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
+    below = ax.inset_axes((0.0, -0.24, 1.0, 0.17), sharex=ax)
+    parts = display.frame("histogram")
+    low = _lowest(display)
+    left, right = _kept(parts["left"], parts["right"], low)
+    share = parts["weight"] / parts["weight"].sum()
+    below.bar(
+        left, share, right - left, align="edge", color="0.75", edgecolor=EDGE, lw=0.5
+    )
+    below.set_ylabel("Share\nof rows")
+    below.set_ylim(bottom=0.0)
+    ax.tick_params(labelbottom=False)
+    below.tick_params(labelbottom=True)
+    return below
+
+
+def draw_grid(
+    displays: Sequence[ReliabilityDisplay], fill_style: Mapping[str, Any]
+) -> Figure:
+    """Draw diagrams in rows of at most four and return the figure."""
+    columns = min(len(displays), MOST_COLUMNS)
+    rows = -(-len(displays) // columns)
+    height = 4.6 if displays[0].histogram else 4.0
+    figure = new_figure(3.8 * columns, height * rows)
+    for place, display in enumerate(displays, start=1):
+        draw_reliability(display, figure.add_subplot(rows, columns, place), fill_style)
+    return figure

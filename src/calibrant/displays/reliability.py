@@ -1,0 +1,365 @@
+"""The reliability diagram of one set of predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from calibrant._typing import Scale
+from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
+from calibrant._validation.options import check_choice, check_count, generator
+from calibrant._validation.sample import warn_if_small
+from calibrant.calibrators.registry import find_method
+from calibrant.exceptions import OptionError
+from calibrant.measures.events import Reading
+from calibrant.numerics.binning import BinTable, bin_index, tabulate, width_edges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.axes import Axes
+
+    from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Task, Tops
+    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.base import Fit
+
+Kind: TypeAlias = Literal["bars", "centres", "diagonal"]
+Part: TypeAlias = Literal["bins", "curve", "histogram", "instances", "true_map"]
+
+CURVE_POINTS = 33
+"""Points of the drawn curve per bin: straight lines are bent by logit axes."""
+
+HISTOGRAM_BINS = 20
+HINT = "If these are logits, turn them into probabilities first."
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A line through (p, calibrated), in order of p."""
+
+    p: FloatVector
+    calibrated: FloatVector
+
+    def frame(self) -> Frame:
+        """Return the points as columns."""
+        return {"p": self.p, "calibrated": self.calibrated}
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityDisplay:
+    """A reliability diagram: an estimated calibration map against the diagonal.
+
+    Made by `from_predictions` or `from_estimator`; drawn by `plot`.
+
+    Attributes
+    ----------
+    table : BinTable
+        Sums per bin.
+    curve : Points
+        The estimated calibration map.
+    histogram_table : BinTable
+        What the histogram shows.
+    error : float
+        Mean distance between curve and diagonal over all rows, not debiased: what
+        the diagram shows.
+    method, kind, scale, name, histogram
+        As given to `from_predictions`.
+    instances : Points or None
+        Rows for which the distance to the diagonal is drawn.
+    true_map : Points or None
+        The true calibration map.
+    """
+
+    table: BinTable
+    curve: Points
+    histogram_table: BinTable
+    error: float
+    method: str
+    kind: Kind = "diagonal"
+    scale: Scale = "prob"
+    histogram: bool = True
+    name: str | None = None
+    instances: Points | None = None
+    true_map: Points | None = None
+
+    @classmethod
+    def from_predictions(  # noqa: PLR0913
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        method: str = "es15",
+        kind: Kind = "diagonal",
+        scale: Scale = "prob",
+        histogram: bool = True,
+        ax: Axes | None = None,
+        name: str | None = None,
+        true_map: Callable[[FloatVector], FloatVector] | ArrayLike | None = None,
+        instances: int = 0,
+        tops: Tops | None = None,
+        task: Task = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        labels: Sequence[Any] | None = None,
+        random_state: Seed = 0,
+    ) -> ReliabilityDisplay:
+        """Compute the diagram of predictions; drawn at once where `ax` is given.
+
+        Parameters
+        ----------
+        y_true, y_prob, task, sample_weight, pos_label, labels
+            As in `calibration_error`; `task` must come down to one event.
+        method : str
+            Which map; see `calibrator_names`.
+        kind : {"diagonal", "centres", "bars"}
+            "bars": bars as high as the share of positives. "centres": with a dot at
+            each bin's mean prediction. "diagonal": filled up to the estimated map,
+            so that the mean distance between fill and diagonal is the error.
+        scale : {"prob", "logit"}
+            Axes.
+        histogram : bool
+            Show how predictions are distributed.
+        ax : matplotlib Axes, optional
+            Draw onto these axes now; otherwise call `plot`.
+        name : str, optional
+            Name of the model, for the title.
+        true_map : callable or array-like of shape (n,), optional
+            The true calibration map, or its value for each row.
+        instances : int
+            For how many rows, spread over the bins, to draw the distance to the
+            diagonal: that of the true map if given, else of the estimated one.
+        tops : {"slope-1", "flat"}, optional
+            Tops of the bins, by default as the method has them.
+        random_state : int, generator or None
+            Seeds cross-validation and the choice of instances.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            With `plot` and `frame`.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> p, y = cb.datasets.load_binary("forest")
+        >>> display = cb.ReliabilityDisplay.from_predictions(y, p, method="ew5")
+        >>> display.frame()["gap"].round(2)
+        array([-0.07, -0.22,  0.09,  0.28,  0.06])
+        """
+        check_choice(kind, get_args(Kind), name="kind")
+        check_choice(scale, get_args(Scale), name="scale")
+        check_count(instances, name="instances", least=0)
+        reading = Reading(task=task, pos_label=pos_label, labels=labels, hint=HINT)
+        sample = _only_event(reading, y_true, y_prob, sample_weight)
+        warn_if_small(sample, stacklevel=3)
+        fit = _fit(sample, method, tops=tops, random_state=random_state)
+        truth = _true_points(true_map, sample)
+        display = cls(
+            table=tabulate(sample.p, sample.y, sample.weight, fit.edges),
+            curve=_curve(fit),
+            histogram_table=_histogram(sample, fit),
+            error=fit.error(sample, alpha=1.0, debias=False),
+            method=method,
+            kind=kind,
+            scale=scale,
+            histogram=histogram,
+            name=name,
+            instances=_instances(sample, fit, truth, instances, random_state),
+            true_map=truth,
+        )
+        if ax is not None:
+            display.plot(ax)
+        return display
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, **options: Any
+    ) -> ReliabilityDisplay:
+        """Compute the diagram of a fitted scikit-learn classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            With ``predict_proba`` and ``classes_``.
+        X, y
+            Test data.
+        **options
+            As in `from_predictions`. For a binary classifier without a task,
+            `pos_label` defaults to the second of its classes.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            With `plot` and `frame`.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = GaussianNB().fit(X[:300], y[:300])
+        >>> display = cb.ReliabilityDisplay.from_estimator(
+        ...     model, X[300:], y[300:], method="es3"
+        ... )
+        >>> display.name, round(display.error, 3)
+        ('GaussianNB', 0.012)
+        """
+        prob = np.asarray(estimator.predict_proba(X))
+        classes = list(np.asarray(estimator.classes_).tolist())
+        options.setdefault("name", type(estimator).__name__)
+        if options.get("task") is None:
+            if len(classes) != 2:  # noqa: PLR2004
+                raise OptionError(
+                    f"the estimator has {len(classes)} classes; say what to look at: "
+                    f'task="confidence" or a class.'
+                )
+            options.setdefault("pos_label", classes[1])
+            prob = prob[:, classes.index(options["pos_label"])]
+        else:
+            options.setdefault("labels", classes)
+        return cls.from_predictions(y, prob, **options)
+
+    def frame(self, part: Part = "bins") -> Frame:
+        """Return the numbers that `plot` draws.
+
+        Parameters
+        ----------
+        part : {"bins", "curve", "histogram", "instances", "true_map"}
+            "bins": one row a bin that has rows: its ends, mean prediction and share
+            of positives, their difference (gap) and the weight. "curve": the
+            estimated map. "histogram": ends and weights. "instances" and "true_map":
+            empty where none were asked for.
+
+        Returns
+        -------
+        dict of ndarray
+            Equally long columns.
+        """
+        check_choice(part, get_args(Part), name="part")
+        if part == "bins":
+            return self._bins()
+        if part == "histogram":
+            table = self.histogram_table
+            return _ends(table) | {"weight": table.weight}
+        points = {"curve": self.curve}.get(part) or getattr(self, part, None)
+        return (points or Points(np.empty(0), np.empty(0))).frame()
+
+    def _bins(self) -> Frame:
+        table = self.table
+        columns = {
+            **_ends(table),
+            "predicted": table.mean_prob,
+            "observed": table.mean_label,
+            "gap": table.mean_label - table.mean_prob,
+            "weight": table.weight,
+        }
+        used = table.weight > 0.0
+        return {name: values[used] for name, values in columns.items()}
+
+    def plot(self, ax: Axes | None = None, **fill_style: Any) -> Axes:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        **fill_style
+            Style of the filling, such as ``color``.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; ``ax.figure.savefig(...)`` writes it.
+        """
+        from calibrant.displays.drawing import draw_reliability
+
+        return draw_reliability(self, ax, fill_style)
+
+    def __str__(self) -> str:
+        model = "" if self.name is None else f"{self.name}, "
+        return f"{model}{self.method}: error {self.error:.4f}"
+
+
+def _ends(table: BinTable) -> Frame:
+    return {"left": table.edges[:-1], "right": table.edges[1:]}
+
+
+def _only_event(
+    reading: Reading,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    sample_weight: ArrayLike | None,
+) -> BinarySample:
+    if reading.task == "classwise":
+        raise OptionError(
+            'a diagram shows one event; pass task="confidence" or one class instead '
+            'of task="classwise".'
+        )
+    return reading.events(y_true, y_prob, sample_weight).samples[0]
+
+
+def _fit(
+    sample: BinarySample, method: str, *, tops: Tops | None, random_state: Seed
+) -> Fit:
+    found = find_method(method)
+    wanted = {"tops": tops, "random_state": random_state}
+    free = found.defaults()
+    params = {k: v for k, v in wanted.items() if k in free and v is not None}
+    return found.build(**params).fit(sample)
+
+
+def _curve(fit: Fit) -> Points:
+    """Return the map, each bin from its left end to just before its right end."""
+    left, right = fit.edges[:-1], fit.edges[1:].copy()
+    right[:-1] = np.nextafter(right[:-1], 0.0)
+    step = np.linspace(0.0, 1.0, CURVE_POINTS)
+    p = (left[:, np.newaxis] + step * (right - left)[:, np.newaxis]).reshape(-1)
+    p = np.minimum(p, np.repeat(right, CURVE_POINTS))
+    return Points(p, fit.map(p))
+
+
+def _histogram(sample: BinarySample, fit: Fit) -> BinTable:
+    own = fit.edges.size - 1
+    equal_width = own > 1 and np.array_equal(fit.edges, width_edges(own))
+    edges = fit.edges if equal_width else width_edges(HISTOGRAM_BINS)
+    return tabulate(sample.p, sample.y, sample.weight, edges)
+
+
+def _true_points(
+    true_map: Callable[[FloatVector], FloatVector] | ArrayLike | None,
+    sample: BinarySample,
+) -> Points | None:
+    if true_map is None:
+        return None
+    if callable(true_map):
+        grid = np.linspace(0.0, 1.0, 513)
+        return Points(grid, np.asarray(true_map(grid), dtype=np.float64))
+    values = as_float(as_vector(true_map, name="true_map"), name="true_map")
+    refuse_different_lengths(y_prob=sample.p, true_map=values)
+    order = np.argsort(sample.p, kind="stable")
+    return Points(sample.p[order], values[order])
+
+
+def _instances(
+    sample: BinarySample,
+    fit: Fit,
+    truth: Points | None,
+    count: int,
+    random_state: Seed,
+) -> Points | None:
+    """Pick rows, equally many from each bin as far as it has them."""
+    if count == 0:
+        return None
+    shuffled = generator(random_state).permutation(sample.n)
+    in_bin = bin_index(sample.p[shuffled], fit.edges)
+    by_bin = np.argsort(in_bin, kind="stable")
+    starts = np.searchsorted(in_bin[by_bin], in_bin[by_bin], side="left")
+    turn = np.arange(sample.n) - starts
+    picked = shuffled[by_bin[np.argsort(turn, kind="stable")[:count]]]
+    p = np.sort(sample.p[picked])
+    if truth is not None:
+        return Points(p, np.interp(p, truth.p, truth.calibrated))
+    return Points(p, fit.map(p))

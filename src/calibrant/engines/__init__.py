@@ -1,0 +1,1 @@
+"""Where rows live, and how their columns are read."""

@@ -1,0 +1,134 @@
+"""Tables that fit into memory: files, data frames, dicts of columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from calibrant.exceptions import (
+    MissingDependencyError,
+    SourceError,
+    UnknownNameError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryTable:
+    """Columns by name.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns that there are, in order.
+    read : callable
+        Gives a column as an array.
+    """
+
+    names: tuple[str, ...]
+    read: Callable[[str], NDArray[Any]]
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column, or raise with the nearest names."""
+        if name not in self.names:
+            raise UnknownNameError.among("column", name, self.names)
+        return self.read(name)
+
+
+def open_table(source: Any) -> MemoryTable:
+    """Open a file, a data frame or a mapping of columns.
+
+    Examples
+    --------
+    >>> open_table({"p": np.array([0.5]), "y": np.array([1])}).names
+    ('p', 'y')
+    """
+    if isinstance(source, MemoryTable):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return _open_file(Path(source))
+    if isinstance(source, Mapping):
+        return MemoryTable(tuple(source), lambda name: np.asarray(source[name]))
+    return _of_frame(source)
+
+
+def _of_frame(source: Any) -> MemoryTable:
+    import narwhals as nw
+
+    frame = nw.from_native(source, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, nw.DataFrame):
+        raise SourceError(
+            f"source must be a path, a data frame or a dict of columns; got "
+            f"{type(source).__name__}."
+        )
+    return MemoryTable(
+        tuple(frame.columns), lambda name: np.asarray(frame[name].to_numpy())
+    )
+
+
+def _open_file(path: Path) -> MemoryTable:
+    if not path.is_file():
+        there = "is a folder" if path.is_dir() else "does not exist"
+        raise SourceError(f"{path} {there}; a file is needed.")
+    if path.stat().st_size == 0:
+        raise SourceError(f"{path} is empty.")
+    if path.suffix == ".npz":
+        return _open_npz(path)
+    return _of_frame(_read_with_polars(path))
+
+
+def _open_npz(path: Path) -> MemoryTable:
+    try:
+        arrays = np.load(path, allow_pickle=False)
+        names = tuple(arrays.files)
+    except (ValueError, OSError, BadZipFile) as error:
+        raise SourceError(f"{path} cannot be read: {error}") from None
+
+    def read(name: str) -> NDArray[Any]:
+        try:
+            return np.asarray(arrays[name])
+        except ValueError as error:
+            raise SourceError(f"{path}, array {name!r}: {error}") from None
+
+    return MemoryTable(names, read)
+
+
+def _read_with_polars(path: Path) -> Any:
+    try:
+        import polars as pl
+    except ImportError:
+        raise MissingDependencyError.for_extra(
+            f"reading {path.suffix} files", "polars", "data"
+        ) from None
+    suffixes = [suffix for suffix in path.suffixes if suffix not in (".gz", ".zst")]
+    suffix = suffixes[-1].lower() if suffixes else ""
+    try:
+        if suffix in SEPARATORS:
+            return pl.read_csv(
+                path, separator=SEPARATORS[suffix], infer_schema_length=None
+            )
+        if suffix in (".parquet", ".pq"):
+            return pl.read_parquet(path)
+        if suffix in (".jsonl", ".ndjson"):
+            return pl.read_ndjson(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(f"{path} cannot be read: {error}") from None
+    raise SourceError(
+        f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
+        f"known are {READABLE}."
+    )

@@ -1,0 +1,131 @@
+"""What can go wrong, as a tree.
+
+CalibrantError
+├── InputError (also a ValueError): the data cannot be used
+│   ├── EmptyInputError
+│   ├── ShapeError
+│   ├── LengthMismatchError
+│   ├── MissingValueError
+│   ├── ProbabilityRangeError
+│   ├── RowSumError
+│   ├── LabelError
+│   └── WeightError
+├── OptionError (also a ValueError): a parameter has a value that it cannot have
+│   ├── UnknownNameError: a method, class or column of that name does not exist
+│   └── TooFewRowsError: more bins than rows
+├── MapFormatError (also a ValueError): a stored map is damaged or not ours
+├── SourceError (also a ValueError): a file cannot be read as a table
+└── MissingDependencyError (also an ImportError): an extra is not installed
+
+CalibrantWarning (a UserWarning)
+└── SmallSampleWarning: too few rows for the numbers to mean much
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+LISTED = 12
+"""How many known names an error message lists."""
+
+
+class CalibrantError(Exception):
+    """Base of everything that calibrant raises on purpose."""
+
+
+class InputError(CalibrantError, ValueError):
+    """The data cannot be used as they are."""
+
+
+class EmptyInputError(InputError):
+    """There are no rows."""
+
+
+class ShapeError(InputError):
+    """An array has the wrong number of dimensions or columns."""
+
+
+class LengthMismatchError(InputError):
+    """Two columns differ in length."""
+
+
+class MissingValueError(InputError):
+    """A value is NaN, infinite, null or masked."""
+
+
+class ProbabilityRangeError(InputError):
+    """A probability lies outside [0, 1]."""
+
+
+class RowSumError(InputError):
+    """The class probabilities of a row do not sum to 1."""
+
+
+class LabelError(InputError):
+    """Labels are not what the task needs."""
+
+
+class WeightError(InputError):
+    """Sample weights are negative, or none is positive."""
+
+
+class OptionError(CalibrantError, ValueError):
+    """A parameter has a value that it cannot have."""
+
+
+class UnknownNameError(OptionError):
+    """Nothing of that name exists."""
+
+    @classmethod
+    def among(cls, what: str, name: object, known: Iterable[object]) -> Self:
+        """Build the message that lists what exists, nearest names first.
+
+        Examples
+        --------
+        >>> print(UnknownNameError.among("method", "es_cv", ["es15", "es-cv"]))
+        unknown method 'es_cv'; did you mean 'es-cv'? Known: 'es15', 'es-cv'.
+        """
+        names = list(known)
+        near = get_close_matches(str(name), [str(n) for n in names], n=2, cutoff=0.5)
+        hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+        listed = ", ".join(map(repr, names[:LISTED])) or "none"
+        more = len(names) - LISTED
+        rest = f" and {more} more" if more > 0 else ""
+        return cls(f"unknown {what} {name!r};{hint} Known: {listed}{rest}.")
+
+
+class TooFewRowsError(OptionError):
+    """A method asks for more than the rows can give."""
+
+
+class MapFormatError(CalibrantError, ValueError):
+    """A stored map is damaged, or was not written by calibrant."""
+
+
+class SourceError(CalibrantError, ValueError):
+    """A file cannot be read as a table of predictions."""
+
+
+class MissingDependencyError(CalibrantError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+    @classmethod
+    def for_extra(cls, what: str, package: str, extra: str) -> Self:
+        """Build the message that names the package and the extra that brings it."""
+        return cls(
+            f"{what} needs {package}, which is not installed; "
+            f"install it with: pip install 'calibrant[{extra}]'"
+        )
+
+
+class CalibrantWarning(UserWarning):
+    """Base of everything that calibrant warns about."""
+
+
+class SmallSampleWarning(CalibrantWarning):
+    """There are too few rows for a calibration error to mean much."""

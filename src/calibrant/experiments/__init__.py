@@ -1,0 +1,5 @@
+"""The research bench: data with a known truth."""
+
+from calibrant.experiments import synthetic
+
+__all__ = ["synthetic"]

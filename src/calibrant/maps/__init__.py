@@ -1,0 +1,1 @@
+"""Fitted calibration maps: small frozen values that evaluate, compare and are JSON."""

@@ -1,0 +1,36 @@
+"""What every calibration map can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatVector, JsonObject
+
+
+class CalibrationMap(Protocol):
+    """An estimate of the true calibration map c*(p) = E[Y | p].
+
+    Calling the map gives the estimate itself, which for some families (tops of bins
+    with slope 1) may leave [0, 1] a little: only so does the mean distance to the
+    diagonal equal the calibration error. Calibrators clip what they hand out.
+    """
+
+    kind: ClassVar[str]
+
+    def __call__(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        ...
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        ...
+
+    def to_sql(self, column: str) -> str:
+        """Return a SQL expression that evaluates the map on a column."""
+        ...

@@ -1,0 +1,111 @@
+"""Maps that are a straight line within each bin and may jump between bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from calibrant.exceptions import MapFormatError
+from calibrant.maps.stored import stored_numbers
+from calibrant.numerics.binning import bin_index
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatVector, JsonObject, Tops
+    from calibrant.numerics.binning import BinTable
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedMap:
+    """The line ``intercepts[i] + slopes[i] * p`` in bin i.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (k + 1,)
+        From 0 to 1; bin i is [edges[i], edges[i + 1]), the last one closed.
+    intercepts, slopes : ndarray of shape (k,)
+        The line of each bin.
+
+    Examples
+    --------
+    >>> half = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0]), np.array([1.0, 1]))
+    >>> half(np.array([0.2, 0.5, 1.0]))
+    array([0.3, 0.5, 1. ])
+    >>> half == BinnedMap.from_dict(half.to_dict())
+    True
+    """
+
+    kind: ClassVar[str] = "binned"
+    edges: FloatVector
+    intercepts: FloatVector
+    slopes: FloatVector
+
+    @classmethod
+    def of_table(cls, table: BinTable, tops: Tops) -> BinnedMap:
+        """Fit the tops of the bins to their rows by least squares.
+
+        Slope-1 tops pass through (mean p, mean y) of their bin, parallel to the
+        diagonal; flat tops lie at mean y. An empty bin is left on the diagonal.
+        """
+        empty = table.weight <= 0.0
+        if tops == "slope-1":
+            shift = np.where(empty, 0.0, table.mean_label - table.mean_prob)
+            return cls(table.edges, shift, np.ones_like(shift))
+        level = np.where(empty, 0.0, table.mean_label)
+        return cls(table.edges, level, empty.astype(np.float64))
+
+    def __call__(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map."""
+        index = bin_index(np.asarray(p, dtype=np.float64), self.edges)
+        return self.intercepts[index] + self.slopes[index] * p
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BinnedMap) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.edges.tobytes(), self.intercepts.tobytes()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "edges": self.edges.tolist(),
+            "intercepts": self.intercepts.tolist(),
+            "slopes": self.slopes.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        edges = stored_numbers(stored, "edges")
+        intercepts = stored_numbers(stored, "intercepts", size=edges.size - 1)
+        slopes = stored_numbers(stored, "slopes", size=edges.size - 1)
+        if edges.size < 2 or edges[0] != 0.0 or edges[-1] != 1.0:  # noqa: PLR2004
+            raise MapFormatError("edges of a binned map must run from 0 to 1.")
+        if (np.diff(edges) < 0.0).any():
+            raise MapFormatError("edges of a binned map must not fall.")
+        return cls(edges, intercepts, slopes)
+
+    def to_sql(self, column: str) -> str:
+        """Return a SQL expression that evaluates the map on a column.
+
+        Examples
+        --------
+        >>> flat = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0.8]), np.zeros(2))
+        >>> flat.to_sql("score")
+        'CASE WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score" ELSE 0.8 + 0.0 * "score" END'
+        """
+        name = '"' + column.replace('"', '""') + '"'
+        lines = [
+            f"{a!r} + {b!r} * {name}"
+            for a, b in zip(self.intercepts.tolist(), self.slopes.tolist(), strict=True)
+        ]
+        if len(lines) == 1:
+            return lines[0]
+        upper = self.edges[1:-1].tolist()
+        cases = " ".join(
+            f"WHEN {name} < {edge!r} THEN {line}"
+            for edge, line in zip(upper, lines, strict=False)
+        )
+        return f"CASE {cases} ELSE {lines[-1]} END"

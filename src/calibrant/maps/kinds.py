@@ -1,0 +1,14 @@
+"""Which kinds of map there are, by the name that JSON files carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from calibrant.maps.binned import BinnedMap
+
+if TYPE_CHECKING:
+    from calibrant.maps.base import CalibrationMap
+
+MAP_KINDS: dict[str, type[CalibrationMap]] = {
+    map_class.kind: map_class for map_class in (BinnedMap,)
+}

@@ -1,0 +1,150 @@
+"""Maps as JSON: versioned, validated on reading, never code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._atomic import replacing
+from calibrant.exceptions import MapFormatError
+
+if TYPE_CHECKING:
+    import os
+
+    from calibrant._typing import FloatVector, JsonObject
+    from calibrant.maps.base import CalibrationMap
+
+FORMAT = "calibrant-map"
+VERSION = 1
+
+
+def stored_numbers(
+    stored: JsonObject, field: str, *, size: int | None = None
+) -> FloatVector:
+    """Return a field of a stored map as finite numbers."""
+    values = stored.get(field)
+    if not isinstance(values, list) or not all(
+        isinstance(v, int | float) and not isinstance(v, bool) for v in values
+    ):
+        raise MapFormatError(f"field {field!r} of a map must be a list of numbers.")
+    numbers = np.array(values, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise MapFormatError(f"field {field!r} of a map must hold finite numbers.")
+    if size is not None and numbers.size != size:
+        raise MapFormatError(
+            f"field {field!r} of a map must hold {size} numbers; got {numbers.size}."
+        )
+    return numbers
+
+
+def map_from_dict(stored: JsonObject) -> CalibrationMap:
+    """Build a map from what its `to_dict` gave.
+
+    Parameters
+    ----------
+    stored : mapping
+        Plain numbers and strings, as read from JSON.
+
+    Returns
+    -------
+    CalibrationMap
+        The map, equal to the one that was stored.
+
+    Raises
+    ------
+    MapFormatError
+        Where the mapping is damaged or of an unknown kind.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> fields = {"edges": [0.0, 1.0], "intercepts": [0.1], "slopes": [1.0]}
+    >>> cb.map_from_dict({"kind": "binned", **fields})(np.array([0.5]))
+    array([0.6])
+    """
+    from calibrant.maps.kinds import MAP_KINDS
+
+    if not isinstance(stored, dict):
+        raise MapFormatError("a stored map must be a JSON object.")
+    kind = stored.get("kind")
+    if not isinstance(kind, str) or kind not in MAP_KINDS:
+        raise MapFormatError(
+            f"unknown kind of map {kind!r}; known: {', '.join(MAP_KINDS)}."
+        )
+    return MAP_KINDS[kind].from_dict(stored)
+
+
+def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
+    """Write a map to a JSON file.
+
+    The file is written under a temporary name and then renamed, so that it is either
+    the old one or the whole new one.
+
+    Parameters
+    ----------
+    map_ : CalibrationMap
+        A fitted map, such as ``calibrator.map_``.
+    path : path
+        Where to write.
+
+    Examples
+    --------
+    >>> import calibrant as cb, tempfile, pathlib
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> map_ = cb.make_calibrator("es5").fit(p, y).map_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "map.json"
+    ...     cb.save_map(map_, path)
+    ...     cb.load_map(path) == map_
+    True
+    """
+    text = json.dumps(
+        {"format": FORMAT, "version": VERSION, "map": map_.to_dict()},
+        indent=1,
+        allow_nan=False,
+    )
+    with replacing(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def load_map(path: str | os.PathLike[str]) -> CalibrationMap:
+    """Read a map from a JSON file that `save_map` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    CalibrationMap
+        The map.
+
+    Raises
+    ------
+    MapFormatError
+        Where the file is damaged, of a newer version, or not a map at all.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> cb.load_map("no-such-file.json")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file.json'
+    """
+    try:
+        stored: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MapFormatError(f"{path} is not a JSON file: {error}") from None
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        raise MapFormatError(f'{path} is not a map: it lacks "format": "{FORMAT}".')
+    if stored.get("version") != VERSION:
+        raise MapFormatError(
+            f"{path} has version {stored.get('version')!r}; this calibrant reads "
+            f"version {VERSION}."
+        )
+    return map_from_dict(stored.get("map"))  # type: ignore[arg-type]

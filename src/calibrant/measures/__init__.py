@@ -1,0 +1,1 @@
+"""How far from calibrated, with what certainty: numbers and result objects."""

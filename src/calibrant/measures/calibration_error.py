@@ -1,0 +1,92 @@
+"""The calibration error as one number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from calibrant._validation.sample import warn_if_small
+from calibrant.measures.estimate import Estimator
+from calibrant.measures.events import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import ArrayLike, Debias, Scale, Seed, Task
+
+DEFAULT_METHOD = "es15"
+
+
+def calibration_error(  # noqa: PLR0913
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    method: str = DEFAULT_METHOD,
+    alpha: float = 1,
+    debias: Debias = "auto",
+    task: Task = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+    scale: Scale = "prob",
+    random_state: Seed = 0,
+) -> float:
+    r"""Estimate the calibration error, the mean of abs(c(p) - p) ** alpha.
+
+    The true calibration map c is not known; the method estimates it on these very
+    data (fit-on-test). For binned methods this is the classical ECE.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels: 0 and 1, booleans, or with `pos_label` any two values. Classes for
+        multi-class tasks.
+    y_prob : array-like of shape (n,) or (n, k)
+        Predicted probability of the event, or of each class.
+    method : str
+        Which estimate; see `calibrator_names`.
+    alpha : float
+        Exponent: 1 for the absolute, 2 for the squared error. No root is taken.
+    debias : {"auto", True, False}
+        "auto" takes out the estimated bias where the method knows it (binned methods
+        for alpha 1 and 2), which may give values a little below 0; False gives the
+        raw, classical value.
+    task : None, "confidence", "classwise", or a class
+        None: `y_prob` is a vector. "confidence": top class and whether it is right.
+        A class, by label or column number: that class against the rest.
+        "classwise": the mean over classes.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 equals the row twice. Weights below one on average are
+        scaled to an average of one.
+    pos_label : object, optional
+        The label that means that the event happened.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit"}
+        What `y_prob` holds.
+    random_state : int, generator or None
+        Seeds cross-validation.
+
+    Returns
+    -------
+    float
+        The estimate.
+
+    References
+    ----------
+    M. Kängsepp, K. Valk, M. Kull. On the usefulness of the fit-on-the-test view on
+    evaluating calibration of classifiers.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> round(cb.calibration_error(y, p), 4)
+    0.0819
+    >>> round(cb.calibration_error(y, p, method="ew15", debias=False), 4)
+    0.0975
+    """
+    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    events = reading.events(y_true, y_prob, sample_weight)
+    warn_if_small(events.samples[0], stacklevel=3)
+    estimator = Estimator(alpha=alpha, debias=debias, random_state=random_state)
+    return estimator.estimate(events, method)[0].value

@@ -1,0 +1,209 @@
+"""Several methods at once, with intervals and scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.sample import warn_if_small
+from calibrant.exceptions import OptionError
+from calibrant.measures.estimate import Estimate, Estimator
+from calibrant.measures.events import Events, Reading
+from calibrant.measures.proper import ScoreSplit, mean_splits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from calibrant._typing import ArrayLike, Debias, Frame, Scale, Seed, Task
+    from calibrant.numerics.resampling import IntervalKind
+
+DEFAULT_METHODS = ("es15", "es-cv", "es-sweep", "ew15")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What was found for one set of predictions: a model, or a group of its rows.
+
+    Attributes
+    ----------
+    estimates : tuple of Estimate
+        One per method.
+    classes : tuple of Estimate
+        One per method and class, where the task is "classwise".
+    scores : tuple of ScoreSplit
+        Brier score and log-loss.
+    base_rate, mean_prob : float
+        How often the event happened, and how often it was predicted on average.
+    key : dict
+        What tells this set from others: model, group.
+    """
+
+    estimates: tuple[Estimate, ...]
+    classes: tuple[Estimate, ...]
+    scores: tuple[ScoreSplit, ...]
+    base_rate: float
+    mean_prob: float
+    key: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Calibration errors with intervals, one row a method.
+
+    Attributes
+    ----------
+    assessments : tuple of Assessment
+        One per model and group; a single one from `evaluate`.
+    alpha, confidence : float
+        Exponent of the error and level of the intervals.
+    """
+
+    assessments: tuple[Assessment, ...]
+    alpha: float
+    confidence: float | None
+
+    def frame(self) -> Frame:
+        """Return one row a method (and model, and group) as columns.
+
+        Columns: model and group where there are several, method, task, value, low,
+        high, n, debiased, bins.
+        """
+        return _estimate_frame((a.key, a.estimates) for a in self.assessments)
+
+    def per_class(self) -> Frame:
+        """Return one row a method and class, for the task "classwise"."""
+        return _estimate_frame((a.key, a.classes) for a in self.assessments)
+
+    def scores(self) -> Frame:
+        """Return one row a model and group: rates, and the scores with their split."""
+        rows = []
+        for found in self.assessments:
+            row = dict(found.key)
+            row |= {"n": found.estimates[0].n, "base_rate": found.base_rate}
+            row["mean_prob"] = found.mean_prob
+            for part in found.scores:
+                name = part.name.replace("-", "_")
+                row[name] = part.score
+                row[f"{name}_calibration"] = part.calibration
+                row[f"{name}_refinement"] = part.refinement
+            rows.append(row)
+        return _columns(rows)
+
+    def __str__(self) -> str:
+        lines = [
+            "  ".join([*(str(v) for v in found.key.values()), str(estimate)])
+            for found in self.assessments
+            for estimate in found.estimates
+        ]
+        return "\n".join(lines)
+
+
+def _estimate_frame(
+    found: Iterable[tuple[dict[str, Any], tuple[Estimate, ...]]],
+) -> Frame:
+    names = [f.name for f in fields(Estimate)]
+    return _columns(
+        [
+            {**key, **{name: getattr(estimate, name) for name in names}}
+            for key, estimates in found
+            for estimate in estimates
+        ]
+    )
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> Frame:
+    names = list(dict.fromkeys(chain.from_iterable(rows)))
+    return {name: np.array([row[name] for row in rows]) for name in names}
+
+
+def assess(
+    events: Events,
+    methods: Sequence[str],
+    estimator: Estimator,
+    key: dict[str, Any],
+) -> Assessment:
+    """Apply every method to the events of one set of predictions."""
+    found = [estimator.estimate(events, method) for method in methods]
+    return Assessment(
+        estimates=tuple(rows[0] for rows in found),
+        classes=tuple(chain.from_iterable(rows[1:] for rows in found)),
+        scores=mean_splits(events),
+        base_rate=float(np.mean([s.mean(s.y) for s in events.samples])),
+        mean_prob=float(np.mean([s.mean(s.p) for s in events.samples])),
+        key=key,
+    )
+
+
+def check_methods(methods: Sequence[str] | str) -> tuple[str, ...]:
+    """Return the names of methods as a tuple; one name alone will do."""
+    names = (methods,) if isinstance(methods, str) else tuple(methods)
+    if not names:
+        raise OptionError("methods must name at least one method.")
+    return names
+
+
+def evaluate(  # noqa: PLR0913
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    methods: Sequence[str] | str = DEFAULT_METHODS,
+    alpha: float = 1,
+    debias: Debias = "auto",
+    task: Task = None,
+    confidence: float | None = 0.9,
+    interval: IntervalKind = "basic",
+    n_resamples: int = 1000,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+    scale: Scale = "prob",
+    random_state: Seed = 0,
+) -> Evaluation:
+    """Estimate the calibration error by several methods, with intervals.
+
+    Parameters
+    ----------
+    y_true, y_prob, alpha, debias, task, sample_weight, pos_label, labels, scale
+        As in `calibration_error`.
+    methods : sequence of str
+        Which estimates; see `calibrator_names`.
+    confidence : float or None
+        Level of the bootstrap intervals; None for no intervals.
+    interval : {"basic", "percentile"}
+        "percentile": quantiles of the resampled errors. "basic": these reflected at
+        the estimate, which takes out the bias that resampling adds.
+    n_resamples : int
+        Number of bootstrap resamples. Bins stay as they were fitted.
+    random_state : int, generator or None
+        Seeds cross-validation and resampling.
+
+    Returns
+    -------
+    Evaluation
+        ``frame()`` has one row a method; ``per_class()`` one a class for the task
+        "classwise"; ``scores()`` Brier score and log-loss with their split.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> print(cb.evaluate(y, p, methods=["es15", "ew15"]))
+    es15 (binary): 0.0819 [0.0758, 0.0865], n = 1797
+    ew15 (binary): 0.0973 [0.0921, 0.1030], n = 1797
+    """
+    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    estimator = Estimator(
+        alpha=alpha,
+        debias=debias,
+        confidence=confidence,
+        interval=interval,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    events = reading.events(y_true, y_prob, sample_weight)
+    warn_if_small(events.samples[0], stacklevel=3)
+    found = assess(events, check_methods(methods), estimator, {})
+    return Evaluation((found,), float(alpha), confidence)

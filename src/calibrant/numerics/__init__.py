@@ -1,0 +1,1 @@
+"""All mathematics, once: pure functions on arrays (NumPy and SciPy only)."""

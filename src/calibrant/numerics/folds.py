@@ -1,0 +1,32 @@
+"""Folds for cross-validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from calibrant._typing import IntVector
+
+
+def fold_numbers(
+    n: int, folds: int, rng: np.random.RandomState | np.random.Generator
+) -> IntVector:
+    """Return the fold of each of `n` rows, shuffled, sizes differing by one at most.
+
+    Given a ``RandomState``, the folds are those of scikit-learn's
+    ``KFold(folds, shuffle=True)`` with the same state.
+
+    Examples
+    --------
+    >>> fold_numbers(6, 3, np.random.RandomState(1))
+    array([1, 0, 0, 2, 1, 2])
+    """
+    shuffled = np.arange(n)
+    rng.shuffle(shuffled)
+    sizes = np.full(folds, n // folds)
+    sizes[: n % folds] += 1
+    fold = np.empty(n, dtype=np.intp)
+    fold[shuffled] = np.repeat(np.arange(folds), sizes)
+    return fold

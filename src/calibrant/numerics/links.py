@@ -1,0 +1,30 @@
+"""Logits and back; the only place where probabilities are kept off 0 and 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import logit as _logit
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatVector
+
+CLIP = float(np.finfo(np.float64).eps)
+"""Nearest to 0 and 1 that a probability counts in logarithms, as in scikit-learn."""
+
+
+def clipped(p: FloatVector, clip: float = CLIP) -> FloatVector:
+    """Return probabilities held between `clip` and 1 - `clip`."""
+    return np.clip(p, clip, 1.0 - clip)
+
+
+def logit(p: FloatVector, clip: float = CLIP) -> FloatVector:
+    """Return log(p / (1 - p)) of the clipped probabilities.
+
+    Examples
+    --------
+    >>> logit(np.array([0.5, 1.0])).round(2)
+    array([ 0.  , 36.04])
+    """
+    return np.asarray(_logit(clipped(p, clip)), dtype=np.float64)

@@ -1,0 +1,176 @@
+"""Bootstrap: resampled counts, and intervals from what they give.
+
+Rows are gathered into cells first: a cell holds the rows of one label whose
+predictions lie in one short interval. How often a resample draws from each cell is
+multinomial, so a thousand resamples cost the same for a thousand rows or a billion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from calibrant.numerics.binning import bin_index, width_edges
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+
+CELLS = 256
+"""Cells of equal width. What varies within one, at most (1/256)^2 / 4, is far below
+the variance p (1 - p) of a label, so that nothing is lost by taking its mean."""
+
+GROUPS = 512
+"""How many groups of rows are resampled where several events share the rows."""
+
+LARGEST_DRAW = 2**53
+"""Draws are whole numbers; beyond this many rows there is no noise left to show."""
+
+IntervalKind: TypeAlias = Literal["basic", "percentile"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows gathered by prediction and label.
+
+    Attributes
+    ----------
+    left : ndarray of shape (m,)
+        Left end of the cell's interval; ascending.
+    p, y, weight : ndarray of shape (m,)
+        Mean prediction, label and total weight of each cell that has any.
+    row_cell : ndarray of shape (n,)
+        The cell of each row.
+    """
+
+    left: FloatVector
+    p: FloatVector
+    y: FloatVector
+    weight: FloatVector
+    row_cell: IntVector
+
+
+def gather(
+    p: FloatVector, y: FloatVector, weight: FloatVector | None, edges: FloatVector
+) -> Cells:
+    """Gather rows into cells of equal width that also end at the given edges.
+
+    Labels must be 0 or 1.
+    """
+    inner = np.unique(np.concatenate([edges[1:-1], width_edges(CELLS)[1:-1]]))
+    fine = np.concatenate([[0.0], inner, [1.0]])
+    code = 2 * bin_index(p, fine) + y.astype(np.intp)
+    size = 2 * (fine.size - 1)
+    total = np.bincount(code, weights=weight, minlength=size).astype(np.float64)
+    weighted_p = p if weight is None else weight * p
+    prob = np.bincount(code, weights=weighted_p, minlength=size)
+    used = np.flatnonzero(total)
+    position = np.zeros(size, dtype=np.intp)
+    position[used] = np.arange(used.size)
+    return Cells(
+        left=fine[used // 2],
+        p=prob[used] / total[used],
+        y=(used % 2).astype(np.float64),
+        weight=total[used],
+        row_cell=position[code],
+    )
+
+
+def multinomial_weights(
+    cells: Cells, replicates: int, rng: np.random.Generator
+) -> FloatMatrix:
+    """Return the weight of each cell in each resample, shape (replicates, m)."""
+    total = cells.weight.sum()
+    draws = int(min(max(round(total), 1), LARGEST_DRAW))
+    counts = rng.multinomial(draws, cells.weight / total, size=replicates)
+    return np.asarray(counts, dtype=np.float64)
+
+
+def calibrated_weights(
+    cells: Cells, replicates: int, rng: np.random.Generator
+) -> tuple[Cells, FloatMatrix]:
+    """Return cells and their weights in resamples of perfectly calibrated labels.
+
+    Predictions stay as they are; each label is drawn anew with the predicted
+    probability. What an estimate gives on these is pure noise.
+    """
+    left, interval_of = np.unique(cells.left, return_inverse=True)
+    total = np.bincount(interval_of, weights=cells.weight)
+    p = np.bincount(interval_of, weights=cells.weight * cells.p) / total
+    draws = np.clip(np.round(total), 1, LARGEST_DRAW).astype(np.int64)
+    share = rng.binomial(draws, np.clip(p, 0.0, 1.0), (replicates, p.size)) / draws
+    weights = np.stack([(1.0 - share) * total, share * total], axis=2)
+    both = Cells(
+        left=np.repeat(left, 2),
+        p=np.repeat(p, 2),
+        y=np.tile([0.0, 1.0], p.size),
+        weight=np.repeat(total, 2),
+        row_cell=cells.row_cell,
+    )
+    return both, weights.reshape(replicates, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroups:
+    """Rows in random groups, and how often each resample draws each group.
+
+    With no more than `GROUPS` rows every row is a group of its own: the ordinary
+    bootstrap. Several events on the same rows use the same draws, so that what they
+    have in common stays in common.
+    """
+
+    group: IntVector
+    counts: FloatMatrix
+
+    @classmethod
+    def draw(cls, n: int, replicates: int, rng: np.random.Generator) -> RowGroups:
+        """Put `n` rows into groups and resample the groups."""
+        groups = min(n, GROUPS)
+        group = rng.permutation(np.arange(n) % groups)
+        counts = rng.multinomial(groups, np.full(groups, 1.0 / groups), replicates)
+        return cls(group, counts.astype(np.float64))
+
+    def weights(self, cells: Cells, weight: FloatVector | None) -> FloatMatrix:
+        """Return the weight of each cell in each resample of the groups."""
+        groups, size = self.counts.shape[1], cells.weight.size
+        code = self.group * size + cells.row_cell
+        share = np.bincount(code, weights=weight, minlength=groups * size)
+        return np.asarray(self.counts @ share.reshape(groups, size), dtype=np.float64)
+
+
+def interval(
+    value: float,
+    replicates: FloatVector,
+    *,
+    truth: float,
+    noise: FloatVector,
+    confidence: float,
+    kind: IntervalKind,
+) -> tuple[float, float]:
+    """Return the ends of a bootstrap interval for an error, not below 0.
+
+    "percentile" takes the quantiles of the replicates. "basic" takes how far
+    replicates lie from the `truth` that they were drawn from, the plain error of the
+    sample, for how far the estimate (0 where debiasing took it below) lies from the
+    real truth: so the bias that resampling adds is taken out. Its lower end is 0
+    unless the estimate exceeds what the same predictions, were they perfectly
+    calibrated, give by chance (`noise`).
+
+    Examples
+    --------
+    >>> draws, noise = np.linspace(0.3, 0.6, 101), np.linspace(0, 0.1, 101)
+    >>> ends = interval(
+    ...     0.4, draws, truth=0.4, noise=noise, confidence=0.8, kind="basic"
+    ... )
+    >>> np.round(ends, 3)
+    array([0.23, 0.47])
+    """
+    tail = 0.5 * (1.0 - confidence)
+    low, high = np.quantile(replicates, [tail, 1.0 - tail])
+    if kind == "basic":
+        centre = max(value, 0.0) + truth
+        low, high = centre - high, centre - low
+        if value <= np.quantile(noise, 1.0 - tail):
+            low = 0.0
+    return max(float(low), 0.0), max(float(high), 0.0)

@@ -1,0 +1,25 @@
+"""Choosing complexity from cross-validated losses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatVector
+
+
+def simplest_within(losses: FloatVector, tolerance: float) -> int:
+    """Return the first index whose loss is within `tolerance` of the least.
+
+    Losses are ordered from simple to complex, so with a tolerance of 0.001 this is
+    the paper's rule (appendix C.2): prefer fewer bins whenever they cost less than
+    0.1 percent.
+
+    Examples
+    --------
+    >>> simplest_within(np.array([0.2, 0.10005, 0.11, 0.1]), tolerance=0.001)
+    1
+    """
+    return int(np.argmax(losses <= losses.min() * (1.0 + tolerance)))

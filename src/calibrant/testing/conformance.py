@@ -1,0 +1,298 @@
+"""A conformance suite for calibration errors, ours and anybody's.
+
+Each case is a property that any estimate of a calibration error should have, whatever
+its method: inputs at the edges of the domain, array layouts, weights, and input that
+must be refused.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from calibrant._typing import FloatVector
+
+Evaluator: TypeAlias = "Callable[..., float]"
+"""Called as ``evaluator(y, p)`` or ``evaluator(y, p, weight)``; gives the raw error."""
+
+CLOSE = 1e-9
+FLOAT32_CLOSE = 1e-3
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How an evaluator did in one case.
+
+    Attributes
+    ----------
+    case : str
+        Name of the case.
+    passed : bool
+        Whether it did as it should.
+    detail : str
+        What it did instead, empty where it passed.
+    """
+
+    case: str
+    passed: bool
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.case}: {'passed' if self.passed else self.detail}"
+
+
+def _example(seed: int = 7, n: int = 400) -> tuple[FloatVector, FloatVector]:
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.beta(0.7, 0.9, n), 2)  # ties, and some exactly 0 and 1
+    y = (rng.random(n) < p**1.3).astype(np.float64)
+    return y, p
+
+
+def _expect(found: float, wanted: float, close: float = CLOSE) -> str:
+    return "" if abs(found - wanted) <= close else f"gave {found:.6g}, not {wanted:.6g}"
+
+
+def zero_and_one(evaluate: Evaluator) -> str:
+    """Certain predictions, half of them wrong at each end: the error is 1/2."""
+    p = np.repeat([0.0, 1.0], 100)
+    y = np.tile([0.0, 1.0], 100)
+    return _expect(evaluate(y, p), 0.5)
+
+
+def one_inside_the_last_bin(evaluate: Evaluator) -> str:
+    """P = 1 belongs with its neighbours just below it."""
+    p = np.repeat([0.99, 1.0], 100)
+    y = np.repeat([0.0, 1.0, 0.0], [50, 100, 50])
+    return _expect(evaluate(y, p), 0.495, close=0.0051)
+
+
+def on_inner_edges(evaluate: Evaluator) -> str:
+    """Predictions on multiples of 0.1, each wrong by 0.05: the error is 0.05."""
+    p = np.repeat(np.arange(1, 9) / 10, 100)
+    share = np.repeat(np.arange(1, 9) / 10 + 0.05, 100)
+    y = (np.tile(np.arange(100), 8) < np.round(share * 100)).astype(np.float64)
+    return _expect(evaluate(y, p), 0.05)
+
+
+def row_order(evaluate: Evaluator) -> str:
+    """Shuffle the rows: their order does not matter, ties or not."""
+    y, p = _example()
+    order = np.random.default_rng(1).permutation(p.size)
+    return _expect(evaluate(y[order], p[order]), evaluate(y, p))
+
+
+def constant_prediction(evaluate: Evaluator) -> str:
+    """One prediction for all rows: the error is its distance to the base rate."""
+    y = np.repeat([1.0, 0.0], [60, 140])
+    return _expect(evaluate(y, np.full(200, 0.4)), 0.1)
+
+
+def one_class_only(evaluate: Evaluator) -> str:
+    """Labels all 0: every prediction is too high, by itself."""
+    p = np.linspace(0.0, 1.0, 201)
+    return _expect(evaluate(np.zeros(201), p), 0.5)
+
+
+def separable(evaluate: Evaluator) -> str:
+    """Certain and right: no error."""
+    y = np.repeat([0.0, 1.0], 100)
+    return _expect(evaluate(y, y), 0.0)
+
+
+def one_row(evaluate: Evaluator) -> str:
+    """Take a single row: it is off by its distance to its label."""
+    return _expect(evaluate(np.array([1.0]), np.array([0.7])), 0.3)
+
+
+def five_values(evaluate: Evaluator) -> str:
+    """Five distinct predictions, each off by 0.1, as rounded confidences are."""
+    values = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    p = np.repeat(values, 50)
+    share = np.repeat(values - 0.1, 50)
+    y = (np.tile(np.arange(50), 5) < np.round(share * 50)).astype(np.float64)
+    return _expect(evaluate(y, p), 0.1)
+
+
+def zero_weight(evaluate: Evaluator) -> str:
+    """Give rows weight 0: they might as well not be there."""
+    y, p = _example()
+    weight = (np.arange(p.size) % 3 > 0).astype(np.float64)
+    used = weight > 0
+    return _expect(evaluate(y, p, weight), evaluate(y[used], p[used], weight[used]))
+
+
+def repeated_rows(evaluate: Evaluator) -> str:
+    """Two copies of all rows change nothing in what is estimated."""
+    y, p = np.tile(_example(), 2)
+    weight = np.ones(p.size // 2)
+    return _expect(
+        evaluate(y[: weight.size], p[: weight.size], 2 * weight), evaluate(y, p)
+    )
+
+
+def huge_weights(evaluate: Evaluator) -> str:
+    """Equal weights of 1e12 are counts of a very large sample: still finite."""
+    y, p = _example()
+    found = evaluate(y, p, np.full(p.size, 1e12))
+    return "" if 0.0 <= found <= 1.0 else f"gave {found:.6g}"
+
+
+def single_precision(evaluate: Evaluator) -> str:
+    """float32 predictions give nearly the same."""
+    y, p = _example()
+    q = 0.01 + 0.97 * p + 0.003  # off the edges of bins, where rounding decides
+    single = q.astype(np.float32)
+    return _expect(evaluate(y, single), evaluate(y, q), FLOAT32_CLOSE)
+
+
+def big_endian(evaluate: Evaluator) -> str:
+    """Arrays read from foreign files have another byte order."""
+    y, p = _example()
+    return _expect(evaluate(y.astype(">f8"), p.astype(">f8")), evaluate(y, p))
+
+
+def read_only(evaluate: Evaluator) -> str:
+    """Arrays that must not be written to are left as they are."""
+    y, p = _example()
+    before = evaluate(y.copy(), p.copy())
+    y.flags.writeable = p.flags.writeable = False
+    return _expect(evaluate(y, p), before)
+
+
+def strided(evaluate: Evaluator) -> str:
+    """Every other entry of a larger array."""
+    y, p = _example()
+    wide = np.stack([p, np.zeros_like(p)], axis=1)
+    return _expect(evaluate(y, wide[:, 0]), evaluate(y, p))
+
+
+def _refuses(evaluate: Evaluator, y: Any, p: Any) -> str:
+    try:
+        found = evaluate(y, p)
+    except Exception:  # noqa: BLE001  (any refusal will do)
+        return ""
+    return f"gave {found:.6g} instead of an error"
+
+
+def refuses_nan(evaluate: Evaluator) -> str:
+    """Leave a prediction missing: an error, not a number."""
+    y, p = _example()
+    p[5] = np.nan
+    return _refuses(evaluate, y, p)
+
+
+def refuses_masked(evaluate: Evaluator) -> str:
+    """Mask a prediction: it is missing too."""
+    y, p = _example()
+    return _refuses(evaluate, y, np.ma.masked_greater(p, 0.9))
+
+
+def refuses_outside(evaluate: Evaluator) -> str:
+    """1.2 is not a probability."""
+    y, p = _example()
+    p[5] = 1.2
+    return _refuses(evaluate, y, p)
+
+
+def refuses_labels(evaluate: Evaluator) -> str:
+    """Labels 0, 1 and 2 are not binary."""
+    y, p = _example()
+    y[5] = 2.0
+    return _refuses(evaluate, y, p)
+
+
+def refuses_lengths(evaluate: Evaluator) -> str:
+    """One label too few."""
+    y, p = _example()
+    return _refuses(evaluate, y[1:], p)
+
+
+def refuses_empty(evaluate: Evaluator) -> str:
+    """Nothing in, nothing out."""
+    return _refuses(evaluate, np.empty(0), np.empty(0))
+
+
+CASES: tuple[Callable[[Evaluator], str], ...] = (
+    zero_and_one,
+    one_inside_the_last_bin,
+    on_inner_edges,
+    row_order,
+    constant_prediction,
+    one_class_only,
+    separable,
+    one_row,
+    five_values,
+    single_precision,
+    big_endian,
+    read_only,
+    strided,
+    refuses_nan,
+    refuses_masked,
+    refuses_outside,
+    refuses_labels,
+    refuses_lengths,
+    refuses_empty,
+)
+WEIGHT_CASES: tuple[Callable[[Evaluator], str], ...] = (
+    zero_weight,
+    repeated_rows,
+    huge_weights,
+)
+
+
+def conformance(
+    evaluator: Evaluator, *, weights: bool = True, skip: tuple[str, ...] = ()
+) -> list[Finding]:
+    """Run an evaluator through every case.
+
+    Parameters
+    ----------
+    evaluator : callable
+        ``evaluator(y, p)`` and, with `weights`, ``evaluator(y, p, weight)``: the
+        calibration error as a float, not debiased.
+    weights : bool
+        Whether it takes weights; without, these cases count as not passed.
+    skip : tuple of str
+        Names of cases that do not apply.
+
+    Returns
+    -------
+    list of Finding
+        One per case.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> def es15(y, p, weight=None):
+    ...     bins = min(15, len(p))
+    ...     return cb.calibration_error(
+    ...         y, p, method=f"es{bins}", debias=False, sample_weight=weight
+    ...     )
+    >>> all(finding.passed for finding in cb.testing.conformance(es15))
+    True
+    """
+    findings = [_run(case, evaluator) for case in CASES if case.__name__ not in skip]
+    for case in WEIGHT_CASES:
+        if case.__name__ in skip:
+            continue
+        if weights:
+            findings.append(_run(case, evaluator))
+        else:
+            findings.append(Finding(case.__name__, passed=False, detail="no weights"))
+    return findings
+
+
+def _run(case: Callable[[Evaluator], str], evaluator: Evaluator) -> Finding:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            detail = case(evaluator)
+    except Exception as error:  # noqa: BLE001  (a crash is a finding)
+        detail = f"raised {type(error).__name__}"
+    return Finding(case.__name__, passed=not detail, detail=detail)

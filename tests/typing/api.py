@@ -1,0 +1,15 @@
+"""What users write, checked by mypy and never run."""
+
+import numpy as np
+
+import calibrant as cb
+
+p, y = cb.datasets.load_binary("forest")
+error: float = cb.calibration_error(y, p, method="es15", alpha=2, debias=False)
+evaluation: cb.Evaluation = cb.evaluate(
+    y, p, methods=["es15", "ew-cv"], confidence=0.95
+)
+columns: dict[str, np.ndarray] = evaluation.frame()
+calibrated: np.ndarray = cb.make_calibrator("es-cv").fit(p, y).transform(p)
+display: cb.ReliabilityDisplay = cb.ReliabilityDisplay.from_predictions(y, p)
+split: cb.ScoreSplit = cb.split_score(y, p, score="log-loss")
