@@ -19,7 +19,6 @@ from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
 from calibrant.numerics.binning import (
     BinTable,
-    bin_index,
     size_edges,
     tabulate,
     width_edges,
@@ -31,6 +30,7 @@ from calibrant.numerics.gaps import (
     debiased_binned_error,
     mean_gap,
 )
+from calibrant.numerics.grid import bin_index
 from calibrant.numerics.selection import simplest_within
 from calibrant.numerics.sorted_sample import SortedSample
 

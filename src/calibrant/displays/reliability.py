@@ -14,7 +14,8 @@ from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.registry import find_method
 from calibrant.exceptions import OptionError
 from calibrant.measures.events import Reading
-from calibrant.numerics.binning import BinTable, bin_index, tabulate, width_edges
+from calibrant.numerics.binning import BinTable, tabulate, width_edges
+from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.stored import stored_numbers
-from calibrant.numerics.binning import bin_index
+from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector, JsonObject, Tops

@@ -106,8 +106,9 @@ class Estimator:
         fits = [self._fit(sample, method) for sample in events.samples]
         debias = self._debias(fits[0], method)
         values = self._errors(fits, events, debias=debias)
-        plain = self._errors(fits, events, debias=False) if debias else values
         draws = self._draws(fits, events, debias=debias)
+        needed = debias and draws is not None
+        plain = self._errors(fits, events, debias=False) if needed else values
         bins = np.array([float(fit.edges.size - 1) for fit in fits])
 
         def row(task: str, which: slice) -> Estimate:

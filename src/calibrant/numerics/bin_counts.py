@@ -47,26 +47,36 @@ def inner_edges(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums of weights, predictions and labels per (number of bins, bin)."""
+    """Rows, and sums of weights, predictions and labels, per (number of bins, bin)."""
 
+    rows: IntVector
     weight: FloatMatrix
     prob: FloatMatrix
     label: FloatMatrix
 
     @classmethod
     def of(cls, sample: SortedSample, edges: FloatMatrix) -> _Sums:
-        rows = np.empty((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
-        rows[:, 0], rows[:, -1] = 0, sample.p.size
-        rows[:, 1:-1] = sample.rows_below(edges)
+        below = np.empty((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
+        below[:, 0], below[:, -1] = 0, sample.p.size
+        below[:, 1:-1] = sample.rows_below(edges)
         return cls(
-            np.diff(sample.weight_below[rows]),
-            np.diff(sample.prob_below[rows]),
-            np.diff(sample.label_below[rows]),
+            np.diff(below),
+            np.diff(sample.weight_below[below]),
+            np.diff(sample.prob_below[below]),
+            np.diff(sample.label_below[below]),
+        )
+
+    def __sub__(self, other: _Sums) -> _Sums:
+        return _Sums(
+            self.rows - other.rows,
+            self.weight - other.weight,
+            self.prob - other.prob,
+            self.label - other.label,
         )
 
     def over_weight(self, total: FloatMatrix) -> FloatMatrix:
-        """Divide by the weight of each bin; 0 where a bin is empty."""
-        used = self.weight > 0.0
+        """Divide by the weight of each bin; 0 where a bin has no rows."""
+        used = self.rows > 0
         return np.divide(total, self.weight, out=np.zeros_like(total), where=used)
 
 
@@ -99,9 +109,9 @@ def _fold_losses(
     spacing: Spacing,
     tops: Tops,
 ) -> FloatVector:
-    train, test = sample.take(~held_out), sample.take(held_out)
-    edges = inner_edges(train, counts, spacing)
-    fitted = _Sums.of(train, edges)
+    test = sample.take(held_out)
+    edges = inner_edges(sample.take(~held_out), counts, spacing)
+    fitted = _Sums.of(sample, edges) - _Sums.of(test, edges)
     if tops == "slope-1":
         shift = fitted.over_weight(fitted.label - fitted.prob)
         return _loss_after_shift(test, _Sums.of(test, edges), shift)
@@ -126,7 +136,7 @@ def _loss_of_levels(
     squares = _Sums.of(_with_labels(test, test.y**2), edges).label
     loss = squares - 2.0 * level * tested.label + level**2 * tested.weight
     untouched = _Sums.of(_with_labels(test, (test.p - test.y) ** 2), edges).label
-    loss = np.where(fitted.weight > 0.0, loss, untouched)
+    loss = np.where(fitted.rows > 0, loss, untouched)
     return np.asarray(loss.sum(axis=1) / test.total, dtype=np.float64)
 
 
@@ -157,7 +167,7 @@ def sweep(sample: SortedSample, *, max_bins: int, spacing: Spacing) -> int:
 
 
 def _shares_rise(sums: _Sums) -> FloatVector:
-    used = sums.weight > 0.0
+    used = sums.rows > 0
     share = sums.over_weight(sums.label)
     # An empty bin repeats the share of the last bin that is not.
     column = np.where(used, np.arange(share.shape[1]), 0)

@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.numerics.grid import bin_index, order_statistics
+
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector, IntVector
-
-LOOKUP_CELLS = 4096
-"""A power of two, so that multiplying a probability by it is exact."""
-
-LOOKUP_ROWS = 2048
-"""From this many rows on, a table of cells beats a binary search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +93,7 @@ def size_edges(p: FloatVector, weight: FloatVector | None, bins: int) -> FloatVe
     cut = np.arange(1, bins)
     if weight is None:
         rank = split_ranks(p.size, bins, cut).astype(np.intp)
-        inner = np.partition(p, rank)[rank] if rank.size else p[:0]
+        inner = order_statistics(p, rank)
     else:
         order = np.argsort(p)
         below = np.cumsum(weight[order])
@@ -105,28 +101,6 @@ def size_edges(p: FloatVector, weight: FloatVector | None, bins: int) -> FloatVe
         inner = p[order[np.minimum(rank, p.size - 1)]]
     inner = np.unique(inner)
     return np.concatenate([[0.0], inner[inner > 0.0], [1.0]])
-
-
-def bin_index(p: FloatVector, edges: FloatVector) -> IntVector:
-    """Return the number of the bin that each prediction lies in.
-
-    The same as a binary search over the inner edges, but for many rows several times
-    faster: a prediction's cell on a fixed grid tells the bin of the cell's left end,
-    and an edge inside the cell moves what lies right of it on.
-    """
-    inner = edges[1:-1]
-    if p.size < LOOKUP_ROWS:
-        return np.searchsorted(inner, p, side="right")
-    grid = np.arange(LOOKUP_CELLS + 2) / LOOKUP_CELLS
-    bin_of_cell = np.searchsorted(inner, grid, side="right")
-    edges_in_a_cell = int(np.diff(bin_of_cell).max())
-    if edges_in_a_cell > 2:  # noqa: PLR2004  (crowded edges: moving on would be slow)
-        return np.searchsorted(inner, p, side="right")
-    index = bin_of_cell[(p * LOOKUP_CELLS).astype(np.intp)]
-    next_edge = np.append(inner, np.inf)
-    for _ in range(edges_in_a_cell):
-        index += p >= next_edge[index]
-    return index
 
 
 def tabulate(

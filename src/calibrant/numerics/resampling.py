@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from calibrant.numerics.binning import bin_index, width_edges
+from calibrant.numerics.binning import width_edges
+from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector
 
-CELLS = 256
-"""Cells of equal width. What varies within one, at most (1/256)^2 / 4, is far below
+CELLS = 128
+"""Cells of equal width. What varies within one, at most (1/128)^2 / 4, is far below
 the variance p (1 - p) of a label, so that nothing is lost by taking its mean."""
 
 GROUPS = 512

@@ -43,10 +43,10 @@ class SortedSample:
         array([0.2, 0.5])
         """
         order = np.argsort(p)
-        if p.size > 1 and (np.diff(p[order]) == 0.0).any():
-            keys = (y, p) if weight is None else (weight, y, p)
-            order = np.lexsort(keys)
-        return cls(p[order], y[order], None if weight is None else weight[order])
+        ordered = p[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            order = np.lexsort((y, p) if weight is None else (weight, y, p))
+        return cls(ordered, y[order], None if weight is None else weight[order])
 
     @cached_property
     def total(self) -> float:
