@@ -89,9 +89,9 @@ def check_class_labels(
         )
     distinct, codes = _distinct_codes(array, name=name)
     position = {value: column for column, value in enumerate(order)}
-    unknown = [value for value in distinct if value not in position]
-    if unknown:
-        row = int(np.argmax(codes == distinct.index(unknown[0])))
+    unknown = np.array([value not in position for value in distinct])
+    if unknown.any():
+        row = int(np.argmax(unknown[codes]))
         way_out = (
             "State the class of each column: labels=[...]"
             if labels is None
@@ -99,7 +99,7 @@ def check_class_labels(
         )
         raise LabelError(
             f"{name} must hold the classes {_listed(order)}; row {row} is "
-            f"{unknown[0]!r}. {way_out}"
+            f"{distinct[codes[row]]!r}. {way_out}"
         )
     columns = np.array([position[value] for value in distinct], dtype=np.intp)
     return np.asarray(columns[codes], dtype=np.intp)

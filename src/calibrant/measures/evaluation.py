@@ -192,7 +192,7 @@ def evaluate(  # noqa: PLR0913
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.evaluate(y, p, methods=["es15", "ew15"]))
     es15 (binary): 0.0819 [0.0765, 0.0869], n = 1797
-    ew15 (binary): 0.0973 [0.0921, 0.1030], n = 1797
+    ew15 (binary): 0.0973 [0.0921, 0.1028], n = 1797
     """
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     estimator = Estimator(

@@ -1,0 +1,72 @@
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import calibrant as cb
+
+
+def test_clone_keeps_method_and_parameters():
+    original = cb.make_calibrator("es-cv", max_bins=7)
+    assert clone(original).get_params() == original.get_params()
+    assert original.get_params()["max_bins"] == 7
+
+
+def test_get_params_lists_what_can_be_set():
+    params = cb.make_calibrator("es15").get_params()
+    assert params == {"method": "es15", "tops": "slope-1"}
+
+
+def test_set_params_changes_what_is_fitted(sample):
+    calibrator = cb.make_calibrator("es15").set_params(method="es4", tops="flat")
+    assert calibrator.fit(*sample).fit_.n_bins == 4
+    assert repr(calibrator) == "BinaryCalibrator('es4', tops='flat')"
+
+
+def test_pickle_keeps_the_map(sample):
+    fitted = cb.make_calibrator("es-sweep").fit(*sample)
+    again = pickle.loads(pickle.dumps(fitted))  # noqa: S301
+    assert again.map_ == fitted.map_
+
+
+def test_it_is_a_step_of_a_pipeline(sample):
+    p, y = sample
+    pipe = make_pipeline(
+        FunctionTransformer(np.clip, kw_args={"a_min": 0.01, "a_max": 0.99}),
+        cb.make_calibrator("es5"),
+    )
+    assert pipe.fit(p, y).transform(p).shape == p.shape
+
+
+def test_hyper_parameters_can_be_searched(sample):
+    p, y = sample
+
+    def score(calibrator, held_out_p, held_out_y):
+        return -np.mean((calibrator.transform(held_out_p) - held_out_y) ** 2)
+
+    search = GridSearchCV(
+        cb.make_calibrator("es5"), {"method": ["es1", "es10"]}, scoring=score
+    )
+    assert search.fit(p, y).best_params_["method"] in {"es1", "es10"}
+
+
+def test_an_unfitted_calibrator_says_so():
+    with pytest.raises(NotFittedError, match="not fitted"):
+        cb.make_calibrator("es15").transform([0.5])
+
+
+def test_bad_predictions_name_the_argument():
+    with pytest.raises(cb.exceptions.ProbabilityRangeError, match="p must hold"):
+        cb.make_calibrator("es15").fit([2.0] * 40, [0, 1] * 20)
+
+
+def test_fit_transform_is_fit_then_transform(sample):
+    p, y = sample
+    one = cb.make_calibrator("ew7").fit_transform(p, y)
+    assert_array_equal(one, cb.make_calibrator("ew7").fit(p, y).transform(p))

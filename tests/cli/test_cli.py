@@ -1,0 +1,249 @@
+"""The command line, run as users run it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cb
+
+BINARY, MULTI = str(cb.datasets.BINARY_FILE), str(cb.datasets.MULTICLASS_FILE)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command in this process; give exit code, stdout and stderr."""
+    from calibrant.__main__ import main
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["calibrant", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        out = capsys.readouterr()
+        return stopped.value.code or 0, out.out, out.err
+
+    return call
+
+
+def evaluate(run, *arguments):
+    code, out, err = run("evaluate", *arguments, "--format", "json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_values_are_those_of_the_library(run):
+    rows = evaluate(run, BINARY, "--y", "even", "--p", "forest")["rows"]
+    p, y = cb.datasets.load_binary("forest")
+    assert [row["method"] for row in rows] == ["es15", "es-cv", "es-sweep", "ew15"]
+    assert rows[0]["value"] == cb.calibration_error(y, p)
+
+
+def test_several_models_by_comma_or_by_repeating(run):
+    comma = evaluate(
+        run, BINARY, "--y", "even", "--p", "forest,bayes", "--methods", "es15"
+    )
+    apart = evaluate(
+        run, BINARY, "--y", "even", "--p", "forest", "--p", "bayes", "--methods", "es15"
+    )
+    assert comma == apart
+    assert [row["model"] for row in comma["rows"]] == ["forest", "bayes"]
+
+
+def test_class_columns_are_one_model_with_a_task(run):
+    columns = ",".join(f"forest_{d}" for d in range(10))
+    rows = evaluate(run, MULTI, "--y", "digit", "--p", columns, "--task", "confidence")[
+        "rows"
+    ]
+    prob, y = cb.datasets.load_multiclass("forest")
+    assert rows[0]["value"] == cb.calibration_error(y, prob, task="confidence")
+
+
+def test_several_multi_class_models(run):
+    found = evaluate(
+        run,
+        MULTI,
+        "--y",
+        "digit",
+        "--p",
+        "rf=forest_*",
+        "--p",
+        "bayes_*",
+        "--task",
+        "7",
+    )
+    assert {row["model"] for row in found["rows"]} == {"rf", "bayes_*"}
+    assert found["rows"][0]["task"] == "7"
+
+
+def test_classwise_json_has_the_classes(run):
+    found = evaluate(
+        run,
+        MULTI,
+        "--y",
+        "digit",
+        "--p",
+        "forest_*",
+        "--task",
+        "classwise",
+        "--methods",
+        "es15",
+    )
+    assert len(found["classes"]) == 10
+    assert found["confidence"] == 0.9
+
+
+def test_groups_words_and_weights(run, tmp_path, sample):
+    p, y = sample
+    path = tmp_path / "t.parquet"
+    columns = {
+        "label": np.where(y, "yes", "no"),
+        "score": p,
+        "group": np.arange(500) % 2,
+        "w": np.arange(500) % 3 + 1,
+    }
+    pl.DataFrame(columns).write_parquet(path)
+    rows = evaluate(
+        run, path, "--y", "label", "--p", "score", "--pos-label", "yes",
+        "--by", "group", "--weight", "w", "--methods", "es15", "--alpha", "2", "--raw",
+    )["rows"]  # fmt: skip
+    odd = columns["group"] == 1
+    expected = cb.calibration_error(
+        y[odd], p[odd], alpha=2, debias=False, sample_weight=columns["w"][odd]
+    )
+    assert [row["group"] for row in rows] == [0, 1]
+    assert rows[1]["value"] == pytest.approx(expected)
+
+
+def test_labels_state_the_class_of_each_column(run, tmp_path):
+    prob, y = cb.datasets.load_multiclass("forest")
+    frame = {"y": [f"d{d}" for d in y]} | {f"c{d}": prob[:, d] for d in range(10)}
+    pl.DataFrame(frame).write_csv(tmp_path / "t.csv")
+    rows = evaluate(
+        run, tmp_path / "t.csv", "--y", "y", "--p", "c*", "--task", "d3",
+        "--labels", ",".join(f"d{d}" for d in range(10)), "--methods", "es15",
+    )["rows"]  # fmt: skip
+    assert rows[0]["value"] == pytest.approx(cb.calibration_error(y, prob, task=3))
+
+
+@pytest.mark.parametrize(
+    ("form", "first"),
+    [
+        ("csv", "model,method,task,value,low,high,n,debiased,bins"),
+        ("markdown", "| model | method | task | value |"),
+        ("table", "Calibration error and 90% intervals, bias taken out (alpha = 1)"),
+    ],
+)
+def test_formats(run, form, first):
+    code, out, _ = run(
+        "evaluate", BINARY, "--y", "even", "--p", "forest,bayes", "--format", form
+    )
+    assert code == 0
+    assert out.startswith(first)
+    assert "0.0819" in out or "0.08187" in out
+
+
+def test_plot_is_written_whole(run, tmp_path):
+    target = tmp_path / "out.png"
+    code, _, err = run(
+        "evaluate", BINARY, "--y", "even", "--p", "forest,bayes", "--plot", target
+    )
+    assert code == 0
+    assert f"wrote {target}" in err
+    assert target.read_bytes().startswith(b"\x89PNG")
+    assert [file.name for file in tmp_path.iterdir()] == ["out.png"]
+
+
+@pytest.mark.parametrize(("threshold", "code"), [("0.05", 1), ("0.5", 0)])
+def test_fail_above_sets_the_exit_code(run, threshold, code):
+    found, _, err = run(
+        "evaluate", BINARY, "--y", "even", "--p", "forest", "--fail-above", threshold
+    )
+    assert found == code
+    assert ("exceeds 0.05" in err) == (code == 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--y", "evn", "--p", "forest"], "unknown column 'evn'; did you mean 'even'"),
+        (
+            ["--y", "even", "--p", "forrest"],
+            "unknown column 'forrest'; did you mean 'forest'",
+        ),
+        (
+            ["--y", "even", "--p", "forest", "--methods", "es_cv"],
+            "did you mean 'es-cv'",
+        ),
+        (["--y", "even", "--p", "forest", "--plot", "a.exe"], "figures are written as"),
+        (
+            ["--y", "even", "--p", "forest", "--plot", "no/where/a.png"],
+            "does not exist",
+        ),
+        (["--y", "forest", "--p", "bayes"], "must hold binary labels"),
+        (["--y", "even", "--p", "forest", "--alpha", "-1"], "alpha must be"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_two(run, arguments, words):
+    code, out, err = run("evaluate", BINARY, *arguments)
+    assert code == 2
+    assert words in err
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_unreadable_file_is_exit_two(run, tmp_path):
+    code, _, err = run("evaluate", tmp_path / "none.csv", "--y", "a", "--p", "b")
+    assert code == 2
+    assert "does not exist" in err
+
+
+def test_nan_in_a_file_is_named(run, tmp_path):
+    (tmp_path / "t.csv").write_text("y,p\n" + "0,0.5\n" * 40 + "1,\n")
+    code, _, err = run("evaluate", tmp_path / "t.csv", "--y", "y", "--p", "p")
+    assert code == 2
+    assert "row 40 is nan" in err
+
+
+def test_warnings_are_one_line(run, tmp_path):
+    (tmp_path / "t.csv").write_text("y,p\n" + "0,0.5\n1,0.25\n" * 8)
+    code, _, err = run("evaluate", tmp_path / "t.csv", "--y", "y", "--p", "p")
+    assert code == 0
+    assert err.startswith("warning: only 16 rows")
+
+
+def test_methods_lists_all_names(run):
+    code, out, _ = run("methods", "--format", "csv")
+    assert code == 0
+    assert [
+        line.split(",")[0] for line in out.splitlines()[1:]
+    ] == cb.calibrator_names()
+
+
+def test_demo_prints_and_draws(run, tmp_path):
+    code, out, err = run("demo", "--out", tmp_path / "demo.png")
+    assert code == 0
+    assert "forest" in out
+    assert f"wrote {tmp_path / 'demo.png'}" in err
+
+
+def test_version_and_module_entry():
+    found = subprocess.run(
+        [sys.executable, "-m", "calibrant", "--version"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout == f"calibrant {cb.__version__}\n"
+
+
+def test_without_typer_the_command_says_what_to_install(monkeypatch, capsys):
+    from calibrant.__main__ import main
+
+    for name in [n for n in sys.modules if n.startswith("calibrant.cli")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert "calibrant[cli]" in capsys.readouterr().err

@@ -1,0 +1,45 @@
+"""Fixtures that several tests share."""
+
+import os
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+
+@pytest.fixture
+def sample():
+    """Predictions with ties and exact 0 and 1, labels that are over-confident."""
+    rng = np.random.default_rng(7)
+    p = np.round(rng.beta(0.7, 0.9, 500), 2)
+    y = (rng.random(500) < 0.1 + 0.8 * p).astype(float)
+    return p, y
+
+
+@pytest.fixture
+def smooth_sample():
+    """Predictions without ties."""
+    rng = np.random.default_rng(11)
+    p = rng.random(600)
+    y = (rng.random(600) < p**1.5).astype(float)
+    return p, y
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real predictions, which is not part of the project."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("CALIBRANT_SHARED_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("the shared data folder is not here (CALIBRANT_SHARED_DATA)")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")

@@ -1,0 +1,168 @@
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import calibrant as cb
+from calibrant.exceptions import LengthMismatchError, OptionError, ProbabilityRangeError
+
+DISPLAY = cb.ReliabilityDisplay.from_predictions
+
+
+def test_frame_has_the_means_of_each_bin(sample):
+    p, y = sample
+    frame = DISPLAY(y, p, method="ew4").frame()
+    inside = (p >= 0.25) & (p < 0.5)
+    assert_allclose(frame["predicted"][1], p[inside].mean())
+    assert_allclose(frame["observed"][1], y[inside].mean())
+    assert_allclose(
+        (frame["weight"] * np.abs(frame["gap"])).sum() / 500,
+        DISPLAY(y, p, method="ew4").error,
+    )
+
+
+def test_empty_bins_are_left_out():
+    frame = DISPLAY([0, 1] * 20, [0.1, 0.9] * 20, method="ew10").frame()
+    assert_allclose(frame["left"], [0.1, 0.9])
+
+
+def test_area_between_curve_and_diagonal_is_the_error():
+    """With equally wide and equally filled bins, as the paper says."""
+    p = np.concatenate([np.linspace(0.01, 0.49, 50), np.linspace(0.51, 0.99, 50)])
+    y = np.tile([1, 0, 0, 1, 1], 20)
+    display = DISPLAY(y, p, method="ew2")
+    curve = display.frame("curve")
+    area = np.trapezoid(np.abs(curve["calibrated"] - curve["p"]), curve["p"])
+    assert_allclose(area, display.error, atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["bars", "centres", "diagonal"])
+@pytest.mark.parametrize("scale", ["prob", "logit"])
+@pytest.mark.parametrize("histogram", [True, False])
+def test_every_kind_draws_without_a_warning(sample, kind, scale, histogram):
+    p, y = sample
+    ax = DISPLAY(y, p, kind=kind, scale=scale, histogram=histogram).plot()
+    ax.figure.canvas.draw()
+    assert ax.get_xscale() == ("linear" if scale == "prob" else "logit")
+
+
+def test_drawn_dots_are_the_frame(sample):
+    p, y = sample
+    display = DISPLAY(y, p, method="es5")
+    ax = display.plot()
+    dots = next(line for line in ax.lines if line.get_marker() == "o")
+    assert_allclose(dots.get_xdata(), display.frame()["predicted"])
+    assert_allclose(dots.get_ydata(), display.frame()["observed"])
+
+
+def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
+    p, y = sample
+    before = dict(mpl.rcParams)
+    figure, ax = plt.subplots()
+    display = DISPLAY(y, p, ax=ax, name="mine")
+    assert ax.get_title().startswith("mine\nes15: ECE = ")
+    assert str(display).startswith("mine, es15")
+    assert figure.axes[0] is ax
+    assert dict(mpl.rcParams) == before
+
+
+def test_no_figure_is_made_before_it_is_asked_for(sample):
+    p, y = sample
+    DISPLAY(y, p)
+    assert plt.get_fignums() == []
+
+
+def test_instances_end_on_the_map(sample):
+    p, y = sample
+    lines = DISPLAY(y, p, instances=30).frame("instances")
+    fitted = cb.make_calibrator("es15").fit(p, y)
+    assert lines["p"].size == 30
+    assert_allclose(lines["calibrated"], fitted.map_(lines["p"]))
+
+
+def test_instances_come_from_all_bins(sample):
+    p, y = sample
+    lines = DISPLAY(y, p, method="es5", instances=10).frame("instances")
+    edges = cb.make_calibrator("es5").fit(p, y).fit_.edges
+    assert (
+        np.bincount(np.searchsorted(edges[1:-1], lines["p"], "right")).tolist()
+        == [2] * 5
+    )
+
+
+@pytest.mark.parametrize("as_array", [True, False])
+def test_true_map_is_drawn_and_measured(as_array):
+    p, y, c = cb.experiments.synthetic.sample("square", 0.1, 400, seed=0)
+    truth = c if as_array else lambda q: np.interp(q, p, c)
+    display = DISPLAY(y, p, true_map=truth, instances=5)
+    lines = display.frame("instances")
+    assert_allclose(lines["calibrated"], np.interp(lines["p"], p, c), atol=5e-3)
+    legend = display.plot().get_legend().get_texts()
+    assert [text.get_text() for text in legend] == ["true map", "error of an instance"]
+
+
+def test_true_map_must_have_a_value_for_each_row(sample):
+    p, y = sample
+    with pytest.raises(LengthMismatchError, match="true_map has 3"):
+        DISPLAY(y, p, true_map=[0.1, 0.2, 0.3])
+
+
+def test_parts_not_asked_for_are_empty(sample):
+    p, y = sample
+    display = DISPLAY(y, p)
+    assert display.frame("true_map")["p"].size == 0
+    assert display.frame("histogram")["weight"].sum() == 500
+    with pytest.raises(OptionError, match="unknown part 'bin'"):
+        display.frame("bin")
+
+
+def test_flat_tops_are_drawn_flat(sample):
+    p, y = sample
+    curve = DISPLAY(y, p, method="ew4", tops="flat").frame("curve")
+    inside = (curve["p"] >= 0.25) & (curve["p"] < 0.5)
+    assert np.ptp(curve["calibrated"][inside]) == 0.0
+
+
+def test_logits_are_not_taken(sample):
+    _, y = sample
+    with pytest.raises(ProbabilityRangeError, match="turn them into probabilities"):
+        DISPLAY(y, np.linspace(-3, 3, 500))
+
+
+def test_a_diagram_shows_one_event():
+    prob, y = cb.datasets.load_multiclass("forest")
+    with pytest.raises(OptionError, match="a diagram shows one event"):
+        DISPLAY(y, prob, task="classwise")
+    assert DISPLAY(y, prob, task="confidence").error > 0.1
+
+
+def test_estimators_are_asked_for_their_second_class():
+    X, y = load_breast_cancer(return_X_y=True)
+    words = np.array(["malignant", "benign"])[y]
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, words)
+    display = cb.ReliabilityDisplay.from_estimator(model, X, words)
+    by_hand = DISPLAY(words, model.predict_proba(X)[:, 1], pos_label="malignant")
+    assert display.error == by_hand.error
+
+
+def test_estimators_with_many_classes_need_a_task():
+    X, y = load_iris(return_X_y=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    with pytest.raises(OptionError, match="3 classes; say what"):
+        cb.ReliabilityDisplay.from_estimator(model, X, y)
+    display = cb.ReliabilityDisplay.from_estimator(model, X, y, task="confidence")
+    assert 0 < display.error < 0.2
+
+
+def test_grid_draws_one_diagram_a_model(sample):
+    p, y = sample
+    grid = cb.ReliabilityGrid.from_predictions(y, {"a": p, "b": p**2}, histogram=False)
+    titles = [ax.get_title().split("\n")[0] for ax in grid.plot().axes]
+    assert titles == ["a", "b"]
+    with pytest.raises(OptionError, match="at least one model"):
+        cb.ReliabilityGrid.from_predictions(y, {})

@@ -1,0 +1,121 @@
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+
+import calibrant as cb
+from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.experiments.synthetic import SHAPES, mixing_amount, predictions, sample
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("error", [0.0, 0.005, 0.05, 0.1])
+def test_expected_error_is_as_asked(shape, error):
+    amount = mixing_amount(shape, error)
+    found, _ = quad(
+        lambda c: abs(c - predictions(shape, amount, np.asarray(c))), 0, 1, limit=200
+    )
+    assert found == pytest.approx(error, abs=2e-6)
+
+
+def test_amounts_are_the_papers():
+    assert mixing_amount("square", 0.05) == pytest.approx(0.3, abs=2e-6)
+    assert mixing_amount("stairs", 0.05) == pytest.approx(0.438, abs=1e-3)
+
+
+def test_labels_depend_on_size_and_seed_alone():
+    _, y, c = sample("square", 0.05, 500, seed=1)
+    p, other_y, other_c = sample("stairs", 0.1, 500, seed=1)
+    assert np.array_equal(y, other_y)
+    assert np.array_equal(c, other_c)
+    assert (np.diff(p) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("circle", 0.05, 10, 0), "unknown shape 'circle'"),
+        (("square", 0.9, 10, 0), "must not exceed 0.16"),
+        (("square", -0.1, 10, 0), "between 0 and 1"),
+        (("square", 0.1, 0, 0), "n must be"),
+        (("square", 0.1, 10, -1), "seed must be"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, words):
+    kind = UnknownNameError if "unknown" in words else OptionError
+    with pytest.raises(kind, match=words):
+        sample(*arguments)
+
+
+def es_by_definition(p, y, bins):
+    """Return ECE and the shift of each of `bins` equal parts of the sorted sample."""
+    rows = np.array_split(np.argsort(p, kind="stable"), bins)
+    shift = np.array([y[r].mean() - p[r].mean() for r in rows])
+    weight = np.array([r.size for r in rows]) / p.size
+    return (weight * np.abs(shift)).sum(), shift, p[[r[0] for r in rows[1:]]]
+
+
+def sweep_by_definition(p, y):
+    for bins in range(2, p.size + 1):
+        shares = [y[r].mean() for r in np.array_split(np.argsort(p), bins)]
+        if (np.diff(shares) < 0).any():
+            return bins - 1
+    return p.size
+
+
+@pytest.mark.parametrize("n", [1000, 3000])
+@pytest.mark.parametrize("method", ["es15", "es-sweep"])
+def test_errors_on_the_papers_data_follow_the_definition(n, method):
+    """Mean map error and mean error of the error over the derivates of one shape."""
+    _, _, c_test = sample("square", 0.0, 20_000, seed=99)
+    ours, expected = [], []
+    for error in np.arange(0, 0.101, 0.02).round(3):
+        p, y, c = sample("square", float(error), n, seed=0)
+        p_test = predictions("square", mixing_amount("square", float(error)), c_test)
+        truth = np.abs(c - p).mean()
+        fitted = cb.make_calibrator(method).fit(p, y)
+        ece = cb.calibration_error(y, p, method=method, debias=False)
+        ours.append([np.abs(fitted.map_(p_test) - c_test).mean(), abs(ece - truth)])
+        bins = 15 if method == "es15" else sweep_by_definition(p, y)
+        ece, shift, starts = es_by_definition(p, y, bins)
+        c_hat = p_test + shift[np.searchsorted(starts, p_test, side="right")]
+        expected.append([np.abs(c_hat - c_test).mean(), abs(ece - truth)])
+    assert_allclose(np.mean(ours, axis=0), np.mean(expected, axis=0), atol=1e-12)
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["square", "stairs"])
+@pytest.mark.parametrize("n", [1000, 3000])
+def test_binned_methods_equal_the_papers_code(shared_data, shape, n):
+    """Row by row: bins, raw and debiased errors, and the error of the map."""
+    _, _, c_test = sample("square", 0.0, 1_000_000, seed=0)
+    rows = pl.read_csv(
+        shared_data / "reference" / "paper_code_synthetic.csv.gz"
+    ).filter(
+        pl.col("shape") == shape,
+        pl.col("n") == n,
+        pl.col("seed") == 0,
+        pl.col("error").round(3).is_in([0.0, 0.025, 0.05, 0.1]),
+        pl.col("method").is_in(["es15", "es-sweep", "es-cv"]),
+    )
+    assert len(rows) == 12
+    for row in rows.iter_rows(named=True):
+        error, method = round(row["error"], 3), row["method"]
+        p, y, _ = sample(shape, error, n, seed=0)
+        seed = {"random_state": 1} if method == "es-cv" else {}
+        fitted = cb.make_calibrator(method, **seed).fit(p, y)
+        p_test = predictions(shape, mixing_amount(shape, error), c_test)
+        assert fitted.fit_.n_bins == row["n_bins"]
+        map_error = np.abs(fitted.map_(p_test) - c_test).mean()
+        assert map_error == pytest.approx(row["map_error"], abs=1e-9)
+        options = {"method": method, "random_state": 1}
+        for alpha, debias, column, close in [
+            (1, False, "ece", 1e-9),
+            (2, False, "ece_sq", 1e-9),
+            (2, True, "ece_sq_debiased", 1e-9),
+            (1, True, "ece_debiased", 2e-5),  # the paper integrates numerically
+        ]:
+            found = cb.calibration_error(y, p, alpha=alpha, debias=debias, **options)
+            assert found == pytest.approx(row[column], abs=close)

@@ -1,0 +1,140 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import calibrant as cb
+from calibrant.exceptions import OptionError
+
+
+def test_frame_is_one_row_a_method(sample):
+    p, y = sample
+    frame = cb.evaluate(y, p, methods=["es15", "ew-cv"]).frame()
+    names = ["method", "task", "value", "low", "high", "n", "debiased", "bins"]
+    assert list(frame) == names
+    assert frame["method"].tolist() == ["es15", "ew-cv"]
+    assert pd.DataFrame(frame).shape == (2, 8)
+    assert pl.DataFrame(frame).shape == (2, 8)
+
+
+def test_values_are_those_of_calibration_error(sample):
+    p, y = sample
+    frame = cb.evaluate(y, p, alpha=2).frame()
+    for method, value in zip(frame["method"], frame["value"], strict=True):
+        assert value == cb.calibration_error(y, p, method=str(method), alpha=2)
+
+
+def test_one_method_may_be_a_name(sample):
+    p, y = sample
+    assert cb.evaluate(y, p, methods="es15").frame()["method"].tolist() == ["es15"]
+    with pytest.raises(OptionError, match="at least one method"):
+        cb.evaluate(y, p, methods=[])
+
+
+def test_same_seed_same_interval(sample):
+    p, y = sample
+    one, other = (cb.evaluate(y, p, random_state=3).frame() for _ in range(2))
+    assert_array_equal(one["low"], other["low"])
+    assert (one["high"] != cb.evaluate(y, p, random_state=4).frame()["high"]).any()
+
+
+def test_no_confidence_no_interval(sample):
+    p, y = sample
+    evaluation = cb.evaluate(y, p, confidence=None)
+    assert np.isnan(evaluation.frame()["low"]).all()
+    assert "[" not in str(evaluation)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 90, "0.9"])
+def test_confidence_is_a_fraction(sample, confidence):
+    p, y = sample
+    with pytest.raises(OptionError, match="confidence must lie strictly between"):
+        cb.evaluate(y, p, confidence=confidence)
+
+
+def test_wider_confidence_wider_interval(sample):
+    p, y = sample
+    narrow, wide = (cb.evaluate(y, p, confidence=c).frame() for c in (0.5, 0.99))
+    assert (wide["low"] <= narrow["low"]).all()
+    assert (wide["high"] >= narrow["high"]).all()
+
+
+@pytest.mark.slow
+def test_interval_holds_zero_for_calibrated_predictions():
+    """Nominal 90 %; 200 draws leave a standard error of 2 points."""
+    hits = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.02, 0.98, 500)
+        y = rng.random(500) < p
+        hits += (
+            cb.evaluate(y, p, methods="es15", n_resamples=200).frame()["low"][0] == 0.0
+        )
+    assert hits >= 176
+
+
+@pytest.mark.slow
+def test_interval_holds_a_real_error():
+    """Nominal 90 %, for a bootstrap of bins that is a little short of it."""
+    hits = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        p = rng.random(1000)
+        c = 0.2 + 0.6 * p
+        y = rng.random(1000) < c
+        frame = cb.evaluate(y, p, methods="es15", n_resamples=200).frame()
+        truth = np.abs(c - p).mean()
+        hits += frame["low"][0] <= truth <= frame["high"][0]
+    assert hits >= 166
+
+
+def test_classwise_has_the_classes_at_hand():
+    prob, y = cb.datasets.load_multiclass("forest")
+    evaluation = cb.evaluate(y, prob, task="classwise", methods=["es15", "ew15"])
+    per_class = evaluation.per_class()
+    assert per_class["task"].tolist() == [str(d) for d in range(10)] * 2
+    first = per_class["value"][:10].mean()
+    assert_allclose(evaluation.frame()["value"][0], first)
+
+
+def test_classwise_of_two_classes_has_the_interval_of_one(smooth_sample):
+    p, y = smooth_sample
+    both = np.stack([1 - p, p], axis=1)
+    two = cb.evaluate(y.astype(int), both, task="classwise", methods="ew10").frame()
+    one = cb.evaluate(y.astype(int), both, task=1, methods="ew10").frame()
+    assert_allclose(two["value"], one["value"], atol=0.002)
+    assert_allclose(two["high"] - two["low"], one["high"] - one["low"], rtol=0.15)
+
+
+def test_scores_are_scikit_learns_and_split(sample):
+    p, y = sample
+    scores = cb.evaluate(y, p).scores()
+    assert_allclose(scores["brier"], ((p - y) ** 2).mean())
+    total = scores["log_loss_calibration"] + scores["log_loss_refinement"]
+    assert_allclose(total, scores["log_loss"])
+    assert scores["brier_calibration"][0] > 0
+    assert_allclose(scores["base_rate"], y.mean())
+
+
+def test_isotonic_predictions_have_no_calibration_part():
+    p = np.repeat([0.2, 0.8], 50)
+    y = np.tile([1, 0, 0, 0, 0], 20)
+    y[50:] = 1 - y[50:]
+    split = cb.split_score(y, p, score="log-loss")
+    assert split.calibration == pytest.approx(0.0, abs=1e-12)
+    assert split.frame()["refinement"] == pytest.approx(split.score)
+
+
+def test_split_of_weighted_rows_is_that_of_repeated_ones(sample):
+    p, y = sample
+    times = np.arange(p.size) % 3 + 1
+    weighted = cb.split_score(y, p, sample_weight=times)
+    repeated = cb.split_score(np.repeat(y, times), np.repeat(p, times))
+    assert_allclose(weighted.refinement, repeated.refinement)
+
+
+def test_unknown_score_is_refused(sample):
+    p, y = sample
+    with pytest.raises(OptionError, match="unknown score 'spherical'"):
+        cb.split_score(y, p, score="spherical")

@@ -1,0 +1,127 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import calibrant as cb
+from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
+
+
+@pytest.fixture
+def table(sample):
+    p, y = sample
+    region = np.where(np.arange(p.size) % 2, "north", "south")
+    return {"y": y, "a": p, "b": p**2, "w": np.ones(p.size), "region": region}
+
+
+@pytest.mark.parametrize(
+    "frame", [dict, pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table]
+)
+def test_every_kind_of_table_gives_the_same(table, frame):
+    found = cb.evaluate_table(frame(table), y="y", p="a", methods="es15").frame()
+    assert found["value"][0] == cb.calibration_error(table["y"], table["a"])
+
+
+def test_columns_without_a_task_are_models(table):
+    found = cb.evaluate_table(table, y="y", p=["a", "b"], methods="es15").frame()
+    assert found["model"].tolist() == ["a", "b"]
+    assert found["value"][1] == cb.calibration_error(table["y"], table["b"])
+
+
+def test_groups_are_rows_of_their_own(table):
+    found = cb.evaluate_table(table, y="y", p="a", by="region", methods="es15").frame()
+    assert found["region"].tolist() == ["north", "south"]
+    north = table["region"] == "north"
+    assert found["value"][0] == cb.calibration_error(
+        table["y"][north], table["a"][north]
+    )
+
+
+def test_two_group_columns_make_pairs(table):
+    table["half"] = np.arange(500) < 250
+    found = cb.evaluate_table(table, y="y", p="a", by=["region", "half"], methods="es5")
+    assert len(found.frame()["half"]) == 4
+
+
+def test_small_groups_are_left_out_with_a_warning(table):
+    table["region"] = np.where(np.arange(500) < 5, "tiny", "rest")
+    with pytest.warns(SmallSampleWarning, match="group region=tiny is left out"):
+        found = cb.evaluate_table(table, y="y", p="a", by="region", methods="es15")
+    assert found.frame()["region"].tolist() == ["rest"]
+
+
+def test_only_small_groups_is_an_error(table):
+    table["region"] = np.arange(500) // 5
+    with (
+        pytest.warns(SmallSampleWarning),
+        pytest.raises(OptionError, match="no group has"),
+    ):
+        cb.evaluate_table(table, y="y", p="a", by="region", methods="es15")
+
+
+def test_weights_are_a_column(table):
+    table["w"] = np.arange(500) % 3
+    found = cb.evaluate_table(table, y="y", p="a", sample_weight="w", methods="es15")
+    expected = cb.calibration_error(table["y"], table["a"], sample_weight=table["w"])
+    assert found.frame()["value"][0] == expected
+
+
+def test_a_missing_column_gives_the_nearest_name(table):
+    with pytest.raises(
+        UnknownNameError, match="unknown column 'regoin'; did you mean 'region'"
+    ):
+        cb.evaluate_table(table, y="y", p="a", by="regoin")
+
+
+@pytest.fixture
+def classes():
+    prob, y = cb.datasets.load_multiclass("bayes")
+    names = np.array([f"digit {d}" for d in range(10)])
+    return {"y": y, "name": names[y]} | {names[d]: prob[:, d] for d in range(10)}
+
+
+def test_pattern_names_the_classes(classes):
+    prob, y = cb.datasets.load_multiclass("bayes")
+    backwards = dict(reversed(list(classes.items())))
+    found = cb.evaluate_table(backwards, y="y", p="digit *", task=3, methods="es15")
+    assert found.frame()["value"][0] == cb.calibration_error(y, prob, task=3)
+
+
+def test_text_labels_are_names_of_columns(classes):
+    prob, y = cb.datasets.load_multiclass("bayes")
+    columns = [f"digit {d}" for d in range(10)]
+    found = cb.evaluate_table(
+        classes, y="name", p=columns, task="confidence", methods="es15"
+    )
+    expected = cb.calibration_error(y, prob, task="confidence")
+    assert found.frame()["value"][0] == expected
+
+
+def test_several_multi_class_models_have_names():
+    found = cb.evaluate_table(
+        cb.datasets.MULTICLASS_FILE,
+        y="digit",
+        p={"forest": "forest_*", "bayes": "bayes_*"},
+        task="confidence",
+        methods="es15",
+    )
+    assert found.frame()["model"].tolist() == ["forest", "bayes"]
+
+
+def test_progress_is_reported(table):
+    seen = []
+    cb.evaluate_table(
+        table, y="y", p=["a", "b"], methods="es5", progress=lambda *at: seen.append(at)
+    )
+    assert seen == [(0, 2), (1, 2)]
+
+
+def test_engines_are_named(table):
+    with pytest.raises(UnknownNameError, match="unknown engine 'abacus'"):
+        cb.evaluate_table(table, y="y", p="a", engine="abacus")
+
+
+def test_no_columns_is_an_error(table):
+    with pytest.raises(OptionError, match="at least one column"):
+        cb.evaluate_table(table, y="y", p=[])

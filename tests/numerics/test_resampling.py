@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.binned import FixedBins
+from calibrant.numerics.binning import tabulate, width_edges
+from calibrant.numerics.resampling import (
+    RowGroups,
+    calibrated_weights,
+    gather,
+    interval,
+    multinomial_weights,
+)
+
+
+def test_cells_keep_the_sums_of_every_bin(sample):
+    p, y = sample
+    weight = np.arange(p.size) % 3 + 1.0
+    edges = width_edges(7)
+    cells = gather(p, y, weight, edges)
+    whole, gathered = (
+        tabulate(p, y, weight, edges),
+        tabulate(cells.p, cells.y, cells.weight, edges),
+    )
+    for name in ("weight", "prob", "label"):
+        assert_allclose(getattr(gathered, name), getattr(whole, name))
+    assert_allclose(np.bincount(cells.row_cell, weights=weight), cells.weight)
+
+
+@pytest.mark.parametrize("tops", ["slope-1", "flat"])
+@pytest.mark.parametrize("debias", [False, True])
+def test_the_sample_itself_as_a_resample_gives_its_error(smooth_sample, tops, debias):
+    sample = BinarySample(*smooth_sample)
+    fit = FixedBins(bins=9, tops=tops).fit(sample)
+    cells = gather(sample.p, sample.y, None, fit.edges)
+    found = fit.resampled_errors(
+        cells, cells.weight[np.newaxis], alpha=1, debias=debias
+    )
+    tolerance = 1e-12 if tops == "slope-1" else 2e-3
+    assert_allclose(found, fit.error(sample, alpha=1, debias=debias), atol=tolerance)
+
+
+def test_cells_spread_as_resampled_rows_do(smooth_sample):
+    sample = BinarySample(*smooth_sample)
+    fit = FixedBins(bins=9).fit(sample)
+    rng = np.random.default_rng(0)
+    cells = gather(sample.p, sample.y, None, fit.edges)
+    weights = multinomial_weights(cells, 4000, rng)
+    fast = fit.resampled_errors(cells, weights, alpha=1, debias=False)
+    slow = []
+    for _ in range(4000):
+        rows = rng.integers(0, sample.n, sample.n)
+        table = tabulate(sample.p[rows], sample.y[rows], None, fit.edges)
+        slow.append(np.abs(table.label - table.prob).sum() / sample.n)
+    assert_allclose(fast.mean(), np.mean(slow), atol=4 * np.std(slow) / np.sqrt(2000))
+    assert_allclose(fast.std(), np.std(slow), rtol=0.06)
+
+
+def test_groups_of_rows_spread_as_cells_do(smooth_sample):
+    sample = BinarySample(*smooth_sample)
+    fit = FixedBins(bins=9).fit(sample)
+    rng = np.random.default_rng(0)
+    cells = gather(sample.p, sample.y, None, fit.edges)
+    groups = RowGroups.draw(sample.n, 3000, rng).weights(cells, None)
+    cellwise = multinomial_weights(cells, 3000, rng)
+    assert_allclose(groups.sum(axis=1).mean(), sample.n, rtol=0.01)
+    spread = [
+        fit.resampled_errors(cells, weights, alpha=1, debias=False).std()
+        for weights in (groups, cellwise)
+    ]
+    assert_allclose(spread[0], spread[1], rtol=0.12)
+
+
+def test_calibrated_labels_have_the_predicted_share(smooth_sample):
+    p, y = smooth_sample
+    cells = gather(p, y, None, width_edges(1))
+    both, weights = calibrated_weights(cells, 2000, np.random.default_rng(0))
+    assert_allclose(weights.sum(axis=1), p.size)
+    positives = (weights * both.y).sum(axis=1)
+    assert abs(positives.mean() - p.sum()) < 4 * positives.std() / np.sqrt(2000)
+
+
+def test_percentile_interval_takes_quantiles():
+    draws, noise = np.linspace(0, 1, 101), np.zeros(3)
+    options = {"truth": 0.0, "noise": noise, "confidence": 0.8}
+    assert_allclose(interval(0.5, draws, kind="percentile", **options), [0.1, 0.9])
+
+
+def test_basic_interval_is_released_to_zero_where_noise_explains_the_value():
+    draws = np.linspace(0.1, 0.3, 101)
+    options = {"truth": 0.2, "confidence": 0.8, "kind": "basic"}
+    assert interval(0.2, draws, noise=np.full(9, 0.1), **options)[0] > 0.1
+    assert interval(0.2, draws, noise=np.full(9, 0.25), **options)[0] == 0.0
+
+
+def test_interval_ends_are_never_negative():
+    draws = np.linspace(0.0, 0.01, 11)
+    ends = interval(-0.5, draws, truth=0.0, noise=draws, confidence=0.9, kind="basic")
+    assert min(ends) >= 0.0

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.testing.conformance import CASES, WEIGHT_CASES
+
+
+def evaluator(method):
+    def evaluate(y, p, weight=None):
+        n = max(len(p), 1)
+        name = (
+            method if method[-1].isalpha() else f"{method[:2]}{min(int(method[2:]), n)}"
+        )
+        return cb.calibration_error(
+            y, p, method=name, debias=False, sample_weight=weight
+        )
+
+    return evaluate
+
+
+# A map chosen from the data may pool what these cases keep apart, or choose other
+# bins when rows are weighted: cross-validation splits rows, not their copies.
+EXEMPT = {
+    "es-cv": ("repeated_rows", "zero_weight"),
+    "ew-cv": ("repeated_rows", "zero_weight", "on_inner_edges"),
+}
+
+
+@pytest.mark.parametrize("method", cb.calibrator_names())
+def test_every_method_passes_the_suite(method):
+    findings = cb.testing.conformance(evaluator(method), skip=EXEMPT.get(method, ()))
+    assert [str(finding) for finding in findings if not finding.passed] == []
+
+
+def test_the_suite_can_fail():
+    findings = cb.testing.conformance(lambda y, p, weight=None: 0.123)  # noqa: ARG005
+    failed = {finding.case for finding in findings if not finding.passed}
+    assert {"zero_and_one", "refuses_nan", "one_row"} <= failed
+
+
+def test_crashes_and_missing_weights_are_findings():
+    def crash(*_):
+        raise ZeroDivisionError
+
+    findings = {f.case: f for f in cb.testing.conformance(crash, weights=False)}
+    assert findings["separable"].detail == "raised ZeroDivisionError"
+    assert str(findings["zero_weight"]) == "zero_weight: no weights"
+    assert len(findings) == len(CASES) + len(WEIGHT_CASES)
+
+
+def test_scikit_learn_style_ece_by_hand_fails_on_the_edges():
+    def linspace_ece(y, p):
+        which = np.digitize(p, np.linspace(0, 1, 11)[1:-1], right=True)
+        gaps = [abs((y - p)[which == b].sum()) for b in range(10)]
+        return sum(gaps) / len(p)
+
+    findings = {f.case: f for f in cb.testing.conformance(linspace_ece, weights=False)}
+    assert findings["constant_prediction"].passed
+    assert not findings["refuses_outside"].passed
