@@ -194,6 +194,31 @@ def test_wrong_usage_is_one_line_and_exit_two(run, arguments, words):
     assert "Traceback" not in err
 
 
+def test_plots_need_probabilities(run, tmp_path):
+    (tmp_path / "t.csv").write_text("y,p\n" + "0,-2\n1,3\n" * 20)
+    arguments = [
+        "--y",
+        "y",
+        "--p",
+        "p",
+        "--scale",
+        "logit",
+        "--plot",
+        tmp_path / "a.png",
+    ]
+    code, _, err = run("evaluate", tmp_path / "t.csv", *arguments)
+    assert code == 2
+    assert "--plot needs columns of probabilities" in err
+
+
+def test_a_folder_is_no_figure(run, tmp_path):
+    (tmp_path / "a.png").mkdir()
+    arguments = ["--y", "even", "--p", "forest", "--plot", tmp_path / "a.png"]
+    code, _, err = run("evaluate", BINARY, *arguments)
+    assert code == 2
+    assert "is a folder" in err
+
+
 def test_unreadable_file_is_exit_two(run, tmp_path):
     code, _, err = run("evaluate", tmp_path / "none.csv", "--y", "a", "--p", "b")
     assert code == 2

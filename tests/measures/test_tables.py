@@ -6,6 +6,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
+from calibrant.measures.tables import typed_like
 
 
 @pytest.fixture
@@ -125,3 +126,17 @@ def test_engines_are_named(table):
 def test_no_columns_is_an_error(table):
     with pytest.raises(OptionError, match="at least one column"):
         cb.evaluate_table(table, y="y", p=[])
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "value"),
+    [
+        (np.array([True]), "True", True),
+        (np.array([True]), "maybe", "maybe"),
+        (np.array([1.5]), "2", 2.0),
+        (np.array([1]), "x", "x"),
+        (np.array(["a"]), "1", "1"),
+    ],
+)
+def test_text_is_read_in_the_type_of_the_column(column, text, value):
+    assert typed_like(column, text) == value

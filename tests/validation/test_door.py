@@ -222,3 +222,25 @@ def test_generators_are_seeds_too():
     for seed in (np.random.default_rng(1), np.random.RandomState(1), None):
         found = cb.evaluate(Y, P, methods="es-cv", n_resamples=5, random_state=seed)
         assert found.frame()["n"][0] == 40
+
+
+def test_a_masked_array_without_masked_rows_is_an_array():
+    assert error(p=np.ma.masked_array(P)) == REFERENCE
+
+
+def test_a_cube_is_no_vector():
+    with pytest.raises(ex.ShapeError, match=r"shape \(2, 2, 2\)"):
+        error(p=np.zeros((2, 2, 2)))
+
+
+def test_a_lazy_frame_of_classes_is_collected():
+    frame = pl.LazyFrame({"a": [0.3, 0.6] * 20, "b": [0.7, 0.4] * 20})
+    found = cb.calibration_error(Y, frame, task="confidence", method="es2")
+    assert found == cb.calibration_error(
+        Y, frame.collect(), task="confidence", method="es2"
+    )
+
+
+def test_dates_are_not_numbers():
+    with pytest.raises(ex.InputError, match="must hold numbers"):
+        error(p=np.array(["2020-01-01"] * 40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def draw_reliability(
         truth = display.true_map
         ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label="true map")
     if display.instances is not None:
-        _draw_gaps(ax, display.instances.p, display.instances.calibrated, low)
+        lines = display.instances
+        _draw_gaps(ax, lines.p, lines.calibrated, low, label="error of an instance")
     _describe(display, ax)
     return ax
 
@@ -105,14 +107,22 @@ def _draw_filling(
             ax.fill_between(x, low, top, **style)
         outline = np.concatenate([[low], top, [low]])
         ax.plot(np.repeat(x, 2), outline, color=EDGE, linewidth=0.8)
+    if display.kind == "centres":
+        _draw_gaps(ax, bins["predicted"], bins["observed"], low)
     if display.kind != "bars":
         x, y = _kept(bins["predicted"], bins["observed"], low)
         ax.plot(x, y, "o", color=GAP, markersize=4.0)
 
 
-def _draw_gaps(ax: Axes, p: FloatVector, calibrated: FloatVector, low: float) -> None:
+def _draw_gaps(
+    ax: Axes,
+    p: FloatVector,
+    calibrated: FloatVector,
+    low: float,
+    label: str | None = None,
+) -> None:
     x, end = _kept(p, calibrated, low)
-    ax.vlines(x, x, end, color=GAP, linewidth=1.2, label="error of an instance")
+    ax.vlines(x, x, end, color=GAP, linewidth=1.2, label=label)
 
 
 def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
@@ -145,8 +155,11 @@ def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
 def draw_grid(
     displays: Sequence[ReliabilityDisplay], fill_style: Mapping[str, Any]
 ) -> Figure:
-    """Draw diagrams in rows of at most four and return the figure."""
-    columns = min(len(displays), MOST_COLUMNS)
+    """Draw diagrams in one row, or from five on in several, and return the figure."""
+    count = len(displays)
+    columns = (
+        count if count <= MOST_COLUMNS else min(math.isqrt(count - 1) + 1, MOST_COLUMNS)
+    )
     rows = -(-len(displays) // columns)
     height = 4.6 if displays[0].histogram else 4.0
     figure = new_figure(3.8 * columns, height * rows)

@@ -116,8 +116,9 @@ class ReliabilityDisplay:
             Which map; see `calibrator_names`.
         kind : {"diagonal", "centres", "bars"}
             "bars": bars as high as the share of positives. "centres": with a dot at
-            each bin's mean prediction. "diagonal": filled up to the estimated map,
-            so that the mean distance between fill and diagonal is the error.
+            each bin's mean prediction and a line to the diagonal. "diagonal":
+            filled up to the estimated map, so that the mean distance between fill
+            and diagonal is the error.
         scale : {"prob", "logit"}
             Axes.
         histogram : bool

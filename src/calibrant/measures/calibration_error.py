@@ -73,7 +73,7 @@ def calibration_error(  # noqa: PLR0913
 
     References
     ----------
-    M. Kängsepp, K. Valk, M. Kull. On the usefulness of the fit-on-the-test view on
+    M. Kängsepp, K. Valk, M. Kull. On the usefulness of the fit-on-test view on
     evaluating calibration of classifiers.
 
     Examples
