@@ -40,7 +40,7 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	$(PYTHON) -m venv .bench-venv
 	.bench-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.bench-venv/bin/python -m pip install --quiet torch==2.13.0
-	.bench-venv/bin/python -m pip install --quiet --editable . -r benchmarks/requirements.txt
+	.bench-venv/bin/python -m pip install --quiet --editable ".[cli]" -r benchmarks/requirements.txt
 	.bench-venv/bin/python benchmarks/bench_binned.py
 	.bench-venv/bin/python benchmarks/bench_startup.py
 

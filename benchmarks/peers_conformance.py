@@ -1,0 +1,158 @@
+"""Run calibrant and its peers through the conformance suite; write a page of tables.
+
+Run ``python benchmarks/peers_conformance.py`` where the peers are installed. It
+rewrites ``docs/conformance.md``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import peers
+
+import calibrant as cb
+from calibrant.testing.conformance import CASES, WEIGHT_CASES, conformance
+
+PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
+WEIGHTED = ("calibrant", "probcal")
+NO_WEIGHTS = "no weights"
+MARKS = {True: "✓", False: "✗"}
+
+INTRO = """\
+# Conformance
+
+`calibrant.testing.conformance` runs any estimate of a calibration error through small
+cases whose outcome does not depend on the method. This page shows how calibrant and
+its peers do, each with 15 bins and without debiasing; `benchmarks/peers.py` has the
+calls. calibrant refuses more bins than rows, so on a single row it gets one bin.
+relplot's smooth error is not in the tables: it is exact only up to its own grid, and
+the cases ask for more digits.
+
+✓ as it should be, ✗ not, - does not take weights. A ✗ is not always a mistake: some
+peers leave checks to their users, or refuse data that others accept. What each did is
+listed below its table.
+"""
+
+ANY_RAISED = "raised"
+REASONS = {
+    ("calibrant es-cv", "repeated_rows"): (
+        "copies of a row fall into different folds, a row of weight 2 into one"
+    ),
+    ("probcal", "one_class_only"): "it asks for both classes",
+    ("probcal", "one_row"): "it asks for both classes",
+    ("probcal", "zero_weight"): "it asks for positive weights",
+    ("netcal", ANY_RAISED): "its edges are quantiles, and two of them coincide",
+}
+"""Why a case fails, where that is known; printed only if it does fail."""
+
+
+def calibrant_measure(method):
+    """Return a raw error; a number of bins is cut to the number of rows."""
+
+    def measure(y, p, weight=None):
+        name = method.replace("15", str(min(15, max(1, len(p)))))
+        return cb.calibration_error(
+            y, p, method=name, debias=False, sample_weight=weight
+        )
+
+    return measure
+
+
+def tables():
+    """Return the evaluators of each table by column."""
+
+    def table(methods, measures):
+        ours = {f"calibrant {name}": calibrant_measure(name) for name in methods}
+        return ours | peers.installed(measures)
+
+    return {
+        "Bins of equal width": table(["ew15"], peers.EQUAL_WIDTH),
+        "Bins of equal size": table(["es15"], peers.EQUAL_SIZE),
+        "Number of bins chosen from the data": table(
+            ["es-sweep", "es-cv"], peers.SWEEP
+        ),
+    }
+
+
+def findings(evaluators):
+    """Return the findings of each column by case."""
+    return {
+        name: {
+            finding.case: finding
+            for finding in conformance(run, weights=name.startswith(WEIGHTED))
+        }
+        for name, run in evaluators.items()
+    }
+
+
+def words(case):
+    return case.replace("_", " ")
+
+
+def mark(finding):
+    return "-" if finding.detail == NO_WEIGHTS else MARKS[finding.passed]
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def table_lines(found):
+    yield row(["case", *found])
+    yield row(["---", *(":---:" for _ in found)])
+    for case in (*CASES, *WEIGHT_CASES):
+        name = case.__name__
+        yield row([words(name), *(mark(cases[name]) for cases in found.values())])
+    yield row(["passed", *(score(cases.values()) for cases in found.values())])
+
+
+def score(found):
+    marks = [mark(finding) for finding in found]
+    return f"{marks.count('✓')} of {len(marks) - marks.count('-')}"
+
+
+def failure_lines(found):
+    """Say what went wrong, cases with the same outcome together."""
+    together = {}
+    for name, cases in found.items():
+        for finding in cases.values():
+            if mark(finding) == "✗":
+                outcome = finding.detail + reason(name, finding)
+                together.setdefault((name, outcome), []).append(words(finding.case))
+    for (name, outcome), cases in together.items():
+        yield f"- {name}, {', '.join(cases)}: {outcome}"
+
+
+def reason(name, finding):
+    known = REASONS.get((name, finding.case))
+    if known is None and finding.detail.startswith("raised"):
+        known = REASONS.get((name, ANY_RAISED))
+    return f" ({known})" if known else ""
+
+
+def page():
+    versions = peers.versions("calibrant", "numpy", "torch")
+    today = datetime.now(tz=UTC).date()
+    yield INTRO
+    yield f"{today:%d %B %Y}: " + ", ".join(f"{k} {v}" for k, v in versions.items())
+    yield "\nCommand: `python benchmarks/peers_conformance.py`, after `make bench`.\n"
+    yield "## The cases\n"
+    for case in (*CASES, *WEIGHT_CASES):
+        yield f"- {words(case.__name__)}: {case.__doc__.partition(chr(10))[0]}"
+    for title, evaluators in tables().items():
+        found = findings(evaluators)
+        yield f"\n## {title}\n"
+        yield from table_lines(found)
+        yield ""
+        yield from failure_lines(found)
+
+
+def main():
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text("\n".join(page()) + "\n", encoding="utf-8")
+    print(f"wrote {PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()
