@@ -34,6 +34,14 @@ LISTED = 12
 """How many known names an error message lists."""
 
 
+def _nearest(name: str, names: list[str]) -> list[str]:
+    """Return the names most like `name`, whatever the case of its letters."""
+    by_case = {known.lower(): known for known in names}
+    if name.lower() in by_case:
+        return [by_case[name.lower()]]
+    return get_close_matches(name, names, n=2, cutoff=0.5)
+
+
 class CalibrantError(Exception):
     """Base of everything that calibrant raises on purpose."""
 
@@ -88,15 +96,15 @@ class UnknownNameError(OptionError):
         Examples
         --------
         >>> print(UnknownNameError.among("method", "es_cv", ["es15", "es-cv"]))
-        unknown method 'es_cv'; did you mean 'es-cv'? Known: 'es15', 'es-cv'.
+        unknown method 'es_cv'; did you mean 'es-cv'? known: 'es15', 'es-cv'.
         """
         names = list(known)
-        near = get_close_matches(str(name), [str(n) for n in names], n=2, cutoff=0.5)
+        near = _nearest(str(name), [str(known_name) for known_name in names])
         hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
         listed = ", ".join(map(repr, names[:LISTED])) or "none"
         more = len(names) - LISTED
         rest = f" and {more} more" if more > 0 else ""
-        return cls(f"unknown {what} {name!r};{hint} Known: {listed}{rest}.")
+        return cls(f"unknown {what} {name!r};{hint} known: {listed}{rest}.")
 
 
 class TooFewRowsError(OptionError):

@@ -162,7 +162,7 @@ def test_fail_above_sets_the_exit_code(run, threshold, code):
         "evaluate", BINARY, "--y", "even", "--p", "forest", "--fail-above", threshold
     )
     assert found == code
-    assert ("exceeds 0.05" in err) == (code == 1)
+    assert ("failed: ew15: 0.0973 exceeds 0.05" in err) == (code == 1)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,13 @@ def test_fail_above_sets_the_exit_code(run, threshold, code):
             ["--y", "even", "--p", "forest", "--plot", "no/where/a.png"],
             "does not exist",
         ),
-        (["--y", "forest", "--p", "bayes"], "must hold binary labels"),
+        (["--y", "forest", "--p", "bayes"], "column 'forest' must hold binary labels"),
+        (["--y", "even", "--p", "forest", "--task", "5"], "unknown class 5"),
+        (["--y", "even", "--p", "a=forest", "--p", "a=bayes"], "'a' twice"),
+        (
+            ["--y", "even", "--p", "f*", "--task", "classwise", "--plot", "a.png"],
+            "one event",
+        ),
         (["--y", "even", "--p", "forest", "--alpha", "-1"], "alpha must be"),
     ],
 )
@@ -194,7 +200,7 @@ def test_wrong_usage_is_one_line_and_exit_two(run, arguments, words):
     assert "Traceback" not in err
 
 
-def test_plots_need_probabilities(run, tmp_path):
+def test_logits_are_drawn_as_probabilities(run, tmp_path):
     (tmp_path / "t.csv").write_text("y,p\n" + "0,-2\n1,3\n" * 20)
     arguments = [
         "--y",
@@ -206,9 +212,75 @@ def test_plots_need_probabilities(run, tmp_path):
         "--plot",
         tmp_path / "a.png",
     ]
-    code, _, err = run("evaluate", tmp_path / "t.csv", *arguments)
+    code, _, _ = run("evaluate", tmp_path / "t.csv", *arguments)
+    assert code == 0
+    assert (tmp_path / "a.png").exists()
+
+
+def test_groups_are_drawn_apart(run, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{i % 2},0.{i % 9}5,{'ns'[i % 3 == 0]}\n" for i in range(200))
+    path.write_text("y,p,g\n" + rows)
+    arguments = ["evaluate", path, "--y", "y", "--p", "p", "--methods", "es5"]
+    run(*arguments, "--plot", tmp_path / "all.png")
+    run(*arguments, "--by", "g", "--plot", tmp_path / "by.png")
+    assert (tmp_path / "all.png").read_bytes() != (tmp_path / "by.png").read_bytes()
+
+
+def test_per_class_prints_a_row_a_class(run):
+    arguments = [MULTI, "--y", "digit", "--p", "forest_*", "--methods", "es15"]
+    code, out, _ = run(
+        "evaluate", *arguments, "--task", "classwise", "--per-class", "--format", "csv"
+    )
+    assert code == 0
+    assert len(out.splitlines()) == 11
+    code, _, err = run("evaluate", *arguments, "--task", "3", "--per-class")
     assert code == 2
-    assert "--plot needs columns of probabilities" in err
+    assert "--task classwise" in err
+
+
+def test_a_pattern_names_the_classes_of_named_models_too(run, tmp_path):
+    prob, y = cb.datasets.load_multiclass("bayes")
+    order = sorted(range(10), key=lambda d: -d)
+    columns = {"y": y} | {f"p_{d}": prob[:, d] for d in order}
+    pl.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
+    options = ["--y", "y", "--task", "confidence", "--methods", "es15"]
+    plain = evaluate(run, tmp_path / "t.parquet", "--p", "p_*", *options)["rows"]
+    named = evaluate(run, tmp_path / "t.parquet", "--p", "m=p_*", *options)["rows"]
+    assert plain[0]["value"] == named[0]["value"]
+    expected = cb.calibration_error(y, prob, task="confidence")
+    assert plain[0]["value"] == pytest.approx(expected)
+
+
+def test_one_column_of_one_class_is_enough(run):
+    rows = evaluate(
+        run,
+        MULTI,
+        "--y",
+        "digit",
+        "--p",
+        "forest_3",
+        "--task",
+        "3",
+        "--methods",
+        "es15",
+    )["rows"]
+    prob, y = cb.datasets.load_multiclass("forest")
+    assert rows[0]["value"] == cb.calibration_error(y, prob, task=3)
+    assert rows[0]["task"] == "3"
+
+
+def test_bad_rows_are_named_by_column_and_place_in_the_file(run, tmp_path):
+    lines = [f"{i % 2},0.5,{'ab'[i % 2]}" for i in range(80)]
+    lines[61] = "1,1.5,b"
+    (tmp_path / "t.csv").write_text("\n".join(["y,score,g", *lines]))
+    code, _, err = run(
+        "evaluate", tmp_path / "t.csv", "--y", "y", "--p", "score", "--by", "g"
+    )
+    assert code == 2
+    assert "column 'score' must hold probabilities in [0, 1]; row 61 is 1.5" in err
+    assert "percentages, divide by 100" in err
+    assert "--scale logit" in err
 
 
 def test_a_folder_is_no_figure(run, tmp_path):

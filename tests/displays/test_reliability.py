@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import calibrant as cb
 from calibrant.exceptions import LengthMismatchError, OptionError, ProbabilityRangeError
@@ -65,7 +66,7 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
     before = dict(mpl.rcParams)
     figure, ax = plt.subplots()
     display = DISPLAY(y, p, ax=ax, name="mine")
-    assert ax.get_title().startswith("mine\nes15: ECE = ")
+    assert ax.get_title().startswith("mine\nes15: raw ECE = ")
     assert str(display).startswith("mine, es15")
     assert figure.axes[0] is ax
     assert dict(mpl.rcParams) == before
@@ -166,3 +167,42 @@ def test_grid_draws_one_diagram_a_model(sample):
     assert titles == ["a", "b"]
     with pytest.raises(OptionError, match="at least one model"):
         cb.ReliabilityGrid.from_predictions(y, {})
+
+
+def test_axes_say_what_is_predicted():
+    prob, y = cb.datasets.load_multiclass("forest")
+    top = DISPLAY(y, prob, task="confidence", histogram=False).plot()
+    assert (top.get_xlabel(), top.get_ylabel()) == ("Confidence", "Accuracy")
+    assert DISPLAY(y, prob, task=3).plot().get_ylabel() == "Share of 3"
+
+
+def test_classifiers_without_probabilities_are_refused():
+    with pytest.raises(OptionError, match="LinearSVC has none"):
+        cb.ReliabilityDisplay.from_estimator(LinearSVC(), [[0.0]], [0])
+
+
+def test_true_map_lines_up_where_rows_have_no_weight():
+    p, y, c = cb.experiments.synthetic.sample("square", 0.1, 400, seed=0)
+    weight = (np.arange(400) % 2).astype(float)
+    truth = DISPLAY(y, p, true_map=c, sample_weight=weight).frame("true_map")
+    assert_allclose(truth["calibrated"], c)
+
+
+def test_long_objects_have_short_names(sample):
+    p, y = sample
+    grid = cb.ReliabilityGrid.from_predictions(y, {"a": p, "b": p})
+    assert repr(grid) == "<ReliabilityGrid of 2 diagrams>"
+    assert str(grid).startswith("a, es15: error 0.0")
+    assert repr(grid.displays[0]).startswith("<ReliabilityDisplay a, es15")
+    assert repr(cb.evaluate(y, p)).startswith("<Evaluation, alpha = 1>\nes15")
+
+
+def test_histogram_takes_no_room_from_neighbours(sample):
+    p, y = sample
+    figure, axes = plt.subplots(2, 1, figsize=(4, 8))
+    for ax in axes:
+        DISPLAY(y, p, ax=ax)
+    figure.canvas.draw()
+    boxes = [ax.get_position() for ax in figure.axes]
+    upper = [box for box in boxes if box.y0 > 0.5]
+    assert len(upper) == 2

@@ -43,6 +43,8 @@ def test_every_format_is_read(tmp_path, name, write):
     ("name", "content", "words"),
     [
         ("t.csv", b"", "is empty"),
+        ("t.csv", b"p,y\n", "has no rows"),
+        ("t.csv", b"p,y\n1,2\n1,2,3\n", "as many fields as the first"),
         ("t.parquet", b"PAR1 but not really", "cannot be read"),
         ("t.jsonl", b"{not json", "cannot be read"),
         ("t.npz", b"not a zip", "cannot be read"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.exceptions import MapFormatError
+from calibrant.exceptions import MapFormatError, OptionError
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.testing.strategies import binary_samples
@@ -52,7 +52,7 @@ def test_sql_gives_what_the_map_gives(sample, bins, tops):
     name = 'odd "name"'
     found = duckdb.sql(f"SELECT {map_.to_sql(name)} AS c FROM frame").fetchnumpy()["c"]  # noqa: S608
     assert frame.shape == (500, 1)
-    assert_allclose(np.asarray(found, dtype=float), map_(p), atol=1e-12)
+    assert_allclose(np.asarray(found, dtype=float), map_.transform(p), atol=1e-12)
 
 
 GOOD = {"kind": "binned", "edges": [0, 0.5, 1], "intercepts": [0, 0], "slopes": [1, 1]}
@@ -108,3 +108,18 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
         cb.save_map(broken, path)
     assert cb.load_map(path) == good
     assert [file.name for file in tmp_path.iterdir()] == ["map.json"]
+
+
+def test_saving_a_calibrator_points_to_its_map(sample, tmp_path):
+    calibrator = cb.make_calibrator("es5").fit(*sample)
+    with pytest.raises(OptionError, match=r"pass calibrator\.map_"):
+        cb.save_map(calibrator, tmp_path / "map.json")
+
+
+def test_a_loaded_map_calibrates(sample, tmp_path):
+    calibrator = cb.make_calibrator("es5").fit(*sample)
+    cb.save_map(calibrator.map_, tmp_path / "map.json")
+    p = np.linspace(0, 1, 50)
+    assert_allclose(
+        cb.load_map(tmp_path / "map.json").transform(p), calibrator.transform(p)
+    )

@@ -100,12 +100,12 @@ def test_softmax_of_logits_is_the_same(three_classes):
 def test_class_order_is_asked_for(three_classes):
     prob, y = three_classes
     with pytest.raises(
-        LabelError, match=r"row 0 is '.*'. State the class of each column"
+        LabelError, match=r"row 0 is '.*'. State the class of each prob"
     ):
         cb.calibration_error(np.array(["a", "b", "c"])[y], prob, task="confidence")
     with pytest.raises(LabelError, match="each of the 3 probability columns once"):
         cb.calibration_error(y, prob, task="confidence", labels=[0, 1])
-    with pytest.raises(LabelError, match="Add the class to labels"):
+    with pytest.raises(LabelError, match="must hold the classes 0, 1, 5; row"):
         cb.calibration_error(y, prob, task="confidence", labels=[0, 1, 5])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
-from calibrant.measures.tables import typed_like
+from calibrant.measures.table_models import typed_like
 
 
 @pytest.fixture

@@ -244,3 +244,32 @@ def test_a_lazy_frame_of_classes_is_collected():
 def test_dates_are_not_numbers():
     with pytest.raises(ex.InputError, match="must hold numbers"):
         error(p=np.array(["2020-01-01"] * 40))
+
+
+def test_swapped_arguments_are_recognised():
+    p = np.linspace(0.01, 0.9, 40)
+    with pytest.raises(ex.LabelError, match="Are y_true and y_prob swapped"):
+        error(p, Y)
+
+
+def test_percentages_are_recognised():
+    with pytest.raises(ex.ProbabilityRangeError, match=r"percentages, divide by 100"):
+        error(p=np.linspace(0, 100, 40))
+
+
+def test_pos_label_of_another_type_is_recognised():
+    with pytest.raises(ex.LabelError, match=r"as it stands there: pos_label='1'"):
+        error(["0", "1"] * 20, pos_label=1)
+
+
+def test_calibrators_recommend_only_what_they_take():
+    calibrator = cb.make_calibrator("es2")
+    with pytest.raises(ex.LabelError, match="Turn them into 0 and 1 first"):
+        calibrator.fit(P, ["a", "b"] * 20)
+    with pytest.raises(ex.ShapeError, match=r"the positive class\.$"):
+        calibrator.fit([[0.1, 0.9]] * 40, Y)
+
+
+def test_names_differ_in_case_only():
+    with pytest.raises(ex.UnknownNameError, match=r"did you mean 'es15'\?"):
+        error(method="ES15")

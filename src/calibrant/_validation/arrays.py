@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._validation.wording import shown, shown_place
 from calibrant.exceptions import (
     EmptyInputError,
     InputError,
@@ -90,7 +91,7 @@ def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
             np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             return InputError(
-                f"{name} must hold numbers; row {row} is {value!r}. "
+                f"{name} must hold numbers; row {row} is {shown(value)}. "
                 f"Convert the column, or pass another one."
             )
     return InputError(f"{name} must hold numbers; it holds {array.dtype}.")
@@ -102,10 +103,10 @@ def _refuse_missing(
     if not missing.any():
         return
     first = tuple(int(i) for i in np.argwhere(missing)[0])
-    value = "masked" if found is None else f"{found[first]}"
-    where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
+    value = "masked" if found is None else shown(found[first])
     raise MissingValueError(
-        f"{name} must not hold missing or infinite values; {where} is {value} "
+        f"{name} must not hold missing or infinite values; {shown_place(first)} is "
+        f"{value} "
         f"({int(missing.sum())} of {missing.size} values). "
         f"Drop or repair these rows first."
     )

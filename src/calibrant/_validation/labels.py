@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.arrays import as_vector
+from calibrant._validation.wording import MEASURES, Wording, shown
 from calibrant.exceptions import LabelError, MissingValueError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ SHOWN = 6
 
 
 def check_binary_labels(
-    values: ArrayLike, *, pos_label: Any = None, name: str = "y_true"
+    values: ArrayLike, *, pos_label: Any = None, wording: Wording = MEASURES
 ) -> FloatVector:
     """Return labels as 0.0 and 1.0.
 
@@ -33,38 +34,39 @@ def check_binary_labels(
     >>> check_binary_labels(["no", "yes", "no"], pos_label="yes")
     array([0., 1., 0.])
     """
-    array = as_vector(values, name=name)
+    array = as_vector(values, name=wording.label)
     if pos_label is None:
-        return _zero_one(array, name=name)
-    distinct = distinct_values(array, name=name)
+        return _zero_one(array, wording)
+    distinct = distinct_values(array, name=wording.label)
     if len(distinct) > 2 or (len(distinct) == 2 and pos_label not in distinct):  # noqa: PLR2004
+        alike = [value for value in distinct if str(value) == str(pos_label)]
+        way_out = (
+            f"Pass it as it stands there: pos_label={shown(alike[0])}."
+            if alike and pos_label not in distinct
+            else wording.several_labels
+        )
         raise LabelError(
-            f"{name} must hold two values, one of them pos_label={pos_label!r}; it "
-            f"holds {_listed(distinct)}. For more than two classes pass class "
-            f"probabilities and a task."
+            f"{wording.label} must hold two values, one of them "
+            f"pos_label={shown(pos_label)}; it holds {_listed(distinct)}. {way_out}"
         )
     return np.asarray(array == pos_label, dtype=np.float64)
 
 
-def _zero_one(array: NDArray[Any], *, name: str) -> FloatVector:
+def _zero_one(array: NDArray[Any], wording: Wording) -> FloatVector:
     if array.dtype.kind in "biuf":
         labels = array.astype(np.float64, copy=False)
-        if np.array_equal(labels, labels.astype(bool)):
+        if np.count_nonzero(labels) == np.count_nonzero(labels == 1.0):
             return labels
-    distinct = distinct_values(array, name=name)
-    if all(isinstance(value, bool | int | float) for value in distinct) and (
-        set(distinct) <= {0, 1}
-    ):
+    distinct = distinct_values(array, name=wording.label)
+    plain = all(isinstance(value, bool | int | float) for value in distinct)
+    if plain and set(distinct) <= {0, 1}:
         return array.astype(np.float64)
     row = next(i for i, value in enumerate(array) if value not in (0, 1))
-    way_out = (
-        "Say which is the event: pos_label=..."
-        if len(distinct) <= 2  # noqa: PLR2004
-        else "For several classes pass class probabilities and a task."
-    )
+    two = len(distinct) <= 2  # noqa: PLR2004
     raise LabelError(
-        f"{name} must hold binary labels, 0 and 1; row {row} is {array[row]!r} and the "
-        f"distinct values are {_listed(distinct)}. {way_out}"
+        f"{wording.label} must hold binary labels, 0 and 1; row {row} is "
+        f"{shown(array[row])} and the distinct values are {_listed(distinct)}. "
+        f"{wording.two_labels if two else wording.several_labels}"
     )
 
 
@@ -73,33 +75,29 @@ def check_class_labels(
     *,
     n_classes: int,
     labels: Sequence[Any] | None = None,
-    name: str = "y_true",
+    wording: Wording = MEASURES,
 ) -> IntVector:
     """Return the column number of each label.
 
     `labels` states the class of each probability column, in order. Without it the
     labels must be the column numbers 0 .. k-1 themselves: the order is not guessed.
     """
-    array = as_vector(values, name=name)
+    array = as_vector(values, name=wording.label)
     order = list(range(n_classes)) if labels is None else list(labels)
     if len(order) != n_classes or len(set(order)) != len(order):
         raise LabelError(
             f"labels must name each of the {n_classes} probability columns once; "
             f"got {order!r}."
         )
-    distinct, codes = _distinct_codes(array, name=name)
+    distinct, codes = _distinct_codes(array, name=wording.label)
     position = {value: column for column, value in enumerate(order)}
     unknown = np.array([value not in position for value in distinct])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        way_out = (
-            "State the class of each column: labels=[...]"
-            if labels is None
-            else "Add the class to labels, or drop these rows."
-        )
         raise LabelError(
-            f"{name} must hold the classes {_listed(order)}; row {row} is "
-            f"{distinct[codes[row]]!r}. {way_out}"
+            f"{wording.label} must hold the classes {_listed(order)}; row {row} is "
+            f"{distinct[codes[row]]!r}. State the class of each probability column, "
+            f"in order: labels=[...]"
         )
     columns = np.array([position[value] for value in distinct], dtype=np.intp)
     return np.asarray(columns[codes], dtype=np.intp)
@@ -134,12 +132,12 @@ def _refuse_missing_labels(array: NDArray[Any], *, name: str) -> None:
     if missing.any():
         row = int(np.argmax(missing))
         raise MissingValueError(
-            f"{name} must not hold missing values; row {row} is {array[row]!r} "
+            f"{name} must not hold missing values; row {row} is {shown(array[row])} "
             f"({int(missing.sum())} of {array.size} rows). Drop these rows first."
         )
 
 
 def _listed(values: Sequence[Any]) -> str:
-    shown = ", ".join(map(repr, values[:SHOWN]))
+    listed = ", ".join(map(shown, values[:SHOWN]))
     more = len(values) - SHOWN
-    return shown + (f" and {more} more" if more > 0 else "")
+    return listed + (f" and {more} more" if more > 0 else "")

@@ -9,6 +9,7 @@ import numpy as np
 from calibrant._typing import Scale
 from calibrant._validation.arrays import as_array, as_float, as_vector, refuse_empty
 from calibrant._validation.options import check_choice
+from calibrant._validation.wording import MEASURES, Wording, shown, shown_place
 from calibrant.exceptions import ProbabilityRangeError, RowSumError, ShapeError
 
 if TYPE_CHECKING:
@@ -22,15 +23,11 @@ ROW_SUM_TOLERANCE = 1e-3
 ULPS = 4
 """Rounding, in units of the input's own precision, that counts as 0 or as 1."""
 
-LOGIT_HINT = 'If these are logits, pass scale="logit".'
+PERCENT = 100.0
 
 
 def check_probabilities(
-    values: ArrayLike,
-    *,
-    scale: Scale = "prob",
-    name: str = "y_prob",
-    hint: str = LOGIT_HINT,
+    values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
 ) -> FloatVector:
     """Return `values` as a vector of probabilities.
 
@@ -38,61 +35,52 @@ def check_probabilities(
     --------
     >>> check_probabilities([0.2, 1.0])
     array([0.2, 1. ])
-    >>> check_probabilities([0.2, 0.9, 1.7])
+    >>> check_probabilities([0.2, -0.9, 1.7])
     Traceback (most recent call last):
     ...
     calibrant.exceptions.ProbabilityRangeError: y_prob must hold probabilities in
-    [0, 1]; row 2 is 1.7 (1 of 3 values are outside). If these are logits, pass
+    [0, 1]; row 1 is -0.9 (2 of 3 values are outside). If these are logits, pass
     scale="logit".
     """
-    array = _as_probability_vector(values, name=name)
-    numbers = as_float(array, name=name)
+    array = as_array(values, name=wording.prob)
+    if array.ndim == 2 and array.shape[1] > 1:  # noqa: PLR2004
+        raise ShapeError(
+            f"{wording.prob} must be a vector of shape (n,) for a binary task; it has "
+            f"shape {array.shape}. {wording.columns}"
+        )
+    vector = as_vector(array, name=wording.prob)
+    numbers = as_float(vector, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         from scipy.special import expit
 
         return np.asarray(expit(numbers), dtype=np.float64)
-    return _within_unit_interval(numbers, array.dtype, name=name, hint=hint)
-
-
-def _as_probability_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
-    array = as_array(values, name=name)
-    if array.ndim == 2 and array.shape[1] > 1:  # noqa: PLR2004
-        raise ShapeError(
-            f"{name} must be a vector of shape (n,) for a binary task; it has shape "
-            f"{array.shape}. Pass the column of the positive class, or say what to "
-            f'look at: task="confidence", task="classwise" or a class.'
-        )
-    return as_vector(array, name=name)
+    return _within_unit_interval(numbers, vector.dtype, wording)
 
 
 def check_probability_matrix(
-    values: ArrayLike,
-    *,
-    scale: Scale = "prob",
-    name: str = "y_prob",
-    hint: str = LOGIT_HINT,
+    values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
 ) -> FloatMatrix:
     """Return `values` as (n, k) probabilities whose rows sum to 1."""
-    array = as_array(values, name=name)
+    array = as_array(values, name=wording.prob)
     if array.ndim != 2 or array.shape[1] < 2:  # noqa: PLR2004
         raise ShapeError(
-            f"{name} must have one column per class, shape (n, k) with k >= 2, for "
-            f"this task; it has shape {array.shape}. For a vector of probabilities "
+            f"{wording.prob} must have one column per class, shape (n, k) with k >= 2, "
+            f"for this task; it has shape {array.shape}. For a vector of probabilities "
             f"of one event leave task=None."
         )
-    refuse_empty(array, name=name)
-    numbers = as_float(array, name=name)
+    refuse_empty(array, name=wording.prob)
+    numbers = as_float(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         from scipy.special import softmax
 
         return np.asarray(softmax(numbers, axis=1), dtype=np.float64)
-    prob = _within_unit_interval(numbers, array.dtype, name=name, hint=hint)
-    _refuse_row_sums(prob, name=name, hint=hint)
+    prob = _within_unit_interval(numbers, array.dtype, wording)
+    _refuse_row_sums(prob, wording)
     return prob
 
 
 def _within_unit_interval(
-    prob: NDArray[np.float64], dtype: np.dtype[Any], *, name: str, hint: str
+    prob: NDArray[np.float64], dtype: np.dtype[Any], wording: Wording
 ) -> NDArray[np.float64]:
     low, high = prob.min(), prob.max()
     if low >= 0.0 and high <= 1.0:
@@ -103,20 +91,22 @@ def _within_unit_interval(
         return np.clip(prob, 0.0, 1.0)
     outside = (prob < -slack) | (prob > 1.0 + slack)
     first = tuple(int(i) for i in np.argwhere(outside)[0])
-    where = f"row {first[0]}" + (f", column {first[1]}" if len(first) > 1 else "")
+    percent = "If these are percentages, divide by 100. "
+    way_out = (percent if low >= 0.0 and high <= PERCENT else "") + wording.logits
     raise ProbabilityRangeError(
-        f"{name} must hold probabilities in [0, 1]; {where} is {prob[first]:g} "
-        f"({int(outside.sum())} of {prob.size} values are outside). {hint}"
+        f"{wording.prob} must hold probabilities in [0, 1]; {shown_place(first)} is "
+        f"{shown(prob[first])} ({int(outside.sum())} of {prob.size} values are "
+        f"outside). {way_out}"
     )
 
 
-def _refuse_row_sums(prob: FloatMatrix, *, name: str, hint: str) -> None:
+def _refuse_row_sums(prob: FloatMatrix, wording: Wording) -> None:
     sums = prob.sum(axis=1)
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
         raise RowSumError(
-            f"each row of {name} must sum to 1 (within {ROW_SUM_TOLERANCE:g}); row "
-            f"{row} sums to {sums[row]:g} ({int(off.sum())} of {off.size} rows are "
-            f"off). Normalise the rows, or pass all class columns. {hint}"
+            f"each row of {wording.prob} must sum to 1 (within {ROW_SUM_TOLERANCE:g}); "
+            f"row {row} sums to {sums[row]:.6g} ({int(off.sum())} of {off.size} rows "
+            f"are off). Normalise the rows, or pass all class columns. {wording.logits}"
         )

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.labels import check_binary_labels
-from calibrant._validation.probabilities import LOGIT_HINT, check_probabilities
+from calibrant._validation.probabilities import check_probabilities
 from calibrant._validation.weights import check_weights
-from calibrant.exceptions import SmallSampleWarning
+from calibrant._validation.wording import MEASURES, Wording
+from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, Scale
@@ -83,13 +84,28 @@ def check_binary_sample(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
     scale: Scale = "prob",
-    names: tuple[str, str] = ("y_true", "y_prob"),
-    hint: str = LOGIT_HINT,
+    wording: Wording = MEASURES,
 ) -> BinarySample:
     """Validate labels, probabilities and weights of a binary event together."""
-    label_name, prob_name = names
-    p = check_probabilities(y_prob, scale=scale, name=prob_name, hint=hint)
-    y = check_binary_labels(y_true, pos_label=pos_label, name=label_name)
-    weight = check_weights(sample_weight)
-    refuse_different_lengths(**{label_name: y, prob_name: p, "sample_weight": weight})
+    p = check_probabilities(y_prob, scale=scale, wording=wording)
+    try:
+        y = check_binary_labels(y_true, pos_label=pos_label, wording=wording)
+    except LabelError as error:
+        raise _swapped(error, y_true, p, wording) from None
+    weight = check_weights(sample_weight, name=wording.weight)
+    refuse_different_lengths(
+        **{wording.label: y, wording.prob: p, wording.weight: weight}
+    )
     return weighted_sample(p, y, weight)
+
+
+def _swapped(
+    error: LabelError, y_true: ArrayLike, p: FloatVector, wording: Wording
+) -> LabelError:
+    """Return the error, with another way out where the arguments look swapped."""
+    labels = as_array(y_true, name=wording.label)
+    fractions = labels.dtype.kind == "f" and bool(((labels >= 0) & (labels <= 1)).all())
+    if fractions and np.isin(p, (0.0, 1.0)).all():
+        told = str(error).rsplit(". ", maxsplit=1)[0]
+        return LabelError(f"{told}. Are {wording.label} and {wording.prob} swapped?")
+    return error

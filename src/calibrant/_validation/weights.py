@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant._validation.arrays import as_float, as_vector
+from calibrant._validation.wording import shown
 from calibrant.exceptions import WeightError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def check_weights(
     if weight.min() < 0.0:
         row = int(np.argmax(weight < 0.0))
         raise WeightError(
-            f"{name} must not be negative; row {row} is {weight[row]:g} "
+            f"{name} must not be negative; row {row} is {shown(weight[row])} "
             f"({int((weight < 0.0).sum())} of {weight.size} rows)."
         )
     positive = np.count_nonzero(weight)

@@ -153,10 +153,12 @@ class FixedBins:
     spacing: Spacing = "size"
     tops: Tops = "slope-1"
 
-    def fit(self, sample: BinarySample) -> BinnedFit:
-        """Estimate the calibration map of a sample."""
+    def __post_init__(self) -> None:
         _check_shape(self.spacing, self.tops)
         check_count(self.bins, name="bins")
+
+    def fit(self, sample: BinarySample) -> BinnedFit:
+        """Estimate the calibration map of a sample."""
         if self.bins > sample.total:
             raise TooFewRowsError(
                 f"bins must not exceed the number of rows; got {self.bins} bins for "
@@ -191,13 +193,15 @@ class CrossValidatedBins:
     tolerance: float = 1e-3
     random_state: Seed = 0
 
-    def fit(self, sample: BinarySample) -> BinnedFit:
-        """Estimate the calibration map of a sample."""
+    def __post_init__(self) -> None:
         _check_shape(self.spacing, self.tops)
         check_count(self.max_bins, name="max_bins")
         check_count(self.folds, name="folds", least=2)
         if self.tolerance:
             check_positive(self.tolerance, name="tolerance")
+
+    def fit(self, sample: BinarySample) -> BinnedFit:
+        """Estimate the calibration map of a sample."""
         losses = self._losses(sample)
         bins = 1 + simplest_within(losses, self.tolerance)
         return _fit_bins(
@@ -237,10 +241,13 @@ class SweptBins:
     tops: Tops = "slope-1"
     max_bins: int = 1000
 
+    def __post_init__(self) -> None:
+        _check_shape(self.spacing, self.tops)
+        check_count(self.max_bins, name="max_bins")
+
     def fit(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
-        _check_shape(self.spacing, self.tops)
-        most = min(check_count(self.max_bins, name="max_bins"), int(sample.total))
+        most = min(self.max_bins, int(sample.total))
         ordered = SortedSample.of(sample.p, sample.y, sample.weight)
         bins = sweep(ordered, max_bins=most, spacing=self.spacing)
         return _fit_bins(sample, bins, spacing=self.spacing, tops=self.tops)

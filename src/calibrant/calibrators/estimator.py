@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._validation.probabilities import check_probabilities
 from calibrant._validation.sample import check_binary_sample, warn_if_small
+from calibrant._validation.wording import CALIBRATORS
 from calibrant.calibrators.registry import find_method
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ class BinaryCalibrator(TransformerMixin, BaseEstimator):
             Itself.
         """
         sample = check_binary_sample(
-            y, p, sample_weight=sample_weight, names=("y", "p")
+            y, p, sample_weight=sample_weight, wording=CALIBRATORS
         )
         warn_if_small(sample, stacklevel=3)
         self.fit_: Fit = find_method(self.method).build(**self._given).fit(sample)
@@ -117,7 +116,7 @@ class BinaryCalibrator(TransformerMixin, BaseEstimator):
         ndarray of shape (n,)
             Calibrated probabilities.
         """
-        return np.clip(self.map_(check_probabilities(p, name="p")), 0.0, 1.0)
+        return self.map_.transform(p)
 
 
 def make_calibrator(name: str, **params: Any) -> BinaryCalibrator:

@@ -54,9 +54,28 @@ def run() -> None:
     try:
         app()
     except (CalibrantError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {_as_options(str(error))}", err=True)
         sys.exit(2)
 
 
+OPTIONS = {
+    'scale="logit"': "--scale logit",
+    "pos_label=...": "--pos-label",
+    "pos_label=": "--pos-label ",
+    "labels=[...]": "--labels a,b,c",
+    "For several classes pass class probabilities and a task.": (
+        "For several classes name their columns by --p, and a --task."
+    ),
+    "leave task=None": "leave out --task",
+}
+"""What library messages recommend, as it is written on the command line."""
+
+
+def _as_options(message: str) -> str:
+    for python, option in OPTIONS.items():
+        message = message.replace(python, option)
+    return message
+
+
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"warning: {message}", err=True)
+    typer.echo(f"warning: {_as_options(str(message))}", err=True)

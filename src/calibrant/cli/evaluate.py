@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from calibrant.cli.figures import check_figure_path, write_figure
@@ -14,6 +15,8 @@ from calibrant.cli.results import print_results
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from calibrant.engines.memory import MemoryTable
     from calibrant.measures.evaluation import Evaluation
 
@@ -74,11 +77,20 @@ def evaluate(
     ] = Format.table,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", help="Write reliability diagrams, .png .svg .pdf."),
+        typer.Option(
+            "--plot",
+            help="Write reliability diagrams by the first method, .png .svg .pdf.",
+        ),
     ] = None,
+    per_class: Annotated[
+        bool,
+        typer.Option("--per-class", help="With --task classwise: a row a class."),
+    ] = False,
     fail_above: Annotated[
         float | None,
-        typer.Option("--fail-above", help="Exit with 1 if any error is larger."),
+        typer.Option(
+            "--fail-above", min=0.0, help="Exit with 1 if any error is larger."
+        ),
     ] = None,
 ) -> None:
     """Estimate calibration errors of predictions in a file, with intervals."""
@@ -87,31 +99,38 @@ def evaluate(
     from calibrant.measures.tables import evaluate_table
 
     check_figure_path(plot)
+    _refuse_classwise(task, plot=plot is not None, per_class=per_class)
     table = open_table(source)
-    reading = _reading(table, y, task, pos_label, labels)
-    columns: dict[str, Any] = {
+    wanted: dict[str, Any] = {
         "y": y,
         "p": _models(p, task),
         "sample_weight": weight,
+        "by": _listed(by),
+        **_reading(table, y, task, pos_label, labels),
     }
     with progress_bar("evaluating") as progress:
         found = evaluate_table(
             table,
-            **columns,
-            **reading,
+            **wanted,
             methods=_listed(methods) or DEFAULT_METHODS,
             alpha=alpha,
             debias="auto" if debias else False,
-            by=_listed(by),
             scale=scale,  # type: ignore[arg-type]
             confidence=confidence,
             random_state=seed,
             progress=progress,
         )
-    print_results(found, output)
+    print_results(found, output, per_class=per_class)
     if plot is not None:
-        _plot(table, columns, reading, scale, found, plot)
+        _plot(table, wanted, scale, found, plot)
     _fail_above(found, fail_above)
+
+
+def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:
+    if plot and task == "classwise":
+        raise OptionError("--plot shows one event; use --task confidence or a class.")
+    if per_class and task != "classwise":
+        raise OptionError("--per-class goes with --task classwise.")
 
 
 def _listed(text: str | None) -> list[str]:
@@ -125,9 +144,11 @@ def _models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] 
         return columns[0] if len(columns) == 1 else columns
     if task is None and not any("=" in entry for entry in p):
         return [column for entry in p for column in _listed(entry)]
-    models = {}
+    models: dict[str, list[str]] = {}
     for entry in p:
         name, equals, columns_text = entry.partition("=")
+        if name in models:
+            raise OptionError(f"--p names the model {name!r} twice.")
         models[name] = _listed(columns_text if equals else entry)
     return models
 
@@ -140,38 +161,58 @@ def _reading(
     labels: str | None,
 ) -> dict[str, Any]:
     """Read labels that were typed as text in the type of the label column."""
-    from calibrant.measures.tables import typed_like
+    from calibrant.measures.table_models import typed_like
 
     column = table.column(y)
-    known = task in (None, "confidence", "classwise")
     return {
-        "task": task if known else typed_like(column, str(task)),
+        "task": _task(column, task),
         "pos_label": None if pos_label is None else typed_like(column, pos_label),
         "labels": [typed_like(column, part) for part in _listed(labels)] or None,
     }
 
 
+def _task(column: NDArray[Any], task: str | None) -> Any:
+    """Return a class as its label if the column has it, else as a column number."""
+    from calibrant.measures.table_models import NOT_A_CLASS, typed_like
+
+    if task in NOT_A_CLASS:
+        return task
+    label = typed_like(column, str(task))
+    is_label = bool(np.any(column == label))
+    return int(str(task)) if str(task).isdecimal() and not is_label else label
+
+
 def _plot(
     table: MemoryTable,
-    columns: dict[str, Any],
-    reading: dict[str, Any],
+    wanted: dict[str, Any],
     scale: str,
     found: Evaluation,
     path: Path,
 ) -> None:
-    from calibrant.displays.tables import reliability_of_table
+    from calibrant.displays.tables import MOST_DIAGRAMS, reliability_of_table
 
-    if scale != "prob":
-        raise OptionError("--plot needs columns of probabilities, not logits.")
     method = found.assessments[0].estimates[0].method
-    grid = reliability_of_table(table, **columns, **reading, method=method)
+    grid = reliability_of_table(
+        table,
+        **wanted,
+        method=method,
+        input_scale=scale,  # type: ignore[arg-type]
+    )
     write_figure(grid.plot(), path)
+    if len(found.assessments) > MOST_DIAGRAMS:
+        typer.echo(f"only the first {MOST_DIAGRAMS} diagrams are drawn", err=True)
 
 
 def _fail_above(found: Evaluation, threshold: float | None) -> None:
     if threshold is None:
         return
-    worst = max(e.value for a in found.assessments for e in a.estimates)
+    worst, whose = max(
+        (
+            (e.value, " ".join([e.method, *map(str, a.key.values())]))
+            for a in found.assessments
+            for e in a.estimates
+        ),
+    )
     if worst > threshold:
-        typer.echo(f"failed: error {worst:.4f} exceeds {threshold:g}", err=True)
+        typer.echo(f"failed: {whose}: {worst:.4f} exceeds {threshold:g}", err=True)
         raise typer.Exit(1)

@@ -17,15 +17,18 @@ SHORT_SCORES = {
     "base_rate": "base rate",
     "mean_prob": "mean p",
     "brier": "Brier",
-    "brier_calibration": "calibration",
+    "brier_calibration": "Brier saved",
     "log_loss": "log-loss",
-    "log_loss_calibration": "calibration ",
+    "log_loss_calibration": "log-loss saved",
 }
 """What a table on a terminal shows of the scores, under shorter names."""
 
 
-def print_results(found: Evaluation, output: Format) -> None:
+def print_results(
+    found: Evaluation, output: Format, *, per_class: bool = False
+) -> None:
     """Print errors; a table for people leaves out what is the same in all rows."""
+    frame = found.per_class() if per_class else found.frame()
     if output is Format.json:
         extra = {
             "scores": rows_of(found.scores()),
@@ -33,26 +36,24 @@ def print_results(found: Evaluation, output: Format) -> None:
             "alpha": found.alpha,
             "confidence": found.confidence,
         }
-        print_frame(found.frame(), output, extra)
+        print_frame(frame, output, extra)
     elif output is Format.table:
-        _print_tables(found)
+        _print_tables(found, frame)
     else:
-        print_frame(found.frame(), output)
+        print_frame(frame, output)
 
 
-def _print_tables(found: Evaluation) -> None:
-    frame, scores = found.frame(), found.scores()
+def _print_tables(found: Evaluation, frame: Frame) -> None:
     level = "" if found.confidence is None else f" and {found.confidence:.0%} intervals"
     bias = ", bias taken out" if frame["debiased"].all() else ""
     typer.echo(f"Calibration error{level}{bias} (alpha = {found.alpha:g})")
-    hidden = {"debiased"} | ({"task"} if _is_constant(frame, "task") else set())
+    binary = bool(np.all(frame["task"] == "binary"))
+    hidden = {"debiased", "task"} if binary else {"debiased"}
     print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
+    if (frame["value"] < 0.0).any():
+        typer.echo("Values below 0 mean that no error can be told from noise.\n")
 
     typer.echo("Scores, and how much of each the best recalibration would save")
     dropped = {"brier_refinement", "log_loss_refinement"}
-    kept = {k: v for k, v in scores.items() if k not in dropped}
+    kept = {k: v for k, v in found.scores().items() if k not in dropped}
     print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
-
-
-def _is_constant(frame: Frame, name: str) -> bool:
-    return bool(np.all(frame[name] == "binary"))

@@ -77,7 +77,8 @@ def _columns(path: Path) -> dict[str, FloatVector]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="ascii", newline="") as file:
         rows = list(csv.reader(file))
-    return dict(zip(rows[0], np.array(rows[1:], dtype=np.float64).T, strict=True))
+    table = np.ascontiguousarray(np.array(rows[1:], dtype=np.float64).T)
+    return dict(zip(rows[0], table, strict=True))
 
 
 def _of(name: str, columns: dict[str, FloatVector]) -> FloatVector:

@@ -22,6 +22,10 @@ FILL = "#7fb2de"
 EDGE = "#1b1b1b"
 GAP = "#d1352b"
 TRUTH = "#e07b00"
+AXES = {
+    "binary": ("Predicted probability", "Share of positives"),
+    "confidence": ("Confidence", "Accuracy"),
+}
 MOST_COLUMNS = 4
 NEAREST_LOGIT = 1e-6
 """Logit axes never go nearer to 0 and 1 than this."""
@@ -111,7 +115,7 @@ def _draw_filling(
         _draw_gaps(ax, bins["predicted"], bins["observed"], low)
     if display.kind != "bars":
         x, y = _kept(bins["predicted"], bins["observed"], low)
-        ax.plot(x, y, "o", color=GAP, markersize=4.0)
+        ax.plot(x, y, "o", color=GAP, markersize=4.0, clip_on=False, zorder=3)
 
 
 def _draw_gaps(
@@ -119,28 +123,36 @@ def _draw_gaps(
     p: FloatVector,
     calibrated: FloatVector,
     low: float,
-    label: str | None = None,
+    label: str = "",
 ) -> None:
     x, end = _kept(p, calibrated, low)
     ax.vlines(x, x, end, color=GAP, linewidth=1.2, label=label)
 
 
 def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
-    title = f"{display.method}: ECE = {display.error:.3f}"
+    title = f"{display.method}: raw ECE = {display.error:.3f}"
     ax.set_title(title if display.name is None else f"{display.name}\n{title}")
-    ax.set_ylabel("Share of positives")
+    predicted, observed = AXES.get(
+        display.event,
+        (f"Predicted probability of {display.event}", f"Share of {display.event}"),
+    )
+    ax.set_ylabel(observed)
     below = _draw_histogram(display, ax) if display.histogram else ax
-    below.set_xlabel("Predicted probability")
+    below.set_xlabel(predicted)
     handles, _ = ax.get_legend_handles_labels()
     if handles:
         ax.legend(loc="upper left", frameon=False, fontsize="small")
 
 
 def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
-    below = ax.inset_axes((0.0, -0.24, 1.0, 0.17), sharex=ax)
+    from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+    # Room is taken from the axes themselves, so that nothing beside them is covered.
+    below: Axes = make_axes_locatable(ax).append_axes(
+        "bottom", size="18%", pad=0.12, sharex=ax
+    )
     parts = display.frame("histogram")
-    low = _lowest(display)
-    left, right = _kept(parts["left"], parts["right"], low)
+    left, right = _kept(parts["left"], parts["right"], _lowest(display))
     share = parts["weight"] / parts["weight"].sum()
     below.bar(
         left, share, right - left, align="edge", color="0.75", edgecolor=EDGE, lw=0.5
@@ -148,7 +160,6 @@ def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
     below.set_ylabel("Share\nof rows")
     below.set_ylim(bottom=0.0)
     ax.tick_params(labelbottom=False)
-    below.tick_params(labelbottom=True)
     return below
 
 

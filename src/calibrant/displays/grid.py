@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, Frame
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityGrid:
     """Reliability diagrams of several models, drawn side by side.
 
@@ -88,3 +88,9 @@ class ReliabilityGrid:
         from calibrant.displays.drawing import draw_grid
 
         return draw_grid(self.displays, fill_style)
+
+    def __repr__(self) -> str:
+        return f"<ReliabilityGrid of {len(self.displays)} diagrams>"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.displays))

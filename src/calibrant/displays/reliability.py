@@ -11,6 +11,7 @@ from calibrant._typing import Scale
 from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
 from calibrant._validation.options import check_choice, check_count, generator
 from calibrant._validation.sample import warn_if_small
+from calibrant._validation.wording import DISPLAYS
 from calibrant.calibrators.registry import find_method
 from calibrant.exceptions import OptionError
 from calibrant.measures.events import Reading
@@ -33,7 +34,6 @@ CURVE_POINTS = 33
 """Points of the drawn curve per bin: straight lines are bent by logit axes."""
 
 HISTOGRAM_BINS = 20
-HINT = "If these are logits, turn them into probabilities first."
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Points:
         return {"p": self.p, "calibrated": self.calibrated}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityDisplay:
     """A reliability diagram: an estimated calibration map against the diagonal.
 
@@ -67,6 +67,8 @@ class ReliabilityDisplay:
         the diagram shows.
     method, kind, scale, name, histogram
         As given to `from_predictions`.
+    event : str
+        What is predicted: "binary", "confidence" or a class.
     instances : Points or None
         Rows for which the distance to the diagonal is drawn.
     true_map : Points or None
@@ -82,6 +84,7 @@ class ReliabilityDisplay:
     scale: Scale = "prob"
     histogram: bool = True
     name: str | None = None
+    event: str = "binary"
     instances: Points | None = None
     true_map: Points | None = None
 
@@ -150,15 +153,55 @@ class ReliabilityDisplay:
         >>> display.frame()["gap"].round(2)
         array([-0.07, -0.22,  0.09,  0.28,  0.06])
         """
+        refuse_classwise(task)
+        reading = Reading(
+            task=task, pos_label=pos_label, labels=labels, wording=DISPLAYS
+        )
+        events = reading.events(y_true, y_prob, sample_weight)
+        warn_if_small(events.samples[0], stacklevel=3)
+        truth = None
+        if true_map is not None:
+            all_rows = reading.events(y_true, y_prob).samples[0]
+            truth = _true_points(true_map, all_rows)
+        display = cls.of_sample(
+            events.samples[0],
+            method=method,
+            kind=kind,
+            scale=scale,
+            histogram=histogram,
+            name=name,
+            event=events.task,
+            truth=truth,
+            instances=instances,
+            tops=tops,
+            random_state=random_state,
+        )
+        if ax is not None:
+            display.plot(ax)
+        return display
+
+    @classmethod
+    def of_sample(  # noqa: PLR0913
+        cls,
+        sample: BinarySample,
+        *,
+        method: str = "es15",
+        kind: Kind = "diagonal",
+        scale: Scale = "prob",
+        histogram: bool = True,
+        name: str | None = None,
+        event: str = "binary",
+        truth: Points | None = None,
+        instances: int = 0,
+        tops: Tops | None = None,
+        random_state: Seed = 0,
+    ) -> ReliabilityDisplay:
+        """Compute the diagram of data that have passed the door."""
         check_choice(kind, get_args(Kind), name="kind")
         check_choice(scale, get_args(Scale), name="scale")
         check_count(instances, name="instances", least=0)
-        reading = Reading(task=task, pos_label=pos_label, labels=labels, hint=HINT)
-        sample = _only_event(reading, y_true, y_prob, sample_weight)
-        warn_if_small(sample, stacklevel=3)
         fit = _fit(sample, method, tops=tops, random_state=random_state)
-        truth = _true_points(true_map, sample)
-        display = cls(
+        return cls(
             table=tabulate(sample.p, sample.y, sample.weight, fit.edges),
             curve=_curve(fit),
             histogram_table=_histogram(sample, fit),
@@ -168,12 +211,10 @@ class ReliabilityDisplay:
             scale=scale,
             histogram=histogram,
             name=name,
+            event=event,
             instances=_instances(sample, fit, truth, instances, random_state),
             true_map=truth,
         )
-        if ax is not None:
-            display.plot(ax)
-        return display
 
     @classmethod
     def from_estimator(
@@ -209,6 +250,11 @@ class ReliabilityDisplay:
         >>> display.name, round(display.error, 3)
         ('GaussianNB', 0.012)
         """
+        if not hasattr(estimator, "predict_proba"):
+            raise OptionError(
+                f"estimator must have predict_proba; {type(estimator).__name__} has "
+                f"none. Pass its probabilities to from_predictions instead."
+            )
         prob = np.asarray(estimator.predict_proba(X))
         classes = list(np.asarray(estimator.classes_).tolist())
         options.setdefault("name", type(estimator).__name__)
@@ -280,6 +326,9 @@ class ReliabilityDisplay:
 
         return draw_reliability(self, ax, fill_style)
 
+    def __repr__(self) -> str:
+        return f"<ReliabilityDisplay {self}>"
+
     def __str__(self) -> str:
         model = "" if self.name is None else f"{self.name}, "
         return f"{model}{self.method}: error {self.error:.4f}"
@@ -289,18 +338,13 @@ def _ends(table: BinTable) -> Frame:
     return {"left": table.edges[:-1], "right": table.edges[1:]}
 
 
-def _only_event(
-    reading: Reading,
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    sample_weight: ArrayLike | None,
-) -> BinarySample:
-    if reading.task == "classwise":
+def refuse_classwise(task: Task) -> None:
+    """Raise where a task has several events."""
+    if isinstance(task, str) and task == "classwise":
         raise OptionError(
             'a diagram shows one event; pass task="confidence" or one class instead '
             'of task="classwise".'
         )
-    return reading.events(y_true, y_prob, sample_weight).samples[0]
 
 
 def _fit(

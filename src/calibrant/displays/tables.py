@@ -5,37 +5,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant.displays.grid import ReliabilityGrid
-from calibrant.displays.reliability import ReliabilityDisplay
+from calibrant.displays.reliability import ReliabilityDisplay, refuse_classwise
 from calibrant.engines.memory import open_table
-from calibrant.measures.tables import model_columns
+from calibrant.measures.events import Reading
+from calibrant.measures.groups import group_rows
+from calibrant.measures.table_models import TableReader, model_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from calibrant.measures.tables import Columns
+    from calibrant._typing import Scale, Task
+    from calibrant.measures.table_models import Columns
+
+MOST_DIAGRAMS = 24
 
 
-def reliability_of_table(
+def reliability_of_table(  # noqa: PLR0913
     source: Any,
     *,
     y: str,
     p: Columns | Mapping[str, Columns],
+    by: Sequence[str] = (),
+    task: Task = None,
     sample_weight: str | None = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+    input_scale: Scale = "prob",
     **options: Any,
 ) -> ReliabilityGrid:
-    """Compute the diagram of each model in a table.
+    """Compute the diagram of each model in a table, and of each group of rows.
 
     Parameters
     ----------
-    source, y, p, sample_weight
+    source, y, p, by, task, sample_weight, pos_label, labels
         As in `evaluate_table`.
+    input_scale : {"prob", "logit"}
+        What the columns hold.
     **options
         As in `ReliabilityDisplay.from_predictions`.
 
     Returns
     -------
     ReliabilityGrid
-        One diagram per model.
+        One diagram per model and group, at most 24.
 
     Examples
     --------
@@ -44,22 +56,21 @@ def reliability_of_table(
     >>> [display.name for display in grid.displays]
     ['forest', 'bayes']
     """
+    refuse_classwise(task)
     table = open_table(source)
-    label = table.column(y)
-    weight = None if sample_weight is None else table.column(sample_weight)
-    task, labels = options.pop("task", None), options.pop("labels", None)
+    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=input_scale)
+    reader = TableReader(table, y, sample_weight, reading)
+    models = model_columns(p, task=task, names=table.names)
+    groups = group_rows(table, by)
+    sets = [(model, group) for model in models for group in groups]
     displays = []
-    for model in model_columns(p, task=task, names=table.names):
-        named = model.labels(label, named="*" in p) if task is not None else None
+    for model, group in sets[:MOST_DIAGRAMS]:
+        sample = reader.events(model, group.rows).samples[0]
+        told = [model.name] if len(models) > 1 or not group.key else []
+        told += [str(group)] if group.key else []
         displays.append(
-            ReliabilityDisplay.from_predictions(
-                label,
-                model.probabilities(table),
-                name=model.name,
-                task=task,
-                labels=named if labels is None else labels,
-                sample_weight=weight,
-                **options,
+            ReliabilityDisplay.of_sample(
+                sample, name=", ".join(told), event=str(task), **options
             )
         )
     return ReliabilityGrid(tuple(displays))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
 
 
@@ -89,7 +89,10 @@ def _open_file(path: Path) -> MemoryTable:
         raise SourceError(f"{path} is empty.")
     if path.suffix == ".npz":
         return _open_npz(path)
-    return _of_frame(_read_with_polars(path))
+    frame = _read_with_polars(path)
+    if frame.height == 0:
+        raise SourceError(f"{path} has no rows.")
+    return _of_frame(frame)
 
 
 def _open_npz(path: Path) -> MemoryTable:
@@ -103,7 +106,10 @@ def _open_npz(path: Path) -> MemoryTable:
         try:
             return np.asarray(arrays[name])
         except ValueError as error:
-            raise SourceError(f"{path}, array {name!r}: {error}") from None
+            raise SourceError(
+                f"{path}, array {name!r}: {error}; save text as text, "
+                f"array.astype(str)."
+            ) from None
 
     return MemoryTable(names, read)
 
@@ -127,7 +133,11 @@ def _read_with_polars(path: Path) -> Any:
         if suffix in (".jsonl", ".ndjson"):
             return pl.read_ndjson(path, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise SourceError(f"{path} cannot be read: {error}") from None
+        what = str(error).splitlines()[0]
+        raise SourceError(
+            f"{path} cannot be read as {suffix[1:]}: {what}. Check the separator, and "
+            f"that each row has as many fields as the first."
+        ) from None
     raise SourceError(
         f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
         f"known are {READABLE}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, JsonObject
+    from calibrant._typing import ArrayLike, FloatVector, JsonObject
 
 
 class CalibrationMap(Protocol):
@@ -13,13 +13,18 @@ class CalibrationMap(Protocol):
 
     Calling the map gives the estimate itself, which for some families (tops of bins
     with slope 1) may leave [0, 1] a little: only so does the mean distance to the
-    diagonal equal the calibration error. Calibrators clip what they hand out.
+    diagonal equal the calibration error. `transform` and `to_sql` give calibrated
+    probabilities, held within [0, 1].
     """
 
     kind: ClassVar[str]
 
     def __call__(self, p: FloatVector) -> FloatVector:
         """Evaluate the map."""
+        ...
+
+    def transform(self, p: ArrayLike) -> FloatVector:
+        """Return calibrated probabilities."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -32,5 +37,5 @@ class CalibrationMap(Protocol):
         ...
 
     def to_sql(self, column: str) -> str:
-        """Return a SQL expression that evaluates the map on a column."""
+        """Return a SQL expression for the calibrated probability of a column."""
         ...

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from calibrant._validation.probabilities import check_probabilities
+from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, JsonObject, Tops
+    from calibrant._typing import ArrayLike, FloatVector, JsonObject, Tops
     from calibrant.numerics.binning import BinTable
 
 
@@ -60,6 +62,10 @@ class BinnedMap:
         index = bin_index(np.asarray(p, dtype=np.float64), self.edges)
         return self.intercepts[index] + self.slopes[index] * p
 
+    def transform(self, p: ArrayLike) -> FloatVector:
+        """Return calibrated probabilities, held within [0, 1]."""
+        return np.clip(self(check_probabilities(p, wording=CALIBRATORS)), 0.0, 1.0)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BinnedMap) and self.to_dict() == other.to_dict()
 
@@ -88,24 +94,33 @@ class BinnedMap:
         return cls(edges, intercepts, slopes)
 
     def to_sql(self, column: str) -> str:
-        """Return a SQL expression that evaluates the map on a column.
+        """Return a SQL expression for the calibrated probability of a column.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column of predictions; it is quoted.
+
+        Returns
+        -------
+        str
+            An expression that gives what `transform` gives.
 
         Examples
         --------
         >>> flat = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0.8]), np.zeros(2))
-        >>> flat.to_sql("score")
-        'CASE WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score" ELSE 0.8 + 0.0 * "score" END'
+        >>> print(flat.to_sql("score"))
+        LEAST(1.0, GREATEST(0.0, CASE WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score"
+        ELSE 0.8 + 0.0 * "score" END))
         """
         name = '"' + column.replace('"', '""') + '"'
         lines = [
             f"{a!r} + {b!r} * {name}"
             for a, b in zip(self.intercepts.tolist(), self.slopes.tolist(), strict=True)
         ]
-        if len(lines) == 1:
-            return lines[0]
-        upper = self.edges[1:-1].tolist()
-        cases = " ".join(
+        cases = [
             f"WHEN {name} < {edge!r} THEN {line}"
-            for edge, line in zip(upper, lines, strict=False)
-        )
-        return f"CASE {cases} ELSE {lines[-1]} END"
+            for edge, line in zip(self.edges[1:-1].tolist(), lines, strict=False)
+        ]
+        value = f"CASE {' '.join(cases)} ELSE {lines[-1]} END" if cases else lines[0]
+        return f"LEAST(1.0, GREATEST(0.0, {value}))"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._atomic import replacing
-from calibrant.exceptions import MapFormatError
+from calibrant.exceptions import MapFormatError, OptionError
 
 if TYPE_CHECKING:
     import os
@@ -101,6 +101,11 @@ def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
     ...     cb.load_map(path) == map_
     True
     """
+    if not hasattr(map_, "to_dict"):
+        raise OptionError(
+            f"map_ must be a fitted map; got {type(map_).__name__}. Of a calibrator, "
+            f"pass calibrator.map_."
+        )
     text = json.dumps(
         {"format": FORMAT, "version": VERSION, "map": map_.to_dict()},
         indent=1,

@@ -55,8 +55,9 @@ def calibration_error(  # noqa: PLR0913
         A class, by label or column number: that class against the rest.
         "classwise": the mean over classes.
     sample_weight : array-like of shape (n,), optional
-        Counts: a weight of 2 equals the row twice. Weights below one on average are
-        scaled to an average of one.
+        Counts: a weight of 2 equals the row twice (but for methods that
+        cross-validate, which put all of a row into one fold). Weights below one on
+        average are scaled to an average of one.
     pos_label : object, optional
         The label that means that the event happened.
     labels : sequence, optional

@@ -49,7 +49,7 @@ class Assessment:
     key: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Calibration errors with intervals, one row a method.
 
@@ -92,6 +92,9 @@ class Evaluation:
             rows.append(row)
         return _columns(rows)
 
+    def __repr__(self) -> str:
+        return f"<Evaluation, alpha = {self.alpha:g}>\n{self}"
+
     def __str__(self) -> str:
         lines = [
             "  ".join([*(str(v) for v in found.key.values()), str(estimate)])
@@ -116,7 +119,10 @@ def _estimate_frame(
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Frame:
     names = list(dict.fromkeys(chain.from_iterable(rows)))
-    return {name: np.array([row[name] for row in rows]) for name in names}
+    columns = {name: np.array([row[name] for row in rows]) for name in names}
+    if "bins" in columns and (columns["bins"] % 1 == 0).all():
+        columns["bins"] = columns["bins"].astype(int)  # a mean over classes is not
+    return columns
 
 
 def assess(

@@ -13,13 +13,14 @@ import numpy as np
 
 from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.labels import check_class_labels
-from calibrant._validation.probabilities import LOGIT_HINT, check_probability_matrix
+from calibrant._validation.probabilities import check_probability_matrix
 from calibrant._validation.sample import (
     BinarySample,
     check_binary_sample,
     weighted_sample,
 )
 from calibrant._validation.weights import check_weights
+from calibrant._validation.wording import MEASURES, Wording
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -64,15 +65,15 @@ class Reading:
         Multi-class: the label of each probability column, in order.
     scale : {"prob", "logit"}
         What `y_prob` holds.
-    hint : str
-        What an error about values outside [0, 1] recommends.
+    wording : Wording
+        What error messages call things.
     """
 
     task: Task = None
     pos_label: Any = None
     labels: Sequence[Any] | None = None
     scale: Scale = "prob"
-    hint: str = LOGIT_HINT
+    wording: Wording = MEASURES
 
     def events(
         self,
@@ -88,7 +89,7 @@ class Reading:
                 f"pos_label is for binary labels (task=None); with task={self.task!r} "
                 f"name the classes by labels=[...]."
             )
-        prob = check_probability_matrix(y_prob, scale=self.scale, hint=self.hint)
+        prob = check_probability_matrix(y_prob, scale=self.scale, wording=self.wording)
         column = check_class_labels(y_true, n_classes=prob.shape[1], labels=self.labels)
         weight = check_weights(sample_weight)
         refuse_different_lengths(y_true=column, y_prob=prob, sample_weight=weight)
@@ -113,7 +114,7 @@ class Reading:
             sample_weight=sample_weight,
             pos_label=self.pos_label,
             scale=self.scale,
-            hint=self.hint,
+            wording=self.wording,
         )
         return Events("binary", ("binary",), (sample,))
 

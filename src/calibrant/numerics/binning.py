@@ -7,14 +7,19 @@ on both sides. Equal predictions therefore always fall into the same bin.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.grid import bin_index, order_statistics
+from calibrant.numerics.grid import BinFinder, bin_index, order_statistics
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector, IntVector
+
+
+BLOCK = 16_384
+"""Rows summed at once: few enough that what is computed on the way stays in cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +120,25 @@ def tabulate(
     >>> table.weight, table.mean_label
     (array([2., 2.]), array([0.5, 0.5]))
     """
-    index, bins = bin_index(p, edges), edges.size - 1
+    bins = edges.size - 1
+    find = BinFinder(edges) if p.size > BLOCK else partial(bin_index, edges=edges)
+    sums = np.zeros((3, bins))
+    for start in range(0, p.size, BLOCK):
+        rows = slice(start, start + BLOCK)
+        part = None if weight is None else weight[rows]
+        sums += _block_sums(find(p[rows]), p[rows], y[rows], part, bins)
+    return BinTable(edges, *sums)
+
+
+def _block_sums(
+    index: IntVector,
+    p: FloatVector,
+    y: FloatVector,
+    weight: FloatVector | None,
+    bins: int,
+) -> FloatVector:
     if weight is not None:
         p, y = weight * p, weight * y
-
-    def per_bin(values: FloatVector | None) -> FloatVector:
-        sums = np.bincount(index, weights=values, minlength=bins)
-        return sums.astype(np.float64, copy=False)
-
-    return BinTable(edges, per_bin(weight), per_bin(p), per_bin(y))
+    return np.stack(
+        [np.bincount(index, weights=w, minlength=bins) for w in (weight, p, y)]
+    )

@@ -156,7 +156,7 @@ def interval(
     sample, for how far the estimate (0 where debiasing took it below) lies from the
     real truth: so the bias that resampling adds is taken out. Its lower end is 0
     unless the estimate exceeds what the same predictions, were they perfectly
-    calibrated, give by chance (`noise`).
+    calibrated, give by chance (`noise`); its upper end is at least the estimate.
 
     Examples
     --------
@@ -174,4 +174,6 @@ def interval(
         low, high = centre - high, centre - low
         if value <= np.quantile(noise, 1.0 - tail):
             low = 0.0
+        # An estimate with its bias left in may lie above all that is plausible.
+        high = max(high, value)
     return max(float(low), 0.0), max(float(high), 0.0)

@@ -66,18 +66,21 @@ def zero_and_one(evaluate: Evaluator) -> str:
 
 
 def one_inside_the_last_bin(evaluate: Evaluator) -> str:
-    """P = 1 belongs with its neighbours just below it."""
-    p = np.repeat([0.99, 1.0], 100)
-    y = np.repeat([0.0, 1.0, 0.0], [50, 100, 50])
-    return _expect(evaluate(y, p), 0.495, close=0.0051)
+    """Move p = 1 to the number just below: it has no bin of its own to lose."""
+    p = np.repeat([0.95, 1.0], 100)
+    y = np.repeat([1.0, 1.0, 0.0], [100, 50, 50])
+    return _expect(evaluate(y, np.minimum(p, np.nextafter(1.0, 0.0))), evaluate(y, p))
 
 
 def on_inner_edges(evaluate: Evaluator) -> str:
-    """Predictions on multiples of 0.1, each wrong by 0.05: the error is 0.05."""
-    p = np.repeat(np.arange(1, 9) / 10, 100)
-    share = np.repeat(np.arange(1, 9) / 10 + 0.05, 100)
-    y = (np.tile(np.arange(100), 8) < np.round(share * 100)).astype(np.float64)
-    return _expect(evaluate(y, p), 0.05)
+    """Put predictions on i/15 and i/10: all go into the bin on the same side."""
+    rng = np.random.default_rng(3)
+    edges = np.concatenate([np.arange(1, 15) / 15, np.arange(1, 10) / 10])
+    p = np.repeat(np.concatenate([edges, edges - 0.02, edges + 0.02]), 20)
+    y = (rng.random(p.size) < p).astype(np.float64)
+    found = evaluate(y, p)
+    sides = (evaluate(y, np.nextafter(p, 1.0)), evaluate(y, np.nextafter(p, 0.0)))
+    return min((_expect(found, wanted) for wanted in sides), key=len)
 
 
 def row_order(evaluate: Evaluator) -> str:

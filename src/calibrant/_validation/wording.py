@@ -1,0 +1,69 @@
+"""How the door speaks: names of arguments, and ways out that the caller really has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """What error messages call things, and what they recommend.
+
+    Attributes
+    ----------
+    label, prob, weight : str
+        Names of the arguments or columns.
+    logits : str
+        For values outside [0, 1].
+    two_labels, several_labels : str
+        For labels that are not 0 and 1.
+    columns : str
+        For a table where a vector is needed.
+    """
+
+    label: str = "y_true"
+    prob: str = "y_prob"
+    weight: str = "sample_weight"
+    logits: str = 'If these are logits, pass scale="logit".'
+    two_labels: str = "Say which is the event: pos_label=..."
+    several_labels: str = "For several classes pass class probabilities and a task."
+    columns: str = (
+        "Pass the column of the positive class, or say what to look at: "
+        'task="confidence", task="classwise" or a class.'
+    )
+
+
+MEASURES = Wording()
+
+CALIBRATORS = Wording(
+    label="y",
+    prob="p",
+    logits="If these are logits, turn them into probabilities first.",
+    two_labels="Turn them into 0 and 1 first.",
+    several_labels="Turn them into 0 and 1, one class against the rest, first.",
+    columns="Pass the column of the positive class.",
+)
+
+DISPLAYS = Wording(
+    logits="If these are logits, turn them into probabilities first.",
+)
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it, NumPy's numbers as plain ones.
+
+    Examples
+    --------
+    >>> shown(np.float64(1.0000001)), shown(np.str_("a"))
+    ('1.0000001', "'a'")
+    """
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def shown_place(place: tuple[int, ...]) -> str:
+    """Return where a value stands, as a message shows it."""
+    row = f"row {place[0]}"
+    return row if len(place) == 1 else f"{row}, column {place[1]}"

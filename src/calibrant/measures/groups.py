@@ -1,0 +1,61 @@
+"""Groups of rows that share the values of some columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import IntVector
+    from calibrant.engines.memory import MemoryTable
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows with the same values.
+
+    Attributes
+    ----------
+    key : dict
+        The value of each grouping column; empty for the group of all rows.
+    rows : ndarray or slice
+        Which rows.
+    """
+
+    key: dict[str, Any]
+    rows: IntVector | slice
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in self.key.items())
+
+
+def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
+    """Return the groups in order of their values; one of all rows without columns.
+
+    Examples
+    --------
+    >>> from calibrant.engines.memory import open_table
+    >>> table = open_table({"region": np.array(["b", "a", "b"])})
+    >>> [str(group) for group in group_rows(table, ["region"])]
+    ['region=a', 'region=b']
+    """
+    if not by:
+        return [Group({}, slice(None))]
+    rows = list(zip(*(table.column(name).tolist() for name in by), strict=True))
+    number = {key: place for place, key in enumerate(sorted(set(rows), key=_order))}
+    code = np.array([number[row] for row in rows], dtype=np.intp)
+    order = np.argsort(code, kind="stable")
+    ends = np.cumsum(np.bincount(code, minlength=len(number)))[:-1]
+    return [
+        Group(dict(zip(by, key, strict=True)), part)
+        for key, part in zip(number, np.split(order, ends), strict=True)
+    ]
+
+
+def _order(key: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """Sort values of one type among themselves, missing ones among their names."""
+    return [(type(v).__name__, str(v) if v is None else v) for v in key]
