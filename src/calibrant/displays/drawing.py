@@ -145,12 +145,7 @@ def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
 
 
 def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
-    from mpl_toolkits.axes_grid1 import make_axes_locatable
-
-    # Room is taken from the axes themselves, so that nothing beside them is covered.
-    below: Axes = make_axes_locatable(ax).append_axes(
-        "bottom", size="18%", pad=0.12, sharex=ax
-    )
+    below = _axes_below(ax)
     parts = display.frame("histogram")
     left, right = _kept(parts["left"], parts["right"], _lowest(display))
     share = parts["weight"] / parts["weight"].sum()
@@ -160,6 +155,19 @@ def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
     below.set_ylabel("Share\nof rows")
     below.set_ylim(bottom=0.0)
     ax.tick_params(labelbottom=False)
+    below.tick_params(labelbottom=True)
+    return below
+
+
+def _axes_below(ax: Axes) -> Axes:
+    if ax.figure.get_layout_engine() is not None:  # makes room for all that is drawn
+        return ax.inset_axes((0.0, -0.24, 1.0, 0.17), sharex=ax)
+    from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+    # Otherwise room is taken from the axes, so that nothing beside them is covered.
+    below: Axes = make_axes_locatable(ax).append_axes(
+        "bottom", size="18%", pad=0.12, sharex=ax
+    )
     return below
 
 

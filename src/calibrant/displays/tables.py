@@ -65,12 +65,12 @@ def reliability_of_table(  # noqa: PLR0913
     sets = [(model, group) for model in models for group in groups]
     displays = []
     for model, group in sets[:MOST_DIAGRAMS]:
-        sample = reader.events(model, group.rows).samples[0]
+        events = reader.events(model, group.rows)
         told = [model.name] if len(models) > 1 or not group.key else []
         told += [str(group)] if group.key else []
         displays.append(
             ReliabilityDisplay.of_sample(
-                sample, name=", ".join(told), event=str(task), **options
+                events.samples[0], name=", ".join(told), event=events.task, **options
             )
         )
     return ReliabilityGrid(tuple(displays))
