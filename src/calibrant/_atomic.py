@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
 
 
@@ -28,7 +29,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     'whole'
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.stem}-{os.getpid()}{target.suffix}")
+    unique = secrets.token_hex(6)  # several may write the same file at once
+    temporary = target.with_name(f".{target.stem}-{unique}{target.suffix}")
     try:
         yield temporary
         temporary.replace(target)

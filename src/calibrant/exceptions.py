@@ -18,7 +18,8 @@ CalibrantError
 └── MissingDependencyError (also an ImportError): an extra is not installed
 
 CalibrantWarning (a UserWarning)
-└── SmallSampleWarning: too few rows for the numbers to mean much
+├── SmallSampleWarning: too few rows for the numbers to mean much
+└── FewerPiecesWarning: the data cannot support as many pieces as asked for
 """
 
 from __future__ import annotations
@@ -137,3 +138,7 @@ class CalibrantWarning(UserWarning):
 
 class SmallSampleWarning(CalibrantWarning):
     """There are too few rows for a calibration error to mean much."""
+
+
+class FewerPiecesWarning(CalibrantWarning):
+    """The data cannot support as many pieces as were asked for."""

@@ -25,7 +25,7 @@ def test_get_params_lists_what_can_be_set():
 
 def test_set_params_changes_what_is_fitted(sample):
     calibrator = cb.make_calibrator("es15").set_params(method="es4", tops="flat")
-    assert calibrator.fit(*sample).fit_.n_bins == 4
+    assert calibrator.fit(*sample).fit_.pieces == 4
     assert repr(calibrator) == "BinaryCalibrator('es4', tops='flat')"
 
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,8 @@ import pytest
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
 from calibrant.measures.table_models import typed_like
+
+es15 = partial(cb.calibration_error, method="es15")
 
 
 @pytest.fixture
@@ -21,22 +25,20 @@ def table(sample):
 )
 def test_every_kind_of_table_gives_the_same(table, frame):
     found = cb.evaluate_table(frame(table), y="y", p="a", methods="es15").frame()
-    assert found["value"][0] == cb.calibration_error(table["y"], table["a"])
+    assert found["value"][0] == es15(table["y"], table["a"])
 
 
 def test_columns_without_a_task_are_models(table):
     found = cb.evaluate_table(table, y="y", p=["a", "b"], methods="es15").frame()
     assert found["model"].tolist() == ["a", "b"]
-    assert found["value"][1] == cb.calibration_error(table["y"], table["b"])
+    assert found["value"][1] == es15(table["y"], table["b"])
 
 
 def test_groups_are_rows_of_their_own(table):
     found = cb.evaluate_table(table, y="y", p="a", by="region", methods="es15").frame()
     assert found["region"].tolist() == ["north", "south"]
     north = table["region"] == "north"
-    assert found["value"][0] == cb.calibration_error(
-        table["y"][north], table["a"][north]
-    )
+    assert found["value"][0] == es15(table["y"][north], table["a"][north])
 
 
 def test_two_group_columns_make_pairs(table):
@@ -64,7 +66,7 @@ def test_only_small_groups_is_an_error(table):
 def test_weights_are_a_column(table):
     table["w"] = np.arange(500) % 3
     found = cb.evaluate_table(table, y="y", p="a", sample_weight="w", methods="es15")
-    expected = cb.calibration_error(table["y"], table["a"], sample_weight=table["w"])
+    expected = es15(table["y"], table["a"], sample_weight=table["w"])
     assert found.frame()["value"][0] == expected
 
 
@@ -86,7 +88,7 @@ def test_pattern_names_the_classes(classes):
     prob, y = cb.datasets.load_multiclass("bayes")
     backwards = dict(reversed(list(classes.items())))
     found = cb.evaluate_table(backwards, y="y", p="digit *", task=3, methods="es15")
-    assert found.frame()["value"][0] == cb.calibration_error(y, prob, task=3)
+    assert found.frame()["value"][0] == es15(y, prob, task=3)
 
 
 def test_text_labels_are_names_of_columns(classes):
@@ -95,7 +97,7 @@ def test_text_labels_are_names_of_columns(classes):
     found = cb.evaluate_table(
         classes, y="name", p=columns, task="confidence", methods="es15"
     )
-    expected = cb.calibration_error(y, prob, task="confidence")
+    expected = es15(y, prob, task="confidence")
     assert found.frame()["value"][0] == expected
 
 

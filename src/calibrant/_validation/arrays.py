@@ -73,6 +73,8 @@ def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
     """Return a numeric array as native doubles without NaN or infinities."""
+    if array.dtype.kind not in "biufO":
+        raise InputError(f"{name} must hold numbers; it holds {array.dtype}.")
     try:
         numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):

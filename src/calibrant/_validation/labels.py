@@ -38,11 +38,12 @@ def check_binary_labels(
     if pos_label is None:
         return _zero_one(array, wording)
     distinct = distinct_values(array, name=wording.label)
-    if len(distinct) > 2 or (len(distinct) == 2 and pos_label not in distinct):  # noqa: PLR2004
-        alike = [value for value in distinct if str(value) == str(pos_label)]
+    there = pos_label in distinct
+    alike = [value for value in distinct if str(value) == str(pos_label)]
+    if len(distinct) > 2 or (not there and (alike or len(distinct) == 2)):  # noqa: PLR2004
         way_out = (
             f"Pass it as it stands there: pos_label={shown(alike[0])}."
-            if alike and pos_label not in distinct
+            if alike and not there
             else wording.several_labels
         )
         raise LabelError(
@@ -58,8 +59,7 @@ def _zero_one(array: NDArray[Any], wording: Wording) -> FloatVector:
         if np.count_nonzero(labels) == np.count_nonzero(labels == 1.0):
             return labels
     distinct = distinct_values(array, name=wording.label)
-    plain = all(isinstance(value, bool | int | float) for value in distinct)
-    if plain and set(distinct) <= {0, 1}:
+    if set(distinct) <= {0, 1}:  # as objects: decimals, fractions, NumPy's own
         return array.astype(np.float64)
     row = next(i for i, value in enumerate(array) if value not in (0, 1))
     two = len(distinct) <= 2  # noqa: PLR2004
@@ -83,6 +83,8 @@ def check_class_labels(
     labels must be the column numbers 0 .. k-1 themselves: the order is not guessed.
     """
     array = as_vector(values, name=wording.label)
+    if isinstance(labels, set | frozenset):
+        raise LabelError("labels must be in the order of the columns; a set has none.")
     order = list(range(n_classes)) if labels is None else list(labels)
     if len(order) != n_classes or len(set(order)) != len(order):
         raise LabelError(
@@ -124,7 +126,7 @@ def distinct_values(array: NDArray[Any], *, name: str) -> list[Any]:
 
 def _refuse_missing_labels(array: NDArray[Any], *, name: str) -> None:
     if array.dtype.kind == "O":
-        missing = np.array([v is None or v != v for v in array], dtype=bool)  # noqa: PLR0124
+        missing = np.array([is_missing(value) for value in array], dtype=bool)
     elif array.dtype.kind in "fmM":
         missing = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
     else:
@@ -135,6 +137,20 @@ def _refuse_missing_labels(array: NDArray[Any], *, name: str) -> None:
             f"{name} must not hold missing values; row {row} is {shown(array[row])} "
             f"({int(missing.sum())} of {array.size} rows). Drop these rows first."
         )
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value stands for a missing one: None, NaN, NaT or pandas' NA.
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124
+    except TypeError:  # only pandas' NA refuses to say whether it differs from itself
+        return True
 
 
 def _listed(values: Sequence[Any]) -> str:

@@ -9,7 +9,13 @@ import numpy as np
 from calibrant._typing import Scale
 from calibrant._validation.arrays import as_array, as_float, as_vector, refuse_empty
 from calibrant._validation.options import check_choice
-from calibrant._validation.wording import MEASURES, Wording, shown, shown_place
+from calibrant._validation.wording import (
+    CALIBRATORS,
+    MEASURES,
+    Wording,
+    shown,
+    shown_place,
+)
 from calibrant.exceptions import ProbabilityRangeError, RowSumError, ShapeError
 
 if TYPE_CHECKING:
@@ -55,6 +61,16 @@ def check_probabilities(
 
         return np.asarray(expit(numbers), dtype=np.float64)
     return _within_unit_interval(numbers, vector.dtype, wording)
+
+
+def probabilities_of_any_shape(values: ArrayLike) -> NDArray[np.float64]:
+    """Return probabilities in the shape that they came in, a single one included."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.size == 0:
+        return array
+    return check_probabilities(array.reshape(-1), wording=CALIBRATORS).reshape(
+        array.shape
+    )
 
 
 def check_probability_matrix(

@@ -20,8 +20,9 @@ def check_weights(
     """Return weights as doubles, or None where there are none.
 
     Weights below one on average cannot be counts (importance weights, or weights
-    that sum to 1), so they are scaled to an average of one over the rows that have
-    any weight. Debiasing and intervals then see as many rows as there are.
+    that sum to 1), so they are scaled to sum to the number of equally weighted rows
+    that would be as informative, (sum w)^2 / sum w^2 (Kish). Debiasing and intervals
+    then see as many rows as there are in effect.
     """
     if values is None:
         return None
@@ -44,4 +45,13 @@ def check_weights(
             f"{name} must have a finite sum; it overflows. Divide the weights by "
             f"their largest, {weight.max():g}."
         )
-    return weight / average if average < 1.0 else weight
+    return _scaled(weight) if average < 1.0 else weight
+
+
+def _scaled(weight: FloatVector) -> FloatVector:
+    relative: FloatVector = weight / weight.max()
+    used = relative > 0.0
+    if (relative[used] == 1.0).all():  # all alike: exactly one row each
+        return np.asarray(used, dtype=np.float64)
+    scaled: FloatVector = relative * (relative.sum() / np.square(relative).sum())
+    return scaled

@@ -20,6 +20,11 @@ class Fit(Protocol):
         ...
 
     @property
+    def pieces(self) -> int:
+        """Return the number of bins or pieces."""
+        ...
+
+    @property
     def edges(self) -> FloatVector:
         """Return where the map may jump or bend, from 0 to 1."""
         ...

@@ -31,7 +31,7 @@ from calibrant.numerics.gaps import (
     mean_gap,
 )
 from calibrant.numerics.grid import bin_index
-from calibrant.numerics.selection import simplest_within
+from calibrant.numerics.selection import ROUNDING, simplest_within
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class BinnedFit:
         return self.table.edges
 
     @property
-    def n_bins(self) -> int:
+    def pieces(self) -> int:
         """Return the number of bins."""
         return self.table.weight.size
 
@@ -159,7 +159,7 @@ class FixedBins:
 
     def fit(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
-        if self.bins > sample.total:
+        if self.bins > sample.total * (1.0 + ROUNDING):
             raise TooFewRowsError(
                 f"bins must not exceed the number of rows; got {self.bins} bins for "
                 f"{sample.total:g} rows. Use fewer bins, for example es-cv."

@@ -59,11 +59,15 @@ class BinaryCalibrator(TransformerMixin, BaseEstimator):
         }
 
     def set_params(self, **params: Any) -> Self:
-        """Change the method or hyper-parameters."""
-        self.method = params.pop("method", self.method)
-        given = {**self._given, **params}
-        find_method(self.method).build(**given)
-        self._given = given
+        """Change the method or hyper-parameters.
+
+        With another method, hyper-parameters that it does not have are forgotten.
+        """
+        method = params.pop("method", self.method)
+        found = find_method(method)
+        kept = {k: v for k, v in self._given.items() if k in found.defaults()}
+        found.build(**{**kept, **params})
+        self.method, self._given = method, {**kept, **params}
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

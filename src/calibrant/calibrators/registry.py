@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
+from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Family
 
-BINS_IN_NAME = re.compile(r"(es|ew)(\d+)")
+BINS_IN_NAME = re.compile(r"(es|ew)(\d{1,9})")
 SPACINGS = {"es": "size", "ew": "width"}
 
 
@@ -88,7 +89,33 @@ def _binned_methods() -> list[Method]:
     return methods
 
 
-METHODS: dict[str, Method] = {method.name: method for method in _binned_methods()}
+def _piecewise_methods() -> list[Method]:
+    methods = []
+    for name, scale, where in (
+        ("pl", "prob", "piecewise linear"),
+        ("pl3", "logit", "piecewise linear between logits"),
+    ):
+        methods += [
+            Method(
+                name,
+                f"{where}, pieces by cross-validation",
+                PiecewiseLinear,
+                {"scale": scale, "loss": "log-loss"},
+                "log-loss",
+            ),
+            Method(
+                f"{name}-mse",
+                f"{where}, pieces by cross-validation",
+                PiecewiseLinear,
+                {"scale": scale, "loss": "brier"},
+            ),
+        ]
+    return methods
+
+
+METHODS: dict[str, Method] = {
+    method.name: method for method in (*_binned_methods(), *_piecewise_methods())
+}
 
 
 def find_method(name: str) -> Method:
@@ -99,9 +126,11 @@ def find_method(name: str) -> Method:
     >>> find_method("es20").fixed
     {'bins': 20, 'spacing': 'size'}
     """
+    if not isinstance(name, str):
+        raise UnknownNameError.among("method", name, METHODS)
     if name in METHODS:
         return METHODS[name]
-    numbered = BINS_IN_NAME.fullmatch(name) if isinstance(name, str) else None
+    numbered = BINS_IN_NAME.fullmatch(name)
     if numbered is None:
         raise UnknownNameError.among("method", name, METHODS)
     prefix, bins = numbered.group(1), int(numbered.group(2))
@@ -130,6 +159,7 @@ def calibrator_names() -> list[str]:
     --------
     >>> import calibrant as cb
     >>> cb.calibrator_names()
-    ['es15', 'es-cv', 'es-sweep', 'ew15', 'ew-cv', 'ew-sweep']
+    ['es15', 'es-cv', 'es-sweep', 'ew15', 'ew-cv', 'ew-sweep', 'pl', 'pl-mse', 'pl3',
+    'pl3-mse']
     """
     return list(METHODS)

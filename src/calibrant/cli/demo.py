@@ -25,6 +25,6 @@ def demo(
     check_figure_path(out)
     typer.echo("Is a handwritten digit even? Five classifiers on 1797 unseen digits.\n")
     columns: dict[str, Any] = {"y": "even", "p": list(CLASSIFIERS)}
-    found = evaluate_table(BINARY_FILE, **columns, methods=["es15", "es-cv"])
+    found = evaluate_table(BINARY_FILE, **columns, methods=["pl", "es15"])
     print_results(found, Format.table)
     write_figure(reliability_of_table(BINARY_FILE, **columns).plot(), out)

@@ -206,6 +206,8 @@ def _plot(
 def _fail_above(found: Evaluation, threshold: float | None) -> None:
     if threshold is None:
         return
+    if threshold != threshold:  # noqa: PLR0124  (NaN would never be exceeded)
+        raise OptionError("--fail-above must be a number.")
     worst, whose = max(
         (
             (e.value, " ".join([e.method, *map(str, a.key.values())]))

@@ -35,7 +35,7 @@ def print_frame(
     """Print a frame; JSON also carries what `extra` holds."""
     if output is Format.json:
         content = {"rows": rows_of(frame)} | dict(extra or {})
-        typer.echo(json.dumps(content, indent=2, allow_nan=False))
+        typer.echo(json.dumps(content, indent=2, allow_nan=False, default=str))
     elif output is Format.csv:
         typer.echo(_as_csv(frame), nl=False)
     elif output is Format.markdown:

@@ -44,7 +44,11 @@ def print_results(
 
 
 def _print_tables(found: Evaluation, frame: Frame) -> None:
-    level = "" if found.confidence is None else f" and {found.confidence:.0%} intervals"
+    level = (
+        ""
+        if found.confidence is None
+        else f" and {100 * found.confidence:g}% intervals"
+    )
     bias = ", bias taken out" if frame["debiased"].all() else ""
     typer.echo(f"Calibration error{level}{bias} (alpha = {found.alpha:g})")
     binary = bool(np.all(frame["task"] == "binary"))

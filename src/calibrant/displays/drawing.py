@@ -76,12 +76,10 @@ def _use_logit_axes(ax: Axes, low: float) -> None:
 
 
 def _lowest(display: ReliabilityDisplay) -> float:
-    """Return the lower limit of the axes: for logits, about the smallest mean p."""
+    """Return the lower limit of the axes: for logits, about the outermost rows."""
     if display.scale == "prob":
         return 0.0
-    mean = display.frame()["predicted"]
-    ends = np.concatenate([mean[mean > 0.0], 1.0 - mean[mean < 1.0], [0.05]])
-    return float(max(ends.min() / 2.0, NEAREST_LOGIT))
+    return float(np.clip(display.outermost / 2.0, NEAREST_LOGIT, 0.05))
 
 
 def _kept(
@@ -93,16 +91,38 @@ def _kept(
     return np.clip(x, low, 1.0 - low), np.clip(y, low, 1.0 - low)
 
 
+def _centres(display: ReliabilityDisplay) -> tuple[FloatVector, FloatVector]:
+    """Return the dots of a diagram: bin centres, or knots where there are no bins."""
+    frame = display.frame()
+    if display.table is None:
+        return frame["p"], frame["calibrated"]
+    return frame["predicted"], frame["observed"]
+
+
 def _draw_filling(
     display: ReliabilityDisplay, ax: Axes, low: float, fill_style: Mapping[str, Any]
 ) -> None:
     style: dict[str, Any] = {"color": FILL, "linewidth": 0.0} | dict(fill_style)
-    bins = display.frame()
-    if display.kind == "diagonal":
+    if display.kind == "diagonal" or display.table is None:
         curve = display.frame("curve")
         x, top = _kept(curve["p"], curve["calibrated"], low)
         ax.fill_between(x, low, top, **style)
         ax.fill_between(x, top, x, color=GAP, alpha=0.28, linewidth=0.0)
+        if display.table is None:
+            ax.plot(x, top, color=EDGE, linewidth=1.0)
+    _draw_bars(display, ax, low, style)
+    p, height = _centres(display)
+    if display.kind == "centres":
+        _draw_gaps(ax, p, height, low)
+    if display.kind != "bars" and p.size:  # no dots would upset the layout
+        x, y = _kept(p, height, low)
+        ax.plot(x, y, "o", color=GAP, markersize=4.0, clip_on=False, zorder=3)
+
+
+def _draw_bars(
+    display: ReliabilityDisplay, ax: Axes, low: float, style: Mapping[str, Any]
+) -> None:
+    bins = display.frame("bins")
     for left, right, height in zip(
         bins["left"], bins["right"], bins["observed"], strict=True
     ):
@@ -111,11 +131,6 @@ def _draw_filling(
             ax.fill_between(x, low, top, **style)
         outline = np.concatenate([[low], top, [low]])
         ax.plot(np.repeat(x, 2), outline, color=EDGE, linewidth=0.8)
-    if display.kind == "centres":
-        _draw_gaps(ax, bins["predicted"], bins["observed"], low)
-    if display.kind != "bars":
-        x, y = _kept(bins["predicted"], bins["observed"], low)
-        ax.plot(x, y, "o", color=GAP, markersize=4.0, clip_on=False, zorder=3)
 
 
 def _draw_gaps(

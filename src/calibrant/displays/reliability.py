@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from scipy.special import expit
 
 from calibrant._typing import Scale
 from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from calibrant.calibrators.base import Fit
 
 Kind: TypeAlias = Literal["bars", "centres", "diagonal"]
-Part: TypeAlias = Literal["bins", "curve", "histogram", "instances", "true_map"]
+Part: TypeAlias = Literal[
+    "bins", "curve", "knots", "histogram", "instances", "true_map"
+]
 
-CURVE_POINTS = 33
-"""Points of the drawn curve per bin: straight lines are bent by logit axes."""
+CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 401))])
+"""Where curves are drawn: fine on both kinds of axes."""
 
 HISTOGRAM_BINS = 20
 
@@ -48,6 +51,9 @@ class Points:
         return {"p": self.p, "calibrated": self.calibrated}
 
 
+NO_POINTS = Points(np.empty(0), np.empty(0))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityDisplay:
     """A reliability diagram: an estimated calibration map against the diagonal.
@@ -56,15 +62,19 @@ class ReliabilityDisplay:
 
     Attributes
     ----------
-    table : BinTable
-        Sums per bin.
+    table : BinTable or None
+        Sums per bin; None where the map has no bins.
     curve : Points
         The estimated calibration map.
+    knots : Points
+        Where a map without bins bends, its ends apart; empty for one with bins.
     histogram_table : BinTable
         What the histogram shows.
     error : float
         Mean distance between curve and diagonal over all rows, not debiased: what
         the diagram shows.
+    outermost : float
+        How near to 0 or 1 the outer twentieth of the rows lies, on average.
     method, kind, scale, name, histogram
         As given to `from_predictions`.
     event : str
@@ -75,10 +85,12 @@ class ReliabilityDisplay:
         The true calibration map.
     """
 
-    table: BinTable
+    table: BinTable | None
     curve: Points
+    knots: Points
     histogram_table: BinTable
     error: float
+    outermost: float
     method: str
     kind: Kind = "diagonal"
     scale: Scale = "prob"
@@ -202,10 +214,12 @@ class ReliabilityDisplay:
         check_count(instances, name="instances", least=0)
         fit = _fit(sample, method, tops=tops, random_state=random_state)
         return cls(
-            table=tabulate(sample.p, sample.y, sample.weight, fit.edges),
+            table=getattr(fit, "table", None),
             curve=_curve(fit),
+            knots=_knots(fit),
             histogram_table=_histogram(sample, fit),
             error=fit.error(sample, alpha=1.0, debias=False),
+            outermost=_outermost(sample.p),
             method=method,
             kind=kind,
             scale=scale,
@@ -265,47 +279,39 @@ class ReliabilityDisplay:
                     f'task="confidence" or a class.'
                 )
             options.setdefault("pos_label", classes[1])
-            prob = prob[:, classes.index(options["pos_label"])]
+            positive = check_choice(options["pos_label"], classes, name="pos_label")
+            prob = prob[:, classes.index(positive)]
         else:
             options.setdefault("labels", classes)
         return cls.from_predictions(y, prob, **options)
 
-    def frame(self, part: Part = "bins") -> Frame:
+    def frame(self, part: Part | None = None) -> Frame:
         """Return the numbers that `plot` draws.
 
         Parameters
         ----------
-        part : {"bins", "curve", "histogram", "instances", "true_map"}
+        part : {"bins", "knots", "curve", "histogram", "instances", "true_map"}
             "bins": one row a bin that has rows: its ends, mean prediction and share
-            of positives, their difference (gap) and the weight. "curve": the
-            estimated map. "histogram": ends and weights. "instances" and "true_map":
-            empty where none were asked for.
+            of positives, their difference (gap) and the weight. "knots": where a map
+            without bins bends. "curve": the estimated map. "histogram": ends and
+            weights. "instances" and "true_map": empty where none were asked for. By
+            default bins, or knots where there are no bins.
 
         Returns
         -------
         dict of ndarray
             Equally long columns.
         """
+        if part is None:
+            part = "knots" if self.table is None else "bins"
         check_choice(part, get_args(Part), name="part")
-        if part == "bins":
-            return self._bins()
         if part == "histogram":
             table = self.histogram_table
-            return _ends(table) | {"weight": table.weight}
-        points = {"curve": self.curve}.get(part) or getattr(self, part, None)
-        return (points or Points(np.empty(0), np.empty(0))).frame()
-
-    def _bins(self) -> Frame:
-        table = self.table
-        columns = {
-            **_ends(table),
-            "predicted": table.mean_prob,
-            "observed": table.mean_label,
-            "gap": table.mean_label - table.mean_prob,
-            "weight": table.weight,
-        }
-        used = table.weight > 0.0
-        return {name: values[used] for name, values in columns.items()}
+            return _ends(table.edges) | {"weight": table.weight}
+        if part == "bins":
+            return _bin_columns(self.table)
+        points: Points | None = getattr(self, part)
+        return (points or NO_POINTS).frame()
 
     def plot(self, ax: Axes | None = None, **fill_style: Any) -> Axes:
         """Draw the diagram.
@@ -334,8 +340,23 @@ class ReliabilityDisplay:
         return f"{model}{self.method}: error {self.error:.4f}"
 
 
-def _ends(table: BinTable) -> Frame:
-    return {"left": table.edges[:-1], "right": table.edges[1:]}
+def _ends(edges: FloatVector) -> Frame:
+    return {"left": edges[:-1], "right": edges[1:]}
+
+
+def _bin_columns(table: BinTable | None) -> Frame:
+    if table is None:
+        empty = np.empty(0)
+        table = BinTable(empty, empty, empty, empty)
+    columns = {
+        **_ends(table.edges),
+        "predicted": table.mean_prob,
+        "observed": table.mean_label,
+        "gap": table.mean_label - table.mean_prob,
+        "weight": table.weight,
+    }
+    used = table.weight > 0.0
+    return {name: values[used] for name, values in columns.items()}
 
 
 def refuse_classwise(task: Task) -> None:
@@ -351,20 +372,30 @@ def _fit(
     sample: BinarySample, method: str, *, tops: Tops | None, random_state: Seed
 ) -> Fit:
     found = find_method(method)
-    wanted = {"tops": tops, "random_state": random_state}
-    free = found.defaults()
-    params = {k: v for k, v in wanted.items() if k in free and v is not None}
+    params: dict[str, Any] = {} if tops is None else {"tops": tops}
+    if "random_state" in found.defaults():
+        params["random_state"] = random_state
     return found.build(**params).fit(sample)
 
 
 def _curve(fit: Fit) -> Points:
-    """Return the map, each bin from its left end to just before its right end."""
-    left, right = fit.edges[:-1], fit.edges[1:].copy()
-    right[:-1] = np.nextafter(right[:-1], 0.0)
-    step = np.linspace(0.0, 1.0, CURVE_POINTS)
-    p = (left[:, np.newaxis] + step * (right - left)[:, np.newaxis]).reshape(-1)
-    p = np.minimum(p, np.repeat(right, CURVE_POINTS))
+    """Return the map on a grid, and at both sides of where it bends or jumps."""
+    edges = fit.edges
+    p = np.unique(np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0)]))
     return Points(p, fit.map(p))
+
+
+def _outermost(p: FloatVector) -> float:
+    size = max(p.size // 20, 1)
+    low, high = np.partition(p, size - 1)[:size], np.partition(-p, size - 1)[:size]
+    return float(min(low.mean(), 1.0 + high.mean()))
+
+
+def _knots(fit: Fit) -> Points:
+    if hasattr(fit, "table"):
+        return NO_POINTS
+    bends = fit.edges[1:-1]
+    return Points(bends, fit.map(bends))
 
 
 def _histogram(sample: BinarySample, fit: Fit) -> BinTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from calibrant._validation.arrays import as_array
 from calibrant.exceptions import (
     MissingDependencyError,
     SourceError,
@@ -61,14 +63,20 @@ def open_table(source: Any) -> MemoryTable:
     if isinstance(source, str | os.PathLike):
         return _open_file(Path(source))
     if isinstance(source, Mapping):
-        return MemoryTable(tuple(source), lambda name: np.asarray(source[name]))
+        return MemoryTable(
+            tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
+        )
     return _of_frame(source)
 
 
 def _of_frame(source: Any) -> MemoryTable:
     import narwhals as nw
 
-    frame = nw.from_native(source, pass_through=True)
+    try:
+        frame = nw.from_native(source, pass_through=True)
+        names = tuple(getattr(frame, "columns", ()))
+    except nw.exceptions.DuplicateError:
+        raise SourceError("the table has two columns of the same name.") from None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
@@ -76,9 +84,7 @@ def _of_frame(source: Any) -> MemoryTable:
             f"source must be a path, a data frame or a dict of columns; got "
             f"{type(source).__name__}."
         )
-    return MemoryTable(
-        tuple(frame.columns), lambda name: np.asarray(frame[name].to_numpy())
-    )
+    return MemoryTable(names, lambda name: np.asarray(frame[name].to_numpy()))
 
 
 def _open_file(path: Path) -> MemoryTable:
@@ -87,7 +93,7 @@ def _open_file(path: Path) -> MemoryTable:
         raise SourceError(f"{path} {there}; a file is needed.")
     if path.stat().st_size == 0:
         raise SourceError(f"{path} is empty.")
-    if path.suffix == ".npz":
+    if path.suffix.lower() == ".npz":
         return _open_npz(path)
     frame = _read_with_polars(path)
     if frame.height == 0:
@@ -98,14 +104,18 @@ def _open_file(path: Path) -> MemoryTable:
 def _open_npz(path: Path) -> MemoryTable:
     try:
         arrays = np.load(path, allow_pickle=False)
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise SourceError(f"{path} holds one array, not several by name (npz).")
         names = tuple(arrays.files)
     except (ValueError, OSError, BadZipFile) as error:
+        if isinstance(error, SourceError):
+            raise
         raise SourceError(f"{path} cannot be read: {error}") from None
 
     def read(name: str) -> NDArray[Any]:
         try:
             return np.asarray(arrays[name])
-        except ValueError as error:
+        except (ValueError, OSError, BadZipFile, zlib.error) as error:
             raise SourceError(
                 f"{path}, array {name!r}: {error}; save text as text, "
                 f"array.astype(str)."

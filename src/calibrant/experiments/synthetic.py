@@ -8,6 +8,7 @@ the identity so that the expected error, the integral of abs(c - p), is as asked
 from __future__ import annotations
 
 from functools import cache
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -137,7 +138,9 @@ def sample(
     check_choice(shape, SHAPES, name="shape")
     check_count(n, name="n")
     check_count(seed, name="seed", least=0)
-    if not 0.0 <= error <= 1.0:
+    if seed + n >= 2**32:
+        raise OptionError(f"seed + n must stay below 2**32; got {seed + n}.")
+    if not (isinstance(error, Real) and 0.0 <= error <= 1.0):
         raise OptionError(f"error must lie between 0 and 1; got {error!r}.")
     draw = np.random.RandomState(seed + n)
     c = np.sort(draw.dirichlet([1.0, 1.0], n)[:, 0])

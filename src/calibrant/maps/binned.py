@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._validation.probabilities import check_probabilities
+from calibrant._validation.probabilities import (
+    check_probabilities,
+    probabilities_of_any_shape,
+)
 from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
+from calibrant.maps.sql import quoted, within_unit_interval
 from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.grid import bin_index
 
@@ -59,8 +63,9 @@ class BinnedMap:
 
     def __call__(self, p: FloatVector) -> FloatVector:
         """Evaluate the map."""
-        index = bin_index(np.asarray(p, dtype=np.float64), self.edges)
-        return self.intercepts[index] + self.slopes[index] * p
+        p = probabilities_of_any_shape(p)
+        index = bin_index(p.reshape(-1), self.edges).reshape(p.shape)
+        return np.asarray(self.intercepts[index] + self.slopes[index] * p)
 
     def transform(self, p: ArrayLike) -> FloatVector:
         """Return calibrated probabilities, held within [0, 1]."""
@@ -113,7 +118,7 @@ class BinnedMap:
         LEAST(1.0, GREATEST(0.0, CASE WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score"
         ELSE 0.8 + 0.0 * "score" END))
         """
-        name = '"' + column.replace('"', '""') + '"'
+        name = quoted(column)
         lines = [
             f"{a!r} + {b!r} * {name}"
             for a, b in zip(self.intercepts.tolist(), self.slopes.tolist(), strict=True)
@@ -123,4 +128,4 @@ class BinnedMap:
             for edge, line in zip(self.edges[1:-1].tolist(), lines, strict=False)
         ]
         value = f"CASE {' '.join(cases)} ELSE {lines[-1]} END" if cases else lines[0]
-        return f"LEAST(1.0, GREATEST(0.0, {value}))"
+        return within_unit_interval(value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from calibrant.maps.binned import BinnedMap
+from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap
 
 if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
 
 MAP_KINDS: dict[str, type[CalibrationMap]] = {
-    map_class.kind: map_class for map_class in (BinnedMap,)
+    map_class.kind: map_class for map_class in (BinnedMap, PiecewiseLinearMap, MeanMap)
 }

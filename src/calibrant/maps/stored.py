@@ -30,7 +30,10 @@ def stored_numbers(
         isinstance(v, int | float) and not isinstance(v, bool) for v in values
     ):
         raise MapFormatError(f"field {field!r} of a map must be a list of numbers.")
-    numbers = np.array(values, dtype=np.float64)
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except OverflowError:
+        numbers = np.array([np.inf])
     if not np.isfinite(numbers).all():
         raise MapFormatError(f"field {field!r} of a map must hold finite numbers.")
     if size is not None and numbers.size != size:
@@ -143,7 +146,7 @@ def load_map(path: str | os.PathLike[str]) -> CalibrationMap:
     """
     try:
         stored: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise MapFormatError(f"{path} is not a JSON file: {error}") from None
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise MapFormatError(f'{path} is not a map: it lacks "format": "{FORMAT}".')

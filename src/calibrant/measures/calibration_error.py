@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from calibrant._typing import ArrayLike, Debias, Scale, Seed, Task
 
-DEFAULT_METHOD = "es15"
+DEFAULT_METHOD = "pl"
 
 
 def calibration_error(  # noqa: PLR0913
@@ -57,7 +57,7 @@ def calibration_error(  # noqa: PLR0913
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 equals the row twice (but for methods that
         cross-validate, which put all of a row into one fold). Weights below one on
-        average are scaled to an average of one.
+        average are scaled to sum to the effective number of rows.
     pos_label : object, optional
         The label that means that the event happened.
     labels : sequence, optional
@@ -82,6 +82,8 @@ def calibration_error(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> round(cb.calibration_error(y, p), 4)
+    0.0945
+    >>> round(cb.calibration_error(y, p, method="es15"), 4)
     0.0819
     >>> round(cb.calibration_error(y, p, method="ew15", debias=False), 4)
     0.0975

@@ -109,7 +109,7 @@ class Estimator:
         draws = self._draws(fits, events, debias=debias)
         needed = debias and draws is not None
         plain = self._errors(fits, events, debias=False) if needed else values
-        bins = np.array([float(fit.edges.size - 1) for fit in fits])
+        bins = np.array([float(fit.pieces) for fit in fits])
 
         def row(task: str, which: slice) -> Estimate:
             value, truth, size = (

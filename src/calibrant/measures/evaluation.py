@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.numerics.resampling import IntervalKind
 
-DEFAULT_METHODS = ("es15", "es-cv", "es-sweep", "ew15")
+DEFAULT_METHODS = ("pl", "es15", "es-sweep", "ew15")
 
 
 @dataclass(frozen=True)

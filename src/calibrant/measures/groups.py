@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.labels import is_missing
+from calibrant.exceptions import OptionError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from calibrant._typing import IntVector
     from calibrant.engines.memory import MemoryTable
@@ -45,8 +51,14 @@ def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
     """
     if not by:
         return [Group({}, slice(None))]
-    rows = list(zip(*(table.column(name).tolist() for name in by), strict=True))
-    number = {key: place for place, key in enumerate(sorted(set(rows), key=_order))}
+    columns = {name: table.column(name) for name in by}
+    refuse_different_lengths(**columns)
+    rows = list(zip(*(_values(column) for column in columns.values()), strict=True))
+    try:
+        distinct = sorted(set(rows), key=_order)
+    except TypeError:
+        raise OptionError(f"by must name columns of plain values; got {by}.") from None
+    number = {key: place for place, key in enumerate(distinct)}
     code = np.array([number[row] for row in rows], dtype=np.intp)
     order = np.argsort(code, kind="stable")
     ends = np.cumsum(np.bincount(code, minlength=len(number)))[:-1]
@@ -54,6 +66,11 @@ def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
         Group(dict(zip(by, key, strict=True)), part)
         for key, part in zip(number, np.split(order, ends), strict=True)
     ]
+
+
+def _values(column: NDArray[Any]) -> list[Any]:
+    """Return the values of a column; whatever stands for a missing one is None."""
+    return [None if is_missing(value) else value for value in column.tolist()]
 
 
 def _order(key: tuple[Any, ...]) -> list[tuple[str, Any]]:

@@ -69,7 +69,8 @@ def _sample_splits(sample: BinarySample) -> dict[str, ScoreSplit]:
     for name, score in SCORES.items():
         before = score(ordered.p, ordered.y, ordered.weight)
         after = score(recalibrated, ordered.y, ordered.weight)
-        splits[name] = ScoreSplit(name, before, before - after, after)
+        saved = max(before - after, 0.0)  # but for rounding it never is less
+        splits[name] = ScoreSplit(name, before, saved, before - saved)
     return splits
 
 

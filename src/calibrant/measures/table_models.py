@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.wording import MEASURES, shown
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -48,7 +50,9 @@ class ModelColumns:
 
     def probabilities(self, table: MemoryTable) -> NDArray[Any]:
         """Read the columns: a vector, or one column per class."""
-        arrays = [table.column(name) for name in self.columns]
+        columns = {f"column {name!r}": table.column(name) for name in self.columns}
+        refuse_different_lengths(**columns)
+        arrays = list(columns.values())
         return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=1)
 
     def labels(self, label: NDArray[Any]) -> list[Any] | None:
@@ -154,9 +158,8 @@ class TableReader:
 
     def events(self, model: ModelColumns, rows: Any = slice(None)) -> Events:
         """Return the binary events of a model for some of the rows."""
-        label = self.table.column(self.y)
-        prob = model.probabilities(self.table)
-        weight = None if self.weight is None else self.table.column(self.weight)[rows]
+        label, prob = self._label, self._prob(model)
+        weight = None if self._weight is None else self._weight[rows]
         task = self.reading.task
         reading = replace(self.reading, wording=self._wording(model))
         if task not in NOT_A_CLASS and prob.ndim == 1:
@@ -167,6 +170,23 @@ class TableReader:
         if task is not None and reading.labels is None:
             reading = replace(reading, labels=model.labels(label))
         return reading.events(label[rows], prob[rows], weight)
+
+    @cached_property
+    def _label(self) -> NDArray[Any]:
+        return self.table.column(self.y)
+
+    @cached_property
+    def _weight(self) -> NDArray[Any] | None:
+        return None if self.weight is None else self.table.column(self.weight)
+
+    @cached_property
+    def _read(self) -> dict[ModelColumns, NDArray[Any]]:
+        return {}
+
+    def _prob(self, model: ModelColumns) -> NDArray[Any]:
+        if model not in self._read:  # once, not once a group
+            self._read[model] = model.probabilities(self.table)
+        return self._read[model]
 
     def _wording(self, model: ModelColumns) -> Any:
         return replace(

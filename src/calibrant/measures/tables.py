@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from calibrant._validation.options import check_choice
@@ -15,7 +16,7 @@ from calibrant.exceptions import (
     TooFewRowsError,
     WeightError,
 )
-from calibrant.measures.estimate import Estimator
+from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.evaluation import (
     DEFAULT_METHODS,
     Assessment,
@@ -119,7 +120,9 @@ def evaluate_table(  # noqa: PLR0913
     reader = TableReader(table, y, sample_weight, reading)
     models = model_columns(p, task=task, names=table.names)
     named = isinstance(p, Mapping) or len(models) > 1
-    groups = group_rows(table, [by] if isinstance(by, str) else list(by or []))
+    grouped_by = [by] if isinstance(by, str) else list(by or [])
+    _refuse_reserved(grouped_by)
+    groups = group_rows(table, grouped_by)
     sets = [(model, group) for model in models for group in groups]
     if by:
         for model in models:  # bad rows are named by their place in the whole table
@@ -137,6 +140,16 @@ def evaluate_table(  # noqa: PLR0913
             "groups."
         )
     return Evaluation(tuple(found), float(alpha), confidence)
+
+
+def _refuse_reserved(by: Sequence[str]) -> None:
+    """Refuse group columns that would be overwritten by the results."""
+    reserved = {"model", *(f.name for f in fields(Estimate))}
+    taken = [name for name in by if name in reserved]
+    if taken:
+        raise OptionError(
+            f"by must not name a column called like a result; rename {taken[0]!r}."
+        )
 
 
 def _assess_group(

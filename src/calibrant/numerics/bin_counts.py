@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.numerics.binning import split_ranks
+from calibrant.numerics.selection import ROUNDING
 
 if TYPE_CHECKING:
     from calibrant._typing import (
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     )
     from calibrant.numerics.sorted_sample import SortedSample
 
-FIRST_BLOCK = 16
-"""How many bin counts the sweep tries at once at first."""
+BLOCK = 32
+"""How many bin counts the sweep tries at once."""
 
 
 def inner_edges(
@@ -157,20 +158,22 @@ def sweep(sample: SortedSample, *, max_bins: int, spacing: Spacing) -> int:
     """
     tried = 0
     while tried < max_bins:
-        block = min(max(FIRST_BLOCK, tried), max_bins - tried)
+        block = min(BLOCK, max_bins - tried)
         counts = np.arange(tried + 1, tried + block + 1)
-        rising = _shares_rise(_Sums.of(sample, inner_edges(sample, counts, spacing)))
+        sums = _Sums.of(sample, inner_edges(sample, counts, spacing))
+        # Sums of weights are rounded, those of counts are exact.
+        rising = _shares_rise(sums, 0.0 if sample.weight is None else ROUNDING)
         if not rising.all():
             return tried + int(np.argmin(rising))
         tried += block
     return max_bins
 
 
-def _shares_rise(sums: _Sums) -> FloatVector:
+def _shares_rise(sums: _Sums, slack: float) -> BoolVector:
     used = sums.rows > 0
     share = sums.over_weight(sums.label)
     # An empty bin repeats the share of the last bin that is not.
     column = np.where(used, np.arange(share.shape[1]), 0)
     last_used = np.maximum.accumulate(column, axis=1)
     filled = np.take_along_axis(share, last_used, axis=1)
-    return np.asarray((np.diff(filled, axis=1) >= 0.0).all(axis=1))
+    return np.asarray((np.diff(filled, axis=1) >= -slack).all(axis=1))

@@ -29,7 +29,8 @@ def isotonic_values(sample: SortedSample) -> FloatVector:
     is_first = np.append(True, np.diff(sample.p) > 0.0)
     first = np.flatnonzero(is_first)
     rows = np.append(first, sample.p.size)
-    weight = np.diff(sample.weight_below[rows])
-    share = np.diff(sample.label_below[rows]) / weight
+    row_weight = np.ones(sample.p.size) if sample.weight is None else sample.weight
+    weight = np.add.reduceat(row_weight, first)
+    share = np.add.reduceat(row_weight * sample.y, first) / weight
     fitted = np.clip(isotonic_regression(share, weights=weight).x, 0.0, 1.0)
     return np.asarray(np.repeat(fitted, np.diff(rows)), dtype=np.float64)

@@ -14,6 +14,7 @@ import numpy as np
 
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.grid import bin_index
+from calibrant.numerics.selection import ROUNDING
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector
@@ -172,7 +173,7 @@ def interval(
     if kind == "basic":
         centre = max(value, 0.0) + truth
         low, high = centre - high, centre - low
-        if value <= np.quantile(noise, 1.0 - tail):
+        if value <= np.quantile(noise, 1.0 - tail) + ROUNDING:
             low = 0.0
         # An estimate with its bias left in may lie above all that is plausible.
         high = max(high, value)

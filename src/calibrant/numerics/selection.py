@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from calibrant._typing import FloatVector
 
 
+ROUNDING = 1e-12
+"""Losses that differ by less are equal."""
+
+
 def simplest_within(losses: FloatVector, tolerance: float) -> int:
     """Return the first index whose loss is within `tolerance` of the least.
 
@@ -22,4 +26,6 @@ def simplest_within(losses: FloatVector, tolerance: float) -> int:
     >>> simplest_within(np.array([0.2, 0.10005, 0.11, 0.1]), tolerance=0.001)
     1
     """
-    return int(np.argmax(losses <= losses.min() * (1.0 + tolerance)))
+    # A perfect fit may come out a rounding error below 0.
+    least = max(float(losses.min()), 0.0)
+    return int(np.argmax(losses <= least * (1.0 + tolerance) + ROUNDING))

@@ -250,7 +250,10 @@ WEIGHT_CASES: tuple[Callable[[Evaluator], str], ...] = (
 
 
 def conformance(
-    evaluator: Evaluator, *, weights: bool = True, skip: tuple[str, ...] = ()
+    evaluator: Evaluator,
+    *,
+    weights: bool = True,
+    skip: tuple[str, ...] = (),
 ) -> list[Finding]:
     """Run an evaluator through every case.
 

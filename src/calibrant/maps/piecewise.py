@@ -1,0 +1,202 @@
+"""Continuous piecewise linear maps, in probability or logit scale, and their means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant._validation.probabilities import (
+    check_probabilities,
+    probabilities_of_any_shape,
+)
+from calibrant._validation.wording import CALIBRATORS
+from calibrant.exceptions import MapFormatError
+from calibrant.maps.sql import quoted, within_unit_interval
+from calibrant.maps.stored import stored_numbers
+from calibrant.numerics.links import CLIP, logit
+from calibrant.numerics.piecewise import values_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import ArrayLike, FloatVector, JsonObject, Scale
+
+
+@dataclass(frozen=True, eq=False)
+class PiecewiseLinearMap:
+    """Straight lines from knot to knot, continued beyond the last ones.
+
+    Parameters
+    ----------
+    knots, heights : ndarray of shape (k + 1,)
+        Where pieces meet, ascending, and the value there.
+    scale : {"prob", "logit"}
+        With "logit" knots and heights are logits: the map is
+        ``expit(line(logit(p)))``. With "prob" its values are held within [0, 1].
+
+    Examples
+    --------
+    >>> map_ = PiecewiseLinearMap(np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.4, 1.0]))
+    >>> map_(np.array([0.25, 0.5, 0.75]))
+    array([0.25, 0.4 , 0.7 ])
+    """
+
+    kind: ClassVar[str] = "piecewise-linear"
+    knots: FloatVector
+    heights: FloatVector
+    scale: Scale = "prob"
+
+    def __call__(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map."""
+        p = probabilities_of_any_shape(p)
+        if self.scale == "logit":
+            value = expit(values_at(logit(p), self.knots, self.heights))
+        else:
+            value = np.clip(values_at(p, self.knots, self.heights), 0.0, 1.0)
+        return np.asarray(value, dtype=np.float64)
+
+    def transform(self, p: ArrayLike) -> FloatVector:
+        """Return calibrated probabilities."""
+        return self(check_probabilities(p, wording=CALIBRATORS))
+
+    @property
+    def bends(self) -> FloatVector:
+        """Return the inner knots, as probabilities."""
+        inner = self.knots[1:-1]
+        return np.asarray(expit(inner) if self.scale == "logit" else inner)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PiecewiseLinearMap):
+            return False
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.scale, self.knots.tobytes(), self.heights.tobytes()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "scale": self.scale,
+            "knots": self.knots.tolist(),
+            "heights": self.heights.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        knots = stored_numbers(stored, "knots")
+        heights = stored_numbers(stored, "heights", size=knots.size)
+        scale = stored.get("scale")
+        if scale not in ("prob", "logit"):
+            raise MapFormatError(f"unknown scale {scale!r} of a piecewise linear map.")
+        if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
+            raise MapFormatError("knots of a map must be two or more, and ascend.")
+        return cls(knots, heights, scale)
+
+    def to_sql(self, column: str) -> str:
+        """Return a SQL expression for the calibrated probability of a column.
+
+        Examples
+        --------
+        >>> line = PiecewiseLinearMap(np.array([0.0, 1.0]), np.array([0.25, 0.75]))
+        >>> line.to_sql("score")
+        'LEAST(1.0, GREATEST(0.0, 0.25 + 0.5 * ("score" - 0.0)))'
+        """
+        name = quoted(column)
+        if self.scale == "prob":
+            return within_unit_interval(self._lines(name))
+        held = f"LEAST({1.0 - CLIP!r}, GREATEST({CLIP!r}, {name}))"
+        line = self._lines(f"LN({held} / (1.0 - {held}))")
+        # Beyond 700 EXP would overflow; probabilities are 0 or 1 long before.
+        return f"1.0 / (1.0 + EXP(LEAST(700.0, -({line}))))"
+
+    def _lines(self, x: str) -> str:
+        slopes = (np.diff(self.heights) / np.diff(self.knots)).tolist()
+        lines = [
+            f"{height!r} + {slope!r} * ({x} - {knot!r})"
+            for knot, height, slope in zip(
+                self.knots.tolist(), self.heights.tolist(), slopes, strict=False
+            )
+        ]
+        cases = [
+            f"WHEN {x} < {knot!r} THEN {line}"
+            for knot, line in zip(self.knots[1:-1].tolist(), lines, strict=False)
+        ]
+        return f"CASE {' '.join(cases)} ELSE {lines[-1]} END" if cases else lines[0]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanMap:
+    """The mean of several maps, such as those of the folds of a cross-validation.
+
+    Parameters
+    ----------
+    maps : tuple of PiecewiseLinearMap
+        At least one.
+    """
+
+    kind: ClassVar[str] = "mean"
+    maps: tuple[PiecewiseLinearMap, ...]
+
+    def __call__(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map."""
+        return np.asarray(sum(map_(p) for map_ in self.maps) / len(self.maps))
+
+    def transform(self, p: ArrayLike) -> FloatVector:
+        """Return calibrated probabilities, held within [0, 1]."""
+        return np.clip(self(check_probabilities(p, wording=CALIBRATORS)), 0.0, 1.0)
+
+    @property
+    def bends(self) -> FloatVector:
+        """Return the inner knots of all maps, as probabilities."""
+        return np.concatenate([map_.bends for map_ in self.maps])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeanMap) and self.maps == other.maps
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.maps))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        return {"kind": self.kind, "maps": [map_.to_dict() for map_ in self.maps]}
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        maps = stored.get("maps")
+        if not isinstance(maps, list) or not maps:
+            raise MapFormatError("field 'maps' of a mean must be a list of maps.")
+        if not all(isinstance(map_, dict) for map_ in maps):
+            raise MapFormatError("field 'maps' of a mean must be a list of maps.")
+        return cls(tuple(PiecewiseLinearMap.from_dict(map_) for map_ in maps))
+
+    def to_sql(self, column: str) -> str:
+        """Return a SQL expression for the calibrated probability of a column."""
+        total = " + ".join(f"({map_.to_sql(column)})" for map_ in self.maps)
+        return f"({total}) / {len(self.maps)}.0"
+
+
+def mean_map(maps: Sequence[PiecewiseLinearMap]) -> PiecewiseLinearMap | MeanMap:
+    """Return the mean of piecewise linear maps, as one where it is one.
+
+    In probability scale the mean is piecewise linear again, with all their knots.
+
+    Examples
+    --------
+    >>> flat = PiecewiseLinearMap(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> bent = PiecewiseLinearMap(np.array([0.0, 0.2, 1.0]), np.array([0.0, 0.5, 1.0]))
+    >>> mean_map([flat, bent]).heights
+    array([0.25, 0.5 , 0.75])
+    """
+    if len(maps) == 1:
+        return maps[0]
+    if any(map_.scale == "logit" for map_ in maps):
+        return MeanMap(tuple(maps))
+    knots = np.unique(np.concatenate([map_.knots for map_ in maps]))
+    heights = np.mean([map_(knots) for map_ in maps], axis=0)
+    return PiecewiseLinearMap(knots, heights)

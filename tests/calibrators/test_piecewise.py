@@ -1,0 +1,179 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import calibrant as cb
+from calibrant.calibrators import piecewise
+from calibrant.exceptions import FewerPiecesWarning, OptionError
+from calibrant.experiments.synthetic import sample as paper_sample
+
+METHODS = ["pl", "pl-mse", "pl3", "pl3-mse"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_come_near_the_truth(method):
+    p, y, c = paper_sample("stairs", 0.05, 10_000, seed=1)
+    fitted = cb.make_calibrator(method).fit(p, y)
+    assert np.abs(fitted.map_(p) - c).mean() < 0.015
+    assert 2 <= fitted.fit_.pieces <= 6
+    assert fitted.fit_.losses.shape == (16,)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_error_is_the_mean_distance_of_the_map(smooth_sample, method):
+    p, y = smooth_sample
+    fitted = cb.make_calibrator(method).fit(p, y)
+    found = cb.calibration_error(y, p, method=method)
+    assert_allclose(found, np.abs(fitted.map_(p) - p).mean(), atol=1e-12)
+
+
+def test_refit_is_one_map_and_folds_a_mean(smooth_sample):
+    one = cb.make_calibrator("pl3", pieces=2, ensemble="refit").fit(*smooth_sample)
+    ten = cb.make_calibrator("pl3", pieces=2).fit(*smooth_sample)
+    assert one.map_.knots.size == 3
+    assert len(ten.map_.maps) == 10
+
+
+def test_weights_equal_repeated_rows_for_a_refit(smooth_sample):
+    p, y = smooth_sample
+    times = np.arange(p.size) % 3 + 1
+    params = {"pieces": 2, "ensemble": "refit"}
+    weighted = cb.make_calibrator("pl", **params).fit(p, y, sample_weight=times)
+    repeated = cb.make_calibrator("pl", **params).fit(
+        np.repeat(p, times), np.repeat(y, times)
+    )
+    assert_allclose(weighted.map_(p), repeated.map_(p), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gathering_moves_the_error_by_less_than_a_ten_thousandth(method, monkeypatch):
+    p, y, _ = paper_sample("beta2", 0.05, 30_000, seed=0)
+
+    def error():
+        map_ = cb.make_calibrator(method, pieces=3).fit(p, y).map_
+        return np.abs(map_(p) - p).mean()
+
+    gathered = error()
+    monkeypatch.setattr(piecewise, "MOST_POINTS", 100_000)
+    assert_allclose(gathered, error(), atol=1e-4)
+
+
+def test_error_of_very_many_rows_is_that_of_all(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 100_000)
+    y = (rng.random(p.size) < p**1.2).astype(float)
+    fast = cb.calibration_error(y, p, method="pl3")
+    monkeypatch.setattr(piecewise, "FINE_CELLS", 10**9)
+    assert_allclose(fast, cb.calibration_error(y, p, method="pl3"), atol=1e-6)
+
+
+def test_monotone_maps_do_not_fall():
+    rng = np.random.default_rng(2)
+    p = rng.random(2000)
+    y = (rng.random(2000) < 0.5 + 0.3 * np.sin(8 * p)).astype(float)
+    grid = np.linspace(0, 1, 500)
+    for method in ("pl", "pl3"):
+        free = cb.make_calibrator(method, pieces=5).fit(p, y).map_(grid)
+        held = cb.make_calibrator(method, pieces=5, monotone=True).fit(p, y).map_(grid)
+        assert (np.diff(free) < -1e-3).any()
+        assert (np.diff(held) >= -1e-12).all()
+
+
+HARD = {
+    "zero and one": (np.repeat([0.0, 1.0], 50), np.tile([0.0, 1.0], 50)),
+    "all labels 0": (np.linspace(0, 1, 100), np.zeros(100)),
+    "all labels 1": (np.linspace(0, 1, 100), np.ones(100)),
+    "constant": (np.full(100, 0.3), np.tile([0.0, 1.0], 50)),
+    "constant at 0": (np.zeros(100), np.tile([0.0, 1.0], 50)),
+    "five values": (np.tile([0.1, 0.3, 0.5, 0.7, 0.9], 40), np.arange(200) % 3 == 0),
+    "separable": (np.linspace(0, 1, 100), np.linspace(0, 1, 100) > 0.5),
+    "extreme logits": (
+        np.concatenate([np.full(60, 1 - 1e-16), np.full(60, 1e-16), [0.5] * 30]),
+        np.arange(150) % 4 == 0,
+    ),
+    "rare events": (np.linspace(1e-4, 3e-3, 5000), np.arange(5000) % 1000 == 7),
+    "verbalised": (np.tile([0.8, 0.85, 0.9, 0.95, 1.0], 300), np.arange(1500) % 4 > 0),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("case", HARD)
+def test_hard_data_give_probabilities(method, case):
+    p, y = HARD[case]
+    fitted = cb.make_calibrator(method).fit(p, y)
+    grid = np.concatenate([np.linspace(0, 1, 301), [1e-300, 1 - 1e-16]])
+    calibrated = fitted.transform(grid)
+    assert np.isfinite(calibrated).all()
+    assert (calibrated >= 0).all()
+    assert (calibrated <= 1).all()
+    for map_ in getattr(fitted.map_, "maps", (fitted.map_,)):
+        assert (np.diff(map_.knots) > 0).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 12])
+def test_a_few_rows_are_enough_to_survive(method, n):
+    p = np.linspace(0.1, 0.8, n)
+    error = cb.calibration_error(np.arange(n) % 2, p, method=method)
+    assert 0 <= error <= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ">f8"])
+def test_layouts_do_not_matter(smooth_sample, dtype):
+    p, y = smooth_sample
+    wide = np.stack([p.astype(dtype), p.astype(dtype)], axis=1)[:, 0]
+    wide.flags.writeable = False
+    assert_allclose(
+        cb.calibration_error(y, wide, method="pl"),
+        cb.calibration_error(y, p, method="pl"),
+        atol=1e-4,
+    )
+
+
+def test_fewer_pieces_are_used_and_told():
+    p, y = HARD["five values"]
+    with pytest.warns(FewerPiecesWarning, match="9 pieces were asked for.*support 4"):
+        fitted = cb.make_calibrator("pl", pieces=9).fit(p, y)
+    assert fitted.fit_.pieces == 4
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"pieces": 0}, "pieces must be"),
+        ({"pieces": "all"}, "pieces must be"),
+        ({"ensemble": "all"}, "unknown ensemble"),
+        ({"score": "auc"}, "unknown score"),
+        ({"folds": 1}, "folds must be"),
+        ({"tolerance": 2}, "tolerance must lie"),
+    ],
+)
+def test_bad_parameters_are_named(params, words):
+    with pytest.raises(OptionError, match=words):
+        cb.make_calibrator("pl", **params)
+
+
+def test_score_by_the_training_loss_is_another_curve(smooth_sample):
+    brier = cb.make_calibrator("pl").fit(*smooth_sample).fit_.losses
+    log_loss = cb.make_calibrator("pl", score="loss").fit(*smooth_sample).fit_.losses
+    assert (log_loss > 2 * brier).all()
+
+
+@pytest.mark.parametrize("method", ["pl", "pl3"])
+def test_intervals_hold_the_error(method):
+    p, y, c = paper_sample("square", 0.05, 3000, seed=4)
+    frame = cb.evaluate(y, p, methods=method, n_resamples=200).frame()
+    assert frame["low"][0] < np.abs(c - p).mean() + 0.02
+    assert frame["low"][0] <= frame["value"][0] <= frame["high"][0]
+
+
+def test_diagrams_mark_the_knots(smooth_sample):
+    p, y = smooth_sample
+    display = cb.ReliabilityDisplay.from_predictions(y, p, method="pl", name="x")
+    fitted = cb.make_calibrator("pl").fit(p, y)
+    assert_allclose(display.frame()["p"], fitted.fit_.edges[1:-1])
+    for scale in ("prob", "logit"):
+        shown = cb.ReliabilityDisplay.from_predictions(y, p, method="pl3", scale=scale)
+        shown.plot().figure.canvas.draw()
+    assert display.frame("bins")["left"].size == 0
