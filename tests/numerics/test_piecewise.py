@@ -12,8 +12,9 @@ from calibrant.numerics.piecewise import (
     POINT_LOSSES,
     Lines,
     Points,
-    _expand,
+    _PointProblems,
     _spread,
+    _SquareProblems,
     _system,
     fit_lines,
     quantile_start,
@@ -72,7 +73,7 @@ def test_loss_and_gradient_are_those_of_the_definition(scale, loss):
         0.2 + 0.6 * rng.random((1, 4)) if scale == "prob" else rng.normal(size=(1, 4))
     )
     lines = Lines(start.knots, inside)
-    local = _expand(points, lines, POINT_LOSSES[scale, loss])
+    local = _PointProblems(points, POINT_LOSSES[scale, loss]).expand(lines)
     assert_allclose(
         local.value[0], slow_loss(points, lines.knots[0], inside[0], scale, loss)
     )
@@ -93,7 +94,9 @@ def test_matrix_is_that_of_the_jacobian():
     points = random_problem(2, n=60)
     start = Lines(np.array([[0, 0.3141, 0.6535, 1]]), np.zeros((1, 4)))
     heights = np.array([[0.1, 0.5, 0.4, 0.9]])
-    local = _expand(points, Lines(start.knots, heights), POINT_LOSSES["prob", "brier"])
+    local = _PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(
+        Lines(start.knots, heights)
+    )
     _, matrix = _system(local)
     jacobian = []
     for i in range(8):
@@ -243,3 +246,16 @@ def test_crowded_knots_are_spread():
     spread = _spread(knots, 0.1)
     assert (np.diff(spread) >= 0.1 - 1e-12).all()
     assert_allclose(spread[:, [0, -1]], [[0, 1], [0, 1]])
+
+
+def test_running_sums_give_what_points_give():
+    rng = np.random.default_rng(9)
+    x = np.sort(rng.random(300))
+    points = Points(x, rng.integers(0, 3, (4, 300)) + 0.5, rng.random((4, 300)))
+    knots = np.sort(rng.random((4, 6)), axis=1)
+    knots[:, 0], knots[:, -1] = 0.0, 1.0
+    lines = Lines(knots, rng.random((4, 6)))
+    slow = _PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(lines)
+    fast = _SquareProblems.of(points).expand(lines)
+    assert_allclose(fast.value, slow.value)
+    assert_allclose(fast.sums, slow.sums, atol=1e-10)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -162,6 +162,9 @@ class _Local:
             np.where(better[:, np.newaxis], self.slope, other.slope),
         )
 
+    def keep(self, chosen: BoolVector) -> _Local:
+        return _Local(self.value[chosen], self.sums[:, chosen], self.slope[chosen])
+
 
 def _starts(x: FloatVector, knots: FloatMatrix) -> NDArray[np.intp]:
     """Return the first point of each piece, numbered through all problems."""
@@ -171,35 +174,105 @@ def _starts(x: FloatVector, knots: FloatMatrix) -> NDArray[np.intp]:
     return (starts + x.size * np.arange(problems)[:, np.newaxis]).ravel()
 
 
-def _expand(points: Points, lines: Lines, point_loss: PointLoss) -> _Local:
-    """Return the loss and its quadratic model around the lines.
+class _Problems(Protocol):
+    """What the solver needs of its problems."""
 
-    Points are sorted, so those of a piece are neighbours: what belongs to a piece is
-    repeated for its points, and what belongs to points is summed over runs.
+    def keep(self, chosen: BoolVector) -> _Problems: ...
+
+    def expand(self, lines: Lines) -> _Local: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _PointProblems:
+    """Problems whose loss is summed over points."""
+
+    points: Points
+    point_loss: PointLoss
+
+    def keep(self, chosen: BoolVector) -> _PointProblems:
+        """Return the chosen problems."""
+        points = self.points
+        fewer = Points(points.x, points.weight[chosen], points.label[chosen])
+        return replace(self, points=fewer)
+
+    def expand(self, lines: Lines) -> _Local:
+        """Return the loss and its quadratic model around the lines.
+
+        Points are sorted, so those of a piece are neighbours: what belongs to a piece
+        is repeated for its points, and what belongs to points is summed over runs.
+        """
+        points = self.points
+        width, rise = np.diff(lines.knots), np.diff(lines.heights)
+        shape = points.label.shape
+        starts = _starts(points.x, lines.knots)
+        count = np.diff(starts, append=points.label.size)
+
+        def of_piece(values: FloatMatrix) -> FloatMatrix:
+            return np.repeat(values.ravel(), count).reshape(shape)
+
+        u = (points.x - of_piece(lines.knots[:, :-1])) * of_piece(1.0 / width)
+        f = of_piece(lines.heights[:, :-1]) + of_piece(rise) * u
+        loss, derivative, curvature = self.point_loss(f, points.label)
+        derivative, curvature = points.share * derivative, points.share * curvature
+
+        terms = np.zeros((5, points.label.size + 1))  # an end for runs after the last
+        on_right = curvature * u
+        terms[2, :-1] = (on_right * u).ravel()
+        terms[1, :-1] = on_right.ravel() - terms[2, :-1]
+        terms[0, :-1] = (curvature - on_right).ravel() - terms[1, :-1]
+        terms[4, :-1] = (derivative * u).ravel()
+        terms[3, :-1] = derivative.ravel() - terms[4, :-1]
+        sums = np.add.reduceat(terms, starts, axis=1) * (count > 0)
+        value = np.einsum("bm,bm->b", points.share, loss)
+        return _Local(value, sums.reshape(5, *width.shape), rise / width)
+
+
+@dataclass(frozen=True, eq=False)
+class _SquareProblems:
+    """Problems of least squares, from running sums: their cost is that of the knots.
+
+    ``below`` holds the sums of w, wx, wx^2, wy, wxy and wy^2 over the points before
+    each point, per source of data; ``source`` tells the source of each problem.
     """
-    width, rise = np.diff(lines.knots), np.diff(lines.heights)
-    shape = points.label.shape
-    starts = _starts(points.x, lines.knots)
-    count = np.diff(starts, append=points.label.size)
 
-    def of_piece(values: FloatMatrix) -> FloatMatrix:
-        return np.repeat(values.ravel(), count).reshape(shape)
+    x: FloatVector
+    below: NDArray[np.float64]
+    source: NDArray[np.intp]
 
-    u = (points.x - of_piece(lines.knots[:, :-1])) * of_piece(1.0 / width)
-    f = of_piece(lines.heights[:, :-1]) + of_piece(rise) * u
-    loss, derivative, curvature = point_loss(f, points.label)
+    @classmethod
+    def of(cls, points: Points) -> _SquareProblems:
+        """Sum up the points of each problem."""
+        x, y, share = points.x, points.label, points.share
+        terms = np.stack(
+            [share, share * x, share * x**2, share * y, share * x * y, share * y**2]
+        )
+        below = np.concatenate([np.zeros((*terms.shape[:2], 1)), terms], axis=2)
+        return cls(x, np.cumsum(below, axis=2), np.arange(len(share)))
 
-    terms = np.zeros((5, points.label.size + 1))  # an end for runs after the last point
-    derivative, curvature = points.share * derivative, points.share * curvature
-    on_right = curvature * u
-    terms[2, :-1] = (on_right * u).ravel()
-    terms[1, :-1] = on_right.ravel() - terms[2, :-1]
-    terms[0, :-1] = (curvature - on_right).ravel() - terms[1, :-1]
-    terms[4, :-1] = (derivative * u).ravel()
-    terms[3, :-1] = derivative.ravel() - terms[4, :-1]
-    sums = np.add.reduceat(terms, starts, axis=1) * (count > 0)
-    value = np.einsum("bm,bm->b", points.share, loss)
-    return _Local(value, sums.reshape(5, *width.shape), rise / width)
+    def keep(self, chosen: BoolVector) -> _SquareProblems:
+        """Return the chosen problems."""
+        return replace(self, source=self.source[chosen])
+
+    def expand(self, lines: Lines) -> _Local:
+        """Return the loss, which is its own quadratic model in the heights."""
+        width, rise = np.diff(lines.knots), np.diff(lines.heights)
+        ends = np.zeros(lines.knots.shape, dtype=np.intp)
+        ends[:, 1:-1] = np.searchsorted(self.x, lines.knots[:, 1:-1], side="left")
+        ends[:, -1] = self.x.size
+        one, x, xx, y, xy, yy = np.diff(
+            self.below[:, self.source[:, np.newaxis], ends], axis=2
+        )
+        left, height = lines.knots[:, :-1], lines.heights[:, :-1]
+        u = (x - left * one) / width
+        uu = (xx - 2.0 * left * x + left**2 * one) / width**2
+        uy = (xy - left * y) / width
+        on_right = height * u + rise * uu - uy
+        on_both = height * one + rise * u - y
+        value = height * (on_both - y) + rise * (on_right - uy) + yy
+        sums = 2.0 * np.stack(
+            [one - 2.0 * u + uu, u - uu, uu, on_both - on_right, on_right]
+        )
+        return _Local(value.sum(axis=1), sums, rise / width)
 
 
 def _system(local: _Local) -> tuple[FloatMatrix, NDArray[np.float64]]:
@@ -330,23 +403,26 @@ def fit_lines(
     The Brier score of a logit is flat where predictions are nearly certain and wrong,
     so that the way there starts from the minimum of the log-loss, which is not.
     """
+    if (scale, loss) == ("prob", "brier"):
+        problems: _Problems = _SquareProblems.of(points)
+    else:
+        problems = _PointProblems(points, POINT_LOSSES[scale, loss])
     if (scale, loss) == ("logit", "brier"):
-        start, _ = _descend(points, start, "logit", "log-loss", monotone, FIRST_STEPS)
-    return _descend(points, start, scale, loss, monotone, max_steps)
+        ahead = _PointProblems(points, POINT_LOSSES["logit", "log-loss"])
+        start, _ = _descend(ahead, start, BOUNDS[scale], monotone, FIRST_STEPS)
+    return _descend(problems, start, BOUNDS[scale], monotone, max_steps)
 
 
 def _descend(
-    points: Points,
+    problems: _Problems,
     start: Lines,
-    scale: Scale,
-    loss: Loss,
+    bounds: tuple[float, float],
     monotone: bool,  # noqa: FBT001
     max_steps: int,
 ) -> tuple[Lines, FloatVector]:
-    point_loss = POINT_LOSSES[scale, loss]
     reach = start.knots[:, -1] - start.knots[:, 0]
-    solver = _Solver(BOUNDS[scale], SMALLEST_GAP * reach, monotone)
-    lines, local = start, _expand(points, start, point_loss)
+    solver = _Solver(bounds, SMALLEST_GAP * reach, monotone)
+    lines, local = start, problems.expand(start)
     active = np.arange(start.knots.shape[0])
     damping = np.full(active.size, 1e-3)
     final = Lines(start.knots.copy(), start.heights.copy())
@@ -354,7 +430,7 @@ def _descend(
     for number in range(max_steps):
         knots = number >= HEIGHTS_FIRST
         trial = solver.step(lines, _system(local), damping, knots=knots)
-        ahead = _expand(points, trial, point_loss)
+        ahead = problems.expand(trial)
         better = ahead.value <= local.value
         gain = np.where(better, local.value - ahead.value, np.inf)
         lines, local = trial.where(better, lines), ahead.where(better, local)
@@ -367,20 +443,11 @@ def _descend(
         if done.any():
             keep = ~done
             active, damping = active[keep], damping[keep]
-            points, lines, local, solver = _kept(points, lines, local, solver, keep)
+            problems = problems.keep(keep)
+            lines = Lines(lines.knots[keep], lines.heights[keep])
+            local = local.keep(keep)
+            solver = replace(solver, gap=solver.gap[keep])
     return final, value
-
-
-def _kept(
-    points: Points, lines: Lines, local: _Local, solver: _Solver, keep: BoolVector
-) -> tuple[Points, Lines, _Local, _Solver]:
-    """Leave out the problems that are solved."""
-    return (
-        Points(points.x, points.weight[keep], points.label[keep]),
-        Lines(lines.knots[keep], lines.heights[keep]),
-        _Local(local.value[keep], local.sums[:, keep], local.slope[keep]),
-        replace(solver, gap=solver.gap[keep]),
-    )
 
 
 def quantile_start(points: Points, pieces: int, ends: tuple[float, float]) -> Lines:
