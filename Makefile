@@ -42,6 +42,7 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	.bench-venv/bin/python -m pip install --quiet torch==2.13.0
 	.bench-venv/bin/python -m pip install --quiet --editable ".[cli]" -r benchmarks/requirements.txt
 	.bench-venv/bin/python benchmarks/bench_binned.py
+	.bench-venv/bin/python benchmarks/bench_piecewise.py
 	.bench-venv/bin/python benchmarks/bench_startup.py
 
 golden: ## record the peers' numbers that the tests compare with (after make bench)

@@ -13,14 +13,12 @@ from calibrant.numerics.piecewise import (
     Lines,
     Points,
     _PointProblems,
-    _spread,
     _SquareProblems,
     _system,
     fit_lines,
-    quantile_start,
-    search_lines,
     values_at,
 )
+from calibrant.numerics.piecewise_starts import _spread, quantile_start, search_lines
 
 SPACES = [
     (scale, loss) for scale in ("prob", "logit") for loss in ("log-loss", "brier")

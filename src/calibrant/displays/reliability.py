@@ -6,18 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.special import expit
 
 from calibrant._typing import Scale
-from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
-from calibrant._validation.options import check_choice, check_count, generator
+from calibrant._validation.options import check_choice, check_count
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import DISPLAYS
-from calibrant.calibrators.registry import find_method
+from calibrant.displays.parts import (
+    NO_POINTS,
+    Points,
+    fit_method,
+    histogram_of,
+    knots_of,
+    map_curve,
+    outermost,
+    picked_instances,
+    true_points,
+)
 from calibrant.exceptions import OptionError
 from calibrant.measures.events import Reading
-from calibrant.numerics.binning import BinTable, tabulate, width_edges
-from calibrant.numerics.grid import bin_index
+from calibrant.numerics.binning import BinTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,32 +33,11 @@ if TYPE_CHECKING:
 
     from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Task, Tops
     from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.base import Fit
 
 Kind: TypeAlias = Literal["bars", "centres", "diagonal"]
 Part: TypeAlias = Literal[
     "bins", "curve", "knots", "histogram", "instances", "true_map"
 ]
-
-CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 401))])
-"""Where curves are drawn: fine on both kinds of axes."""
-
-HISTOGRAM_BINS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """A line through (p, calibrated), in order of p."""
-
-    p: FloatVector
-    calibrated: FloatVector
-
-    def frame(self) -> Frame:
-        """Return the points as columns."""
-        return {"p": self.p, "calibrated": self.calibrated}
-
-
-NO_POINTS = Points(np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,7 +160,7 @@ class ReliabilityDisplay:
         truth = None
         if true_map is not None:
             all_rows = reading.events(y_true, y_prob).samples[0]
-            truth = _true_points(true_map, all_rows)
+            truth = true_points(true_map, all_rows)
         display = cls.of_sample(
             events.samples[0],
             method=method,
@@ -212,21 +198,21 @@ class ReliabilityDisplay:
         check_choice(kind, get_args(Kind), name="kind")
         check_choice(scale, get_args(Scale), name="scale")
         check_count(instances, name="instances", least=0)
-        fit = _fit(sample, method, tops=tops, random_state=random_state)
+        fit = fit_method(sample, method, tops=tops, random_state=random_state)
         return cls(
             table=getattr(fit, "table", None),
-            curve=_curve(fit),
-            knots=_knots(fit),
-            histogram_table=_histogram(sample, fit),
+            curve=map_curve(fit),
+            knots=knots_of(fit),
+            histogram_table=histogram_of(sample, fit),
             error=fit.error(sample, alpha=1.0, debias=False),
-            outermost=_outermost(sample.p),
+            outermost=outermost(sample.p),
             method=method,
             kind=kind,
             scale=scale,
             histogram=histogram,
             name=name,
             event=event,
-            instances=_instances(sample, fit, truth, instances, random_state),
+            instances=picked_instances(sample, fit, truth, instances, random_state),
             true_map=truth,
         )
 
@@ -366,77 +352,3 @@ def refuse_classwise(task: Task) -> None:
             'a diagram shows one event; pass task="confidence" or one class instead '
             'of task="classwise".'
         )
-
-
-def _fit(
-    sample: BinarySample, method: str, *, tops: Tops | None, random_state: Seed
-) -> Fit:
-    found = find_method(method)
-    params: dict[str, Any] = {} if tops is None else {"tops": tops}
-    if "random_state" in found.defaults():
-        params["random_state"] = random_state
-    return found.build(**params).fit(sample)
-
-
-def _curve(fit: Fit) -> Points:
-    """Return the map on a grid, and at both sides of where it bends or jumps."""
-    edges = fit.edges
-    p = np.unique(np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0)]))
-    return Points(p, fit.map(p))
-
-
-def _outermost(p: FloatVector) -> float:
-    size = max(p.size // 20, 1)
-    low, high = np.partition(p, size - 1)[:size], np.partition(-p, size - 1)[:size]
-    return float(min(low.mean(), 1.0 + high.mean()))
-
-
-def _knots(fit: Fit) -> Points:
-    if hasattr(fit, "table"):
-        return NO_POINTS
-    bends = fit.edges[1:-1]
-    return Points(bends, fit.map(bends))
-
-
-def _histogram(sample: BinarySample, fit: Fit) -> BinTable:
-    own = fit.edges.size - 1
-    equal_width = own > 1 and np.array_equal(fit.edges, width_edges(own))
-    edges = fit.edges if equal_width else width_edges(HISTOGRAM_BINS)
-    return tabulate(sample.p, sample.y, sample.weight, edges)
-
-
-def _true_points(
-    true_map: Callable[[FloatVector], FloatVector] | ArrayLike | None,
-    sample: BinarySample,
-) -> Points | None:
-    if true_map is None:
-        return None
-    if callable(true_map):
-        grid = np.linspace(0.0, 1.0, 513)
-        return Points(grid, np.asarray(true_map(grid), dtype=np.float64))
-    values = as_float(as_vector(true_map, name="true_map"), name="true_map")
-    refuse_different_lengths(y_prob=sample.p, true_map=values)
-    order = np.argsort(sample.p, kind="stable")
-    return Points(sample.p[order], values[order])
-
-
-def _instances(
-    sample: BinarySample,
-    fit: Fit,
-    truth: Points | None,
-    count: int,
-    random_state: Seed,
-) -> Points | None:
-    """Pick rows, equally many from each bin as far as it has them."""
-    if count == 0:
-        return None
-    shuffled = generator(random_state).permutation(sample.n)
-    in_bin = bin_index(sample.p[shuffled], fit.edges)
-    by_bin = np.argsort(in_bin, kind="stable")
-    starts = np.searchsorted(in_bin[by_bin], in_bin[by_bin], side="left")
-    turn = np.arange(sample.n) - starts
-    picked = shuffled[by_bin[np.argsort(turn, kind="stable")[:count]]]
-    p = np.sort(sample.p[picked])
-    if truth is not None:
-        return Points(p, np.interp(p, truth.p, truth.calibrated))
-    return Points(p, fit.map(p))

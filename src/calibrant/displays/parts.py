@@ -1,0 +1,121 @@
+"""What a reliability diagram is made of, computed from a sample and a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
+from calibrant._validation.options import generator
+from calibrant.calibrators.registry import find_method
+from calibrant.numerics.binning import BinTable, tabulate, width_edges
+from calibrant.numerics.grid import bin_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Tops
+    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.base import Fit
+
+CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 401))])
+"""Where curves are drawn: fine on both kinds of axes."""
+
+HISTOGRAM_BINS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A line through (p, calibrated), in order of p."""
+
+    p: FloatVector
+    calibrated: FloatVector
+
+    def frame(self) -> Frame:
+        """Return the points as columns."""
+        return {"p": self.p, "calibrated": self.calibrated}
+
+
+NO_POINTS = Points(np.empty(0), np.empty(0))
+
+
+def fit_method(
+    sample: BinarySample, method: str, *, tops: Tops | None, random_state: Seed
+) -> Fit:
+    """Return the fit of a method, its tops and seed as asked for."""
+    found = find_method(method)
+    params: dict[str, Any] = {} if tops is None else {"tops": tops}
+    if "random_state" in found.defaults():
+        params["random_state"] = random_state
+    return found.build(**params).fit(sample)
+
+
+def map_curve(fit: Fit) -> Points:
+    """Return the map on a grid, and at both sides of where it bends or jumps."""
+    edges = fit.edges
+    p = np.unique(np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0)]))
+    return Points(p, fit.map(p))
+
+
+def outermost(p: FloatVector) -> float:
+    """Return how near to 0 or 1 the outer twentieth of the rows lies, on average."""
+    size = max(p.size // 20, 1)
+    low, high = np.partition(p, size - 1)[:size], np.partition(-p, size - 1)[:size]
+    return float(min(low.mean(), 1.0 + high.mean()))
+
+
+def knots_of(fit: Fit) -> Points:
+    """Return where a map without bins bends, its ends apart."""
+    if hasattr(fit, "table"):
+        return NO_POINTS
+    bends = fit.edges[1:-1]
+    return Points(bends, fit.map(bends))
+
+
+def histogram_of(sample: BinarySample, fit: Fit) -> BinTable:
+    """Return the distribution of predictions, over the bins if equally wide."""
+    own = fit.edges.size - 1
+    equal_width = own > 1 and np.array_equal(fit.edges, width_edges(own))
+    edges = fit.edges if equal_width else width_edges(HISTOGRAM_BINS)
+    return tabulate(sample.p, sample.y, sample.weight, edges)
+
+
+def true_points(
+    true_map: Callable[[FloatVector], FloatVector] | ArrayLike | None,
+    sample: BinarySample,
+) -> Points | None:
+    """Return the true map, given as a function or as a value for each row."""
+    if true_map is None:
+        return None
+    if callable(true_map):
+        grid = np.linspace(0.0, 1.0, 513)
+        return Points(grid, np.asarray(true_map(grid), dtype=np.float64))
+    values = as_float(as_vector(true_map, name="true_map"), name="true_map")
+    refuse_different_lengths(y_prob=sample.p, true_map=values)
+    order = np.argsort(sample.p, kind="stable")
+    return Points(sample.p[order], values[order])
+
+
+def picked_instances(
+    sample: BinarySample,
+    fit: Fit,
+    truth: Points | None,
+    count: int,
+    random_state: Seed,
+) -> Points | None:
+    """Pick rows, equally many from each bin as far as it has them."""
+    if count == 0:
+        return None
+    shuffled = generator(random_state).permutation(sample.n)
+    in_bin = bin_index(sample.p[shuffled], fit.edges)
+    by_bin = np.argsort(in_bin, kind="stable")
+    starts = np.searchsorted(in_bin[by_bin], in_bin[by_bin], side="left")
+    turn = np.arange(sample.n) - starts
+    picked = shuffled[by_bin[np.argsort(turn, kind="stable")[:count]]]
+    p = np.sort(sample.p[picked])
+    if truth is not None:
+        return Points(p, np.interp(p, truth.p, truth.calibrated))
+    return Points(p, fit.map(p))

@@ -1,0 +1,85 @@
+"""Where fits of piecewise linear functions start, and the best of many starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.numerics.piecewise import (
+    SMALLEST_GAP,
+    Lines,
+    Loss,
+    Points,
+    fit_lines,
+)
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector, Scale
+
+STARTS = 64
+"""Starts of a search for the best lines of one problem."""
+
+
+def quantile_start(points: Points, pieces: int, ends: tuple[float, float]) -> Lines:
+    """Return lines on the diagonal whose knots part each problem's weight equally."""
+    shares = np.broadcast_to(
+        np.arange(1, pieces) / pieces, (len(points.weight), pieces - 1)
+    )
+    return _on_the_diagonal(_quantiles(points, shares), ends)
+
+
+def _quantiles(points: Points, shares: FloatMatrix) -> FloatMatrix:
+    """Return where the given shares of each problem's weight end."""
+    below = np.cumsum(points.weight, axis=1)
+    rows = [np.searchsorted(b, s * b[-1]) for b, s in zip(below, shares, strict=True)]
+    row = np.minimum(np.array(rows, dtype=np.intp), points.x.size - 1)
+    return points.x[row.reshape(shares.shape)]
+
+
+def _on_the_diagonal(inner: FloatMatrix, ends: tuple[float, float]) -> Lines:
+    """Return lines on the diagonal with the given inner knots, moved apart."""
+    low, high = ends
+    side = np.ones((len(inner), 1))
+    knots = np.concatenate([low * side, inner, high * side], axis=1)
+    knots = _spread(knots, SMALLEST_GAP * (high - low))
+    return Lines(knots, knots.copy())
+
+
+def search_lines(
+    points: Points,
+    pieces: int,
+    ends: tuple[float, float],
+    *,
+    scale: Scale,
+    loss: Loss,
+    monotone: bool = False,
+) -> tuple[Lines, FloatVector]:
+    """Return the best lines of one problem found from many starts.
+
+    The loss has many minima in the knots. All starts are one batch: knots that part
+    the weight equally, at random, and at random places of the axis.
+    """
+    many = Points(
+        points.x,
+        np.repeat(points.weight, STARTS, axis=0),
+        np.repeat(points.label, STARTS, axis=0),
+    )
+    rng = np.random.default_rng(pieces)  # the same starts for the same question
+    shares = np.sort(rng.random((STARTS, pieces - 1)), axis=1)
+    shares[0] = np.arange(1, pieces) / pieces
+    inner = _quantiles(many, shares)
+    inner[1::2] = ends[0] + (ends[1] - ends[0]) * shares[1::2]
+    start = _on_the_diagonal(inner, ends)
+    lines, value = fit_lines(many, start, scale=scale, loss=loss, monotone=monotone)
+    best = [int(np.argmin(value))]
+    return Lines(lines.knots[best], lines.heights[best]), value[best]
+
+
+def _spread(knots: FloatMatrix, gap: float) -> FloatMatrix:
+    """Move inner knots so that neighbours are at least `gap` apart."""
+    place = gap * np.arange(knots.shape[1])
+    rising = np.maximum.accumulate(knots - place, axis=1)
+    held = np.minimum(rising, knots[:, -1:] - place[-1])
+    spread: FloatMatrix = held + place
+    return spread
