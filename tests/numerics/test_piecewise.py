@@ -8,14 +8,13 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from calibrant.numerics.links import logit
-from calibrant.numerics.piecewise import (
+from calibrant.numerics.piecewise import _system, fit_lines
+from calibrant.numerics.piecewise_problems import (
     POINT_LOSSES,
     Lines,
+    PointProblems,
     Points,
-    _PointProblems,
-    _SquareProblems,
-    _system,
-    fit_lines,
+    SquareProblems,
     values_at,
 )
 from calibrant.numerics.piecewise_starts import _spread, quantile_start, search_lines
@@ -71,7 +70,7 @@ def test_loss_and_gradient_are_those_of_the_definition(scale, loss):
         0.2 + 0.6 * rng.random((1, 4)) if scale == "prob" else rng.normal(size=(1, 4))
     )
     lines = Lines(start.knots, inside)
-    local = _PointProblems(points, POINT_LOSSES[scale, loss]).expand(lines)
+    local = PointProblems(points, POINT_LOSSES[scale, loss]).expand(lines)
     assert_allclose(
         local.value[0], slow_loss(points, lines.knots[0], inside[0], scale, loss)
     )
@@ -92,7 +91,7 @@ def test_matrix_is_that_of_the_jacobian():
     points = random_problem(2, n=60)
     start = Lines(np.array([[0, 0.3141, 0.6535, 1]]), np.zeros((1, 4)))
     heights = np.array([[0.1, 0.5, 0.4, 0.9]])
-    local = _PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(
+    local = PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(
         Lines(start.knots, heights)
     )
     _, matrix = _system(local)
@@ -253,7 +252,7 @@ def test_running_sums_give_what_points_give():
     knots = np.sort(rng.random((4, 6)), axis=1)
     knots[:, 0], knots[:, -1] = 0.0, 1.0
     lines = Lines(knots, rng.random((4, 6)))
-    slow = _PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(lines)
-    fast = _SquareProblems.of(points).expand(lines)
+    slow = PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(lines)
+    fast = SquareProblems.of(points).expand(lines)
     assert_allclose(fast.value, slow.value)
     assert_allclose(fast.sums, slow.sums, atol=1e-10)

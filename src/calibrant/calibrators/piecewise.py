@@ -23,7 +23,8 @@ from calibrant.numerics.folds import fold_numbers
 from calibrant.numerics.gaps import mean_gap
 from calibrant.numerics.grid import bin_index
 from calibrant.numerics.links import clipped, logit
-from calibrant.numerics.piecewise import Lines, Loss, Points, fit_lines, values_at
+from calibrant.numerics.piecewise import fit_lines
+from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
 from calibrant.numerics.piecewise_starts import quantile_start, search_lines
 from calibrant.numerics.selection import simplest_within
 from calibrant.numerics.sorted_sample import SortedSample

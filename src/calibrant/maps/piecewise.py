@@ -17,7 +17,7 @@ from calibrant.exceptions import MapFormatError
 from calibrant.maps.sql import quoted, within_unit_interval
 from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.links import CLIP, logit
-from calibrant.numerics.piecewise import values_at
+from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

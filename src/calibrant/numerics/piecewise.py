@@ -15,23 +15,27 @@ points and take their steps together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
-from calibrant.numerics.links import CLIP, clipped, logit
+from calibrant.numerics.links import CLIP
+from calibrant.numerics.piecewise_problems import (
+    BOUNDS,
+    POINT_LOSSES,
+    Lines,
+    Local,
+    Loss,
+    PointProblems,
+    Points,
+    Problems,
+    SquareProblems,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Scale
-
-Loss: TypeAlias = Literal["log-loss", "brier"]
-PointLoss: TypeAlias = "Callable[[FloatMatrix, FloatMatrix], tuple[FloatMatrix, ...]]"
 
 MAX_STEPS = 60
 FIRST_STEPS = 6
@@ -41,239 +45,11 @@ ENOUGH = 1e-6
 """A step that gains less than this share of the loss is the last one."""
 SMALLEST_GAP = 1e-3
 """Least distance of neighbouring knots, as a share of the range."""
-LARGEST_LOGIT = float(logit(np.array([1.0]))[0])
 FARTHEST_MOVE = 0.4
 """A knot moves at most this share of the way to its neighbour in one step."""
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Points in ascending order that the problems of a batch share.
-
-    Attributes
-    ----------
-    x : ndarray of shape (m,)
-        Predictions, or their logits.
-    weight, label : ndarray of shape (B, m)
-        Weight and mean label of each point in each problem.
-    """
-
-    x: FloatVector
-    weight: FloatMatrix
-    label: FloatMatrix
-
-    @cached_property
-    def share(self) -> FloatMatrix:
-        """Return weights that sum to 1 in each problem."""
-        share: FloatMatrix = self.weight / self.weight.sum(axis=1, keepdims=True)
-        return share
-
-
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """Knots and heights of each problem, both of shape (B, K + 1)."""
-
-    knots: FloatMatrix
-    heights: FloatMatrix
-
-    def where(self, better: BoolVector, other: Lines) -> Lines:
-        """Return these lines where `better`, the other ones elsewhere."""
-        choose = better[:, np.newaxis]
-        return Lines(
-            np.where(choose, self.knots, other.knots),
-            np.where(choose, self.heights, other.heights),
-        )
-
-
-def values_at(x: FloatVector, knots: FloatVector, heights: FloatVector) -> FloatVector:
-    """Return one piecewise linear function at `x`, continued beyond its ends.
-
-    Examples
-    --------
-    >>> values_at(np.array([-1.0, 0.5]), np.array([0.0, 1.0]), np.array([0.0, 2.0]))
-    array([-2.,  1.])
-    """
-    piece = np.searchsorted(knots[1:-1], x, side="right")
-    slope = np.diff(heights) / np.diff(knots)
-    return np.asarray(heights[piece] + slope[piece] * (x - knots[piece]))
-
-
-def _log_loss_of_probability(
-    f: FloatMatrix, y: FloatMatrix
-) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    c = clipped(f)
-    loss = -(y * np.log(c) + (1.0 - y) * np.log1p(-c))
-    return loss, (c - y) / (c * (1.0 - c)), y / c**2 + (1.0 - y) / (1.0 - c) ** 2
-
-
-def _brier_of_probability(
-    f: FloatMatrix, y: FloatMatrix
-) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    return (f - y) ** 2, 2.0 * (f - y), np.full_like(f, 2.0)
-
-
-def _log_loss_of_logit(
-    f: FloatMatrix, y: FloatMatrix
-) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    c = expit(f)
-    return np.logaddexp(0.0, f) - y * f, c - y, c * (1.0 - c)
-
-
-def _brier_of_logit(
-    f: FloatMatrix, y: FloatMatrix
-) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    c = expit(f)
-    speed = c * (1.0 - c)
-    return (c - y) ** 2, 2.0 * (c - y) * speed, 2.0 * speed**2
-
-
-POINT_LOSSES: dict[tuple[str, str], PointLoss] = {
-    ("prob", "log-loss"): _log_loss_of_probability,
-    ("prob", "brier"): _brier_of_probability,
-    ("logit", "log-loss"): _log_loss_of_logit,
-    ("logit", "brier"): _brier_of_logit,
-}
-"""Loss of a value f against a label, its derivative and (Gauss-Newton) curvature."""
-
-BOUNDS: dict[str, tuple[float, float]] = {
-    "prob": (0.0, 1.0),
-    "logit": (-LARGEST_LOGIT, LARGEST_LOGIT),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class _Local:
-    """Mean loss of each problem, and what its quadratic model needs per piece.
-
-    ``sums`` holds, per (sum, problem, piece), the curvature times (1-u)^2, u(1-u) and
-    u^2 and the derivative times (1-u) and u, where u runs from 0 to 1 over a piece.
-    """
-
-    value: FloatVector
-    sums: NDArray[np.float64]
-    slope: FloatMatrix
-
-    def where(self, better: BoolVector, other: _Local) -> _Local:
-        return _Local(
-            np.where(better, self.value, other.value),
-            np.where(better[:, np.newaxis], self.sums, other.sums),
-            np.where(better[:, np.newaxis], self.slope, other.slope),
-        )
-
-    def keep(self, chosen: BoolVector) -> _Local:
-        return _Local(self.value[chosen], self.sums[:, chosen], self.slope[chosen])
-
-
-def _starts(x: FloatVector, knots: FloatMatrix) -> NDArray[np.intp]:
-    """Return the first point of each piece, numbered through all problems."""
-    problems, pieces = knots.shape[0], knots.shape[1] - 1
-    starts = np.zeros((problems, pieces), dtype=np.intp)
-    starts[:, 1:] = np.searchsorted(x, knots[:, 1:-1], side="left")
-    return (starts + x.size * np.arange(problems)[:, np.newaxis]).ravel()
-
-
-class _Problems(Protocol):
-    """What the solver needs of its problems."""
-
-    def keep(self, chosen: BoolVector) -> _Problems: ...
-
-    def expand(self, lines: Lines) -> _Local: ...
-
-
-@dataclass(frozen=True, eq=False)
-class _PointProblems:
-    """Problems whose loss is summed over points."""
-
-    points: Points
-    point_loss: PointLoss
-
-    def keep(self, chosen: BoolVector) -> _PointProblems:
-        """Return the chosen problems."""
-        points = self.points
-        fewer = Points(points.x, points.weight[chosen], points.label[chosen])
-        return replace(self, points=fewer)
-
-    def expand(self, lines: Lines) -> _Local:
-        """Return the loss and its quadratic model around the lines.
-
-        Points are sorted, so those of a piece are neighbours: what belongs to a piece
-        is repeated for its points, and what belongs to points is summed over runs.
-        """
-        points = self.points
-        width, rise = np.diff(lines.knots), np.diff(lines.heights)
-        shape = points.label.shape
-        starts = _starts(points.x, lines.knots)
-        count = np.diff(starts, append=points.label.size)
-
-        def of_piece(values: FloatMatrix) -> FloatMatrix:
-            return np.repeat(values.ravel(), count).reshape(shape)
-
-        u = (points.x - of_piece(lines.knots[:, :-1])) * of_piece(1.0 / width)
-        f = of_piece(lines.heights[:, :-1]) + of_piece(rise) * u
-        loss, derivative, curvature = self.point_loss(f, points.label)
-        derivative, curvature = points.share * derivative, points.share * curvature
-
-        terms = np.zeros((5, points.label.size + 1))  # an end for runs after the last
-        on_right = curvature * u
-        terms[2, :-1] = (on_right * u).ravel()
-        terms[1, :-1] = on_right.ravel() - terms[2, :-1]
-        terms[0, :-1] = (curvature - on_right).ravel() - terms[1, :-1]
-        terms[4, :-1] = (derivative * u).ravel()
-        terms[3, :-1] = derivative.ravel() - terms[4, :-1]
-        sums = np.add.reduceat(terms, starts, axis=1) * (count > 0)
-        value = np.einsum("bm,bm->b", points.share, loss)
-        return _Local(value, sums.reshape(5, *width.shape), rise / width)
-
-
-@dataclass(frozen=True, eq=False)
-class _SquareProblems:
-    """Problems of least squares, from running sums: their cost is that of the knots.
-
-    ``below`` holds the sums of w, wx, wx^2, wy, wxy and wy^2 over the points before
-    each point, per source of data; ``source`` tells the source of each problem.
-    """
-
-    x: FloatVector
-    below: NDArray[np.float64]
-    source: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, points: Points) -> _SquareProblems:
-        """Sum up the points of each problem."""
-        x, y, share = points.x, points.label, points.share
-        terms = np.stack(
-            [share, share * x, share * x**2, share * y, share * x * y, share * y**2]
-        )
-        below = np.concatenate([np.zeros((*terms.shape[:2], 1)), terms], axis=2)
-        return cls(x, np.cumsum(below, axis=2), np.arange(len(share)))
-
-    def keep(self, chosen: BoolVector) -> _SquareProblems:
-        """Return the chosen problems."""
-        return replace(self, source=self.source[chosen])
-
-    def expand(self, lines: Lines) -> _Local:
-        """Return the loss, which is its own quadratic model in the heights."""
-        width, rise = np.diff(lines.knots), np.diff(lines.heights)
-        ends = np.zeros(lines.knots.shape, dtype=np.intp)
-        ends[:, 1:-1] = np.searchsorted(self.x, lines.knots[:, 1:-1], side="left")
-        ends[:, -1] = self.x.size
-        one, x, xx, y, xy, yy = np.diff(
-            self.below[:, self.source[:, np.newaxis], ends], axis=2
-        )
-        left, height = lines.knots[:, :-1], lines.heights[:, :-1]
-        u = (x - left * one) / width
-        uu = (xx - 2.0 * left * x + left**2 * one) / width**2
-        uy = (xy - left * y) / width
-        on_right = height * u + rise * uu - uy
-        on_both = height * one + rise * u - y
-        value = height * (on_both - y) + rise * (on_right - uy) + yy
-        sums = 2.0 * np.stack(
-            [one - 2.0 * u + uu, u - uu, uu, on_both - on_right, on_right]
-        )
-        return _Local(value.sum(axis=1), sums, rise / width)
-
-
-def _system(local: _Local) -> tuple[FloatMatrix, NDArray[np.float64]]:
+def _system(local: Local) -> tuple[FloatMatrix, NDArray[np.float64]]:
     """Return gradient (B, 2n) and matrix (B, 2n, 2n); first all heights, then knots."""
     before, between, after, push_left, push_right = local.sums
     problems, pieces = before.shape
@@ -402,17 +178,17 @@ def fit_lines(
     so that the way there starts from the minimum of the log-loss, which is not.
     """
     if (scale, loss) == ("prob", "brier"):
-        problems: _Problems = _SquareProblems.of(points)
+        problems: Problems = SquareProblems.of(points)
     else:
-        problems = _PointProblems(points, POINT_LOSSES[scale, loss])
+        problems = PointProblems(points, POINT_LOSSES[scale, loss])
     if (scale, loss) == ("logit", "brier"):
-        ahead = _PointProblems(points, POINT_LOSSES["logit", "log-loss"])
+        ahead = PointProblems(points, POINT_LOSSES["logit", "log-loss"])
         start, _ = _descend(ahead, start, BOUNDS[scale], monotone, FIRST_STEPS)
     return _descend(problems, start, BOUNDS[scale], monotone, max_steps)
 
 
 def _descend(
-    problems: _Problems,
+    problems: Problems,
     start: Lines,
     bounds: tuple[float, float],
     monotone: bool,  # noqa: FBT001

@@ -6,13 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.piecewise import (
-    SMALLEST_GAP,
-    Lines,
-    Loss,
-    Points,
-    fit_lines,
-)
+from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
+from calibrant.numerics.piecewise_problems import Lines, Loss, Points
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, Scale
