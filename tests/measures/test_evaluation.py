@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
 from calibrant.exceptions import OptionError
+from calibrant.measures import estimate
 
 
 def test_frame_is_one_row_a_method(sample):
@@ -138,3 +139,18 @@ def test_unknown_score_is_refused(sample):
     p, y = sample
     with pytest.raises(OptionError, match="unknown score 'spherical'"):
         cb.split_score(y, p, score="spherical")
+
+
+def test_resampling_in_parts_changes_nothing(sample, monkeypatch):
+    p, y = sample
+    whole = cb.evaluate(y, p, methods="es15").frame()
+    monkeypatch.setattr(estimate, "MOST_AT_ONCE", 10_000)
+    parts = cb.evaluate(y, p, methods="es15").frame()
+    assert_allclose(parts["high"], whole["high"], atol=2e-3)
+
+
+def test_very_many_bins_are_resampled_in_little_memory():
+    rng = np.random.default_rng(0)
+    p = rng.random(60_000)
+    found = cb.evaluate(rng.random(60_000) < p, p, methods="ew20000", n_resamples=200)
+    assert found.frame()["low"][0] == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import Fit
     from calibrant.measures.events import Events
+    from calibrant.numerics.resampling import Cells
+
+
+MOST_AT_ONCE = 2**21
+"""Most weights of cells that are drawn at once."""
 
 
 @dataclass(frozen=True)
@@ -157,20 +163,24 @@ class Estimator:
         errors, noise = [], []
         for fit, sample in zip(fits, events.samples, strict=True):
             cells = gather(sample.p, sample.y, sample.weight, fit.edges)
+            measure = partial(fit.resampled_errors, alpha=self.alpha, debias=debias)
             if shared is None:
-                weights = multinomial_weights(cells, self.n_resamples, rng)
+                draw = partial(multinomial_weights, cells, rng=rng)
+                parts = [measure(cells, draw(n)) for n in self._parts(cells)]
             else:
-                weights = shared.weights(cells, sample.weight)
-            errors.append(
-                fit.resampled_errors(cells, weights, alpha=self.alpha, debias=debias)
-            )
-            both, calibrated = calibrated_weights(cells, self.n_resamples, rng)
-            noise.append(
-                fit.resampled_errors(both, calibrated, alpha=self.alpha, debias=debias)
-            )
+                parts = [measure(cells, shared.weights(cells, sample.weight))]
+            errors.append(np.concatenate(parts))
+            calibrated = (calibrated_weights(cells, n, rng) for n in self._parts(cells))
+            noise.append(np.concatenate([measure(*drawn) for drawn in calibrated]))
         # How noise of different classes goes together is not drawn; sorted draws
         # take it as going together fully, which errs towards a lower end of 0.
         return _Draws(np.stack(errors), np.sort(np.stack(noise), axis=1))
+
+    def _parts(self, cells: Cells) -> list[int]:
+        """Part the resamples so that those drawn at once fit into little memory."""
+        most = max(MOST_AT_ONCE // cells.weight.size, 1)
+        whole, rest = divmod(self.n_resamples, most)
+        return [most] * whole + [rest] * (rest > 0)
 
     def _ends(
         self, value: float, truth: float, draws: _Draws | None, which: slice
