@@ -3,6 +3,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import trapezoid
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -38,7 +39,7 @@ def test_area_between_curve_and_diagonal_is_the_error():
     y = np.tile([1, 0, 0, 1, 1], 20)
     display = DISPLAY(y, p, method="ew2")
     curve = display.frame("curve")
-    area = np.trapezoid(np.abs(curve["calibrated"] - curve["p"]), curve["p"])
+    area = trapezoid(np.abs(curve["calibrated"] - curve["p"]), curve["p"])
     assert_allclose(area, display.error, atol=2e-3)
 
 

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.integrate import trapezoid
 from scipy.stats import foldnorm, norm
 
 from calibrant.numerics.gaps import (
@@ -26,7 +27,7 @@ def papers_integral(mean_prob, share, n):
     if sd == 0:
         return abs(mean_prob - share)
     x = np.linspace(share - 5 * sd, share + 5 * sd, 10_000)
-    return np.trapezoid(np.abs(mean_prob - x) * norm.pdf(x, share, sd), x)
+    return trapezoid(np.abs(mean_prob - x) * norm.pdf(x, share, sd), x)
 
 
 @given(st.floats(0, 1), st.integers(0, 50), st.integers(50, 5000))

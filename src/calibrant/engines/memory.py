@@ -74,7 +74,6 @@ def _of_frame(source: Any) -> MemoryTable:
 
     try:
         frame = nw.from_native(source, pass_through=True)
-        names = tuple(getattr(frame, "columns", ()))
     except nw.exceptions.DuplicateError:
         raise SourceError("the table has two columns of the same name.") from None
     if isinstance(frame, nw.LazyFrame):
@@ -84,7 +83,9 @@ def _of_frame(source: Any) -> MemoryTable:
             f"source must be a path, a data frame or a dict of columns; got "
             f"{type(source).__name__}."
         )
-    return MemoryTable(names, lambda name: np.asarray(frame[name].to_numpy()))
+    return MemoryTable(
+        tuple(frame.columns), lambda name: np.asarray(frame[name].to_numpy())
+    )
 
 
 def _open_file(path: Path) -> MemoryTable:
