@@ -3,9 +3,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.calibrators import piecewise
+from calibrant.calibrators import folded_points
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
+from calibrant.numerics import log_cells
 
 METHODS = ["pl", "pl-mse", "pl3", "pl3-mse"]
 
@@ -54,7 +55,7 @@ def test_gathering_moves_the_error_by_less_than_a_ten_thousandth(method, monkeyp
         return np.abs(map_(p) - p).mean()
 
     gathered = error()
-    monkeypatch.setattr(piecewise, "MOST_POINTS", 100_000)
+    monkeypatch.setattr(folded_points, "MOST_POINTS", 100_000)
     assert_allclose(gathered, error(), atol=1e-4)
 
 
@@ -63,7 +64,7 @@ def test_error_of_very_many_rows_is_that_of_all(monkeypatch):
     p = rng.beta(0.5, 2, 100_000)
     y = (rng.random(p.size) < p**1.2).astype(float)
     fast = cb.calibration_error(y, p, method="pl3")
-    monkeypatch.setattr(piecewise, "FINE_CELLS", 10**9)
+    monkeypatch.setattr(log_cells, "MANY_ROWS", 10**9)
     assert_allclose(fast, cb.calibration_error(y, p, method="pl3"), atol=1e-6)
 
 

@@ -52,6 +52,13 @@ def check_count(value: int, *, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def check_flag(value: bool, *, name: str) -> bool:  # noqa: FBT001
+    """Return True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
 def legacy_generator(seed: Seed) -> np.random.RandomState | np.random.Generator:
     """Return what shuffles folds: for an int, as scikit-learn's KFold does."""
     if isinstance(seed, np.random.RandomState | np.random.Generator):

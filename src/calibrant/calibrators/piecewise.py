@@ -16,12 +16,11 @@ from calibrant._validation.options import (
     check_fraction,
     legacy_generator,
 )
+from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.folded_points import FoldedPoints, points_of
 from calibrant.exceptions import FewerPiecesWarning
 from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap, mean_map
-from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.folds import fold_numbers
-from calibrant.numerics.gaps import mean_gap
-from calibrant.numerics.grid import bin_index
 from calibrant.numerics.links import clipped, logit
 from calibrant.numerics.piecewise import fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
@@ -30,161 +29,13 @@ from calibrant.numerics.selection import simplest_within
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant._typing import FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
-    from calibrant.numerics.resampling import Cells
+    from calibrant.calibrators.curve import Resamples
 
 Ensemble: TypeAlias = Literal["folds", "refit"]
 
-MOST_POINTS = 1024
-"""With more distinct predictions than this, rows are gathered into cells."""
-CELLS = 512
-FINE_CELLS = 16_384
-"""Cells for the error of very large samples."""
-RESAMPLES_AT_ONCE = 128
 RESAMPLE_STEPS = 15
-
-
-@dataclass(frozen=True, eq=False)
-class FoldedPoints:
-    """A sample gathered into points, each point's rows parted into folds.
-
-    Attributes
-    ----------
-    p : ndarray of shape (m,)
-        Mean prediction of each point, ascending.
-    weight, label : ndarray of shape (folds, m)
-        Sum of weights and of weighted labels per fold.
-    """
-
-    p: FloatVector
-    weight: FloatMatrix
-    label: FloatMatrix
-
-    @classmethod
-    def of(cls, rows: SortedSample, fold: IntVector) -> FoldedPoints:
-        """Gather sorted rows into points, one per distinct prediction if few."""
-        folds = int(fold.max()) + 1
-        weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
-        distinct = 1 + np.count_nonzero(np.diff(rows.p))
-        if distinct <= MOST_POINTS:
-            cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > 0.0, dtype=np.intp)
-        else:
-            cell = bin_index(rows.p, size_edges(rows.p, rows.weight, CELLS))
-        size = int(cell[-1]) + 1
-
-        def per_fold(values: FloatVector) -> FloatMatrix:
-            sums = np.bincount(fold * size + cell, values, minlength=folds * size)
-            return sums.reshape(folds, size).astype(np.float64, copy=False)
-
-        total = np.bincount(cell, weight, minlength=size)
-        used = total > 0.0
-        p = np.bincount(cell, weight * rows.p, minlength=size)[used] / total[used]
-        return cls(p, per_fold(weight)[:, used], per_fold(weight * rows.y)[:, used])
-
-    def training(self, x: FloatVector) -> Points:
-        """Return one problem per fold: all rows but those of the fold."""
-        return _points(
-            x, self.weight.sum(0) - self.weight, self.label.sum(0) - self.label
-        )
-
-    def together(self, x: FloatVector) -> Points:
-        """Return the one problem of all rows."""
-        return _points(x, self.weight.sum(0)[np.newaxis], self.label.sum(0)[np.newaxis])
-
-
-def _points(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:
-    some = weight > 0.0
-    share = np.divide(label, weight, out=np.zeros_like(label), where=some)
-    return Points(x, np.maximum(weight, 0.0), np.clip(share, 0.0, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class PiecewiseFit:
-    """A fitted piecewise linear map.
-
-    Attributes
-    ----------
-    map : PiecewiseLinearMap or MeanMap
-        The estimated calibration map.
-    pieces : int
-        Number of pieces, of each map where the map is a mean.
-    losses : ndarray or None
-        Cross-validated loss for 1, 2, ... pieces, where their number was chosen so.
-    family : PiecewiseLinear
-        What was fitted.
-    """
-
-    map: PiecewiseLinearMap | MeanMap
-    pieces: int
-    losses: FloatVector | None
-    family: PiecewiseLinear
-
-    @property
-    def edges(self) -> FloatVector:
-        """Return where the map bends, from 0 to 1."""
-        bends = self.map.bends
-        inside = np.unique(bends[(bends > 0.0) & (bends < 1.0)])
-        return np.concatenate([[0.0], inside, [1.0]])
-
-    def debiases(self, alpha: float) -> bool:  # noqa: ARG002
-        """Tell that no bias is known."""
-        return False
-
-    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
-        """Return the mean of abs(map(p) - p) ** alpha.
-
-        Very many rows are gathered into cells of width 1/16384 first, within which
-        the map is as good as straight.
-        """
-        p, weight = sample.p, sample.weight
-        if sample.n > 4 * FINE_CELLS:
-            table = tabulate(p, sample.y, weight, width_edges(FINE_CELLS))
-            used = table.weight > 0.0
-            p, weight = table.mean_prob[used], table.weight[used]
-        return mean_gap(self.map(p), p, weight, alpha)
-
-    def resampled_errors(
-        self,
-        cells: Cells,
-        weights: FloatMatrix,
-        *,
-        alpha: float,
-        debias: bool,  # noqa: ARG002
-    ) -> FloatVector:
-        """Return the error for each row of cell weights, fitted with as many pieces."""
-        _, cell = np.unique(cells.left, return_inverse=True)
-        first = np.searchsorted(cell, np.arange(cell[-1] + 1))
-
-        def per_cell(values: FloatMatrix) -> FloatMatrix:
-            return np.add.reduceat(values, first, axis=-1)
-
-        p = per_cell(cells.weight * cells.p) / per_cell(cells.weight)
-        x = self.family.axis(p)
-        whole = _points(
-            x,
-            per_cell(cells.weight)[np.newaxis],
-            per_cell(cells.weight * cells.y)[np.newaxis],
-        )
-        start = self.family.fit_points(whole, self.pieces)
-        found = []
-        for chunk in np.array_split(weights, -(-len(weights) // RESAMPLES_AT_ONCE)):
-            weight = per_cell(chunk)
-            points = _points(x, weight, per_cell(chunk * cells.y))
-            lines, _ = fit_lines(
-                points,
-                Lines(
-                    np.repeat(start.knots, len(chunk), axis=0),
-                    np.repeat(start.heights, len(chunk), axis=0),
-                ),
-                scale=self.family.scale,
-                loss=self.family.loss,
-                monotone=self.family.monotone,
-                max_steps=RESAMPLE_STEPS,
-            )
-            gap = np.abs(self.family.maps_at(p, lines) - p) ** alpha
-            found.append((weight * gap).sum(axis=1) / weight.sum(axis=1))
-        return np.concatenate(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +95,7 @@ class PiecewiseLinear:
         if self.pieces != "cv":
             check_count(self.pieces, name="pieces")
 
-    def fit(self, sample: BinarySample) -> PiecewiseFit:
+    def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         # Sorted rows are put into folds, so that their order does not matter.
         rows = SortedSample.of(sample.p, sample.y, sample.weight)
@@ -253,11 +104,37 @@ class PiecewiseLinear:
         points = FoldedPoints.of(rows, fold)
         if folds == 1:  # one row: nothing to hold out, and nothing to choose
             together = points.together(self.axis(points.p))
-            return PiecewiseFit(self._map(self.search(together, 1)), 1, None, self)
+            return self._curve(self.search(together, 1), 1, None)
         pieces, losses, lines = self._choose(points, sample.total)
         if self.ensemble == "refit":
             lines = self.search(points.together(self.axis(points.p)), pieces)
-        return PiecewiseFit(self._map(lines), pieces, losses, self)
+        return self._curve(lines, pieces, losses)
+
+    def _curve(self, lines: Lines, pieces: int, losses: FloatVector | None) -> CurveFit:
+        map_ = self._map(lines)
+        inside = np.unique(map_.bends[(map_.bends > 0.0) & (map_.bends < 1.0)])
+        edges = np.concatenate([[0.0], inside, [1.0]])
+        return CurveFit(map_, pieces, edges, self, losses)
+
+    def refitted(
+        self, fit: CurveFit, sample: Resamples, resamples: Resamples
+    ) -> FloatMatrix:
+        """Return the map of each resample, with as many pieces, at the points."""
+        x = self.axis(sample.p)
+        start = self.fit_points(points_of(x, sample.weight, sample.label), fit.pieces)
+        count = len(resamples.weight)
+        lines, _ = fit_lines(
+            points_of(x, resamples.weight, resamples.label),
+            Lines(
+                np.repeat(start.knots, count, axis=0),
+                np.repeat(start.heights, count, axis=0),
+            ),
+            scale=self.scale,
+            loss=self.loss,
+            monotone=self.monotone,
+            max_steps=RESAMPLE_STEPS,
+        )
+        return self.maps_at(sample.p, lines)
 
     def axis(self, p: FloatVector) -> FloatVector:
         """Return predictions on the axis on which lines are straight."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
+from calibrant.calibrators.logistic import Beta, Platt
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -113,8 +114,16 @@ def _piecewise_methods() -> list[Method]:
     return methods
 
 
+def _other_methods() -> list[Method]:
+    return [
+        Method("platt", "logistic regression on the logit", Platt, loss="log-loss"),
+        Method("beta", "beta calibration (abm; also ab, am)", Beta, loss="log-loss"),
+    ]
+
+
 METHODS: dict[str, Method] = {
-    method.name: method for method in (*_binned_methods(), *_piecewise_methods())
+    method.name: method
+    for method in (*_binned_methods(), *_piecewise_methods(), *_other_methods())
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap
 
@@ -11,5 +12,6 @@ if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
 
 MAP_KINDS: dict[str, type[CalibrationMap]] = {
-    map_class.kind: map_class for map_class in (BinnedMap, PiecewiseLinearMap, MeanMap)
+    map_class.kind: map_class
+    for map_class in (BinnedMap, PiecewiseLinearMap, MeanMap, BetaMap)
 }

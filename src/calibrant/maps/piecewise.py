@@ -14,9 +14,9 @@ from calibrant._validation.probabilities import (
 )
 from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.sql import quoted, within_unit_interval
+from calibrant.maps.sql import clipped_sql, expit_sql, quoted, within_unit_interval
 from calibrant.maps.stored import stored_numbers
-from calibrant.numerics.links import CLIP, logit
+from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
@@ -109,10 +109,8 @@ class PiecewiseLinearMap:
         name = quoted(column)
         if self.scale == "prob":
             return within_unit_interval(self._lines(name))
-        held = f"LEAST({1.0 - CLIP!r}, GREATEST({CLIP!r}, {name}))"
-        line = self._lines(f"LN({held} / (1.0 - {held}))")
-        # Beyond 700 EXP would overflow; probabilities are 0 or 1 long before.
-        return f"1.0 / (1.0 + EXP(LEAST(700.0, -({line}))))"
+        held = clipped_sql(name)
+        return expit_sql(self._lines(f"LN({held} / (1.0 - {held}))"))
 
     def _lines(self, x: str) -> str:
         slopes = (np.diff(self.heights) / np.diff(self.knots)).tolist()

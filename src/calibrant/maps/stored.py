@@ -43,6 +43,14 @@ def stored_numbers(
     return numbers
 
 
+def stored_number(stored: JsonObject, field: str) -> float:
+    """Return a field of a stored map as one finite number."""
+    value = stored.get(field)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise MapFormatError(f"field {field!r} of a map must be a number.")
+    return float(stored_numbers({field: [value]}, field)[0])
+
+
 def map_from_dict(stored: JsonObject) -> CalibrationMap:
     """Build a map from what its `to_dict` gave.
 

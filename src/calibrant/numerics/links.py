@@ -28,3 +28,16 @@ def logit(p: FloatVector, clip: float = CLIP) -> FloatVector:
     array([ 0.  , 36.04])
     """
     return np.asarray(_logit(clipped(p, clip)), dtype=np.float64)
+
+
+def log_odds_parts(p: FloatVector) -> tuple[FloatVector, FloatVector]:
+    """Return log(p) and -log(1 - p) of the clipped probabilities; they add to logits.
+
+    Examples
+    --------
+    >>> np.round(log_odds_parts(np.array([0.5, 0.75])), 2)
+    array([[-0.69, -0.29],
+           [ 0.69,  1.39]])
+    """
+    held = clipped(p)
+    return np.log(held), -np.log1p(-held)

@@ -1,0 +1,77 @@
+"""A sample gathered into few points whose rows are parted into folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.numerics.binning import size_edges
+from calibrant.numerics.grid import bin_index
+from calibrant.numerics.piecewise_problems import Points
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant.numerics.sorted_sample import SortedSample
+
+MOST_POINTS = 1024
+"""With more distinct predictions than this, rows are gathered into cells."""
+CELLS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedPoints:
+    """A sample gathered into points, each point's rows parted into folds.
+
+    Attributes
+    ----------
+    p : ndarray of shape (m,)
+        Mean prediction of each point, ascending.
+    weight, label : ndarray of shape (folds, m)
+        Sum of weights and of weighted labels per fold.
+    """
+
+    p: FloatVector
+    weight: FloatMatrix
+    label: FloatMatrix
+
+    @classmethod
+    def of(cls, rows: SortedSample, fold: IntVector) -> FoldedPoints:
+        """Gather sorted rows into points, one per distinct prediction if few."""
+        folds = int(fold.max()) + 1
+        weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
+        distinct = 1 + np.count_nonzero(np.diff(rows.p))
+        if distinct <= MOST_POINTS:
+            cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > 0.0, dtype=np.intp)
+        else:
+            cell = bin_index(rows.p, size_edges(rows.p, rows.weight, CELLS))
+        size = int(cell[-1]) + 1
+
+        def per_fold(values: FloatVector) -> FloatMatrix:
+            sums = np.bincount(fold * size + cell, values, minlength=folds * size)
+            return sums.reshape(folds, size).astype(np.float64, copy=False)
+
+        total = np.bincount(cell, weight, minlength=size)
+        used = total > 0.0
+        p = np.bincount(cell, weight * rows.p, minlength=size)[used] / total[used]
+        return cls(p, per_fold(weight)[:, used], per_fold(weight * rows.y)[:, used])
+
+    def training(self, x: FloatVector) -> Points:
+        """Return one problem per fold: all rows but those of the fold."""
+        return points_of(
+            x, self.weight.sum(0) - self.weight, self.label.sum(0) - self.label
+        )
+
+    def together(self, x: FloatVector) -> Points:
+        """Return the one problem of all rows."""
+        return points_of(
+            x, self.weight.sum(0)[np.newaxis], self.label.sum(0)[np.newaxis]
+        )
+
+
+def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:
+    """Return problems given by sums of weights and of weighted labels."""
+    some = weight > 0.0
+    share = np.divide(label, weight, out=np.zeros_like(label), where=some)
+    return Points(x, np.maximum(weight, 0.0), np.clip(share, 0.0, 1.0))

@@ -1,0 +1,85 @@
+"""Maps that are straight in the logarithms of p and 1 - p: Platt and beta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant._validation.probabilities import (
+    check_probabilities,
+    probabilities_of_any_shape,
+)
+from calibrant._validation.wording import CALIBRATORS
+from calibrant.maps.sql import clipped_sql, expit_sql, quoted
+from calibrant.maps.stored import stored_number
+from calibrant.numerics.links import log_odds_parts
+
+if TYPE_CHECKING:
+    from calibrant._typing import ArrayLike, FloatVector, JsonObject
+
+
+@dataclass(frozen=True)
+class BetaMap:
+    """The map ``expit(a * log(p) - b * log(1 - p) + intercept)``.
+
+    With a = b it is straight between logits, as Platt scaling is. With a and b not
+    negative it does not fall. Probabilities of 0 and 1 count as if off by machine
+    precision, as in all logarithms.
+
+    Parameters
+    ----------
+    a, b, intercept : float
+        The coefficients.
+
+    Examples
+    --------
+    >>> identity = BetaMap(1.0, 1.0, 0.0)
+    >>> identity(np.array([0.25, 0.5]))
+    array([0.25, 0.5 ])
+    """
+
+    kind: ClassVar[str] = "beta"
+    a: float
+    b: float
+    intercept: float
+
+    def __call__(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map."""
+        log_p, minus_log_q = log_odds_parts(probabilities_of_any_shape(p))
+        f = self.a * log_p + self.b * minus_log_q + self.intercept
+        return np.asarray(expit(f), dtype=np.float64)
+
+    def transform(self, p: ArrayLike) -> FloatVector:
+        """Return calibrated probabilities."""
+        return self(check_probabilities(p, wording=CALIBRATORS))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "a": self.a,
+            "b": self.b,
+            "intercept": self.intercept,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        return cls(*(stored_number(stored, field) for field in ("a", "b", "intercept")))
+
+    def to_sql(self, column: str) -> str:
+        """Return a SQL expression for the calibrated probability of a column.
+
+        Examples
+        --------
+        >>> BetaMap(2.0, 1.0, 0.5).to_sql("score").count('"score"')
+        2
+        """
+        held = clipped_sql(quoted(column))
+        return expit_sql(
+            f"{self.a!r} * LN({held}) - {self.b!r} * LN(1.0 - {held}) "
+            f"+ {self.intercept!r}"
+        )
