@@ -21,6 +21,9 @@ def evaluator(method):
 SMOOTH = ("repeated_rows", "five_values")
 EXEMPT = {"es-cv": ("repeated_rows",), "ew-cv": ("repeated_rows",)}
 EXEMPT |= dict.fromkeys(["pl", "pl-mse", "pl3", "pl3-mse"], SMOOTH)
+EXEMPT |= dict.fromkeys(
+    ["spline-natural", "spline-cubic", "spline-parabolic"], ("repeated_rows",)
+)
 # Iterative fits end a little before the optimum.
 DIGITS = {"pl": 3, "pl-mse": 3, "pl3": 3, "pl3-mse": 2}
 

@@ -108,7 +108,8 @@ class Platt:
         events = points.label.sum(axis=1, keepdims=True)
         others = points.weight.sum(axis=1, keepdims=True) - events
         high, low = (events + 1.0) / (events + 2.0), 1.0 / (others + 2.0)
-        return points.label * high + (points.weight - points.label) * low
+        moved = points.label * high + (points.weight - points.label) * low
+        return np.asarray(moved, dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

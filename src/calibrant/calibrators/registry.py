@@ -7,8 +7,12 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
+from calibrant.calibrators.isotonic import Isotonic
+from calibrant.calibrators.kde import KernelDensity
 from calibrant.calibrators.logistic import Beta, Platt
 from calibrant.calibrators.piecewise import PiecewiseLinear
+from calibrant.calibrators.scaling_binning import ScalingBinning
+from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -118,6 +122,27 @@ def _other_methods() -> list[Method]:
     return [
         Method("platt", "logistic regression on the logit", Platt, loss="log-loss"),
         Method("beta", "beta calibration (abm; also ab, am)", Beta, loss="log-loss"),
+        Method("isotonic", "the best map that does not fall", Isotonic),
+        Method(
+            "scaling-binning",
+            "platt, averaged over 15 equal-size bins",
+            ScalingBinning,
+            loss="log-loss",
+        ),
+        *(
+            Method(
+                f"spline-{runout}",
+                f"splines of cumulated labels, {ends}; knots by cross-validation",
+                CumulativeSpline,
+                {"runout": runout},
+            )
+            for runout, ends in (
+                ("natural", "straight at the ends"),
+                ("cubic", "cubic at the ends"),
+                ("parabolic", "parabolic at the ends"),
+            )
+        ),
+        Method("kde", "ratio of kernel density estimates", KernelDensity, loss="none"),
     ]
 
 
@@ -169,6 +194,7 @@ def calibrator_names() -> list[str]:
     >>> import calibrant as cb
     >>> cb.calibrator_names()
     ['es15', 'es-cv', 'es-sweep', 'ew15', 'ew-cv', 'ew-sweep', 'pl', 'pl-mse', 'pl3',
-    'pl3-mse']
+    'pl3-mse', 'platt', 'beta', 'isotonic', 'scaling-binning', 'spline-natural',
+    'spline-cubic', 'spline-parabolic', 'kde']
     """
     return list(METHODS)

@@ -198,3 +198,18 @@ def mean_map(maps: Sequence[PiecewiseLinearMap]) -> PiecewiseLinearMap | MeanMap
     knots = np.unique(np.concatenate([map_.knots for map_ in maps]))
     heights = np.mean([map_(knots) for map_ in maps], axis=0)
     return PiecewiseLinearMap(knots, heights)
+
+
+def map_through(p: FloatVector, values: FloatVector) -> PiecewiseLinearMap:
+    """Return the map through points with ascending p, flat beyond the outer ones.
+
+    Examples
+    --------
+    >>> map_through(np.array([0.2, 0.6]), np.array([0.3, 0.5])).heights
+    array([0.3, 0.3, 0.5, 0.5])
+    """
+    if p[0] > 0.0:
+        p, values = np.append(0.0, p), np.append(values[0], values)
+    if p[-1] < 1.0:
+        p, values = np.append(p, 1.0), np.append(values, values[-1])
+    return PiecewiseLinearMap(p, values)

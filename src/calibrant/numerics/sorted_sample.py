@@ -23,6 +23,24 @@ def _running(values: FloatVector) -> FloatVector:
     return below
 
 
+def _are_binary(y: FloatVector) -> bool:
+    return bool(((y == 0.0) | (y == 1.0)).all())
+
+
+def _sorted_with_labels(
+    p: FloatVector, y: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """Sort by prediction, then label, as whole numbers: faster than looking up rows.
+
+    The bits of floats that are not negative are in the order of the floats; doubled,
+    they leave room for the label.
+    """
+    key = np.abs(p).view(np.int64) << 1  # the sign bit of -0.0 is in the way
+    key |= y.astype(np.int64)
+    key.sort()
+    return (key >> 1).view(np.float64), (key & 1).astype(np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class SortedSample:
     """Predictions in ascending order, with their labels and weights."""
@@ -42,6 +60,8 @@ class SortedSample:
         >>> SortedSample.of(np.array([0.5, 0.2]), np.array([1.0, 0.0])).p
         array([0.2, 0.5])
         """
+        if weight is None and _are_binary(y):
+            return cls(*_sorted_with_labels(p, y))
         order = np.argsort(p)
         ordered = p[order]
         if (ordered[1:] == ordered[:-1]).any():

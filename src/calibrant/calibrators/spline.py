@@ -1,0 +1,166 @@
+"""Spline calibration: splines of the cumulated labels, knots by cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from calibrant._validation.options import (
+    check_choice,
+    check_count,
+    check_fraction,
+    legacy_generator,
+)
+from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.folded_points import FoldedPoints
+from calibrant.maps.piecewise import map_through
+from calibrant.numerics.cumulative_splines import (
+    FEWEST_KNOTS,
+    Runout,
+    slopes_of_splines,
+)
+from calibrant.numerics.folds import fold_numbers
+from calibrant.numerics.isotonic import SAME
+from calibrant.numerics.selection import simplest_within
+from calibrant.numerics.sorted_sample import SortedSample
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector, Seed
+    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.curve import Resamples
+
+FEW_VALUES = 16
+"""A curve with at most so many distinct predictions is taken as the polygon it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulativeSpline:
+    """The slope of a least-squares spline of the cumulated labels.
+
+    Rows in order of their prediction make a curve: cumulated label less prediction
+    over the share of rows. A cubic spline with few equidistant knots is fitted to it;
+    the map exceeds the diagonal by its slope. Where all labels are equal the map is
+    flat, and with at most 16 distinct predictions it is the share of positives of
+    each.
+
+    Parameters
+    ----------
+    runout : {"natural", "parabolic", "cubic"}
+        What splines do at the ends: no curvature, parabolas, or the cubic of the
+        neighbouring piece.
+    knots : int or "cv"
+        Number of knots, or the choice by cross-validated Brier score.
+    max_knots : int
+        The largest number tried.
+    rows_per_knot : int
+        At most one knot more than the fewest per this many rows is tried.
+    folds : int
+        Number of folds.
+    tolerance : float
+        The fewest knots are taken whose loss is within this share of the least.
+    ensemble : {"folds", "refit"}
+        The mean of the maps of the folds, as in the paper, or one map fitted anew on
+        all rows.
+    random_state : int, generator or None
+        Shuffles sorted rows into folds.
+
+    References
+    ----------
+    K. Gupta et al. (2021). Calibration of neural networks using splines. ICLR.
+    """
+
+    runout: Runout = "natural"
+    knots: int | Literal["cv"] = "cv"
+    max_knots: int = 16
+    rows_per_knot: int = 200
+    folds: int = 10
+    tolerance: float = 1e-3
+    ensemble: Literal["folds", "refit"] = "folds"
+    random_state: Seed = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.runout, get_args(Runout), name="runout")
+        check_choice(self.ensemble, ("folds", "refit"), name="ensemble")
+        fewest = FEWEST_KNOTS[self.runout]
+        check_count(self.max_knots, name="max_knots", least=fewest)
+        check_count(self.rows_per_knot, name="rows_per_knot")
+        check_count(self.folds, name="folds", least=2)
+        if self.tolerance:
+            check_fraction(self.tolerance, name="tolerance")
+        if self.knots != "cv":
+            check_count(self.knots, name="knots", least=fewest)
+
+    def fit(self, sample: BinarySample) -> CurveFit:
+        """Estimate the calibration map of a sample."""
+        rows = SortedSample.of(sample.p, sample.y, sample.weight)
+        folds = min(self.folds, sample.n)
+        fold = fold_numbers(sample.n, folds, legacy_generator(self.random_state))
+        points = FoldedPoints.of(rows, fold)
+        whole = points.together(points.p)
+        few = points.p.size <= FEW_VALUES or whole.label.min() == whole.label.max()
+        if few:
+            return self._curve(points.p, whole.label[0], FEWEST_KNOTS[self.runout])
+        knots, losses, values = self._choose(points, sample.total)
+        if self.ensemble == "refit":
+            both = points.weight.sum(0)[np.newaxis], points.label.sum(0)[np.newaxis]
+            values = self._values(points.p, *both, knots)
+        return self._curve(points.p, values.mean(axis=0), knots, losses)
+
+    def refitted(
+        self,
+        fit: CurveFit,
+        sample: Resamples,  # noqa: ARG002
+        resamples: Resamples,
+    ) -> FloatMatrix:
+        """Return the map of each resample, with as many knots, at the points."""
+        p, weight, label = resamples.p, resamples.weight, resamples.label
+        if p.size <= FEW_VALUES:
+            nothing = np.zeros_like(label)
+            return np.divide(label, weight, out=nothing, where=weight > 0.0)
+        return self._values(p, weight, label, fit.pieces + 1)
+
+    def _choose(
+        self, points: FoldedPoints, total: float
+    ) -> tuple[int, FloatVector | None, FloatMatrix]:
+        """Return the number of knots, the losses behind it and the folds' values."""
+        training = (
+            points.weight.sum(0) - points.weight,
+            points.label.sum(0) - points.label,
+        )
+        if self.knots != "cv":
+            values = self._values(points.p, *training, self.knots)
+            return self.knots, None, values
+        fewest = FEWEST_KNOTS[self.runout]
+        most = min(self.max_knots, fewest + int(total // self.rows_per_knot))
+        tried = [
+            self._values(points.p, *training, knots)
+            for knots in range(fewest, most + 1)
+        ]
+        losses = np.array([_held_out_brier(points, values) for values in tried])
+        best = simplest_within(losses, self.tolerance)
+        return fewest + best, losses, tried[best]
+
+    def _values(
+        self, p: FloatVector, weight: FloatMatrix, label: FloatMatrix, knots: int
+    ) -> FloatMatrix:
+        weight = np.maximum(weight, 0.0)
+        slope = slopes_of_splines(weight, label - weight * p, knots, self.runout)
+        return np.clip(p + slope, 0.0, 1.0)
+
+    def _curve(
+        self,
+        p: FloatVector,
+        values: FloatVector,
+        knots: int,
+        losses: FloatVector | None = None,
+    ) -> CurveFit:
+        apart = np.append(True, np.diff(p) > SAME)
+        map_ = map_through(p[apart], values[apart])
+        return CurveFit(map_, knots - 1, WHOLE_RANGE, self, losses)
+
+
+def _held_out_brier(points: FoldedPoints, values: FloatMatrix) -> float:
+    loss = values**2 * points.weight - 2.0 * values * points.label + points.label
+    return float(np.mean(loss.sum(axis=1) / points.weight.sum(axis=1)))
