@@ -33,8 +33,9 @@ types: $(READY)
 layers: $(READY)
 	$(BIN)/lint-imports
 
+# One thread a worker: there is a worker for each core.
 tests: $(READY)
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=95
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=95
 
 bench: $(READY) ## race the peers (installs them into .bench-venv)
 	$(PYTHON) -m venv .bench-venv
@@ -47,6 +48,7 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 
 golden: ## record the peers' numbers that the tests compare with (after make bench)
 	.bench-venv/bin/python tests/golden/record_peers.py
+	.bench-venv/bin/python tests/golden/record_pwlf.py
 
 clean:
 	rm -rf $(VENV) .bench-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache

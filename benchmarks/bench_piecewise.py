@@ -1,11 +1,14 @@
-"""Time pl and pl3, the whole procedure with its cross-validation.
+"""Time pl, pl3 and pl-de, the whole procedure with its cross-validation.
 
 One run prints CPU seconds, the ratio to ``np.argsort`` of the same predictions, and
 the ratio to the time that the paper's own code took for the same procedure (recorded,
-on another machine: 124 and 224 CPU s at n = 1,000, about 790 s at 10,000). The first
-row is a cold start: everything that is loaded at first use is in it.
+on another machine: 124 s for pl, 224 s for pl3 and 590 s for pl-de at n = 1,000, about
+790 s for pl at 10,000). The first row is a cold start: everything that is loaded at
+first use is in it. At last pwlf, the peer behind the paper's pl-de, is run in the same
+process: 1 to 7 pieces once on 1,000 rows, where the whole procedure needs that ten
+times.
 
-Run ``python benchmarks/bench_piecewise.py [--quick]``.
+Run ``python benchmarks/bench_piecewise.py [--quick]``; ``--quick`` leaves out pwlf.
 """
 
 from __future__ import annotations
@@ -22,8 +25,13 @@ import numpy as np
 
 import calibrant as cb
 
-METHODS = ("pl", "pl-mse", "pl3", "pl3-mse")
-PAPER_SECONDS = {("pl", 1_000): 124.0, ("pl3", 1_000): 224.0, ("pl", 10_000): 790.0}
+METHODS = ("pl", "pl-mse", "pl3", "pl3-mse", "pl-de", "pl-de2")
+PAPER_SECONDS = {
+    ("pl", 1_000): 124.0,
+    ("pl3", 1_000): 224.0,
+    ("pl-de", 1_000): 590.0,
+    ("pl", 10_000): 790.0,
+}
 ROUNDS = 3
 
 
@@ -56,6 +64,27 @@ def time_size(n: int, rounds: int) -> None:
         print_row(method, n, seconds, argsort)
 
 
+def race_pwlf(n: int) -> None:
+    import pwlf
+
+    p, y = sample(n)
+    ours = cpu_seconds(partial(cb.calibration_error, y, p, method="pl-de"))
+    np.random.seed(0)
+    model = pwlf.PiecewiseLinFit(p, y)
+    print("\n| pwlf, one fit | CPU s | to all of pl-de | its loss / ours |")
+    print("| --- | ---: | ---: | ---: |")
+    total = 0.0
+    for pieces in range(1, 8):
+        seconds = cpu_seconds(partial(model.fit, pieces))
+        total += seconds
+        mine = cb.make_calibrator("pl-de", pieces=pieces).fit(p, y).map_
+        lines = np.interp(p, mine.knots, mine.heights)
+        loss = model.ssr / ((lines - y) ** 2).sum()
+        told = f"{seconds:.3f} | {seconds / ours:,.1f} | {loss:.5f}"
+        print(f"| {pieces} pieces | {told} |", flush=True)
+    print(f"| 1 to 7 pieces, one fold of ten | {total:.1f} | {total / ours:,.1f} | - |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="up to 100,000 rows")
@@ -64,6 +93,8 @@ def main() -> None:
     print("| --- | ---: | ---: | ---: | ---: |")
     for power in range(3, largest + 1):
         time_size(10**power, rounds=ROUNDS if power < 6 else 1)
+    if largest > 5:
+        race_pwlf(1_000)
 
 
 if __name__ == "__main__":

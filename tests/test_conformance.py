@@ -21,6 +21,7 @@ def evaluator(method):
 SMOOTH = ("repeated_rows", "five_values")
 EXEMPT = {"es-cv": ("repeated_rows",), "ew-cv": ("repeated_rows",)}
 EXEMPT |= dict.fromkeys(["pl", "pl-mse", "pl3", "pl3-mse"], SMOOTH)
+EXEMPT |= dict.fromkeys(["pl-de", "pl-de2"], SMOOTH)
 EXEMPT |= dict.fromkeys(
     ["spline-natural", "spline-cubic", "spline-parabolic"], ("repeated_rows",)
 )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 FloatVector: TypeAlias = NDArray[np.float64]
 FloatMatrix: TypeAlias = NDArray[np.float64]
 IntVector: TypeAlias = NDArray[np.intp]
+IntMatrix: TypeAlias = NDArray[np.intp]
 BoolVector: TypeAlias = NDArray[np.bool_]
 
 ArrayLike: TypeAlias = Any

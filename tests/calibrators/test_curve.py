@@ -26,6 +26,8 @@ METHODS = {
     "spline-cubic": {},
     "spline-parabolic": {},
     "kde": {},
+    "pl-de": {},
+    "pl-de2": {},
 }
 P = np.concatenate([[0.0, 1.0, 1e-300, 1 - 1e-16], np.linspace(0, 1, 101)])
 
@@ -110,7 +112,8 @@ def test_sql_gives_what_the_map_gives(sample, case):
 def test_a_weight_of_two_is_the_row_twice(sample, case):
     p, y = sample
     times = np.arange(p.size) % 3 + 1
-    fixed = {"knots": 5, "ensemble": "refit"} if case.startswith("spline") else {}
+    fixed = {"spline": {"knots": 5, "ensemble": "refit"}, "pl": {"pieces": 3}}
+    fixed = fixed.get(case.split("-")[0], {})
     weighted = calibrator(case, **fixed).fit(p, y, sample_weight=times)
     repeated = calibrator(case, **fixed).fit(np.repeat(p, times), np.repeat(y, times))
     assert_allclose(weighted.transform(P), repeated.transform(P), atol=1e-9)

@@ -17,7 +17,11 @@ from calibrant.numerics.piecewise_problems import (
     SquareProblems,
     values_at,
 )
-from calibrant.numerics.piecewise_starts import _spread, quantile_start, search_lines
+from calibrant.numerics.piecewise_starts import (
+    quantile_start,
+    search_lines,
+    spread_apart,
+)
 
 SPACES = [
     (scale, loss) for scale in ("prob", "logit") for loss in ("log-loss", "brier")
@@ -240,7 +244,7 @@ def test_monotone_heights_do_not_fall_and_are_optimal():
 
 def test_crowded_knots_are_spread():
     knots = np.array([[0.0, 0.5, 0.5, 0.5, 1.0], [0.0, 1.0, 1.0, 1.0, 1.0]])
-    spread = _spread(knots, 0.1)
+    spread = spread_apart(knots, 0.1)
     assert (np.diff(spread) >= 0.1 - 1e-12).all()
     assert_allclose(spread[:, [0, -1]], [[0, 1], [0, 1]])
 

@@ -69,6 +69,15 @@ class FoldedPoints:
             x, self.weight.sum(0)[np.newaxis], self.label.sum(0)[np.newaxis]
         )
 
+    def held_out_brier(self, values: FloatMatrix) -> float:
+        """Return the mean Brier score of each fold's map on the rows it did not see.
+
+        `values` are the maps at the points; the score lacks nothing as labels are 0
+        or 1.
+        """
+        loss = values**2 * self.weight - 2.0 * values * self.label + self.label
+        return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
+
 
 def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:
     """Return problems given by sums of weights and of weighted labels."""

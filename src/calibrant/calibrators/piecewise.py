@@ -38,6 +38,30 @@ Ensemble: TypeAlias = Literal["folds", "refit"]
 RESAMPLE_STEPS = 15
 
 
+def supported_pieces(pieces: int, most: int, distinct: int) -> int:
+    """Return the pieces asked for, or as many as the data support, with a warning."""
+    if pieces > most:
+        warnings.warn(
+            f"{pieces} pieces were asked for, but {distinct} distinct predictions "
+            f"support {most} at most: {most} are used.",
+            FewerPiecesWarning,
+            stacklevel=5,
+        )
+    return min(pieces, most)
+
+
+def edges_of(bends: FloatVector) -> FloatVector:
+    """Return bends within the unit interval, with its ends.
+
+    Examples
+    --------
+    >>> edges_of(np.array([0.25, 1.0]))
+    array([0.  , 0.25, 1.  ])
+    """
+    inside = np.unique(bends[(bends > 0.0) & (bends < 1.0)])
+    return np.concatenate([[0.0], inside, [1.0]])
+
+
 @dataclass(frozen=True, kw_only=True)
 class PiecewiseLinear:
     """Continuous piecewise linear maps whose knots and heights are fitted.
@@ -112,9 +136,7 @@ class PiecewiseLinear:
 
     def _curve(self, lines: Lines, pieces: int, losses: FloatVector | None) -> CurveFit:
         map_ = self._map(lines)
-        inside = np.unique(map_.bends[(map_.bends > 0.0) & (map_.bends < 1.0)])
-        edges = np.concatenate([[0.0], inside, [1.0]])
-        return CurveFit(map_, pieces, edges, self, losses)
+        return CurveFit(map_, pieces, edges_of(map_.bends), self, losses)
 
     def refitted(
         self, fit: CurveFit, sample: Resamples, resamples: Resamples
@@ -182,9 +204,10 @@ class PiecewiseLinear:
     ) -> tuple[int, FloatVector | None, Lines]:
         """Return the number of pieces, the losses behind it and the folds' maps."""
         training = points.training(self.axis(points.p))
-        most = max(points.p.size - 1, 1)
+        distinct = points.p.size
+        most = max(distinct - 1, 1)
         if self.pieces != "cv":
-            pieces = self._supported(self.pieces, most)
+            pieces = supported_pieces(self.pieces, most, distinct)
             return pieces, None, self.fit_points(training, pieces)
         most = min(self.max_pieces, most, int(total // self.rows_per_piece) + 1)
         tried = [self.fit_points(training, k) for k in range(1, most + 1)]
@@ -192,22 +215,10 @@ class PiecewiseLinear:
         best = simplest_within(losses, self.tolerance)
         return best + 1, losses, tried[best]
 
-    def _supported(self, pieces: int, most: int) -> int:
-        if pieces > most:
-            warnings.warn(
-                f"{pieces} pieces were asked for, but {most + 1} distinct predictions "
-                f"support {most} at most: {most} are used.",
-                FewerPiecesWarning,
-                stacklevel=5,
-            )
-        return min(pieces, most)
-
     def _held_out_loss(self, points: FoldedPoints, lines: Lines) -> float:
         c = self.maps_at(points.p, lines)
-        weight, label = points.weight, points.label
         if self.score == "brier" or self.loss == "brier":
-            loss = c**2 * weight - 2.0 * c * label + label
-        else:
-            c = clipped(c)
-            loss = -(label * np.log(c) + (weight - label) * np.log1p(-c))
+            return points.held_out_brier(c)
+        c, weight, label = clipped(c), points.weight, points.label
+        loss = -(label * np.log(c) + (weight - label) * np.log1p(-c))
         return float(np.mean(loss.sum(axis=1) / weight.sum(axis=1)))

@@ -12,6 +12,7 @@ from calibrant.calibrators.kde import KernelDensity
 from calibrant.calibrators.logistic import Beta, Platt
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.calibrators.scaling_binning import ScalingBinning
+from calibrant.calibrators.searched_pieces import SearchedPieces
 from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -115,6 +116,11 @@ def _piecewise_methods() -> list[Method]:
                 {"scale": scale, "loss": "brier"},
             ),
         ]
+    for name, degree, what in (("pl-de", 1, "linear"), ("pl-de2", 2, "quadratic")):
+        summary = (
+            f"piecewise {what}, knots by global search, pieces by cross-validation"
+        )
+        methods.append(Method(name, summary, SearchedPieces, {"degree": degree}))
     return methods
 
 

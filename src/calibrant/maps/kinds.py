@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
+from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap
 
 if TYPE_CHECKING:
@@ -13,5 +14,5 @@ if TYPE_CHECKING:
 
 MAP_KINDS: dict[str, type[CalibrationMap]] = {
     map_class.kind: map_class
-    for map_class in (BinnedMap, PiecewiseLinearMap, MeanMap, BetaMap)
+    for map_class in (BinnedMap, PiecewiseLinearMap, MeanMap, BetaMap, ParabolasMap)
 }

@@ -14,8 +14,14 @@ from calibrant._validation.probabilities import (
 )
 from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.sql import clipped_sql, expit_sql, quoted, within_unit_interval
-from calibrant.maps.stored import stored_numbers
+from calibrant.maps.sql import (
+    by_piece,
+    clipped_sql,
+    expit_sql,
+    quoted,
+    within_unit_interval,
+)
+from calibrant.maps.stored import stored_knots, stored_numbers
 from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
 
@@ -88,13 +94,11 @@ class PiecewiseLinearMap:
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        knots = stored_numbers(stored, "knots")
+        knots = stored_knots(stored)
         heights = stored_numbers(stored, "heights", size=knots.size)
         scale = stored.get("scale")
         if scale not in ("prob", "logit"):
             raise MapFormatError(f"unknown scale {scale!r} of a piecewise linear map.")
-        if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
-            raise MapFormatError("knots of a map must be two or more, and ascend.")
         return cls(knots, heights, scale)
 
     def to_sql(self, column: str) -> str:
@@ -120,11 +124,7 @@ class PiecewiseLinearMap:
                 self.knots.tolist(), self.heights.tolist(), slopes, strict=False
             )
         ]
-        cases = [
-            f"WHEN {x} < {knot!r} THEN {line}"
-            for knot, line in zip(self.knots[1:-1].tolist(), lines, strict=False)
-        ]
-        return f"CASE {' '.join(cases)} ELSE {lines[-1]} END" if cases else lines[0]
+        return by_piece(x, self.knots[1:-1], lines)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from calibrant.numerics.links import CLIP
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatVector
 
 
 def quoted(column: str) -> str:
@@ -19,6 +24,24 @@ def quoted(column: str) -> str:
 def within_unit_interval(expression: str) -> str:
     """Return an expression held between 0 and 1."""
     return f"LEAST(1.0, GREATEST(0.0, {expression}))"
+
+
+def by_piece(x: str, bends: FloatVector, pieces: list[str]) -> str:
+    """Return the expression of the piece that `x` lies in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> by_piece("x", np.array([0.5]), ["low", "high"])
+    'CASE WHEN x < 0.5 THEN low ELSE high END'
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    cases = [
+        f"WHEN {x} < {bend!r} THEN {piece}"
+        for bend, piece in zip(bends.tolist(), pieces, strict=False)
+    ]
+    return f"CASE {' '.join(cases)} ELSE {pieces[-1]} END"
 
 
 def clipped_sql(expression: str) -> str:

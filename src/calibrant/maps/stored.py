@@ -43,6 +43,14 @@ def stored_numbers(
     return numbers
 
 
+def stored_knots(stored: JsonObject) -> FloatVector:
+    """Return the knots of a stored map."""
+    knots = stored_numbers(stored, "knots")
+    if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
+        raise MapFormatError("knots of a map must be two or more, and ascend.")
+    return knots
+
+
 def stored_number(stored: JsonObject, field: str) -> float:
     """Return a field of a stored map as one finite number."""
     value = stored.get(field)

@@ -37,7 +37,7 @@ def _on_the_diagonal(inner: FloatMatrix, ends: tuple[float, float]) -> Lines:
     low, high = ends
     side = np.ones((len(inner), 1))
     knots = np.concatenate([low * side, inner, high * side], axis=1)
-    knots = _spread(knots, SMALLEST_GAP * (high - low))
+    knots = spread_apart(knots, SMALLEST_GAP * (high - low))
     return Lines(knots, knots.copy())
 
 
@@ -71,7 +71,7 @@ def search_lines(
     return Lines(lines.knots[best], lines.heights[best]), value[best]
 
 
-def _spread(knots: FloatMatrix, gap: float) -> FloatMatrix:
+def spread_apart(knots: FloatMatrix, gap: float) -> FloatMatrix:
     """Move inner knots so that neighbours are at least `gap` apart."""
     place = gap * np.arange(knots.shape[1])
     rising = np.maximum.accumulate(knots - place, axis=1)

@@ -1,0 +1,253 @@
+"""Where to put the knots of continuous piecewise polynomials of least squares.
+
+For given knots the fit is linear, in the truncated powers
+
+    1, x, .., x^d  and  (x - t)_+, .., (x - t)_+^d  for each inner knot t.
+
+With these made orthonormal, what a further knot would gain is known for all places at
+once from running sums. The search therefore takes one knot out and puts it back where
+it gains most, knot after knot, until none moves: each exchange looks at the whole
+axis. Two knots at neighbouring points make a jump; for them pairs are exchanged. All
+problems and starts of a batch move together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, IntVector
+    from calibrant.numerics.piecewise_problems import Points
+
+    Stack: TypeAlias = NDArray[np.float64]
+
+LEAST_NEW = 1e-11
+"""A column of which less than this share is new adds nothing but rounding."""
+LEAST_GAIN = 1e-7
+"""A knot moves only if that lowers the loss by more than this share."""
+MOST_ROUNDS = 8
+PAIR_ROUNDS = 3
+
+
+def _above(terms: Stack) -> Stack:
+    """Return sums over each point and all above it."""
+    return np.cumsum(terms[..., ::-1], axis=-1)[..., ::-1]
+
+
+def shifted_powers(places: FloatVector, degree: int) -> Stack:
+    """Return the coefficients of (x - t)^j, j = 1 .. degree: (place, j, power of x).
+
+    Examples
+    --------
+    >>> shifted_powers(np.array([3.0]), 2)
+    array([[[-3.,  1.,  0.],
+            [ 9., -6.,  1.]]])
+    """
+    coefficients = np.zeros((degree + 1, degree + 1, places.size))
+    coefficients[0, 0] = 1.0
+    for j in range(degree):
+        coefficients[j + 1, 1:] += coefficients[j, :-1]
+        coefficients[j + 1] -= places * coefficients[j]
+    return np.moveaxis(coefficients[1:], 2, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class KnotProblems:
+    """Problems of least squares that share their points.
+
+    Attributes
+    ----------
+    x : ndarray of shape (m,)
+        Places of the points, ascending. Knots are named by them.
+    share, label : ndarray of shape (sources, m)
+        Weight, summing to 1, and mean label of each point.
+    degree : int
+        Degree of the pieces.
+    source : ndarray of shape (B,)
+        The data of each problem.
+    """
+
+    x: FloatVector
+    share: FloatMatrix
+    label: FloatMatrix
+    degree: int
+    source: IntVector
+
+    @classmethod
+    def of(cls, points: Points, degree: int) -> KnotProblems:
+        """Take over the points of a batch."""
+        source = np.arange(len(points.weight))
+        return cls(points.x, points.share, points.label, degree, source)
+
+    def chosen(self, rows: IntVector) -> KnotProblems:
+        """Return the chosen problems, which may be repeated."""
+        return replace(self, source=self.source[rows])
+
+    @cached_property
+    def powers(self) -> FloatMatrix:
+        """Return x^s for s = 0 .. degree."""
+        return self.x ** np.arange(self.degree + 1)[:, np.newaxis]
+
+    @cached_property
+    def places(self) -> Stack:
+        """Return the columns that a knot at each point would add."""
+        return shifted_powers(self.x, self.degree)
+
+    @cached_property
+    def moments(self) -> Stack:
+        """Return sums of w x^(s + t) over each point and those above: (B, s, t, m)."""
+        every = _above(
+            self.share[:, np.newaxis]
+            * self.x ** np.arange(2 * self.degree + 1)[:, np.newaxis]
+        )
+        index = np.add.outer(np.arange(self.degree + 1), np.arange(self.degree + 1))
+        return every[:, index]
+
+    def products(self, step: int) -> Stack:
+        """Return products of the columns of a knot at c and of one at c + step."""
+        here, there = self.places[: self.x.size - step], self.places[step:]
+        products: Stack = np.einsum(
+            "cjs,ckt,bstc->bcjk", here, there, self.moments[..., step:], optimize=True
+        )
+        return products
+
+    def columns(self, knots: IntMatrix) -> Stack:
+        """Return the columns of the knots at all points, (B, m, q)."""
+        distance = np.maximum(self.x[:, np.newaxis] - self.x[knots][:, np.newaxis], 0.0)
+        bent = [distance**j for j in range(1, self.degree + 1)]
+        whole = np.broadcast_to(self.powers.T, (len(knots), *self.powers.T.shape))
+        return np.concatenate([whole, *bent], axis=2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Eliminated:
+    """A fit with some knots, and what one knot more would add at each place.
+
+    Attributes
+    ----------
+    left : ndarray of shape (B,)
+        Loss of the fit.
+    along : ndarray of shape (B, q, m, d)
+        The part of each place's columns that the fit spans already.
+    pull : ndarray of shape (B, m, d)
+        Products of the columns with what the fit leaves of the labels.
+    """
+
+    problems: KnotProblems
+    left: FloatVector
+    along: Stack
+    pull: Stack
+
+    @classmethod
+    def of(cls, problems: KnotProblems, knots: IntMatrix) -> _Eliminated:
+        root = np.sqrt(problems.share[problems.source])
+        design = problems.columns(knots) * root[:, :, np.newaxis]
+        length = np.sqrt((design**2).sum(axis=1))
+        basis, triangle = np.linalg.qr(design)
+        new = np.abs(np.einsum("bii->bi", triangle)) > LEAST_NEW * length
+        basis = basis * new[:, np.newaxis]
+        target = root * problems.label[problems.source]
+        inside = np.einsum("bmq,bm->bq", basis, target)
+        rest = target - np.einsum("bmq,bq->bm", basis, inside)
+        weighted = np.concatenate([basis.transpose(0, 2, 1), rest[:, np.newaxis]], 1)
+        weighted *= root[:, np.newaxis]
+        sums = _above(weighted[:, :, np.newaxis] * problems.powers)
+        products = np.einsum("cjs,bqsc->bqcj", problems.places, sums, optimize=True)
+        left = (rest**2).sum(axis=1)
+        return cls(problems, left, products[:, :-1], products[:, -1])
+
+    def gain(self, offsets: tuple[int, ...]) -> FloatMatrix:
+        """Return what knots at each place and so many places after it gain."""
+        problems, degree = self.problems, self.problems.degree
+        size = degree * len(offsets)
+        count = problems.x.size - offsets[-1]
+        new = np.zeros((len(self.left), count, size, size))
+        for a, here in enumerate(offsets):
+            for b, there in enumerate(offsets[a:], start=a):
+                block = problems.products(there - here)[:, here : here + count]
+                near = self.along[:, :, here : here + count]
+                far = self.along[:, :, there : there + count]
+                block = block[problems.source] - np.einsum(
+                    "bqcj,bqck->bcjk", near, far, optimize=True
+                )
+                rows = slice(a * degree, (a + 1) * degree)
+                columns = slice(b * degree, (b + 1) * degree)
+                new[:, :, rows, columns] = block
+                new[:, :, columns, rows] = np.swapaxes(block, 2, 3)
+        own = np.einsum("bcjj->bcj", problems.products(0))[problems.source]
+        pull = [self.pull[:, o : o + count] for o in offsets]
+        length = [own[:, o : o + count] for o in offsets]
+        return _gain(new, np.concatenate(pull, axis=2), np.concatenate(length, axis=2))
+
+
+def _gain(new: Stack, pull: Stack, length: Stack) -> FloatMatrix:
+    """Return pull' new^-1 pull, by elimination of one column after the other."""
+    gain = np.zeros(pull.shape[:2])
+    for j in range(pull.shape[2]):
+        pivot = new[:, :, j, j]
+        some = pivot > LEAST_NEW * length[:, :, j]
+        safe = np.where(some, pivot, 1.0)
+        gain += np.where(some, pull[:, :, j] ** 2 / safe, 0.0)
+        share = np.where(some, 1.0 / safe, 0.0)[:, :, np.newaxis] * new[:, :, j, :]
+        pull = pull - share * pull[:, :, j : j + 1]
+        new = new - share[:, :, :, np.newaxis] * new[:, :, j : j + 1, :]
+    return gain
+
+
+def insert(
+    problems: KnotProblems, knots: IntMatrix, offsets: tuple[int, ...] = (0,)
+) -> IntMatrix:
+    """Return the knots with further ones, so far apart, where they gain most."""
+    gain = _Eliminated.of(problems, knots).gain(offsets)
+    best = np.argmax(gain, axis=1)[:, np.newaxis] + np.array(offsets)
+    return np.sort(np.concatenate([knots, best], axis=1), axis=1)
+
+
+def exchange(
+    problems: KnotProblems, knots: IntMatrix, *, rounds: int = MOST_ROUNDS
+) -> tuple[IntMatrix, FloatVector]:
+    """Move one knot after the other to its best place until none moves."""
+    return _exchange(problems, knots, [[j] for j in range(knots.shape[1])], rounds)
+
+
+def exchange_pairs(
+    problems: KnotProblems, knots: IntMatrix, *, rounds: int = PAIR_ROUNDS
+) -> tuple[IntMatrix, FloatVector]:
+    """Move two knots at a time to the best jump."""
+    count = knots.shape[1]
+    pairs = [[i, j] for i in range(count) for j in range(i + 1, count)]
+    return _exchange(problems, knots, pairs, rounds)
+
+
+def _exchange(
+    problems: KnotProblems, knots: IntMatrix, groups: list[list[int]], rounds: int
+) -> tuple[IntMatrix, FloatVector]:
+    knots = knots.copy()
+    loss = _Eliminated.of(problems, knots).left
+    active = np.arange(len(knots))
+    for _ in range(rounds if groups else 0):
+        some = problems.chosen(active)
+        moved = np.zeros(active.size, dtype=bool)
+        for group in groups:
+            base = _Eliminated.of(some, np.delete(knots[active], group, axis=1))
+            gain = base.gain(tuple(range(len(group))))
+            best = np.argmax(gain, axis=1)
+            value = base.left - gain.max(axis=1)
+            better = value < loss[active] * (1.0 - LEAST_GAIN)
+            rows = active[better]
+            knots[np.ix_(rows, group)] = best[better, np.newaxis] + np.arange(
+                len(group)
+            )
+            loss[rows] = value[better]
+            moved |= better
+        active = active[moved]
+        if not active.size:
+            break
+    knots = np.sort(knots, axis=1)
+    return knots, _Eliminated.of(problems, knots).left
