@@ -65,11 +65,11 @@ def time_size(n: int, rounds: int) -> None:
 
 
 def race_pwlf(n: int) -> None:
-    import pwlf
+    import pwlf  # noqa: PLC0415 - it is not there for --quick
 
     p, y = sample(n)
     ours = cpu_seconds(partial(cb.calibration_error, y, p, method="pl-de"))
-    np.random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - pwlf draws from the global generator
     model = pwlf.PiecewiseLinFit(p, y)
     print("\n| pwlf, one fit | CPU s | to all of pl-de | its loss / ours |")
     print("| --- | ---: | ---: | ---: |")

@@ -25,7 +25,7 @@ from calibrant.numerics.links import clipped, logit
 from calibrant.numerics.piecewise import fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
 from calibrant.numerics.piecewise_starts import quantile_start, search_lines
-from calibrant.numerics.selection import simplest_within
+from calibrant.numerics.selection import simplest_within, weights_of_losses
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
 
-Ensemble: TypeAlias = Literal["folds", "refit"]
+Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
 RESAMPLE_STEPS = 15
 
@@ -82,9 +82,12 @@ class PiecewiseLinear:
         Number of folds.
     tolerance : float
         The fewest pieces are taken whose loss is within this share of the least.
-    ensemble : {"folds", "refit"}
-        The mean of the maps of the folds, as in the paper, or one map fitted anew on
-        all rows.
+    ensemble : {"weighted", "folds", "refit"}, optional
+        The mean of the maps of the folds over all good numbers of pieces, weighted by
+        how good they are; the mean of those of the fewest good pieces, as in the
+        paper; or one map with so many pieces fitted anew on all rows. By default
+        "weighted" between probabilities and "folds" between logits, where few pieces
+        do.
     score : {"brier", "loss"}
         By what pieces are chosen: the Brier score, as in the paper, or `loss`.
     monotone : bool
@@ -101,7 +104,7 @@ class PiecewiseLinear:
     rows_per_piece: int = 200
     folds: int = 10
     tolerance: float = 1e-3
-    ensemble: Ensemble = "folds"
+    ensemble: Ensemble | None = None
     score: Literal["brier", "loss"] = "brier"
     monotone: bool = False
     random_state: Seed = 0
@@ -109,7 +112,7 @@ class PiecewiseLinear:
     def __post_init__(self) -> None:
         check_choice(self.scale, get_args(Scale), name="scale")
         check_choice(self.loss, get_args(Loss), name="loss")
-        check_choice(self.ensemble, get_args(Ensemble), name="ensemble")
+        check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
         check_choice(self.score, ("brier", "loss"), name="score")
         check_count(self.max_pieces, name="max_pieces")
         check_count(self.rows_per_piece, name="rows_per_piece")
@@ -128,15 +131,18 @@ class PiecewiseLinear:
         points = FoldedPoints.of(rows, fold)
         if folds == 1:  # one row: nothing to hold out, and nothing to choose
             together = points.together(self.axis(points.p))
-            return self._curve(self.search(together, 1), 1, None)
-        pieces, losses, lines = self._choose(points, sample.total)
+            map_ = self._mean([self.search(together, 1)], np.ones(1))
+            return CurveFit(map_, 1, edges_of(map_.bends), self)
+        tried, losses = self._tried(points, sample.total)
+        weights = self._weights(losses, sample.total)
         if self.ensemble == "refit":
-            lines = self.search(points.together(self.axis(points.p)), pieces)
-        return self._curve(lines, pieces, losses)
-
-    def _curve(self, lines: Lines, pieces: int, losses: FloatVector | None) -> CurveFit:
-        map_ = self._map(lines)
-        return CurveFit(map_, pieces, edges_of(map_.bends), self, losses)
+            pieces = tried[int(np.argmax(weights))].pieces
+            refit = self.search(points.together(self.axis(points.p)), pieces)
+            tried, weights = [refit], np.ones(1)
+        best = tried[int(np.argmax(weights))]
+        map_ = self._mean(tried, weights)
+        chosen = losses if self.pieces == "cv" else None
+        return CurveFit(map_, best.pieces, edges_of(map_.bends), self, chosen)
 
     def refitted(
         self, fit: CurveFit, sample: Resamples, resamples: Resamples
@@ -195,29 +201,51 @@ class PiecewiseLinear:
         c: FloatMatrix = expit(f) if self.scale == "logit" else np.clip(f, 0.0, 1.0)
         return c
 
-    def _map(self, lines: Lines) -> PiecewiseLinearMap | MeanMap:
-        pairs = zip(lines.knots, lines.heights, strict=True)
-        return mean_map([PiecewiseLinearMap(*pair, self.scale) for pair in pairs])
+    def _mean(
+        self, tried: list[Lines], weights: FloatVector
+    ) -> PiecewiseLinearMap | MeanMap:
+        """Return the mean over the problems of all lines that weigh anything."""
+        maps, shares = [], []
+        for lines, weight in zip(tried, weights, strict=True):
+            if weight > 0.0:
+                pairs = zip(lines.knots, lines.heights, strict=True)
+                maps += [PiecewiseLinearMap(*pair, self.scale) for pair in pairs]
+                shares += [weight] * len(lines.knots)
+        return mean_map(maps, np.array(shares))
 
-    def _choose(
+    def _tried(
         self, points: FoldedPoints, total: float
-    ) -> tuple[int, FloatVector | None, Lines]:
-        """Return the number of pieces, the losses behind it and the folds' maps."""
+    ) -> tuple[list[Lines], FloatVector]:
+        """Return the folds' lines for each number of pieces, and what they lose."""
         training = points.training(self.axis(points.p))
         distinct = points.p.size
         most = max(distinct - 1, 1)
         if self.pieces != "cv":
             pieces = supported_pieces(self.pieces, most, distinct)
-            return pieces, None, self.fit_points(training, pieces)
+            return [self.fit_points(training, pieces)], np.zeros(1)
         most = min(self.max_pieces, most, int(total // self.rows_per_piece) + 1)
         tried = [self.fit_points(training, k) for k in range(1, most + 1)]
-        losses = np.array([self._held_out_loss(points, lines) for lines in tried])
-        best = simplest_within(losses, self.tolerance)
-        return best + 1, losses, tried[best]
+        return tried, np.array([self._held_out_loss(points, t) for t in tried])
+
+    def _weights(self, losses: FloatVector, total: float) -> FloatVector:
+        """Return the weight of each number of pieces."""
+        default = "weighted" if self.scale == "prob" else "folds"
+        if (self.ensemble or default) == "weighted":
+            # The likelihood of held-out labels: for the Brier score that of normal
+            # noise with its variance.
+            unit = 1.0 if self._by_log_loss else 2.0 * max(float(losses.min()), 0.0)
+            return weights_of_losses(losses, unit / total)
+        weights = np.zeros(losses.size)
+        weights[simplest_within(losses, self.tolerance)] = 1.0
+        return weights
+
+    @property
+    def _by_log_loss(self) -> bool:
+        return self.score == "loss" and self.loss == "log-loss"
 
     def _held_out_loss(self, points: FoldedPoints, lines: Lines) -> float:
         c = self.maps_at(points.p, lines)
-        if self.score == "brier" or self.loss == "brier":
+        if not self._by_log_loss:
             return points.held_out_brier(c)
         c, weight, label = clipped(c), points.weight, points.label
         loss = -(label * np.log(c) + (weight - label) * np.log1p(-c))

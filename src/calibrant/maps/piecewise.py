@@ -24,6 +24,7 @@ from calibrant.maps.sql import (
 from calibrant.maps.stored import stored_knots, stored_numbers
 from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
+from calibrant.numerics.selection import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,14 +136,18 @@ class MeanMap:
     ----------
     maps : tuple of PiecewiseLinearMap
         At least one.
+    weights : tuple of float
+        The weight of each; their sum is 1.
     """
 
     kind: ClassVar[str] = "mean"
     maps: tuple[PiecewiseLinearMap, ...]
+    weights: tuple[float, ...]
 
     def __call__(self, p: FloatVector) -> FloatVector:
         """Evaluate the map."""
-        return np.asarray(sum(map_(p) for map_ in self.maps) / len(self.maps))
+        pairs = zip(self.weights, self.maps, strict=True)
+        return np.asarray(sum(weight * map_(p) for weight, map_ in pairs))
 
     def transform(self, p: ArrayLike) -> FloatVector:
         """Return calibrated probabilities, held within [0, 1]."""
@@ -154,14 +159,20 @@ class MeanMap:
         return np.concatenate([map_.bends for map_ in self.maps])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MeanMap) and self.maps == other.maps
+        if not isinstance(other, MeanMap):
+            return False
+        return (self.maps, self.weights) == (other.maps, other.weights)
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.maps))
+        return hash((self.kind, self.maps, self.weights))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""
-        return {"kind": self.kind, "maps": [map_.to_dict() for map_ in self.maps]}
+        return {
+            "kind": self.kind,
+            "weights": list(self.weights),
+            "maps": [map_.to_dict() for map_ in self.maps],
+        }
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
@@ -171,15 +182,21 @@ class MeanMap:
             raise MapFormatError("field 'maps' of a mean must be a list of maps.")
         if not all(isinstance(map_, dict) for map_ in maps):
             raise MapFormatError("field 'maps' of a mean must be a list of maps.")
-        return cls(tuple(PiecewiseLinearMap.from_dict(map_) for map_ in maps))
+        weights = stored_numbers(stored, "weights", size=len(maps))
+        if (weights < 0.0).any() or abs(weights.sum() - 1.0) > ROUNDING:
+            raise MapFormatError("weights of a mean must be 0 or more and sum to 1.")
+        parts = tuple(PiecewiseLinearMap.from_dict(map_) for map_ in maps)
+        return cls(parts, tuple(weights.tolist()))
 
     def to_sql(self, column: str) -> str:
         """Return a SQL expression for the calibrated probability of a column."""
-        total = " + ".join(f"({map_.to_sql(column)})" for map_ in self.maps)
-        return f"({total}) / {len(self.maps)}.0"
+        pairs = zip(self.weights, self.maps, strict=True)
+        return " + ".join(f"{w!r} * ({map_.to_sql(column)})" for w, map_ in pairs)
 
 
-def mean_map(maps: Sequence[PiecewiseLinearMap]) -> PiecewiseLinearMap | MeanMap:
+def mean_map(
+    maps: Sequence[PiecewiseLinearMap], weights: FloatVector | None = None
+) -> PiecewiseLinearMap | MeanMap:
     """Return the mean of piecewise linear maps, as one where it is one.
 
     In probability scale the mean is piecewise linear again, with all their knots.
@@ -193,10 +210,12 @@ def mean_map(maps: Sequence[PiecewiseLinearMap]) -> PiecewiseLinearMap | MeanMap
     """
     if len(maps) == 1:
         return maps[0]
+    share = np.full(len(maps), 1.0) if weights is None else weights
+    share = share / share.sum()
     if any(map_.scale == "logit" for map_ in maps):
-        return MeanMap(tuple(maps))
+        return MeanMap(tuple(maps), tuple(share.tolist()))
     knots = np.unique(np.concatenate([map_.knots for map_ in maps]))
-    heights = np.mean([map_(knots) for map_ in maps], axis=0)
+    heights = share @ np.array([map_(knots) for map_ in maps])
     return PiecewiseLinearMap(knots, heights)
 
 

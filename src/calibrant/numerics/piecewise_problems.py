@@ -54,6 +54,11 @@ class Lines:
     knots: FloatMatrix
     heights: FloatMatrix
 
+    @property
+    def pieces(self) -> int:
+        """Return the number of pieces."""
+        return int(self.knots.shape[1]) - 1
+
     def where(self, better: BoolVector, other: Lines) -> Lines:
         """Return these lines where `better`, the other ones elsewhere."""
         choose = better[:, np.newaxis]

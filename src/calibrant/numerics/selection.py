@@ -13,6 +13,22 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 """Losses that differ by less are equal."""
 
+LEAST_WEIGHT = 0.2
+"""What weighs less than this share of the best is left out of a mean."""
+
+
+def weights_of_losses(losses: FloatVector, scale: float) -> FloatVector:
+    """Return weights proportional to exp(-loss / scale), the smallest as 0.
+
+    Examples
+    --------
+    >>> weights_of_losses(np.array([0.3, 0.1, 0.1]), scale=0.01)
+    array([0. , 0.5, 0.5])
+    """
+    weight = np.exp((losses.min() - losses) / max(scale, ROUNDING))
+    weight = np.where(weight < LEAST_WEIGHT, 0.0, weight)
+    return np.asarray(weight / weight.sum())
+
 
 def simplest_within(losses: FloatVector, tolerance: float) -> int:
     """Return the first index whose loss is within `tolerance` of the least.
