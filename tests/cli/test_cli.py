@@ -319,7 +319,7 @@ def test_methods_lists_all_names(run):
     assert code == 0
     assert [
         line.split(",")[0] for line in out.splitlines()[1:]
-    ] == cb.calibrator_names()
+    ] == [*cb.calibrator_names(), "kce"]
 
 
 def test_demo_prints_and_draws(run, tmp_path):

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
+from calibrant.calibrators.kernel import KernelError
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from calibrant.calibrators.base import Family
 
 BINS_IN_NAME = re.compile(r"(es|ew)(\d{1,9})")
@@ -117,6 +120,23 @@ METHODS: dict[str, Method] = {
     method.name: method for method in (*_binned_methods(), *_piecewise_methods())
 }
 
+EVALUATORS: dict[str, Method] = {
+    "kce": Method(
+        "kce",
+        "squared kernel calibration error, unbiased; measures only, no map",
+        KernelError,
+        loss="-",
+    ),
+}
+"""Methods that estimate the error without a map: what they fit is an `ErrorFit`."""
+
+
+def find_evaluator(name: str) -> Method:
+    """Return the method of that name, whether it has a map or not."""
+    if isinstance(name, str) and name in EVALUATORS:
+        return EVALUATORS[name]
+    return _find(name, [*METHODS, *EVALUATORS])
+
 
 def find_method(name: str) -> Method:
     """Return the method of that name, or raise with the nearest names.
@@ -126,13 +146,23 @@ def find_method(name: str) -> Method:
     >>> find_method("es20").fixed
     {'bins': 20, 'spacing': 'size'}
     """
+    if isinstance(name, str) and name in EVALUATORS:
+        raise OptionError(
+            f"method {name!r} only measures: it has no calibration map, so it can "
+            f"neither calibrate nor be drawn. Use it in calibration_error, evaluate "
+            f"or calibration_test, and for a map another method, such as 'pl'."
+        )
+    return _find(name, METHODS)
+
+
+def _find(name: str, known: Iterable[str]) -> Method:
     if not isinstance(name, str):
-        raise UnknownNameError.among("method", name, METHODS)
+        raise UnknownNameError.among("method", name, known)
     if name in METHODS:
         return METHODS[name]
     numbered = BINS_IN_NAME.fullmatch(name)
     if numbered is None:
-        raise UnknownNameError.among("method", name, METHODS)
+        raise UnknownNameError.among("method", name, known)
     prefix, bins = numbered.group(1), int(numbered.group(2))
     if bins < 1:
         raise OptionError(
@@ -147,13 +177,14 @@ def find_method(name: str) -> Method:
 
 
 def calibrator_names() -> list[str]:
-    """Return the names of all methods.
+    """Return the names of all methods that have a calibration map.
 
     Returns
     -------
     list of str
         Names for `make_calibrator`, `calibration_error`, diagrams and the command
-        line. A trailing number is the number of bins and may be any other.
+        line. A trailing number is the number of bins and may be any other. Errors
+        can also be estimated by "kce", which has no map.
 
     Examples
     --------
