@@ -317,9 +317,10 @@ def test_warnings_are_one_line(run, tmp_path):
 def test_methods_lists_all_names(run):
     code, out, _ = run("methods", "--format", "csv")
     assert code == 0
-    assert [
-        line.split(",")[0] for line in out.splitlines()[1:]
-    ] == [*cb.calibrator_names(), "kce"]
+    assert [line.split(",")[0] for line in out.splitlines()[1:]] == [
+        *cb.calibrator_names(),
+        "kce",
+    ]
 
 
 def test_demo_prints_and_draws(run, tmp_path):

@@ -36,6 +36,8 @@ class Method:
         Hyper-parameters that the name decides.
     loss : str
         What the family is fitted by.
+    squared : bool
+        Whether the error is a squared norm whatever the exponent asked for.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Method:
     family: type[Any]
     fixed: dict[str, Any] = field(default_factory=dict)
     loss: str = "Brier"
+    squared: bool = False
 
     def defaults(self) -> dict[str, Any]:
         """Return the hyper-parameters that are free, with their defaults."""
@@ -126,6 +129,7 @@ EVALUATORS: dict[str, Method] = {
         "squared kernel calibration error, unbiased; measures only, no map",
         KernelError,
         loss="-",
+        squared=True,
     ),
 }
 """Methods that estimate the error without a map: what they fit is an `ErrorFit`."""

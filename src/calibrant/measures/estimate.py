@@ -24,6 +24,7 @@ from calibrant.numerics.resampling import (
     gather,
     interval,
     multinomial_weights,
+    squared_interval,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Estimator:
             value, truth, size = (
                 float(np.mean(v[which])) for v in (values, plain, bins)
             )
-            low, high = self._ends(value, truth, draws, which)
+            low, high = self._ends(method, value, truth, draws, which)
             n = events.samples[0].n
             return Estimate(method, task, value, low, high, n, debias, size)
 
@@ -188,11 +189,17 @@ class Estimator:
         return [most] * whole + [rest] * (rest > 0)
 
     def _ends(
-        self, value: float, truth: float, draws: _Draws | None, which: slice
+        self,
+        method: str,
+        value: float,
+        truth: float,
+        draws: _Draws | None,
+        which: slice,
     ) -> tuple[float, float]:
         if draws is None or self.confidence is None:
             return float("nan"), float("nan")
-        return interval(
+        ends = squared_interval if find_evaluator(method).squared else interval
+        return ends(
             value,
             draws.errors[which].mean(axis=0),
             truth=truth,

@@ -234,9 +234,9 @@ def calibration_test(  # noqa: PLR0913
     y_true, y_prob, sample_weight, pos_label, labels, scale
         As in `calibration_error`.
     method : {"kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
-        "kce": the kernel calibration error, which sees any departure, given rows enough;
-        "spiegelhalter": the Brier score; "hosmer-lemeshow": shares of positives in
-        groups; "cox": intercept and slope of a logistic regression. "kce" is the
+        "kce": the kernel calibration error, which sees any departure, given enough
+        rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": shares of positives
+        in groups; "cox": intercept and slope of a logistic regression. "kce" is the
         default for now.
     task : None, "confidence" or a class
         As in `calibration_error`, but one event only.

@@ -71,9 +71,9 @@ def hosmer_lemeshow(
     n, expected = table.weight[used], table.prob[used]
     gap = np.square(table.label[used] - expected)
     variance = np.clip(expected * (1.0 - expected / n), 0.0, None)
-    with np.errstate(divide="ignore"):
-        terms = np.where(gap == 0.0, 0.0, gap / variance)
-    statistic = float(terms.sum())
+    off = gap > 0.0
+    with np.errstate(divide="ignore"):  # a certain prediction that failed
+        statistic = float((gap[off] / variance[off]).sum())
     freedom = n.size - fitted
     if freedom < 1:
         return Outcome(statistic, np.nan)

@@ -194,8 +194,9 @@ def median_distance(p: FloatVector, weight: FloatVector | None) -> float:
         return float((weight * (up_to - below[1:]) + in_row).sum())
 
     if within(0.0) >= 0.5 * pairs:
-        summed = float((weight * p * (below[1:] + below[:-1] - below[-1])).sum())
-        return summed / pairs if summed > 0.0 else 1.0
+        moved = p - p[0]  # so that rounding cannot make up a distance
+        summed = float((weight * moved * (below[1:] + below[:-1] - below[-1])).sum())
+        return summed / pairs if p[-1] > p[0] else 1.0
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)
