@@ -314,6 +314,15 @@ def test_warnings_are_one_line(run, tmp_path):
     assert err.startswith("warning: only 16 rows")
 
 
+def test_methods_without_a_map_are_evaluated_too(run):
+    rows = evaluate(
+        run, BINARY, "--y", "even", "--p", "forest", "--methods", "kce,es15"
+    )["rows"]
+    p, y = cb.datasets.load_binary("forest")
+    assert rows[0]["value"] == pytest.approx(cb.kernel_calibration_error(y, p))
+    assert [row["bins"] for row in rows] == [0, 15]
+
+
 def test_methods_lists_all_names(run):
     code, out, _ = run("methods", "--format", "csv")
     assert code == 0

@@ -1,7 +1,7 @@
 """Record what peers give for kernel errors and classical tests.
 
-Rebuild ``kernel.json`` with ``python tests/golden/record_kernel.py`` in an environment
-that holds probcal and statsmodels next to this project. Data are bundled ones.
+Rebuild ``kernel.json`` with ``make golden``, after ``make bench`` has installed the
+peers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main():
     p, y = drawn()
     found = {"drawn": (p, y), "forest": cb.datasets.load_binary("forest")}
     golden = {
-        "rebuild": "python tests/golden/record_kernel.py",
+        "rebuild": "make golden",
         "versions": {name: version(name) for name in ("probcal", "statsmodels")},
         "data": {"p": p.tolist(), "y": y.tolist()},
         "values": {
