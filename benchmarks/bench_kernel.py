@@ -14,6 +14,7 @@ import os
 import time
 import tracemalloc
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -62,15 +63,13 @@ def contestants(y, p):
         "test, laplace, 1000 draws": partial(test, kernel="laplace"),
     }
     if p.size <= PEER_ROWS and find_spec("probcal"):
-        from probcal.metrics import skce, skce_test
-
-        whole = y.astype(int)
+        peer, whole = import_module("probcal.metrics"), y.astype(int)
         found["probcal skce, laplace, h = 0.1"] = partial(
-            skce, whole, p, kernel="laplace", bandwidth=0.1
+            peer.skce, whole, p, kernel="laplace", bandwidth=0.1
         )
         if p.size <= PEER_ROWS // 10:
             found["probcal skce_test, 1000 draws"] = partial(
-                skce_test, whole, p, n_boot=1000
+                peer.skce_test, whole, p, n_boot=1000
             )
     return found
 

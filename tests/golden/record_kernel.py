@@ -7,14 +7,12 @@ peers.
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import probcal.metrics as peer
-import statsmodels.api as sm
 from scipy.special import logit
-from statsmodels.stats.diagnostic_gen import test_chisquare_binning
 
 import calibrant as cb
 
@@ -25,6 +23,7 @@ KINDS = {"unbiased": "uq", "biased": "biased"}
 
 
 def skce(y, p):
+    peer = import_module("probcal.metrics")
     return {
         f"{ours} {bandwidth} {name}": peer.skce(
             y, p, estimator=kind, kernel=theirs, bandwidth=bandwidth
@@ -37,7 +36,7 @@ def skce(y, p):
 
 def cox(y, p):
     """Return twice the gain in log-likelihood over the predictions themselves."""
-    line = logit(p)
+    sm, line = import_module("statsmodels.api"), logit(p)
     fitted = sm.Logit(y, sm.add_constant(line)).fit(disp=False, tol=1e-12)
     null = float((y * np.log(p) + (1 - y) * np.log1p(-p)).sum())
     return 2.0 * (float(fitted.llf) - null)
@@ -50,10 +49,13 @@ def grouped(y, p, groups):
     mean = np.array([p[r].mean() for r in rows])
     size = counts.sum(axis=1)
     expected = np.c_[size * (1 - mean), size * mean]
-    return float(test_chisquare_binning(counts, expected, sort_var=mean).statistic)
+    peer = import_module("statsmodels.stats.diagnostic_gen")
+    found = peer.test_chisquare_binning(counts, expected, sort_var=mean)
+    return float(found.statistic)
 
 
 def values(y, p):
+    peer = import_module("probcal.metrics")
     spiegelhalter = peer.spiegelhalter_z(y, p)
     hosmer = peer.hosmer_lemeshow(y, p, n_bins=10)
     inside = (p > 0) & (p < 1)

@@ -155,7 +155,7 @@ def test_classes_are_tested_one_at_a_time():
     ("options", "kind", "words"),
     [
         ({"method": "hl"}, UnknownNameError, "unknown method 'hl'"),
-        ({"bandwith": 1}, UnknownNameError, "did you mean 'bandwidth'"),
+        ({"band_width": 1}, UnknownNameError, "did you mean 'bandwidth'"),
         ({"null": "x"}, UnknownNameError, "unknown null 'x'"),
         ({"kernel": "x"}, UnknownNameError, "unknown kernel 'x'"),
         ({"n_resamples": 0}, OptionError, "n_resamples must be"),

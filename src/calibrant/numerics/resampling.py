@@ -197,7 +197,7 @@ def squared_interval(
 
     Examples
     --------
-    >>> draws, noise = np.linspace(0.2, 0.4, 101) ** 2, np.linspace(0, 0.1, 101)
+    >>> draws, noise = np.linspace(0.2, 0.4, 101) ** 2, np.linspace(0, 0.01, 101)
     >>> ends = squared_interval(
     ...     0.09, draws, truth=0.09, noise=noise, confidence=0.8, kind="basic"
     ... )
