@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from calibrant.numerics.kernels import KernelName, kernel_values, quadratic_forms
+from calibrant.numerics.resampling import LARGEST_DRAW
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector
@@ -123,7 +124,7 @@ class ErrorKernel:
         """
         width = min(CELL_WIDTH, self.bandwidth / CELLS_PER_BANDWIDTH)
         p, weight = _gathered(p, weight, width)
-        trials = np.maximum(np.round(weight), 1.0).astype(np.int64)
+        trials = np.clip(np.round(weight), 1.0, LARGEST_DRAW).astype(np.int64)
         at_once = max(MOST_AT_ONCE // p.size, 1)
         parts = []
         for start in range(0, replicates, at_once):
