@@ -48,9 +48,9 @@ def test_errors_equal_the_double_loop(kernel, h, unbiased):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("h", [1.0, 0.1, 0.012, 0.005, 1e-3, 1e-5])
+@pytest.mark.parametrize("h", [1.0, 0.1, 0.02, 0.012, 1e-3, 1e-5])
 def test_fast_sums_equal_the_whole_matrix(kernel, h):
-    """5,000 rows: series of up to 433 terms, near pairs over blocks, stretches."""
+    """5,000 rows: series of 21 to 266 terms, near pairs over blocks, stretches."""
     rng = np.random.default_rng(0)
     p = np.concatenate([[0.0, 1.0, 1.0], rng.beta(0.3, 2.0, 4997)])
     residuals = rng.normal(size=(3, p.size))

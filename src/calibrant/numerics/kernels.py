@@ -26,8 +26,11 @@ BLOCK = 4096
 LARGEST_EXPONENT = 600.0
 """exp(600) is far from overflow, and exp(-600) times anything is nothing."""
 
-MOST_TERMS = 600
-"""Longest Chebyshev series; a longer one costs more than summing near pairs."""
+MOST_TERMS = 2048
+"""Longest Chebyshev series, whose coefficients take a second to find."""
+
+TERMS_SQUARED_PER_ROW = 32
+"""With fewer rows than this asks for, summing near pairs costs less than a series."""
 
 FAR = 9.0
 """Bandwidths beyond which the RBF kernel, below exp(-40), is lost in rounding."""
@@ -76,7 +79,8 @@ def quadratic_forms(
     array([1.26424112])
     """
     terms = _series_length(bandwidth)
-    if kernel == "rbf" and terms <= min(p.size, MOST_TERMS):
+    short = terms <= MOST_TERMS and terms**2 <= TERMS_SQUARED_PER_ROW * p.size
+    if kernel == "rbf" and short:
         return _series_forms(p, residuals, bandwidth, terms)
     order = np.argsort(p)
     p, residuals = p[order], residuals[:, order]
