@@ -20,20 +20,25 @@ if TYPE_CHECKING:
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
     from calibrant.measures.evaluation import Evaluation, evaluate
+    from calibrant.measures.kernel import kernel_calibration_error
     from calibrant.measures.proper import ScoreSplit, split_score
+    from calibrant.measures.significance import CalibrationTest, calibration_test
     from calibrant.measures.tables import evaluate_table
 
 _HOME = {
     "BinaryCalibrator": "calibrators.estimator",
     "BinnedMap": "maps.binned",
+    "CalibrationTest": "measures.significance",
     "Evaluation": "measures.evaluation",
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
     "ScoreSplit": "measures.proper",
     "calibration_error": "measures.calibration_error",
+    "calibration_test": "measures.significance",
     "calibrator_names": "calibrators.registry",
     "evaluate": "measures.evaluation",
     "evaluate_table": "measures.tables",
+    "kernel_calibration_error": "measures.kernel",
     "load_map": "maps.stored",
     "make_calibrator": "calibrators.estimator",
     "map_from_dict": "maps.stored",
@@ -47,18 +52,21 @@ _SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
 __all__ = [
     "BinaryCalibrator",
     "BinnedMap",
+    "CalibrationTest",
     "Evaluation",
     "ReliabilityDisplay",
     "ReliabilityGrid",
     "ScoreSplit",
     "__version__",
     "calibration_error",
+    "calibration_test",
     "calibrator_names",
     "datasets",
     "evaluate",
     "evaluate_table",
     "exceptions",
     "experiments",
+    "kernel_calibration_error",
     "load_map",
     "make_calibrator",
     "map_from_dict",

@@ -314,12 +314,22 @@ def test_warnings_are_one_line(run, tmp_path):
     assert err.startswith("warning: only 16 rows")
 
 
+def test_methods_without_a_map_are_evaluated_too(run):
+    rows = evaluate(
+        run, BINARY, "--y", "even", "--p", "forest", "--methods", "kce,es15"
+    )["rows"]
+    p, y = cb.datasets.load_binary("forest")
+    assert rows[0]["value"] == pytest.approx(cb.kernel_calibration_error(y, p))
+    assert [row["bins"] for row in rows] == [0, 15]
+
+
 def test_methods_lists_all_names(run):
     code, out, _ = run("methods", "--format", "csv")
     assert code == 0
-    assert [
-        line.split(",")[0] for line in out.splitlines()[1:]
-    ] == cb.calibrator_names()
+    assert [line.split(",")[0] for line in out.splitlines()[1:]] == [
+        *cb.calibrator_names(),
+        "kce",
+    ]
 
 
 def test_demo_prints_and_draws(run, tmp_path):

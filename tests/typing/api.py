@@ -13,3 +13,6 @@ columns: dict[str, np.ndarray] = evaluation.frame()
 calibrated: np.ndarray = cb.make_calibrator("es-cv").fit(p, y).transform(p)
 display: cb.ReliabilityDisplay = cb.ReliabilityDisplay.from_predictions(y, p)
 split: cb.ScoreSplit = cb.split_score(y, p, score="log-loss")
+kernel_error: float = cb.kernel_calibration_error(y, p, kernel="laplace")
+test: cb.CalibrationTest = cb.calibration_test(y, p, method="cox")
+pvalue: float = test.pvalue

@@ -11,17 +11,12 @@ if TYPE_CHECKING:
     from calibrant.numerics.resampling import Cells
 
 
-class Fit(Protocol):
-    """A fitted family: the map, and the calibration error that it implies."""
-
-    @property
-    def map(self) -> CalibrationMap:
-        """Return the estimated calibration map."""
-        ...
+class ErrorFit(Protocol):
+    """A calibration error that is settled but for the rows; perhaps without a map."""
 
     @property
     def pieces(self) -> int:
-        """Return the number of bins or pieces."""
+        """Return the number of bins or pieces; 0 where there is no map."""
         ...
 
     @property
@@ -41,6 +36,15 @@ class Fit(Protocol):
         self, cells: Cells, weights: FloatMatrix, *, alpha: float, debias: bool
     ) -> FloatVector:
         """Return the error for each row of cell weights, the family fitted anew."""
+        ...
+
+
+class Fit(ErrorFit, Protocol):
+    """A fitted family: the map, and the calibration error that it implies."""
+
+    @property
+    def map(self) -> CalibrationMap:
+        """Return the estimated calibration map."""
         ...
 
 

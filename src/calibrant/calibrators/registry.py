@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.kde import KernelDensity
+from calibrant.calibrators.kernel import KernelError
 from calibrant.calibrators.logistic import Beta, Platt
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.calibrators.scaling_binning import ScalingBinning
@@ -17,6 +18,8 @@ from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from calibrant.calibrators.base import Family
 
 BINS_IN_NAME = re.compile(r"(es|ew)(\d{1,9})")
@@ -39,6 +42,8 @@ class Method:
         Hyper-parameters that the name decides.
     loss : str
         What the family is fitted by.
+    squared : bool
+        Whether the error is a squared norm whatever the exponent asked for.
     """
 
     name: str
@@ -46,6 +51,7 @@ class Method:
     family: type[Any]
     fixed: dict[str, Any] = field(default_factory=dict)
     loss: str = "Brier"
+    squared: bool = False
 
     def defaults(self) -> dict[str, Any]:
         """Return the hyper-parameters that are free, with their defaults."""
@@ -157,6 +163,24 @@ METHODS: dict[str, Method] = {
     for method in (*_binned_methods(), *_piecewise_methods(), *_other_methods())
 }
 
+EVALUATORS: dict[str, Method] = {
+    "kce": Method(
+        "kce",
+        "squared kernel calibration error, unbiased; measures only, no map",
+        KernelError,
+        loss="-",
+        squared=True,
+    ),
+}
+"""Methods that estimate the error without a map: what they fit is an `ErrorFit`."""
+
+
+def find_evaluator(name: str) -> Method:
+    """Return the method of that name, whether it has a map or not."""
+    if isinstance(name, str) and name in EVALUATORS:
+        return EVALUATORS[name]
+    return _find(name, [*METHODS, *EVALUATORS])
+
 
 def find_method(name: str) -> Method:
     """Return the method of that name, or raise with the nearest names.
@@ -166,13 +190,23 @@ def find_method(name: str) -> Method:
     >>> find_method("es20").fixed
     {'bins': 20, 'spacing': 'size'}
     """
+    if isinstance(name, str) and name in EVALUATORS:
+        raise OptionError(
+            f"method {name!r} only measures: it has no calibration map, so it can "
+            f"neither calibrate nor be drawn. Use it in calibration_error, evaluate "
+            f"or calibration_test, and for a map another method, such as 'pl'."
+        )
+    return _find(name, METHODS)
+
+
+def _find(name: str, known: Iterable[str]) -> Method:
     if not isinstance(name, str):
-        raise UnknownNameError.among("method", name, METHODS)
+        raise UnknownNameError.among("method", name, known)
     if name in METHODS:
         return METHODS[name]
     numbered = BINS_IN_NAME.fullmatch(name)
     if numbered is None:
-        raise UnknownNameError.among("method", name, METHODS)
+        raise UnknownNameError.among("method", name, known)
     prefix, bins = numbered.group(1), int(numbered.group(2))
     if bins < 1:
         raise OptionError(
@@ -187,20 +221,19 @@ def find_method(name: str) -> Method:
 
 
 def calibrator_names() -> list[str]:
-    """Return the names of all methods.
+    """Return the names of all methods that have a calibration map.
 
     Returns
     -------
     list of str
         Names for `make_calibrator`, `calibration_error`, diagrams and the command
-        line. A trailing number is the number of bins and may be any other.
+        line. A trailing number is the number of bins and may be any other. Errors
+        can also be estimated by "kce", which has no map.
 
     Examples
     --------
     >>> import calibrant as cb
-    >>> cb.calibrator_names()
-    ['es15', 'es-cv', 'es-sweep', 'ew15', 'ew-cv', 'ew-sweep', 'pl', 'pl-mse', 'pl3',
-    'pl3-mse', 'platt', 'beta', 'isotonic', 'scaling-binning', 'spline-natural',
-    'spline-cubic', 'spline-parabolic', 'kde']
+    >>> "pl3" in cb.calibrator_names()
+    True
     """
     return list(METHODS)

@@ -16,9 +16,9 @@ def methods(
     ] = Format.table,
 ) -> None:
     """List the methods; a trailing number is the number of bins."""
-    from calibrant.calibrators.registry import METHODS
+    from calibrant.calibrators.registry import EVALUATORS, METHODS
 
-    found = list(METHODS.values())
+    found = [*METHODS.values(), *EVALUATORS.values()]
     print_frame(
         {
             "method": np.array([method.name for method in found]),

@@ -43,7 +43,8 @@ def calibration_error(  # noqa: PLR0913
     y_prob : array-like of shape (n,) or (n, k)
         Predicted probability of the event, or of each class.
     method : str
-        Which estimate; see `calibrator_names`.
+        Which estimate; see `calibrator_names`. Or "kce", the squared kernel
+        calibration error, whatever `alpha`; see `kernel_calibration_error`.
     alpha : float
         Exponent: 1 for the absolute, 2 for the squared error. No root is taken.
     debias : {"auto", True, False}

@@ -15,7 +15,7 @@ from calibrant._validation.options import (
     check_positive,
     generator,
 )
-from calibrant.calibrators.registry import find_method
+from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
 from calibrant.numerics.resampling import (
     IntervalKind,
@@ -24,12 +24,13 @@ from calibrant.numerics.resampling import (
     gather,
     interval,
     multinomial_weights,
+    squared_interval,
 )
 
 if TYPE_CHECKING:
     from calibrant._typing import Debias, FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.base import Fit
+    from calibrant.calibrators.base import ErrorFit
     from calibrant.measures.events import Events
     from calibrant.numerics.resampling import Cells
 
@@ -55,7 +56,8 @@ class Estimate:
     debiased : bool
         Whether the bias was taken out.
     bins : int
-        Number of bins or pieces of the map; the mean over classes for classwise.
+        Number of bins or pieces of the map; the mean over classes for classwise; 0
+        where the method has no map.
     """
 
     method: str
@@ -121,7 +123,7 @@ class Estimator:
             value, truth, size = (
                 float(np.mean(v[which])) for v in (values, plain, bins)
             )
-            low, high = self._ends(value, truth, draws, which)
+            low, high = self._ends(method, value, truth, draws, which)
             n = events.samples[0].n
             return Estimate(method, task, value, low, high, n, debias, size)
 
@@ -131,7 +133,9 @@ class Estimator:
         each = (row(name, slice(i, i + 1)) for i, name in enumerate(events.names))
         return (whole, *each)
 
-    def _errors(self, fits: list[Fit], events: Events, *, debias: bool) -> FloatVector:
+    def _errors(
+        self, fits: list[ErrorFit], events: Events, *, debias: bool
+    ) -> FloatVector:
         return np.array(
             [
                 fit.error(sample, alpha=self.alpha, debias=debias)
@@ -139,13 +143,13 @@ class Estimator:
             ]
         )
 
-    def _fit(self, sample: BinarySample, method: str) -> Fit:
-        found = find_method(method)
+    def _fit(self, sample: BinarySample, method: str) -> ErrorFit:
+        found = find_evaluator(method)
         seeded = "random_state" in found.defaults()
         params = {"random_state": self.random_state} if seeded else {}
         return found.build(**params).fit(sample)
 
-    def _debias(self, fit: Fit, method: str) -> bool:
+    def _debias(self, fit: ErrorFit, method: str) -> bool:
         known = fit.debiases(float(self.alpha))
         if self.debias is True and not known:
             raise OptionError(
@@ -154,7 +158,9 @@ class Estimator:
             )
         return known and bool(self.debias)
 
-    def _draws(self, fits: list[Fit], events: Events, *, debias: bool) -> _Draws | None:
+    def _draws(
+        self, fits: list[ErrorFit], events: Events, *, debias: bool
+    ) -> _Draws | None:
         if self.confidence is None:
             return None
         rng = generator(self.random_state)
@@ -183,11 +189,17 @@ class Estimator:
         return [most] * whole + [rest] * (rest > 0)
 
     def _ends(
-        self, value: float, truth: float, draws: _Draws | None, which: slice
+        self,
+        method: str,
+        value: float,
+        truth: float,
+        draws: _Draws | None,
+        which: slice,
     ) -> tuple[float, float]:
         if draws is None or self.confidence is None:
             return float("nan"), float("nan")
-        return interval(
+        ends = squared_interval if find_evaluator(method).squared else interval
+        return ends(
             value,
             draws.errors[which].mean(axis=0),
             truth=truth,

@@ -175,7 +175,7 @@ def evaluate(  # noqa: PLR0913
     y_true, y_prob, alpha, debias, task, sample_weight, pos_label, labels, scale
         As in `calibration_error`.
     methods : sequence of str
-        Which estimates; see `calibrator_names`.
+        Which estimates; see `calibrator_names`. Also "kce".
     confidence : float or None
         Level of the bootstrap intervals; None for no intervals.
     interval : {"basic", "percentile"}

@@ -178,3 +178,43 @@ def interval(
         # An estimate with its bias left in may lie above all that is plausible.
         high = max(high, value)
     return max(float(low), 0.0), max(float(high), 0.0)
+
+
+def squared_interval(
+    value: float,
+    replicates: FloatVector,
+    *,
+    truth: float,
+    noise: FloatVector,
+    confidence: float,
+    kind: IntervalKind,
+) -> tuple[float, float]:
+    """Return the ends of a bootstrap interval for a squared norm.
+
+    The norm itself scatters evenly, so that ends are found for it and squared. Near 0
+    there is nothing left to reflect, so the upper end is at least that of the
+    percentiles.
+
+    Examples
+    --------
+    >>> draws, noise = np.linspace(0.2, 0.4, 101) ** 2, np.linspace(0, 0.01, 101)
+    >>> ends = squared_interval(
+    ...     0.09, draws, truth=0.09, noise=noise, confidence=0.8, kind="basic"
+    ... )
+    >>> np.round(np.sqrt(ends), 3)
+    array([0.22, 0.38])
+    """
+
+    def root(values: FloatVector) -> FloatVector:
+        return np.sqrt(np.maximum(values, 0.0))
+
+    low, high = interval(
+        float(root(np.asarray(value))),
+        root(replicates),
+        truth=float(root(np.asarray(truth))),
+        noise=root(noise),
+        confidence=confidence,
+        kind=kind,
+    )
+    widest = float(np.quantile(replicates, 0.5 * (1.0 + confidence)))
+    return low**2, max(high**2, widest)

@@ -1,0 +1,117 @@
+"""The kernel calibration error: an estimate of the error without a map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from calibrant._validation.options import check_choice, check_positive
+from calibrant.exceptions import OptionError, TooFewRowsError
+from calibrant.numerics.binning import width_edges
+from calibrant.numerics.kernel_error import (
+    OUTCOME_FACTORS,
+    ErrorKernel,
+    OutcomeKernelName,
+)
+from calibrant.numerics.kernels import KernelName, median_distance
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant._validation.sample import BinarySample
+    from calibrant.numerics.resampling import Cells
+
+FEWEST_ROWS = 2
+FINEST_CELLS = 1024
+CELLS_PER_BANDWIDTH = 8
+
+
+@dataclass(frozen=True)
+class KernelFit:
+    """The kernel of a sample, and the error that it implies; there is no map."""
+
+    kernel: ErrorKernel
+
+    @property
+    def pieces(self) -> int:
+        """Return 0: there are neither bins nor pieces."""
+        return 0
+
+    @property
+    def edges(self) -> FloatVector:
+        """Return ends of cells in which rows may be taken together."""
+        cells = np.ceil(CELLS_PER_BANDWIDTH / self.kernel.bandwidth)
+        return width_edges(int(min(cells, FINEST_CELLS)))
+
+    def debiases(self, alpha: float) -> bool:  # noqa: ARG002
+        """Tell that the bias is known: pairs of a row with itself make all of it."""
+        return True
+
+    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
+        """Return the squared error, whatever `alpha`."""
+        refuse_one_row(sample, debias=debias)
+        weight = np.ones(sample.n) if sample.weight is None else sample.weight
+        share = sample.y[None, :]
+        return float(self.kernel.errors(sample.p, share, weight, debias=debias)[0])
+
+    def resampled_errors(
+        self,
+        cells: Cells,
+        weights: FloatMatrix,
+        *,
+        alpha: float,  # noqa: ARG002
+        debias: bool,
+    ) -> FloatVector:
+        """Return the error for each row of cell weights, with the same kernel."""
+        return self.kernel.errors(cells.p, cells.y, weights, debias=debias)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelError:
+    """Kernels of predictions and labels (Widmann, Lindsten, Zachariah 2019).
+
+    Attributes
+    ----------
+    kernel : {"rbf", "laplace"}
+        Kernel of predictions: exp(-d^2 / 2h^2) or exp(-d / h) for a distance d.
+    bandwidth : float or "median"
+        The h of the kernel; "median" takes the median distance between rows.
+    outcome_kernel : {"rbf", "white", "linear"}
+        Kernel of labels. It only multiplies the error: by 2 - 2 exp(-1/2), by 2, or
+        by 1.
+    """
+
+    kernel: KernelName = "rbf"
+    bandwidth: float | Literal["median"] = 1.0
+    outcome_kernel: OutcomeKernelName = "rbf"
+
+    def __post_init__(self) -> None:
+        check_choice(self.kernel, get_args(KernelName), name="kernel")
+        check_choice(self.outcome_kernel, OUTCOME_FACTORS, name="outcome_kernel")
+        if isinstance(self.bandwidth, str) and self.bandwidth != "median":
+            raise OptionError(
+                f'bandwidth must be a number above 0 or "median"; got '
+                f"{self.bandwidth!r}."
+            )
+        if not isinstance(self.bandwidth, str):
+            check_positive(self.bandwidth, name="bandwidth")
+
+    def fit(self, sample: BinarySample) -> KernelFit:
+        """Settle the bandwidth."""
+        if self.bandwidth == "median":
+            width = median_distance(sample.p, sample.weight)
+        else:
+            width = float(self.bandwidth)
+        factor = OUTCOME_FACTORS[self.outcome_kernel]
+        return KernelFit(ErrorKernel(self.kernel, width, factor))
+
+
+def refuse_one_row(sample: BinarySample, *, debias: bool) -> None:
+    """Raise where there is no pair of rows to be unbiased about."""
+    if debias and sample.total < FEWEST_ROWS:
+        raise TooFewRowsError(
+            f"the unbiased kernel error needs at least {FEWEST_ROWS} rows; got "
+            f"{sample.total:g}. Without debiasing (debias=False, or "
+            f'estimator="biased") one is enough.'
+        )

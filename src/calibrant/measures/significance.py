@@ -1,0 +1,290 @@
+"""Tests: whether perfectly calibrated predictions could have looked like this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+import numpy as np
+from scipy.special import ndtr
+
+from calibrant._validation.options import check_choice, check_count, generator
+from calibrant._validation.sample import warn_if_small
+from calibrant.calibrators.kernel import KernelError, refuse_one_row
+from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
+from calibrant.measures.events import Reading
+from calibrant.measures.kernel import block_errors
+from calibrant.numerics.calibration_tests import (
+    Outcome,
+    cox,
+    hosmer_lemeshow,
+    spiegelhalter_z,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Seed, Task
+    from calibrant._validation.sample import BinarySample
+    from calibrant.numerics.kernels import KernelName
+
+Null = Literal["resampled", "asymptotic"]
+FEWEST_BLOCKS = 2
+
+
+@dataclass(frozen=True)
+class CalibrationTest:
+    """How surprising the labels are, were the predictions calibrated.
+
+    Attributes
+    ----------
+    method, task : str
+        What was asked.
+    statistic : float
+        The test's statistic.
+    pvalue : float
+        The chance of a statistic at least as extreme under perfect calibration.
+    n : int
+        Number of rows.
+    """
+
+    method: str
+    task: str
+    statistic: float
+    pvalue: float
+    n: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.method} ({self.task}): statistic {self.statistic:.4g}, "
+            f"p-value {self.pvalue:.3g}, n = {self.n}"
+        )
+
+    def frame(self) -> Frame:
+        """Return the result as columns of one row."""
+        return {f.name: np.array([getattr(self, f.name)]) for f in fields(self)}
+
+
+class Test(Protocol):
+    """A test with its options."""
+
+    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
+        """Return statistic and p-value."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelTest:
+    """The kernel calibration error against what calibrated labels give.
+
+    Attributes
+    ----------
+    kernel : {"rbf", "laplace"}
+        As in `kernel_calibration_error`; the kernel of labels does not matter here
+        and is the linear one.
+    bandwidth : float or "median"
+        The same.
+    null : {"resampled", "asymptotic"}
+        "resampled": the unbiased error over all pairs, against labels drawn anew with
+        the predicted probabilities; the p-value is exact at any number of rows.
+        "asymptotic": the mean over random blocks against a normal distribution; far
+        less power, no draws.
+    n_resamples : int
+        How often labels are drawn.
+    block_size : int
+        Rows a block of the asymptotic test.
+    """
+
+    kernel: KernelName = "rbf"
+    bandwidth: float | Literal["median"] = "median"
+    null: Null = "resampled"
+    n_resamples: int = 1000
+    block_size: int = 2
+
+    def __post_init__(self) -> None:
+        self._family()
+        check_choice(self.null, get_args(Null), name="null")
+        check_count(self.n_resamples, name="n_resamples")
+        check_count(self.block_size, name="block_size", least=2)
+
+    def _family(self) -> KernelError:
+        return KernelError(
+            kernel=self.kernel, bandwidth=self.bandwidth, outcome_kernel="linear"
+        )
+
+    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
+        """Return the squared kernel error and its p-value, one-sided."""
+        refuse_one_row(sample, debias=True)
+        if self.null == "asymptotic":
+            return self._asymptotic(sample, rng)
+        fit = self._family().fit(sample)
+        found = fit.error(sample, alpha=2.0, debias=True)
+        drawn = fit.kernel.calibrated_errors(
+            sample.p, sample.weight, self.n_resamples, rng
+        )
+        # Labels on few predictions give equal statistics, but for rounding.
+        level = found - 1e-9 * np.abs(drawn).max()
+        above = np.count_nonzero(drawn >= level)
+        return Outcome(found, float((1 + above) / (1 + self.n_resamples)))
+
+    def _asymptotic(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
+        blocks = block_errors(self._family(), sample, self.block_size, rng)
+        if blocks.size < FEWEST_BLOCKS:
+            raise TooFewRowsError(
+                f'null="asymptotic" needs at least {FEWEST_BLOCKS} blocks of '
+                f"{self.block_size} rows; got {sample.total:g} rows. Lower block_size "
+                f'or use null="resampled".'
+            )
+        mean = float(blocks.mean())
+        error = float(blocks.std(ddof=1)) / np.sqrt(blocks.size)
+        if error == 0.0:
+            return Outcome(mean, 0.0 if mean > 0.0 else 1.0)
+        return Outcome(mean, float(ndtr(-mean / error)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpiegelhalterTest:
+    """Spiegelhalter's z: whether the Brier score is what the predictions promise."""
+
+    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
+        """Return z and its two-sided p-value."""
+        return spiegelhalter_z(sample.p, sample.y, _weights(sample))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HosmerLemeshowTest:
+    """Hosmer and Lemeshow's chi-square over groups of equal size.
+
+    Attributes
+    ----------
+    groups : int
+        Number of groups.
+    fitted : int
+        Degrees of freedom that fitting used up: 0 for predictions of held-out rows,
+        2 by custom for those of a logistic regression on its own training rows.
+    """
+
+    groups: int = 10
+    fitted: int = 0
+
+    def __post_init__(self) -> None:
+        check_count(self.groups, name="groups")
+        check_count(self.fitted, name="fitted", least=0)
+        if self.fitted >= self.groups:
+            raise OptionError(
+                f"fitted must be less than groups; got {self.fitted} and {self.groups}."
+            )
+
+    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
+        """Return chi-square and its p-value; NaN where ties leave too few groups."""
+        return hosmer_lemeshow(
+            sample.p, sample.y, sample.weight, groups=self.groups, fitted=self.fitted
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoxTest:
+    """Cox's test: whether a regression on logit(p) has intercept 0 and slope 1."""
+
+    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
+        """Return the likelihood ratio, chi-square with two degrees of freedom."""
+        return cox(sample.p, sample.y, _weights(sample))
+
+
+TESTS: dict[str, type[Any]] = {
+    "kce": KernelTest,
+    "spiegelhalter": SpiegelhalterTest,
+    "hosmer-lemeshow": HosmerLemeshowTest,
+    "cox": CoxTest,
+}
+
+
+def _weights(sample: BinarySample) -> FloatVector:
+    return np.ones(sample.n) if sample.weight is None else sample.weight
+
+
+def _build(method: str, options: dict[str, Any]) -> Test:
+    if not isinstance(method, str) or method not in TESTS:
+        raise UnknownNameError.among("method", method, TESTS)
+    known = [f.name for f in fields(TESTS[method])]
+    for name in options:
+        if name not in known:
+            raise UnknownNameError.among(f"parameter of {method}", name, known)
+    test: Test = TESTS[method](**options)
+    return test
+
+
+def calibration_test(  # noqa: PLR0913
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    method: str = "kce",
+    task: Task = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+    scale: Scale = "prob",
+    random_state: Seed = 0,
+    **options: Any,
+) -> CalibrationTest:
+    """Test whether the predictions could be perfectly calibrated.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, pos_label, labels, scale
+        As in `calibration_error`.
+    method : {"kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
+        "kce": the kernel calibration error, which sees any departure, given enough
+        rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": shares of positives
+        in groups; "cox": intercept and slope of a logistic regression. "kce" is the
+        default for now.
+    task : None, "confidence" or a class
+        As in `calibration_error`, but one event only.
+    random_state : int, generator or None
+        Seeds drawn labels and blocks.
+    **options
+        Of the method. "kce": ``kernel``, ``bandwidth`` (by default "median"),
+        ``null="resampled"`` or "asymptotic", ``n_resamples=1000``, ``block_size=2``.
+        "hosmer-lemeshow": ``groups=10``, ``fitted=0`` (degrees of freedom that
+        fitting on the same rows used up).
+
+    Returns
+    -------
+    CalibrationTest
+        With `statistic` and `pvalue`.
+
+    References
+    ----------
+    D. Widmann, F. Lindsten, D. Zachariah (2019). Calibration tests in multi-class
+    classification: a unifying framework. NeurIPS.
+
+    D. J. Spiegelhalter (1986). Probabilistic prediction in patient management and
+    clinical trials. Statistics in Medicine 5. doi:10.1002/sim.4780050506
+
+    D. W. Hosmer, S. Lemeshow, R. X. Sturdivant (2013). Applied logistic regression.
+    doi:10.1002/9781118548387
+
+    D. R. Cox (1958). Two further applications of a model for binary regression.
+    Biometrika 45. doi:10.1093/biomet/45.3-4.562
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> print(cb.calibration_test(y, p))
+    kce (binary): statistic 0.002711, p-value 0.000999, n = 1797
+    >>> print(cb.calibration_test(y, p, method="hosmer-lemeshow", groups=5))
+    hosmer-lemeshow (binary): statistic 101, p-value 3.2e-20, n = 1797
+    """
+    test = _build(method, options)
+    if isinstance(task, str) and task == "classwise":
+        raise OptionError(
+            'a test looks at one event; pass task="confidence" or one class instead '
+            'of task="classwise".'
+        )
+    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    events = reading.events(y_true, y_prob, sample_weight)
+    sample = events.samples[0]
+    warn_if_small(sample, stacklevel=3)
+    found = test.run(sample, generator(random_state))
+    return CalibrationTest(method, events.task, *found, sample.n)
