@@ -35,6 +35,30 @@ def test_refit_is_one_map_and_folds_a_mean(smooth_sample):
     assert len(ten.map_.maps) == 10
 
 
+@pytest.mark.parametrize("method", ["pl", "pl-de", "pl-de2"])
+def test_weighted_maps_are_means_by_held_out_likelihood(smooth_sample, method):
+    p, y = smooth_sample
+    fitted = cb.make_calibrator(method).fit(p, y)
+    losses = fitted.fit_.losses
+    weights = np.exp(-p.size * (losses - losses.min()) / (2 * losses.min()))
+    weights[weights < 0.2] = 0.0
+    weights /= weights.sum()
+    expected = sum(
+        weight
+        * cb.make_calibrator(method, pieces=pieces, ensemble="folds").fit(p, y).map_(p)
+        for pieces, weight in enumerate(weights, start=1)
+        if weight > 0
+    )
+    assert np.count_nonzero(weights) > 1
+    assert_allclose(fitted.map_(p), expected, atol=1e-9)
+    assert fitted.fit_.pieces == 1 + np.argmax(weights)
+
+
+def test_the_paper_s_rule_takes_the_fewest_good_pieces(smooth_sample):
+    fit = cb.make_calibrator("pl", ensemble="folds").fit(*smooth_sample).fit_
+    assert fit.pieces == 1 + np.argmax(fit.losses <= fit.losses.min() * 1.001)
+
+
 def test_weights_equal_repeated_rows_for_a_refit(smooth_sample):
     p, y = smooth_sample
     times = np.arange(p.size) % 3 + 1

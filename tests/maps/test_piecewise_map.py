@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 import calibrant as cb
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap, mean_map
+from calibrant.maps.mean import MeanMap, mean_map
+from calibrant.maps.piecewise import PiecewiseLinearMap
 
 P = np.concatenate([[0.0, 1.0, 1e-300, 1 - 1e-16], np.linspace(0, 1, 101)])
 
@@ -64,6 +65,8 @@ def test_lines_go_on_beyond_the_outer_knots():
 
 
 GOOD = {"kind": "piecewise-linear", "scale": "prob", "knots": [0, 1], "heights": [0, 1]}
+MEAN = {"kind": "mean", "maps": [GOOD], "weights": [1]}
+PARABOLA = {"kind": "parabolas", "knots": [0, 1], "heights": [0, 1], "middles": [0.5]}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +77,11 @@ GOOD = {"kind": "piecewise-linear", "scale": "prob", "knots": [0, 1], "heights":
         (GOOD | {"knots": [1, 0]}, "ascend"),
         (GOOD | {"heights": [1]}, "must hold 2 numbers"),
         ({"kind": "mean", "maps": []}, "list of maps"),
-        ({"kind": "mean", "maps": [1]}, "list of maps"),
-        ({"kind": "mean", "maps": [{"kind": "mean", "maps": []}]}, "list of numbers"),
+        ({"kind": "mean", "maps": [GOOD]}, "list of numbers"),
+        ({"kind": "mean", "maps": [GOOD], "weights": [0.5]}, "sum to 1"),
+        ({"kind": "mean", "maps": [1], "weights": [1]}, "of kind piecewise-linear"),
+        ({"kind": "mean", "maps": [MEAN], "weights": [1]}, "of kind piecewise-linear"),
+        (PARABOLA | {"middles": []}, "must hold 1 numbers"),
     ],
 )
 def test_damaged_maps_are_refused(stored, words):

@@ -19,13 +19,18 @@ from calibrant._validation.options import (
 from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.folded_points import FoldedPoints, points_of
 from calibrant.exceptions import FewerPiecesWarning
-from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap, mean_map
+from calibrant.maps.mean import MeanMap, Part, mean_map
+from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.numerics.folds import fold_numbers
 from calibrant.numerics.links import clipped, logit
 from calibrant.numerics.piecewise import fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
 from calibrant.numerics.piecewise_starts import quantile_start, search_lines
-from calibrant.numerics.selection import simplest_within, weights_of_losses
+from calibrant.numerics.selection import (
+    brier_weights,
+    likelihood_weights,
+    simplest_weight,
+)
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
@@ -201,9 +206,7 @@ class PiecewiseLinear:
         c: FloatMatrix = expit(f) if self.scale == "logit" else np.clip(f, 0.0, 1.0)
         return c
 
-    def _mean(
-        self, tried: list[Lines], weights: FloatVector
-    ) -> PiecewiseLinearMap | MeanMap:
+    def _mean(self, tried: list[Lines], weights: FloatVector) -> Part | MeanMap:
         """Return the mean over the problems of all lines that weigh anything."""
         maps, shares = [], []
         for lines, weight in zip(tried, weights, strict=True):
@@ -231,13 +234,10 @@ class PiecewiseLinear:
         """Return the weight of each number of pieces."""
         default = "weighted" if self.scale == "prob" else "folds"
         if (self.ensemble or default) == "weighted":
-            # The likelihood of held-out labels: for the Brier score that of normal
-            # noise with its variance.
-            unit = 1.0 if self._by_log_loss else 2.0 * max(float(losses.min()), 0.0)
-            return weights_of_losses(losses, unit / total)
-        weights = np.zeros(losses.size)
-        weights[simplest_within(losses, self.tolerance)] = 1.0
-        return weights
+            if self._by_log_loss:
+                return likelihood_weights(losses, 1.0 / total)
+            return brier_weights(losses, total)
+        return simplest_weight(losses, self.tolerance)
 
     @property
     def _by_log_loss(self) -> bool:

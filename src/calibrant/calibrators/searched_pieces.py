@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from calibrant._validation.options import (
 )
 from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.folded_points import FoldedPoints, points_of
-from calibrant.calibrators.piecewise import edges_of, supported_pieces
+from calibrant.calibrators.piecewise import Ensemble, edges_of, supported_pieces
+from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.numerics.folds import fold_numbers
@@ -28,14 +29,14 @@ from calibrant.numerics.knot_fits import (
     search_knots,
 )
 from calibrant.numerics.knot_search import KnotProblems
-from calibrant.numerics.selection import simplest_within
+from calibrant.numerics.piecewise_problems import Points
+from calibrant.numerics.selection import brier_weights, simplest_weight
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Seed
+    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
-    from calibrant.numerics.piecewise_problems import Points
 
 MOST_PIECES = {1: 7, 2: 5}
 """The largest numbers of pieces that the paper tries, by degree."""
@@ -60,8 +61,13 @@ class SearchedPieces:
         Number of folds.
     tolerance : float
         The fewest pieces are taken whose loss is within this share of the least.
+    ensemble : {"weighted", "folds", "refit"}, optional
+        The mean of the maps of the folds over all good numbers of pieces, weighted by
+        how good they are; the mean of those of the fewest good pieces; or one map
+        with so many pieces by the search over all rows, as in the paper. By default
+        "weighted", and "refit" for a given number of pieces.
     starts : int
-        Random starts of the last search, beside those built from fewer pieces.
+        Random starts of a search over all rows, beside those built from fewer pieces.
     random_state : int, generator or None
         Shuffles sorted rows into folds, and draws the random starts.
     """
@@ -71,11 +77,13 @@ class SearchedPieces:
     max_pieces: int | None = None
     folds: int = 10
     tolerance: float = 1e-3
+    ensemble: Ensemble | None = None
     starts: int = 8
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
         check_choice(self.degree, (1, 2), name="degree")
+        check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
         check_count(self.folds, name="folds", least=2)
         check_count(self.starts, name="starts")
         if self.max_pieces is not None:
@@ -91,50 +99,77 @@ class SearchedPieces:
         folds = min(self.folds, sample.n)
         fold = fold_numbers(sample.n, folds, legacy_generator(self.random_state))
         points = FoldedPoints.of(rows, fold)
-        pieces, losses = self._choose(points, folds)
-        map_ = self._map(points.together(points.p), pieces)
-        return CurveFit(map_, pieces, edges_of(map_.bends), self, losses)
+        counts = self._counts(points.p.size) if folds > 1 else range(1, 2)
+        ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
+        if len(counts) == 1 and (ensemble == "refit" or folds == 1):
+            return self._curve(self._searched(points, counts[0]), counts[0])
+        training = points.training(points.p)
+        problems = KnotProblems.of(training, self.degree)
+        tried = list(fold_knots(problems, counts[-1]))[counts[0] - 1 :]
+        values = [fitted_values(problems, knots) for knots in tried]
+        losses = np.array([points.held_out_brier(v) for v in values])
+        if ensemble == "weighted":
+            weights = brier_weights(losses, sample.total)
+        else:
+            weights = simplest_weight(losses, self.tolerance)
+        pieces = counts[int(np.argmax(weights))]
+        if ensemble == "refit":
+            return self._curve(self._searched(points, pieces), pieces, losses)
+        return self._curve(self._mean(training, tried, weights), pieces, losses)
+
+    def _curve(
+        self, map_: Part | MeanMap, pieces: int, losses: FloatVector | None = None
+    ) -> CurveFit:
+        chosen = losses if self.pieces == "cv" else None
+        return CurveFit(map_, pieces, edges_of(map_.bends), self, chosen)
 
     def refitted(
         self, fit: CurveFit, sample: Resamples, resamples: Resamples
     ) -> FloatMatrix:
         """Return the map of each resample, each knot moved once, at the points."""
+        whole = points_of(sample.p, sample.weight, sample.label)
+        most = max((sample.p.size - 1) // self.degree, 1)
+        pieces = min(fit.pieces, most)
+        start = list(fold_knots(KnotProblems.of(whole, self.degree), pieces))[-1]
         points = points_of(sample.p, resamples.weight, resamples.label)
         problems = KnotProblems.of(points, self.degree)
-        knots = moved_knots(problems, fit.edges[1:-1])
+        knots = moved_knots(problems, start[0])
         return np.clip(fitted_values(problems, knots), 0.0, 1.0)
 
-    def _choose(
-        self, points: FoldedPoints, folds: int
-    ) -> tuple[int, FloatVector | None]:
-        """Return the number of pieces, and the losses behind it."""
-        distinct = points.p.size
+    def _counts(self, distinct: int) -> range:
+        """Return the numbers of pieces to try."""
         most = max((distinct - 1) // self.degree, 1)
         if self.pieces != "cv":
-            return supported_pieces(self.pieces, most, distinct), None
-        if folds == 1:  # one row: nothing to hold out, and nothing to choose
-            return 1, None
-        most = min(self.max_pieces or MOST_PIECES[self.degree], most)
-        problems = KnotProblems.of(points.training(points.p), self.degree)
-        losses = np.array(
-            [
-                points.held_out_brier(fitted_values(problems, knots))
-                for knots in fold_knots(problems, most)
-            ]
-        )
-        return 1 + simplest_within(losses, self.tolerance), losses
+            pieces = supported_pieces(self.pieces, most, distinct)
+            return range(pieces, pieces + 1)
+        return range(1, min(self.max_pieces or MOST_PIECES[self.degree], most) + 1)
 
-    def _map(self, points: Points, pieces: int) -> PiecewiseLinearMap | ParabolasMap:
+    def _mean(
+        self, training: Points, tried: list[IntMatrix], weights: FloatVector
+    ) -> Part | MeanMap:
+        """Return the mean over the folds of all pieces that weigh anything."""
+        maps, shares = [], []
+        for knots, weight in zip(tried, weights, strict=True):
+            if weight > 0.0:
+                for b, places in enumerate(knots):
+                    fold = Points(training.x, training.weight[[b]], training.label[[b]])
+                    maps.append(self._map(fold, training.x[places]))
+                    shares.append(weight)
+        return mean_map(maps, np.array(shares))
+
+    def _searched(self, points: FoldedPoints, pieces: int) -> Part:
+        """Return the best map of all rows that a global search finds."""
+        whole = points.together(points.p)
+        rng = generator(self.random_state)
+        inner = search_knots(
+            whole, pieces, degree=self.degree, starts=self.starts, rng=rng
+        )
+        return self._map(whole, inner)
+
+    def _map(self, points: Points, inner: FloatVector) -> Part:
         if points.x.size == 1:
             level = np.repeat(points.label[0], 2)
             return PiecewiseLinearMap(np.array([0.0, 1.0]), level)
-        inner = search_knots(
-            points,
-            pieces,
-            degree=self.degree,
-            starts=self.starts,
-            rng=generator(self.random_state),
-        )
         nodes, heights = node_heights(points, inner, degree=self.degree)
         if self.degree == 1:
             return PiecewiseLinearMap(nodes, heights)

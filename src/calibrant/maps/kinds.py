@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
+from calibrant.maps.mean import MeanMap
 from calibrant.maps.parabolas import ParabolasMap
-from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap
+from calibrant.maps.piecewise import PiecewiseLinearMap
 
 if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap

@@ -20,7 +20,7 @@ from calibrant.numerics.piecewise_starts import spread_apart
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix
+    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, IntVector
 
 MOST_BETWEEN = 1024
 """Up to this many points, knots are also looked for midway between points."""
@@ -80,10 +80,9 @@ def _best_of(problems: KnotProblems, starts: list[IntMatrix]) -> IntMatrix:
     return chosen
 
 
-def moved_knots(problems: KnotProblems, knots: FloatVector) -> IntMatrix:
-    """Return knots near the given ones, moved once each to suit each problem."""
-    nearest = np.abs(problems.x[:, np.newaxis] - knots).argmin(axis=0)
-    start = np.tile(nearest, (problems.source.size, 1))
+def moved_knots(problems: KnotProblems, knots: IntVector) -> IntMatrix:
+    """Return the given knots, moved once each to suit each problem."""
+    start = np.tile(knots, (problems.source.size, 1))
     return exchange(problems, start, rounds=1)[0]
 
 

@@ -17,17 +17,43 @@ LEAST_WEIGHT = 0.2
 """What weighs less than this share of the best is left out of a mean."""
 
 
-def weights_of_losses(losses: FloatVector, scale: float) -> FloatVector:
-    """Return weights proportional to exp(-loss / scale), the smallest as 0.
+def likelihood_weights(losses: FloatVector, unit: float) -> FloatVector:
+    """Return weights proportional to exp(-loss / unit), the smallest as 0.
 
     Examples
     --------
-    >>> weights_of_losses(np.array([0.3, 0.1, 0.1]), scale=0.01)
+    >>> likelihood_weights(np.array([0.3, 0.1, 0.1]), unit=0.01)
     array([0. , 0.5, 0.5])
     """
-    weight = np.exp((losses.min() - losses) / max(scale, ROUNDING))
+    weight = np.exp((losses.min() - losses) / max(unit, ROUNDING))
     weight = np.where(weight < LEAST_WEIGHT, 0.0, weight)
     return np.asarray(weight / weight.sum())
+
+
+def brier_weights(losses: FloatVector, rows: float) -> FloatVector:
+    """Return the weights of mean Brier scores over so many rows.
+
+    The likelihood is that of normal noise whose variance is the least score.
+
+    Examples
+    --------
+    >>> brier_weights(np.array([0.2, 0.2]), rows=100)
+    array([0.5, 0.5])
+    """
+    return likelihood_weights(losses, 2.0 * max(float(losses.min()), 0.0) / rows)
+
+
+def simplest_weight(losses: FloatVector, tolerance: float) -> FloatVector:
+    """Return all weight on the one that `simplest_within` chooses.
+
+    Examples
+    --------
+    >>> simplest_weight(np.array([0.2, 0.1]), tolerance=0.001)
+    array([0., 1.])
+    """
+    weight = np.zeros(losses.size)
+    weight[simplest_within(losses, tolerance)] = 1.0
+    return weight
 
 
 def simplest_within(losses: FloatVector, tolerance: float) -> int:
