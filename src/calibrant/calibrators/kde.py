@@ -10,7 +10,7 @@ import numpy as np
 from calibrant._validation.options import check_choice, check_positive
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
 from calibrant.maps.piecewise import map_through
-from calibrant.numerics.binning import size_edges, tabulate
+from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.isotonic import SAME
 from calibrant.numerics.kernel_density import KernelShares, kernel_matrix
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Spread: TypeAlias = Literal["all", "events", "others"]
 
 MOST_POINTS = 2048
-"""With more rows than this, they are gathered into as many cells of equal weight."""
+"""With more rows than this, they are gathered into at most as many cells, half of
+which part the rows and half the predictions equally."""
 STRAIGHT = 2e-5
 """The map is a polygon that is nowhere farther from the estimate, checked halfway."""
 NARROWEST = 1e-9
@@ -103,8 +104,10 @@ class KernelDensity:
 def _points(sample: BinarySample) -> Resamples:
     """Return the distinct predictions in order, or cells of them where many."""
     p = sample.p
-    if sample.n > MOST_POINTS:
-        edges = size_edges(p, sample.weight, MOST_POINTS)
+    if sample.n > MOST_POINTS:  # cells that are narrow, also where rows are few
+        half = MOST_POINTS // 2
+        sizes = size_edges(p, sample.weight, half)
+        edges = np.unique(np.concatenate([sizes, width_edges(half)]))
     else:
         edges = np.unique(np.concatenate([[0.0], p, [1.0, 2.0]]))
     table = tabulate(p, sample.y, sample.weight, edges)
