@@ -45,12 +45,14 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	.bench-venv/bin/python benchmarks/bench_binned.py
 	.bench-venv/bin/python benchmarks/bench_piecewise.py
 	.bench-venv/bin/python benchmarks/bench_kernel.py
+	.bench-venv/bin/python benchmarks/bench_calibrators.py
 	.bench-venv/bin/python benchmarks/bench_startup.py
 
 golden: ## record the peers' numbers that the tests compare with (after make bench)
 	.bench-venv/bin/python tests/golden/record_peers.py
 	.bench-venv/bin/python tests/golden/record_pwlf.py
 	.bench-venv/bin/python tests/golden/record_kernel.py
+	.bench-venv/bin/python tests/golden/record_calibrators.py
 
 clean:
 	rm -rf $(VENV) .bench-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache

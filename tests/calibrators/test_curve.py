@@ -29,6 +29,7 @@ METHODS = {
     "pl-de": {},
     "pl-de2": {},
 }
+NAMES = sorted({case.split()[0] for case in METHODS})
 P = np.concatenate([[0.0, 1.0, 1e-300, 1 - 1e-16], np.linspace(0, 1, 101)])
 
 
@@ -156,7 +157,7 @@ def test_gathering_very_many_rows_changes_nothing_of_note(case, monkeypatch):
     assert_allclose(fast_error, slow_error, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", cb.calibrator_names()[10:])
+@pytest.mark.parametrize("method", NAMES)
 def test_intervals_hold_the_error(method):
     p, y, c = paper_sample("square", 0.05, 3000, seed=4)
     frame = cb.evaluate(y, p, methods=method, n_resamples=200).frame()
@@ -164,7 +165,7 @@ def test_intervals_hold_the_error(method):
     assert frame["low"][0] <= frame["value"][0] <= frame["high"][0]
 
 
-@pytest.mark.parametrize("method", cb.calibrator_names()[10:])
+@pytest.mark.parametrize("method", NAMES)
 def test_refitting_the_sample_gives_the_sample_s_error(method):
     """A resample that draws every cell once is the sample, but for its cells."""
     from calibrant._validation.sample import BinarySample
@@ -199,3 +200,13 @@ def test_refitting_the_sample_gives_the_sample_s_error(method):
 def test_bad_parameters_are_named(method, params, words):
     with pytest.raises(OptionError, match=words):
         cb.make_calibrator(method, **params)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_diagrams_draw_the_map(smooth_sample, method):
+    p, y = smooth_sample
+    display = cb.ReliabilityDisplay.from_predictions(y, p, method=method)
+    display.plot().figure.canvas.draw()
+    curve = display.frame("curve")
+    map_ = cb.make_calibrator(method).fit(p, y).map_
+    assert_allclose(curve["calibrated"], map_(curve["p"]), atol=1e-12)

@@ -10,18 +10,19 @@ import numpy as np
 from calibrant._validation.options import check_choice, check_positive
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
 from calibrant.maps.piecewise import map_through
-from calibrant.numerics.binning import size_edges, tabulate
+from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.isotonic import SAME
 from calibrant.numerics.kernel_density import KernelShares, kernel_matrix
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix
+    from calibrant._typing import FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
 
 Spread: TypeAlias = Literal["all", "events", "others"]
 
-MOST_POINTS = 2048
-"""With more rows than this, they are gathered into as many cells of equal weight."""
+MOST_CELLS = 1024
+"""With more rows than this, they are gathered into at most as many cells, half of
+which part the rows and half the predictions equally."""
 STRAIGHT = 2e-5
 """The map is a polygon that is nowhere farther from the estimate, checked halfway."""
 NARROWEST = 1e-9
@@ -101,16 +102,25 @@ class KernelDensity:
 
 
 def _points(sample: BinarySample) -> Resamples:
-    """Return the distinct predictions in order, or cells of them where many."""
-    p = sample.p
-    if sample.n > MOST_POINTS:
-        edges = size_edges(p, sample.weight, MOST_POINTS)
-    else:
-        edges = np.unique(np.concatenate([[0.0], p, [1.0, 2.0]]))
-    table = tabulate(p, sample.y, sample.weight, edges)
-    used = table.weight > 0.0
-    return Resamples(
-        table.mean_prob[used],
-        table.weight[used][np.newaxis],
-        table.label[used][np.newaxis],
-    )
+    """Return events and others apart, in order, gathered into cells where many.
+
+    Within a cell events lie a little higher than others, where the map rises.
+    """
+    edges = _edges(sample)
+    weight = np.ones(sample.n) if sample.weight is None else sample.weight
+    parts = [weight * sample.y, weight * (1.0 - sample.y)]
+    events, others = (tabulate(sample.p, sample.y, own, edges) for own in parts)
+    p = np.concatenate([events.mean_prob, others.mean_prob])
+    total = np.concatenate([events.weight, others.weight])
+    label = np.concatenate([events.weight, np.zeros(others.weight.size)])
+    order = np.argsort(p, kind="stable")  # cells without rows have no mean, come last
+    order = order[total[order] > 0.0]
+    return Resamples(p[order], total[order][np.newaxis], label[order][np.newaxis])
+
+
+def _edges(sample: BinarySample) -> FloatVector:
+    if sample.n <= MOST_CELLS:  # a cell for each distinct prediction
+        return np.unique(np.concatenate([[0.0], sample.p, [1.0, 2.0]]))
+    half = MOST_CELLS // 2
+    sizes = size_edges(sample.p, sample.weight, half)
+    return np.unique(np.concatenate([sizes, width_edges(half)]))

@@ -138,7 +138,7 @@ class CumulativeSpline:
             self._values(points.p, *training, knots)
             for knots in range(fewest, most + 1)
         ]
-        losses = np.array([_held_out_brier(points, values) for values in tried])
+        losses = np.array([points.held_out_brier(values) for values in tried])
         best = simplest_within(losses, self.tolerance)
         return fewest + best, losses, tried[best]
 
@@ -159,8 +159,3 @@ class CumulativeSpline:
         apart = np.append(True, np.diff(p) > SAME)
         map_ = map_through(p[apart], values[apart])
         return CurveFit(map_, knots - 1, WHOLE_RANGE, self, losses)
-
-
-def _held_out_brier(points: FoldedPoints, values: FloatMatrix) -> float:
-    loss = values**2 * points.weight - 2.0 * values * points.label + points.label
-    return float(np.mean(loss.sum(axis=1) / points.weight.sum(axis=1)))

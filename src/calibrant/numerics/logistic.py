@@ -12,7 +12,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
 if TYPE_CHECKING:
     from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
@@ -160,12 +159,11 @@ def _newton(
         if open_.size == 0 or width == 0:
             break
         w, t = weight[open_], label[open_]
-        f = found[open_] @ design.T
-        c = expit(f)
+        c, bend = _value_and_bend(found[open_] @ design.T)
         gradient = (w * c - t) @ design
         unsolved = np.abs(gradient).max(axis=1) > GRADIENT
         open_, w, t = open_[unsolved], w[unsolved], t[unsolved]
-        bend, gradient = (c * expit(-f))[unsolved], gradient[unsolved]
+        bend, gradient = bend[unsolved], gradient[unsolved]
         curvature = np.zeros((open_.size, width, width))
         curvature[:, pairs[0], pairs[1]] = (w * bend) @ products
         curvature[:, pairs[1], pairs[0]] = curvature[:, pairs[0], pairs[1]]
@@ -207,9 +205,17 @@ def _descend(
     return found, np.minimum(after, before), improved
 
 
+def _value_and_bend(f: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return expit(f) and its derivative, which rounding never makes 0."""
+    e = np.exp(-np.abs(f))
+    upper = 1.0 / (1.0 + e)
+    lower = e * upper
+    return np.where(f > 0.0, upper, lower), upper * lower
+
+
 def _losses(f: FloatMatrix, weight: FloatMatrix, label: FloatMatrix) -> FloatVector:
-    """Return the log-loss, exact also where it is tiny."""
-    # log(1 + e^f) - t f as two terms that are both positive, so that nothing cancels.
-    failed = weight - label
-    loss = label * np.logaddexp(0.0, -f) + failed * np.logaddexp(0.0, f)
+    """Return the log-loss as a sum of terms that are all positive: nothing cancels."""
+    size = np.abs(f)
+    wrong = np.where(f > 0.0, weight - label, label)
+    loss = weight * np.log1p(np.exp(-size)) + wrong * size
     return np.asarray(loss.sum(axis=1))

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit, logit
+
+import calibrant as cb
+from calibrant.exceptions import MapFormatError
+from calibrant.maps.beta import BetaMap
+
+
+def test_platt_fits_logits_so_that_calibrated_ones_are_left_alone():
+    rng = np.random.default_rng(0)
+    p = expit(rng.normal(0, 2, 50_000))
+    map_ = cb.make_calibrator("platt").fit(p, rng.random(p.size) < p).map_
+    assert_allclose([map_.a, map_.b, map_.intercept], [1, 1, 0], atol=0.05)
+
+
+def test_platt_undoes_a_change_of_slope_and_intercept():
+    rng = np.random.default_rng(1)
+    c = expit(rng.normal(0, 2, 50_000))
+    p = expit((logit(c) - 0.5) / 2)
+    map_ = cb.make_calibrator("platt").fit(p, rng.random(c.size) < c).map_
+    assert_allclose([map_.a, map_.intercept], [2, 0.5], atol=0.05)
+
+
+def test_platt_may_fall_where_the_classes_are_swapped():
+    rng = np.random.default_rng(2)
+    p = rng.random(2000)
+    y = rng.random(2000) > p
+    assert cb.make_calibrator("platt").fit(p, y).map_.a < 0
+    assert cb.make_calibrator("beta").fit(p, y).map_ == BetaMap(
+        0.0, 0.0, pytest.approx(logit(y.mean()))
+    )
+
+
+def test_smoothing_moves_labels_as_platt_did():
+    """One prediction only: the fit is the mean of the moved labels."""
+    fitted = cb.make_calibrator("platt", smoothing=True)
+    map_ = fitted.fit(np.full(40, 0.3), np.arange(40) < 10).map_
+    moved = (10 * 11 / 12 + 30 * 1 / 32) / 40
+    assert_allclose(map_(np.array([0.3])), moved)
+
+
+def test_smoothing_keeps_one_class_off_certainty():
+    p, y = np.linspace(0, 1, 50), np.zeros(50)
+    smoothed = cb.make_calibrator("platt", smoothing=True).fit(p, y).transform(p)
+    assert_allclose(smoothed, 1 / 52, atol=1e-6)
+    assert (cb.make_calibrator("platt").fit(p, y).transform(p) < 1e-12).all()
+
+
+def beta_sample(a=0.5, b=2.0, c=0.3, n=100_000):
+    rng = np.random.default_rng(3)
+    p = rng.random(n)
+    return p, rng.random(n) < BetaMap(a, b, c)(p)
+
+
+def test_beta_finds_the_coefficients_that_made_the_labels():
+    map_ = cb.make_calibrator("beta").fit(*beta_sample()).map_
+    assert_allclose([map_.a, map_.b, map_.intercept], [0.5, 2, 0.3], atol=0.1)
+
+
+def test_variants_hold_what_they_promise():
+    sample = beta_sample(n=5000)
+    ab = cb.make_calibrator("beta", variant="ab").fit(*sample).map_
+    assert_allclose(ab(np.array([0.5])), 0.5)
+    assert ab.a != ab.b
+    am = cb.make_calibrator("beta", variant="am").fit(*sample).map_
+    platt = cb.make_calibrator("platt").fit(*sample).map_
+    assert am.a == am.b
+    assert_allclose([am.a, am.intercept], [platt.a, platt.intercept], rtol=1e-8)
+
+
+def test_beta_does_not_fall():
+    rng = np.random.default_rng(5)
+    p = rng.random(500)
+    y = rng.random(500) < 0.5 + 0.4 * np.sin(7 * p)
+    for variant in ("abm", "ab", "am"):
+        map_ = cb.make_calibrator("beta", variant=variant).fit(p, y).map_
+        assert map_.a >= 0
+        assert map_.b >= 0
+
+
+GOOD = {"kind": "beta", "a": 1.0, "b": 1.0, "intercept": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"a": "1"}, "field 'a' of a map must be a number"),
+        ({"b": None}, "field 'b' of a map must be a number"),
+        ({"b": True}, "field 'b' of a map must be a number"),
+        ({"intercept": float("nan")}, "finite"),
+        ({"intercept": 10**400}, "finite"),
+    ],
+)
+def test_damaged_maps_are_refused(change, words):
+    with pytest.raises(MapFormatError, match=words):
+        cb.map_from_dict(GOOD | change)
