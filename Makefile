@@ -12,7 +12,8 @@ help: ## list the commands
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable ".[all,torch]" --group dev
 	@touch $(READY)
 
 setup: $(READY) ## make .venv with the package and all tools

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import os
 
     from calibrant._typing import FloatVector, JsonObject
-    from calibrant.maps.base import CalibrationMap
+    from calibrant.maps.base import StoredMap
 
 FORMAT = "calibrant-map"
 VERSION = 1
@@ -43,7 +43,7 @@ def stored_numbers(
     return numbers
 
 
-def map_from_dict(stored: JsonObject) -> CalibrationMap:
+def map_from_dict(stored: JsonObject) -> StoredMap:
     """Build a map from what its `to_dict` gave.
 
     Parameters
@@ -53,7 +53,7 @@ def map_from_dict(stored: JsonObject) -> CalibrationMap:
 
     Returns
     -------
-    CalibrationMap
+    CalibrationMap or MulticlassMap
         The map, equal to the one that was stored.
 
     Raises
@@ -80,7 +80,7 @@ def map_from_dict(stored: JsonObject) -> CalibrationMap:
     return MAP_KINDS[kind].from_dict(stored)
 
 
-def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
+def save_map(map_: StoredMap, path: str | os.PathLike[str]) -> None:
     """Write a map to a JSON file.
 
     The file is written under a temporary name and then renamed, so that it is either
@@ -88,7 +88,7 @@ def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    map_ : CalibrationMap
+    map_ : CalibrationMap or MulticlassMap
         A fitted map, such as ``calibrator.map_``.
     path : path
         Where to write.
@@ -118,7 +118,7 @@ def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def load_map(path: str | os.PathLike[str]) -> CalibrationMap:
+def load_map(path: str | os.PathLike[str]) -> StoredMap:
     """Read a map from a JSON file that `save_map` wrote.
 
     Parameters
@@ -128,7 +128,7 @@ def load_map(path: str | os.PathLike[str]) -> CalibrationMap:
 
     Returns
     -------
-    CalibrationMap
+    CalibrationMap or MulticlassMap
         The map.
 
     Raises

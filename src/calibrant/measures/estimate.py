@@ -15,7 +15,7 @@ from calibrant._validation.options import (
     check_positive,
     generator,
 )
-from calibrant.calibrators.registry import find_method
+from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
 from calibrant.numerics.resampling import (
     IntervalKind,
@@ -140,7 +140,7 @@ class Estimator:
         )
 
     def _fit(self, sample: BinarySample, method: str) -> Fit:
-        found = find_method(method)
+        found = find_evaluator(method)
         seeded = "random_state" in found.defaults()
         params = {"random_state": self.random_state} if seeded else {}
         return found.build(**params).fit(sample)
