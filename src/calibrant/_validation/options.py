@@ -57,8 +57,7 @@ def check_penalties(value: Any, *, name: str) -> tuple[float, ...]:
     values = (value,) if isinstance(value, Real) else value
     wrong = not isinstance(values, list | tuple) or not values
     if wrong or not all(
-        isinstance(v, Real) and not isinstance(v, bool) and 0.0 <= v < math.inf
-        for v in values
+        isinstance(v, int | float | np.number) and 0.0 <= v < math.inf for v in values
     ):
         raise OptionError(
             f"{name} must be a number of at least 0, or several in a tuple; "

@@ -108,11 +108,12 @@ class MulticlassCalibrator(NamedCalibrator):
         MulticlassCalibrator
             Itself.
         """
+        self.checked()
         sample = check_class_sample(
             p, y, scale=self.scale, labels=self.labels, sample_weight=sample_weight
         )
         warn_if_small(sample, stacklevel=3)
-        family = self.checked()._found(self.method).build(**self._given)
+        family = self._found(self.method).build(**self._given)
         self.fit_: MulticlassFit = family.fit(sample)  # type: ignore[arg-type, assignment]
         self.classes_ = np.arange(sample.n_classes)
         if self.labels is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,16 +89,16 @@ def _check_hidden(hidden: Any) -> None:
 
 
 def _layers(
-    torch: Any, sizes: list[int], last_bias: float, rng: Any
+    sizes: list[int], last_bias: float, rng: Any, torch: Any, dtype: Any
 ) -> list[tuple[Any, Any]]:
     """Return random hidden layers, and a last one that is constant."""
     layers = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in pairwise(sizes):
         weights = rng.normal(size=(outputs, inputs)) * np.sqrt(2.0 / inputs)
         layers.append([weights, np.zeros(outputs)])
     layers[-1] = [np.zeros_like(layers[-1][0]), np.full(sizes[-1], last_bias)]
     return [
-        tuple(torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in layer)
+        tuple(torch.tensor(a, dtype=dtype, requires_grad=True) for a in layer)
         for layer in layers
     ]
 
@@ -121,7 +122,7 @@ class _Best:
         if loss < self.loss:
             self.loss = loss
             self.state = [
-                (w.detach().numpy().copy(), b.detach().numpy().copy())
+                (w.detach().double().numpy().copy(), b.detach().double().numpy().copy())
                 for w, b in self.layers
             ]
 
@@ -188,12 +189,13 @@ class OrderNetwork:
     ) -> OrderPreservingMap:
         size = float(np.sqrt(np.mean(training.logits**2))) or 1.0
         k = sample.n_classes
-        layers = _layers(torch, [k, *self.hidden, k - 1], ONE, rng)
+        layers = _layers([k, *self.hidden, k - 1], ONE, rng, torch, torch.float32)
         rate = self.learning_rate or (0.005 if self.invariant else 0.001)
         adam = torch.optim.Adam(
             [part for layer in layers for part in layer],
             lr=rate,
             weight_decay=self.weight_decay,
+            fused=True,
         )
         rows = self._sorted(torch, training, size)
         ahead = self._sorted(torch, held_out, size)
@@ -218,7 +220,8 @@ class OrderNetwork:
         place = np.argmax(order == part.column[:, np.newaxis], axis=1)
         seen = (falling if self.invariant else part.logits) / size
         gaps = falling[:, :-1] - falling[:, 1:]
-        return tuple(map(torch.from_numpy, (seen, gaps, place, part.share)))
+        single = (a.astype(np.float32) for a in (seen, gaps, part.share))
+        return tuple(map(torch.from_numpy, (*single, place)))
 
     def _loss(
         self,
@@ -228,7 +231,7 @@ class OrderNetwork:
         which: Any,
     ) -> Any:
         """Return the mean log-loss; classes stay sorted, so does what happened."""
-        seen, gaps, place, share = (array[which] for array in rows)
+        seen, gaps, share, place = (array[which] for array in rows)
         factor = torch.nn.functional.softplus(_forward(torch, layers, seen))
         steps = torch.nn.functional.pad(gaps * factor, (0, 1))
         climbed = steps.flip(1).cumsum(1).flip(1)
@@ -282,7 +285,7 @@ class DiagonalNetwork:
     ) -> DiagonalMap:
         knots = _knots(training.logits)
         size = float(np.sqrt(np.mean(training.logits**2))) or 1.0
-        layers = _layers(torch, [1, *self.hidden, 1], 0.0, rng)
+        layers = _layers([1, *self.hidden, 1], 0.0, rng, torch, torch.float64)
         inputs, widths = (
             torch.from_numpy(knots / size),
             torch.from_numpy(np.diff(knots)),

@@ -50,7 +50,7 @@ ROUGH_TOLERANCE = 1e-5
 """Norms of the gradient: of a map, and of those that are only compared."""
 RISES = 2
 MUCH_WORSE = 1.01
-"""A path ends once the held-out loss has exceeded the least twice, or by one percent."""
+"""A path ends where the held-out loss exceeds the least twice, or by one percent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,11 +224,13 @@ class MatrixScaling:
         k = rows.x.shape[1]
         size = np.append(np.full(k, rows.size**2), 1.0)
         if self.regularisation == "l2":
-            return np.full((k, k + 1), penalties[0] / (k * (k + 1))) / size + ANCHOR
+            return np.asarray(penalties[0] / (k * (k + 1)) / size + ANCHOR) * np.ones(
+                (k, 1)
+            )
         off_diagonal = np.full((k, k), penalties[0] / (k * (k - 1)))
         np.fill_diagonal(off_diagonal, 0.0)
         intercepts = np.full(k, penalties[1] / k)
-        return np.column_stack([off_diagonal, intercepts]) / size + ANCHOR
+        return np.asarray(np.column_stack([off_diagonal, intercepts]) / size + ANCHOR)
 
     def _map(
         self, found: list[FloatMatrix], rows: _Rows, sample: ClassSample

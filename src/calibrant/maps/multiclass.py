@@ -72,9 +72,10 @@ class MulticlassMap(ABC):
 def stored_scale(stored: JsonObject) -> Scale:
     """Return the scale of a stored map's predictions."""
     scale = stored.get("scale")
-    if scale not in get_args(Scale):
-        raise MapFormatError(f"unknown scale {scale!r} of a map.")
-    return scale  # type: ignore[no-any-return]
+    for known in get_args(Scale):
+        if scale == known:
+            return known  # type: ignore[no-any-return]
+    raise MapFormatError(f"unknown scale {scale!r} of a map.")
 
 
 def stored_classes(stored: JsonObject) -> int:

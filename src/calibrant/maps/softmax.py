@@ -140,7 +140,7 @@ class SoftmaxMap(MulticlassMap):
         if inputs not in get_args(Inputs):
             raise MapFormatError(f"unknown inputs {inputs!r} of a softmax map.")
         weights = _stored_weights(stored, intercepts.size)
-        return cls(weights, intercepts, inputs, stored_scale(stored))
+        return cls(weights, intercepts, inputs, stored_scale(stored))  # type: ignore[arg-type]
 
 
 def _stored_weights(stored: JsonObject, classes: int) -> FloatMatrix:

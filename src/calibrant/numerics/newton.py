@@ -57,7 +57,7 @@ def _norm(values: FloatMatrix) -> float:
 def _newton_step(
     problem: SoftmaxProblem, point: Point, hessian: Curvature, enough: float
 ) -> tuple[FloatMatrix, int]:
-    """Return the Newton step by preconditioned conjugate gradients, and their number."""
+    """Return the Newton step by conjugate gradients, and their number."""
     step = np.zeros_like(point.gradient)
     left = -point.gradient
     eased = hessian.solve(left)

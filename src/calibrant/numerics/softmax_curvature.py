@@ -1,4 +1,4 @@
-"""Hessians of softmax problems to solve with: exact where small, class by class where not.
+"""Hessians of softmax problems to solve with: exact if small, else class by class.
 
 They precondition conjugate gradients, so that an approximation costs steps only.
 """
