@@ -81,7 +81,7 @@ class MulticlassCalibrator(NamedCalibrator):
     def _told(self) -> dict[str, Any]:
         own = {"scale": "prob", "labels": None}
         given = {k: getattr(self, k) for k in own if getattr(self, k) != own[k]}
-        return {**given, **self._given}
+        return {**given, **super()._told()}
 
     def checked(self) -> Self:
         """Return itself, or raise where a hyper-parameter cannot be."""

@@ -59,4 +59,5 @@ class NamedCalibrator(TransformerMixin, BaseEstimator):
 
     def _told(self) -> dict[str, Any]:
         """Return what differs from the defaults."""
-        return self._given
+        usual = self._found(self.method).defaults()
+        return {k: v for k, v in self._given.items() if v != usual[k]}

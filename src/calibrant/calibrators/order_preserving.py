@@ -1,8 +1,8 @@
 """Intra-order-preserving networks (Rahimi et al. 2020), fitted by torch.
 
-Each fold trains a network on the other rows, from the identity, and keeps the state
-with the least loss on its own rows, the identity included; the map is the mean over
-folds. Fitted maps are plain numbers and need no torch.
+Each fold trains a network on the other rows, from their temperature scaling, and keeps
+the state with the least loss on its own rows, the first one included; the map is the
+mean over folds. Fitted maps are plain numbers and need no torch.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from calibrant.maps.order_preserving import DiagonalMap, Layer, OrderPreservingM
 from calibrant.maps.softmax import linear_inputs
 from calibrant.numerics.folds import class_fold_numbers
 from calibrant.numerics.softmax import weight_shares
+from calibrant.numerics.temperature import inverse_temperature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +66,16 @@ class _Part:
     logits: FloatMatrix
     column: IntVector
     share: FloatVector
+
+    @property
+    def inverse(self) -> float:
+        """Return one over the best temperature."""
+        return inverse_temperature(self.logits, self.column, self.share)
+
+    @property
+    def size(self) -> float:
+        """Return how large logits are."""
+        return float(np.sqrt(np.mean(self.logits**2))) or 1.0
 
 
 def _parts(sample: ClassSample, folds: int, rng: Any) -> Iterator[tuple[_Part, _Part]]:
@@ -187,8 +198,7 @@ class OrderNetwork:
         sample: ClassSample,
         rng: Any,
     ) -> OrderPreservingMap:
-        size = float(np.sqrt(np.mean(training.logits**2))) or 1.0
-        k = sample.n_classes
+        size, inverse, k = training.size, training.inverse, sample.n_classes
         layers = _layers([k, *self.hidden, k - 1], ONE, rng, torch, torch.float32)
         rate = self.learning_rate or (0.005 if self.invariant else 0.001)
         adam = torch.optim.Adam(
@@ -197,8 +207,8 @@ class OrderNetwork:
             weight_decay=self.weight_decay,
             fused=True,
         )
-        rows = self._sorted(torch, training, size)
-        ahead = self._sorted(torch, held_out, size)
+        rows = self._sorted(torch, training, size, inverse)
+        ahead = self._sorted(torch, held_out, size, inverse)
         best = _Best(layers)
         for _ in range(self.epochs):
             with torch.no_grad():
@@ -212,14 +222,16 @@ class OrderNetwork:
         with torch.no_grad():
             best.look(float(self._loss(torch, layers, ahead, slice(None))))
         found = tuple(Layer(weights, biases) for weights, biases in best.state)
-        return OrderPreservingMap(found, self.invariant, size, sample.scale)
+        return OrderPreservingMap(found, self.invariant, size, inverse, sample.scale)
 
-    def _sorted(self, torch: Any, part: _Part, size: float) -> tuple[Any, ...]:
+    def _sorted(
+        self, torch: Any, part: _Part, size: float, inverse: float
+    ) -> tuple[Any, ...]:
         order = np.argsort(-part.logits, axis=1, kind="stable")
         falling = np.take_along_axis(part.logits, order, axis=1)
         place = np.argmax(order == part.column[:, np.newaxis], axis=1)
         seen = (falling if self.invariant else part.logits) / size
-        gaps = falling[:, :-1] - falling[:, 1:]
+        gaps = inverse * (falling[:, :-1] - falling[:, 1:])
         single = (a.astype(np.float32) for a in (seen, gaps, part.share))
         return tuple(map(torch.from_numpy, (*single, place)))
 
@@ -284,7 +296,7 @@ class DiagonalNetwork:
         rng: Any,
     ) -> DiagonalMap:
         knots = _knots(training.logits)
-        size = float(np.sqrt(np.mean(training.logits**2))) or 1.0
+        size, inverse = training.size, training.inverse
         layers = _layers([1, *self.hidden, 1], 0.0, rng, torch, torch.float64)
         inputs, widths = (
             torch.from_numpy(knots / size),
@@ -294,7 +306,7 @@ class DiagonalNetwork:
         def heights() -> Any:
             raw = _forward(torch, layers, inputs[:, None])[:, 0]
             slope = torch.nn.functional.elu(raw) + 1.0
-            rises = widths * (slope[1:] + slope[:-1]) / 2.0
+            rises = inverse * widths * (slope[1:] + slope[:-1]) / 2.0
             return torch.nn.functional.pad(rises.cumsum(0), (1, 0))
 
         rows = _placed(torch, training, knots)
@@ -311,7 +323,7 @@ class DiagonalNetwork:
             loss.backward()
             return loss
 
-        best, kept = np.inf, knots - knots[0]
+        best, kept = np.inf, inverse * (knots - knots[0])
         for step in range(0, self.max_steps + LBFGS_ROUND, LBFGS_ROUND):
             with torch.no_grad():
                 now = heights()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.calibrators.multiclass import MulticlassFit
 from calibrant.maps.softmax import TemperatureMap
-from calibrant.numerics.softmax import log_probabilities, weight_shares
+from calibrant.numerics.softmax import logits_of, weight_shares
 from calibrant.numerics.temperature import inverse_temperature
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Temperature:
     def fit(self, sample: ClassSample) -> MulticlassFit:
         """Fit the temperature."""
         inverse = inverse_temperature(
-            log_probabilities(sample.scores, sample.scale),
+            logits_of(sample.scores, sample.scale),
             sample.column,
             weight_shares(sample.weight, sample.n),
         )

@@ -12,6 +12,7 @@ from calibrant._typing import Scale
 from calibrant._validation.probabilities import check_class_scores
 from calibrant._validation.wording import CLASS_CALIBRATORS
 from calibrant.exceptions import MapFormatError, ShapeError
+from calibrant.maps.stored import stored_numbers
 
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatMatrix, JsonObject
@@ -76,6 +77,14 @@ def stored_scale(stored: JsonObject) -> Scale:
         if scale == known:
             return known  # type: ignore[no-any-return]
     raise MapFormatError(f"unknown scale {scale!r} of a map.")
+
+
+def stored_positive(stored: JsonObject, field: str) -> float:
+    """Return a field of a stored map that is one number above 0."""
+    number = float(stored_numbers({field: [stored.get(field)]}, field)[0])
+    if number <= 0.0:
+        raise MapFormatError(f"field {field!r} of a map must be above 0.")
+    return number
 
 
 def stored_classes(stored: JsonObject) -> int:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
+from calibrant.maps.multiclass import (
+    MulticlassMap,
+    stored_classes,
+    stored_positive,
+    stored_scale,
+)
 from calibrant.maps.softmax import linear_inputs
 from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.piecewise_problems import values_at
@@ -41,6 +46,8 @@ class OrderPreservingMap(MulticlassMap):
         Whether the network sees the logits sorted, so that classes are alike.
     size : float
         What logits are divided by before they enter the network.
+    inverse : float
+        What gaps are multiplied by besides: one over a temperature.
     scale : {"prob", "logit"}
         What predictions hold.
     """
@@ -49,6 +56,7 @@ class OrderPreservingMap(MulticlassMap):
     layers: tuple[Layer, ...]
     invariant: bool
     size: float
+    inverse: float = 1.0
     scale: Scale = "prob"
 
     @property
@@ -61,7 +69,7 @@ class OrderPreservingMap(MulticlassMap):
         logits = linear_inputs(scores, self.scale, "centred")
         order = np.argsort(-logits, axis=1, kind="stable")
         falling = np.take_along_axis(logits, order, axis=1)
-        gaps = falling[:, :-1] - falling[:, 1:]
+        gaps = self.inverse * (falling[:, :-1] - falling[:, 1:])
         seen = (falling if self.invariant else logits) / self.size
         steps = gaps * np.logaddexp(0.0, self._outputs(seen))
         climbed = np.zeros_like(logits)
@@ -82,6 +90,7 @@ class OrderPreservingMap(MulticlassMap):
             "scale": self.scale,
             "invariant": self.invariant,
             "size": self.size,
+            "inverse": self.inverse,
             "layers": [
                 {"weights": layer.weights.tolist(), "biases": layer.biases.tolist()}
                 for layer in self.layers
@@ -100,10 +109,8 @@ class OrderPreservingMap(MulticlassMap):
         sizes = [found[-1].biases.size + 1, *(layer.biases.size for layer in found)]
         if [layer.weights.shape[1] for layer in found] != sizes[:-1]:
             raise MapFormatError("layers of a map must fit each other.")
-        size = stored_numbers({"size": [stored.get("size")]}, "size")[0]
-        if size <= 0.0:
-            raise MapFormatError("field 'size' of a map must be above 0.")
-        return cls(found, invariant, float(size), stored_scale(stored))
+        size, inverse = (stored_positive(stored, name) for name in ("size", "inverse"))
+        return cls(found, invariant, size, inverse, stored_scale(stored))
 
 
 def _stored_layer(stored: Any) -> Layer:

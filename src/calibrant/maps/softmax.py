@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_a
 import numpy as np
 
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
+from calibrant.maps.multiclass import (
+    MulticlassMap,
+    stored_classes,
+    stored_positive,
+    stored_scale,
+)
 from calibrant.maps.stored import stored_numbers
-from calibrant.numerics.softmax import centred, log_probabilities, softmax
+from calibrant.numerics.softmax import centred, log_probabilities, logits_of, softmax
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, JsonObject, Scale
@@ -61,7 +66,7 @@ class TemperatureMap(MulticlassMap):
 
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""
-        return softmax(self.inverse * log_probabilities(scores, self.scale))
+        return softmax(self.inverse * logits_of(scores, self.scale))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""
@@ -75,10 +80,8 @@ class TemperatureMap(MulticlassMap):
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        inverse = stored_numbers({"inverse": [stored.get("inverse")]}, "inverse")[0]
-        if inverse <= 0.0:
-            raise MapFormatError("field 'inverse' of a temperature must be above 0.")
-        return cls(float(inverse), stored_classes(stored), stored_scale(stored))
+        inverse = stored_positive(stored, "inverse")
+        return cls(inverse, stored_classes(stored), stored_scale(stored))
 
 
 @dataclass(frozen=True, eq=False)

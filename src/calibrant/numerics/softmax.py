@@ -55,6 +55,11 @@ def log_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
     return np.asarray(np.log(np.maximum(class_probabilities(scores, scale), CLIP)))
 
 
+def logits_of(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
+    """Return logits, up to a constant a row, from what a user gave."""
+    return scores if scale == "logit" else log_probabilities(scores, scale)
+
+
 def centred(log_prob: FloatMatrix) -> FloatMatrix:
     """Return logits with mean 0 in each row: the same whatever constant was added."""
     return np.asarray(log_prob - log_prob.mean(axis=1, keepdims=True))

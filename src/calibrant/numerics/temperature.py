@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FLATTEST = 1e-6
 """Least inverse temperature, in units of one over the spread of the logits."""
 MAX_STEPS = 200
-STEEPNESS = 1e-13
+STEEPNESS = 1e-11
 """Slope of the loss by the logarithm of the temperature that counts as 0."""
 
 
@@ -61,8 +61,10 @@ def _slope_and_bend(
     spread: FloatMatrix, own: float, share: FloatVector, b: float
 ) -> tuple[float, float]:
     """Return the first two derivatives of the mean log-loss by b."""
-    prob = np.exp(b * spread)
-    prob /= prob.sum(axis=1, keepdims=True)
-    mean = np.einsum("ij,ij->i", prob, spread)
-    square = np.einsum("ij,ij,ij->i", prob, spread, spread)
+    raised = b * spread
+    np.exp(raised, out=raised)
+    total = raised.sum(axis=1)
+    raised *= spread
+    mean = raised.sum(axis=1) / total
+    square = np.einsum("ij,ij->i", raised, spread) / total
     return float(share @ mean) - own, float(share @ (square - mean**2))
