@@ -42,12 +42,15 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	.bench-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.bench-venv/bin/python -m pip install --quiet torch==2.13.0
 	.bench-venv/bin/python -m pip install --quiet --editable ".[cli]" -r benchmarks/requirements.txt
+	.bench-venv/bin/python -m pip install --quiet --no-deps --ignore-requires-python dirichletcal==0.5.3
 	.bench-venv/bin/python benchmarks/bench_binned.py
 	.bench-venv/bin/python benchmarks/bench_piecewise.py
+	.bench-venv/bin/python benchmarks/bench_multiclass.py
 	.bench-venv/bin/python benchmarks/bench_startup.py
 
 golden: ## record the peers' numbers that the tests compare with (after make bench)
 	.bench-venv/bin/python tests/golden/record_peers.py
+	.bench-venv/bin/python tests/golden/record_class_peers.py
 
 clean:
 	rm -rf $(VENV) .bench-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache

@@ -1,4 +1,4 @@
-"""Log-losses of multi-class fits next to those of peers, recorded by ``make golden``."""
+"""Log-losses of multi-class fits beside those of peers, from ``make golden``."""
 
 from __future__ import annotations
 

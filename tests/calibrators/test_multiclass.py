@@ -231,7 +231,7 @@ def test_missing_rows_are_named():
 
 def test_bad_input_says_what_to_pass():
     logits, y = draw()
-    with pytest.raises(ShapeError, match="one column per class.*binary method"):
+    with pytest.raises(ShapeError, match=r"one column per class.*binary method"):
         make("temperature").fit(logits[:, 0], y)
     with pytest.raises(RowSumError, match=r'pass scale="logit"'):
         cb.make_calibrator("vector").fit(np.full((40, 3), 0.5), np.zeros(40))

@@ -13,3 +13,7 @@ columns: dict[str, np.ndarray] = evaluation.frame()
 calibrated: np.ndarray = cb.make_calibrator("es-cv").fit(p, y).transform(p)
 display: cb.ReliabilityDisplay = cb.ReliabilityDisplay.from_predictions(y, p)
 split: cb.ScoreSplit = cb.split_score(y, p, score="log-loss")
+prob, digit = cb.datasets.load_multiclass("forest")
+repaired: np.ndarray = (
+    cb.OneVsRest("pl3", labels=range(10)).fit(prob, digit).transform(prob)
+)
