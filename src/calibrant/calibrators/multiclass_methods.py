@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibrant.calibrators.diagonal_network import DiagonalNetwork
 from calibrant.calibrators.lifted import OneTemperature
-from calibrant.calibrators.order_preserving import DiagonalNetwork, OrderNetwork
+from calibrant.calibrators.order_preserving import OrderNetwork
 from calibrant.calibrators.softmax_regression import MatrixScaling, VectorScaling
 from calibrant.calibrators.temperature import Temperature
 
