@@ -16,6 +16,27 @@ def test_drawing_names_the_plot_extra(monkeypatch, sample):
         display.plot()
 
 
+@pytest.mark.parametrize("method", ["iop-oi", "iop-op", "iop-diag"])
+def test_order_preserving_networks_name_the_torch_extra(monkeypatch, method):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    prob, digit = cb.datasets.load_multiclass("forest")
+    calibrator = cb.make_calibrator(method)
+    with pytest.raises(
+        MissingDependencyError,
+        match=rf"fitting {method} needs torch.*pip install 'calibrant\[torch\]'",
+    ):
+        calibrator.fit(prob, digit)
+
+
+def test_fitted_order_preserving_maps_need_no_torch(monkeypatch):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    fitted = cb.make_calibrator("iop-diag", folds=2, max_steps=10).fit(prob, digit)
+    stored = fitted.map_.to_dict()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    again = cb.map_from_dict(stored).transform(prob)
+    assert (again == fitted.transform(prob)).all()
+
+
 def test_reading_files_names_the_data_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(

@@ -13,6 +13,11 @@ from calibrant.__about__ import __version__
 if TYPE_CHECKING:
     from calibrant import datasets, exceptions, experiments, testing
     from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
+    from calibrant.calibrators.multiclass_estimator import (
+        MulticlassCalibrator,
+        OneVsRest,
+        TopLabel,
+    )
     from calibrant.calibrators.registry import calibrator_names
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
@@ -30,9 +35,12 @@ _HOME = {
     "BinnedMap": "maps.binned",
     "CalibrationTest": "measures.significance",
     "Evaluation": "measures.evaluation",
+    "MulticlassCalibrator": "calibrators.multiclass_estimator",
+    "OneVsRest": "calibrators.multiclass_estimator",
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
     "ScoreSplit": "measures.proper",
+    "TopLabel": "calibrators.multiclass_estimator",
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.significance",
     "calibrator_names": "calibrators.registry",
@@ -54,9 +62,12 @@ __all__ = [
     "BinnedMap",
     "CalibrationTest",
     "Evaluation",
+    "MulticlassCalibrator",
+    "OneVsRest",
     "ReliabilityDisplay",
     "ReliabilityGrid",
     "ScoreSplit",
+    "TopLabel",
     "__version__",
     "calibration_error",
     "calibration_test",

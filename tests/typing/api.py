@@ -16,3 +16,7 @@ split: cb.ScoreSplit = cb.split_score(y, p, score="log-loss")
 kernel_error: float = cb.kernel_calibration_error(y, p, kernel="laplace")
 test: cb.CalibrationTest = cb.calibration_test(y, p, method="cox")
 pvalue: float = test.pvalue
+prob, digit = cb.datasets.load_multiclass("forest")
+repaired: np.ndarray = (
+    cb.OneVsRest("pl3", labels=range(10)).fit(prob, digit).transform(prob)
+)

@@ -59,6 +59,20 @@ def check_flag(value: bool, *, name: str) -> bool:  # noqa: FBT001
     return bool(value)
 
 
+def check_penalties(value: Any, *, name: str) -> tuple[float, ...]:
+    """Return one or several finite numbers of at least 0 as a tuple."""
+    values = (value,) if isinstance(value, Real) else value
+    wrong = not isinstance(values, list | tuple) or not values
+    if wrong or not all(
+        isinstance(v, int | float | np.number) and 0.0 <= v < math.inf for v in values
+    ):
+        raise OptionError(
+            f"{name} must be a number of at least 0, or several in a tuple; "
+            f"got {value!r}."
+        )
+    return tuple(float(v) for v in values)
+
+
 def legacy_generator(seed: Seed) -> np.random.RandomState | np.random.Generator:
     """Return what shuffles folds: for an int, as scikit-learn's KFold does."""
     if isinstance(seed, np.random.RandomState | np.random.Generator):

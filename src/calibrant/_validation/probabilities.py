@@ -77,19 +77,28 @@ def check_probability_matrix(
     values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
 ) -> FloatMatrix:
     """Return `values` as (n, k) probabilities whose rows sum to 1."""
+    scores = check_class_scores(values, scale=scale, wording=wording)
+    if scale == "prob":
+        return scores
+    from scipy.special import softmax
+
+    return np.asarray(softmax(scores, axis=1), dtype=np.float64)
+
+
+def check_class_scores(
+    values: ArrayLike, *, scale: Scale, wording: Wording
+) -> FloatMatrix:
+    """Return `values` as they are: (n, k) probabilities, or logits of any size."""
     array = as_array(values, name=wording.prob)
     if array.ndim != 2 or array.shape[1] < 2:  # noqa: PLR2004
         raise ShapeError(
             f"{wording.prob} must have one column per class, shape (n, k) with k >= 2, "
-            f"for this task; it has shape {array.shape}. For a vector of probabilities "
-            f"of one event leave task=None."
+            f"for this {wording.purpose}; it has shape {array.shape}. {wording.vector}"
         )
     refuse_empty(array, name=wording.prob)
     numbers = as_float(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
-        from scipy.special import softmax
-
-        return np.asarray(softmax(numbers, axis=1), dtype=np.float64)
+        return numbers
     prob = _within_unit_interval(numbers, array.dtype, wording)
     _refuse_row_sums(prob, wording)
     return prob

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,16 @@ from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, Scale
+
+
+class Sized(Protocol):
+    """A sample of events or of classes."""
+
+    @property
+    def total(self) -> float:
+        """Return the rows that the sample stands for."""
+        ...
+
 
 FEW_ROWS = 30
 """Below this many rows the noise of a calibration error exceeds what is measured."""
@@ -66,7 +76,7 @@ def weighted_sample(
     return BinarySample(p, y, weight)
 
 
-def warn_if_small(sample: BinarySample, *, stacklevel: int = 4) -> None:
+def warn_if_small(sample: Sized, *, stacklevel: int = 4) -> None:
     """Warn where the sample stands for too few rows to mean much."""
     if sample.total < FEW_ROWS:
         warnings.warn(

@@ -22,6 +22,10 @@ class Wording:
         For labels that are not 0 and 1.
     columns : str
         For a table where a vector is needed.
+    purpose : str
+        What a table of classes is needed for.
+    vector : str
+        For a vector where a table is needed.
     """
 
     label: str = "y_true"
@@ -34,6 +38,8 @@ class Wording:
         "Pass the column of the positive class, or say what to look at: "
         'task="confidence", task="classwise" or a class.'
     )
+    purpose: str = "task"
+    vector: str = "For a vector of probabilities of one event leave task=None."
 
 
 MEASURES = Wording()
@@ -45,6 +51,13 @@ CALIBRATORS = Wording(
     two_labels="Turn them into 0 and 1 first.",
     several_labels="Turn them into 0 and 1, one class against the rest, first.",
     columns="Pass the column of the positive class.",
+)
+
+CLASS_CALIBRATORS = Wording(
+    label="y",
+    prob="P",
+    purpose="multi-class method",
+    vector="For a vector of probabilities of one event use a binary method, as pl3.",
 )
 
 DISPLAYS = Wording(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.wording import CALIBRATORS
+from calibrant.calibrators.multiclass_estimator import MulticlassCalibrator
+from calibrant.calibrators.named import NamedCalibrator
 from calibrant.calibrators.registry import find_method
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
 
 
-class BinaryCalibrator(TransformerMixin, BaseEstimator):
+class BinaryCalibrator(NamedCalibrator):
     """Calibrate the probabilities of a binary event.
 
     Made by `make_calibrator`. Fit on held-out data to correct new predictions; fit
@@ -46,33 +47,11 @@ class BinaryCalibrator(TransformerMixin, BaseEstimator):
     array([0.  , 0.39, 1.  ])
     """
 
+    _kind = "binary"
+
     def __init__(self, method: str = "es15", **params: Any) -> None:
         self.method = method
         self._given = params
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
-        """Return the method and all its hyper-parameters."""
-        return {
-            "method": self.method,
-            **find_method(self.method).defaults(),
-            **self._given,
-        }
-
-    def set_params(self, **params: Any) -> Self:
-        """Change the method or hyper-parameters.
-
-        With another method, hyper-parameters that it does not have are forgotten.
-        """
-        method = params.pop("method", self.method)
-        found = find_method(method)
-        kept = {k: v for k, v in self._given.items() if k in found.defaults()}
-        found.build(**{**kept, **params})
-        self.method, self._given = method, {**kept, **params}
-        return self
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        told = "".join(f", {name}={value!r}" for name, value in self._given.items())
-        return f"{type(self).__name__}({self.method!r}{told})"
 
     def fit(
         self, p: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -97,7 +76,7 @@ class BinaryCalibrator(TransformerMixin, BaseEstimator):
             y, p, sample_weight=sample_weight, wording=CALIBRATORS
         )
         warn_if_small(sample, stacklevel=3)
-        self.fit_: Fit = find_method(self.method).build(**self._given).fit(sample)
+        self.fit_: Fit = self._found(self.method).build(**self._given).fit(sample)
         self.n_features_in_ = 1
         return self
 
@@ -123,20 +102,23 @@ class BinaryCalibrator(TransformerMixin, BaseEstimator):
         return self.map_.transform(p)
 
 
-def make_calibrator(name: str, **params: Any) -> BinaryCalibrator:
+def make_calibrator(
+    name: str, **params: Any
+) -> BinaryCalibrator | MulticlassCalibrator:
     """Return an unfitted calibrator.
 
     Parameters
     ----------
     name : str
         Name of the method; see `calibrator_names`. A trailing number is the number
-        of bins.
+        of bins; ``ovr-`` and ``top-`` lift a binary method to several classes.
     **params
-        Hyper-parameters of the method, such as ``tops="flat"``.
+        Hyper-parameters of the method, such as ``tops="flat"``; of multi-class
+        methods also ``scale`` and ``labels``.
 
     Returns
     -------
-    BinaryCalibrator
+    BinaryCalibrator or MulticlassCalibrator
         A scikit-learn transformer with ``fit(p, y)``, ``transform(p)`` and ``map_``.
 
     Examples
@@ -144,6 +126,10 @@ def make_calibrator(name: str, **params: Any) -> BinaryCalibrator:
     >>> import calibrant as cb
     >>> cb.make_calibrator("es-cv", max_bins=20)
     BinaryCalibrator('es-cv', max_bins=20)
+    >>> cb.make_calibrator("temperature", scale="logit")
+    MulticlassCalibrator('temperature', scale='logit')
     """
+    if find_method(name).kind == "multi-class":
+        return MulticlassCalibrator(name, **params).checked()
     find_method(name).build(**params)
     return BinaryCalibrator(name, **params)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from calibrant._validation.options import check_choice
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.kde import KernelDensity
 from calibrant.calibrators.kernel import KernelError
+from calibrant.calibrators.lifted import OneVsRestFamily, TopLabelFamily
 from calibrant.calibrators.logistic import Beta, Platt
+from calibrant.calibrators.multiclass_methods import MULTICLASS_METHODS
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.calibrators.scaling_binning import ScalingBinning
 from calibrant.calibrators.searched_pieces import SearchedPieces
@@ -21,6 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from calibrant.calibrators.base import Family
+
+Kind: TypeAlias = Literal["binary", "multi-class"]
+"""Whether a method takes the probability of one event, or those of all classes."""
+
+LIFTS: dict[str, tuple[type[Any], str]] = {
+    "ovr-": (OneVsRestFamily, "each class against the rest: "),
+    "top-": (TopLabelFamily, "the top label: "),
+}
+"""What lifts a binary method to several classes, by the start of the name."""
 
 BINS_IN_NAME = re.compile(r"(es|ew)(\d{1,9})")
 SPACINGS = {"es": "size", "ew": "width"}
@@ -44,6 +56,8 @@ class Method:
         What the family is fitted by.
     squared : bool
         Whether the error is a squared norm whatever the exponent asked for.
+    kind : {"binary", "multi-class"}
+        What the method takes.
     """
 
     name: str
@@ -52,6 +66,7 @@ class Method:
     fixed: dict[str, Any] = field(default_factory=dict)
     loss: str = "Brier"
     squared: bool = False
+    kind: Kind = "binary"
 
     def defaults(self) -> dict[str, Any]:
         """Return the hyper-parameters that are free, with their defaults."""
@@ -71,6 +86,29 @@ class Method:
             if name not in free:
                 raise UnknownNameError.among(f"parameter of {self.name}", name, free)
         family: Family = self.family(**self.fixed, **params)
+        return family
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiftedMethod(Method):
+    """A binary method lifted to several classes.
+
+    Attributes
+    ----------
+    binary : Method
+        What is lifted; its hyper-parameters are those of the lifted method.
+    """
+
+    binary: Method
+    kind: Kind = "multi-class"
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the hyper-parameters of the binary method."""
+        return self.binary.defaults()
+
+    def build(self, **params: Any) -> Family:
+        """Return the lifted family."""
+        family: Family = self.family(self.binary.build(**params))
         return family
 
 
@@ -158,9 +196,20 @@ def _other_methods() -> list[Method]:
     ]
 
 
+def _multiclass_methods() -> list[Method]:
+    return [
+        Method(*row, loss="log-loss", kind="multi-class") for row in MULTICLASS_METHODS
+    ]
+
+
 METHODS: dict[str, Method] = {
     method.name: method
-    for method in (*_binned_methods(), *_piecewise_methods(), *_other_methods())
+    for method in (
+        *_binned_methods(),
+        *_piecewise_methods(),
+        *_other_methods(),
+        *_multiclass_methods(),
+    )
 }
 
 EVALUATORS: dict[str, Method] = {
@@ -176,10 +225,10 @@ EVALUATORS: dict[str, Method] = {
 
 
 def find_evaluator(name: str) -> Method:
-    """Return the method of that name, whether it has a map or not."""
+    """Return the method of that name that can estimate errors, with a map or not."""
     if isinstance(name, str) and name in EVALUATORS:
         return EVALUATORS[name]
-    return _find(name, [*METHODS, *EVALUATORS])
+    return find_binary(name, [*calibrator_names("binary"), *EVALUATORS])
 
 
 def find_method(name: str) -> Method:
@@ -204,6 +253,8 @@ def _find(name: str, known: Iterable[str]) -> Method:
         raise UnknownNameError.among("method", name, known)
     if name in METHODS:
         return METHODS[name]
+    if name[:4] in LIFTS:
+        return _lifted(name)
     numbered = BINS_IN_NAME.fullmatch(name)
     if numbered is None:
         raise UnknownNameError.among("method", name, known)
@@ -220,20 +271,58 @@ def _find(name: str, known: Iterable[str]) -> Method:
     )
 
 
-def calibrator_names() -> list[str]:
+def _lifted(name: str) -> LiftedMethod:
+    family, told = LIFTS[name[:4]]
+    binary = find_method(name[4:])
+    if binary.kind == "multi-class":
+        raise OptionError(
+            f"method {name!r} lifts a binary method to several classes, but "
+            f"{binary.name!r} is a multi-class method already; use it as it is."
+        )
+    return LiftedMethod(
+        name, told + binary.summary, family, loss=binary.loss, binary=binary
+    )
+
+
+def find_binary(name: str, known: Iterable[str] | None = None) -> Method:
+    """Return the binary method of that name, which alone has a map to draw."""
+    method = _find(name, known) if known else find_method(name)
+    if method.kind == "multi-class":
+        raise OptionError(
+            f"method {name!r} calibrates all classes at once: it has no map of one "
+            f"probability to evaluate by. Evaluate what it gives, "
+            f"make_calibrator({name!r}).fit(...).transform(P), by a binary method such "
+            f'as \'pl\' with task="confidence", task="classwise" or a class.'
+        )
+    return method
+
+
+def calibrator_names(kind: Kind | None = None) -> list[str]:
     """Return the names of all methods that have a calibration map.
+
+    Parameters
+    ----------
+    kind : {"binary", "multi-class"}, optional
+        Only methods that take the probability of one event, which
+        `calibration_error` and diagrams take too; or only those of all classes.
 
     Returns
     -------
     list of str
-        Names for `make_calibrator`, `calibration_error`, diagrams and the command
-        line. A trailing number is the number of bins and may be any other. Errors
-        can also be estimated by "kce", which has no map.
+        Names for `make_calibrator` and the command line. A trailing number is the
+        number of bins and may be any other; ``ovr-`` and ``top-`` before a binary
+        name lift it to several classes. Errors can also be estimated by "kce", which
+        has no map.
 
     Examples
     --------
     >>> import calibrant as cb
-    >>> "pl3" in cb.calibrator_names()
+    >>> "pl3" in cb.calibrator_names("binary")
     True
+    >>> cb.calibrator_names("multi-class")
+    ['temperature', 'one-temp', 'vector', 'matrix-odir', 'dirichlet-l2',
+    'dirichlet-odir', 'iop-oi', 'iop-op', 'iop-diag']
     """
-    return list(METHODS)
+    if kind is not None:
+        check_choice(kind, get_args(Kind), name="kind")
+    return [name for name, method in METHODS.items() if kind in (None, method.kind)]

@@ -15,13 +15,19 @@ def methods(
         Format, typer.Option("--format", help="How to print.")
     ] = Format.table,
 ) -> None:
-    """List the methods; a trailing number is the number of bins."""
+    """List the methods; a trailing number is the number of bins.
+
+    Multi-class methods calibrate, but do not evaluate. Any binary method is lifted to
+    several classes by "ovr-" (each class against the rest) or "top-" (the top label)
+    before its name.
+    """
     from calibrant.calibrators.registry import EVALUATORS, METHODS
 
     found = [*METHODS.values(), *EVALUATORS.values()]
     print_frame(
         {
             "method": np.array([method.name for method in found]),
+            "kind": np.array([method.kind for method in found]),
             "what": np.array([method.summary for method in found]),
             "fitted by": np.array([method.loss for method in found]),
         },

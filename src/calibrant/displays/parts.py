@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
 from calibrant._validation.options import generator
-from calibrant.calibrators.registry import find_method
+from calibrant.calibrators.registry import find_binary
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.grid import bin_index
 
@@ -46,7 +46,7 @@ def fit_method(
     sample: BinarySample, method: str, *, tops: Tops | None, random_state: Seed
 ) -> Fit:
     """Return the fit of a method, its tops and seed as asked for."""
-    found = find_method(method)
+    found = find_binary(method)
     params: dict[str, Any] = {} if tops is None else {"tops": tops}
     if "random_state" in found.defaults():
         params["random_state"] = random_state

@@ -8,6 +8,29 @@ if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, JsonObject
 
 
+class StoredMap(Protocol):
+    """What all maps share, those of one event and those of all classes."""
+
+    kind: ClassVar[str]
+
+    def __call__(self, p: Any) -> Any:
+        """Evaluate the map."""
+        ...
+
+    def transform(self, p: ArrayLike) -> Any:
+        """Return calibrated probabilities."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        ...
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        ...
+
+
 class CalibrationMap(Protocol):
     """An estimate of the true calibration map c*(p) = E[Y | p].
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import os
 
     from calibrant._typing import FloatVector, JsonObject
-    from calibrant.maps.base import CalibrationMap
+    from calibrant.maps.base import StoredMap
 
 FORMAT = "calibrant-map"
 VERSION = 1
@@ -59,7 +59,7 @@ def stored_number(stored: JsonObject, field: str) -> float:
     return float(stored_numbers({field: [value]}, field)[0])
 
 
-def map_from_dict(stored: JsonObject) -> CalibrationMap:
+def map_from_dict(stored: JsonObject) -> StoredMap:
     """Build a map from what its `to_dict` gave.
 
     Parameters
@@ -69,7 +69,7 @@ def map_from_dict(stored: JsonObject) -> CalibrationMap:
 
     Returns
     -------
-    CalibrationMap
+    CalibrationMap or MulticlassMap
         The map, equal to the one that was stored.
 
     Raises
@@ -96,7 +96,7 @@ def map_from_dict(stored: JsonObject) -> CalibrationMap:
     return MAP_KINDS[kind].from_dict(stored)
 
 
-def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
+def save_map(map_: StoredMap, path: str | os.PathLike[str]) -> None:
     """Write a map to a JSON file.
 
     The file is written under a temporary name and then renamed, so that it is either
@@ -104,7 +104,7 @@ def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    map_ : CalibrationMap
+    map_ : CalibrationMap or MulticlassMap
         A fitted map, such as ``calibrator.map_``.
     path : path
         Where to write.
@@ -134,7 +134,7 @@ def save_map(map_: CalibrationMap, path: str | os.PathLike[str]) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def load_map(path: str | os.PathLike[str]) -> CalibrationMap:
+def load_map(path: str | os.PathLike[str]) -> StoredMap:
     """Read a map from a JSON file that `save_map` wrote.
 
     Parameters
@@ -144,7 +144,7 @@ def load_map(path: str | os.PathLike[str]) -> CalibrationMap:
 
     Returns
     -------
-    CalibrationMap
+    CalibrationMap or MulticlassMap
         The map.
 
     Raises

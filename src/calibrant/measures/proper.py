@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from calibrant._validation.options import check_choice
-from calibrant.calibrators.registry import find_method
+from calibrant.calibrators.registry import find_binary
 from calibrant.measures.events import Reading
 from calibrant.numerics.isotonic import isotonic_values
 from calibrant.numerics.scores import brier_score, log_loss
@@ -85,7 +85,7 @@ def _recalibrated(
     if recalibration == ISOTONIC:
         ordered = SortedSample.of(sample.p, sample.y, sample.weight)
         return ordered, isotonic_values(ordered)
-    method = find_method(recalibration)
+    method = find_binary(recalibration)
     flat = {"tops": "flat"} if "tops" in method.defaults() else {}
     map_ = method.build(**flat).fit(sample).map
     rows = SortedSample(sample.p, sample.y, sample.weight)

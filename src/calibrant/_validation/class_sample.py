@@ -1,0 +1,92 @@
+"""A validated multi-class sample: what every multi-class fit works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.labels import check_class_labels
+from calibrant._validation.probabilities import check_class_scores
+from calibrant._validation.weights import check_weights
+from calibrant._validation.wording import CLASS_CALIBRATORS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import (
+        ArrayLike,
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+        Scale,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSample:
+    """Predictions of k classes, which class happened, and weights.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, k)
+        As they were given: probabilities, or logits.
+    column : ndarray of shape (n,)
+        The class that happened, as a column number.
+    weight : ndarray of shape (n,) or None
+        How many rows each row stands for; None where each stands for itself.
+    scale : {"prob", "logit"}
+        What `scores` holds.
+    """
+
+    scores: FloatMatrix
+    column: IntVector
+    weight: FloatVector | None = None
+    scale: Scale = "prob"
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows."""
+        return self.column.size
+
+    @property
+    def total(self) -> float:
+        """Return the sum of weights: the rows that the sample stands for."""
+        return float(self.n if self.weight is None else self.weight.sum())
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return int(self.scores.shape[1])
+
+    def rows(self, which: BoolVector | IntVector) -> ClassSample:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[which]
+        return ClassSample(self.scores[which], self.column[which], weight, self.scale)
+
+
+def check_class_sample(
+    scores: ArrayLike,
+    y: ArrayLike,
+    *,
+    scale: Scale = "prob",
+    labels: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> ClassSample:
+    """Validate predictions, labels and weights together; drop rows of weight 0."""
+    words = CLASS_CALIBRATORS
+    matrix = check_class_scores(scores, scale=scale, wording=words)
+    column = check_class_labels(
+        y, n_classes=matrix.shape[1], labels=labels, wording=words
+    )
+    weight = check_weights(sample_weight, name=words.weight)
+    refuse_different_lengths(
+        **{words.label: column, words.prob: matrix, words.weight: weight}
+    )
+    sample = ClassSample(matrix, column, weight, scale)
+    if weight is None or weight.all():
+        return sample
+    return sample.rows(np.flatnonzero(weight))

@@ -1,0 +1,78 @@
+"""Any binary family for k classes: one against the rest, or the top label alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.maps.lifted import OneVsRestMap, TopLabelMap
+from calibrant.maps.piecewise import PiecewiseLinearMap
+from calibrant.numerics.links import logit
+from calibrant.numerics.softmax import class_probabilities, weight_shares
+from calibrant.numerics.temperature import inverse_temperature
+
+if TYPE_CHECKING:
+    from calibrant._validation.class_sample import ClassSample
+    from calibrant.calibrators.base import Family
+    from calibrant.maps.base import CalibrationMap
+
+
+@dataclass(frozen=True)
+class OneVsRestFamily:
+    """Each class against the rest by a binary family, then divided by the sum."""
+
+    binary: Family
+
+    def fit(self, sample: ClassSample) -> MulticlassFit:
+        """Fit one binary map a class."""
+        prob = class_probabilities(sample.scores, sample.scale)
+        maps = tuple(
+            self.binary.fit(_event(sample, p, sample.column == j)).map
+            for j, p in enumerate(prob.T)
+        )
+        return MulticlassFit(OneVsRestMap(maps, sample.scale))
+
+
+@dataclass(frozen=True)
+class TopLabelFamily:
+    """Whether the top label is right, by a binary family on its probability."""
+
+    binary: Family
+
+    def fit(self, sample: ClassSample) -> MulticlassFit:
+        """Fit the binary map of the top label."""
+        prob = class_probabilities(sample.scores, sample.scale)
+        top = prob.argmax(axis=1)
+        confidence = prob[np.arange(top.size), top]
+        map_ = self.binary.fit(_event(sample, confidence, top == sample.column)).map
+        return MulticlassFit(TopLabelMap(map_, sample.n_classes, sample.scale))
+
+
+def _event(sample: ClassSample, p: np.ndarray, happened: np.ndarray) -> BinarySample:
+    p = np.ascontiguousarray(p)
+    return BinarySample(p, happened.astype(np.float64), sample.weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneTemperature:
+    """A temperature a class, fitted to that class against the rest.
+
+    The calibrated probability of a class, before rows are divided by their sum, is
+    ``expit(logit(p) / T)``.
+    """
+
+    def fit(self, sample: ClassSample) -> MulticlassFit:
+        """Fit one temperature a class."""
+        share = weight_shares(sample.weight, sample.n)
+        prob = class_probabilities(sample.scores, sample.scale)
+        maps: list[CalibrationMap] = []
+        for j, p in enumerate(prob.T):
+            both = np.column_stack([np.zeros(p.size), logit(p)])
+            b = inverse_temperature(both, (sample.column == j).astype(np.intp), share)
+            line = np.array([-1.0, 1.0])
+            maps.append(PiecewiseLinearMap(line, b * line, "logit"))
+        return MulticlassFit(OneVsRestMap(tuple(maps), sample.scale))

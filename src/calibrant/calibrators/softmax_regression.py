@@ -1,0 +1,261 @@
+"""Softmax regression on predictions: vector and matrix scaling, Dirichlet calibration.
+
+All are one convex problem, solved by one solver; they differ in what weights multiply,
+in how many there are and in what is held small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from calibrant._validation.options import (
+    check_choice,
+    check_count,
+    check_penalties,
+    legacy_generator,
+)
+from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.calibrators.piecewise import Ensemble
+from calibrant.maps.multiclass import multiclass_mean
+from calibrant.maps.softmax import Inputs, SoftmaxMap, linear_inputs
+from calibrant.numerics.folds import class_fold_numbers
+from calibrant.numerics.newton import minimise
+from calibrant.numerics.softmax import (
+    MatrixScores,
+    SoftmaxProblem,
+    VectorScores,
+    log_softmax,
+    mean_log_loss,
+    weight_shares,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant._validation.class_sample import ClassSample
+    from calibrant.maps.multiclass import MulticlassMap
+
+Regularisation: TypeAlias = Literal["odir", "l2"]
+"""Off-diagonal weights and intercepts are held small, or all weights."""
+
+GRID = (1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
+ANCHOR = 1e-9
+"""A pull on all parameters that is felt only where the data leave them free."""
+TOLERANCE = 1e-7
+ROUGH_TOLERANCE = 1e-5
+"""Norms of the gradient: of a map, and of those that are only compared."""
+RISES = 2
+MUCH_WORSE = 1.01
+"""A path ends where the held-out loss exceeds the least twice, or by one percent."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Inputs in units of their own size, with outcomes."""
+
+    x: FloatMatrix
+    column: IntVector
+    share: FloatVector
+    size: float
+
+    @classmethod
+    def of(cls, sample: ClassSample, inputs: Inputs) -> _Rows:
+        x = linear_inputs(sample.scores, sample.scale, inputs)
+        share = weight_shares(sample.weight, sample.n)
+        size = float(np.sqrt(share @ np.square(x).mean(axis=1))) or 1.0
+        return cls(x / size, sample.column, share, size)
+
+    def some(self, which: IntVector) -> _Rows:
+        share = self.share[which]
+        return _Rows(self.x[which], self.column[which], share / share.sum(), self.size)
+
+    @property
+    def tolerance(self) -> float:
+        """Return what keeps the gradient by the weights of raw inputs small enough."""
+        return 1.0 / max(1.0, self.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorScaling:
+    """One slope and one intercept a class (Guo et al. 2017)."""
+
+    def fit(self, sample: ClassSample) -> MulticlassFit:
+        """Fit slopes and intercepts."""
+        rows = _Rows.of(sample, "centred")
+        operator = VectorScores(rows.x)
+        start = operator.identity * [[rows.size], [1.0]]
+        penalty = np.full_like(start, ANCHOR)
+        problem = SoftmaxProblem(operator, rows.column, rows.share, penalty, start)
+        found = minimise(problem, start, tolerance=TOLERANCE * rows.tolerance)
+        slopes, intercepts = found.parameters
+        return MulticlassFit(
+            SoftmaxMap(slopes / rows.size, intercepts, "centred", sample.scale)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixScaling:
+    """A full matrix of weights and an intercept a class.
+
+    Parameters
+    ----------
+    inputs : {"centred", "log-prob"}
+        Logits with mean 0 in each row (matrix scaling, Guo et al. 2017), or
+        log-probabilities (Dirichlet calibration, Kull et al. 2019).
+    regularisation : {"odir", "l2"}
+        "odir" adds ``penalty * mean(w_ij ** 2, i != j)`` and ``intercept_penalty *
+        mean(b_j ** 2)`` to the mean log-loss; "l2" adds ``penalty`` times the mean
+        square of all weights and intercepts.
+    penalty : float or sequence of float
+        One penalty, or those to choose from by cross-validation.
+    intercept_penalty : float, sequence of float or None
+        The same for intercepts; None takes that of the weights. "l2" has none.
+    folds : int
+        Number of folds of the cross-validation.
+    ensemble : {"folds", "refit"}
+        The mean of the maps of the folds, as Kull et al. do, or one map fitted anew
+        on all rows.
+    random_state : int, generator or None
+        Shuffles rows into folds; rows are sorted first, so that their order does not
+        matter.
+    """
+
+    inputs: Inputs = "centred"
+    regularisation: Regularisation = "odir"
+    penalty: float | tuple[float, ...] = GRID
+    intercept_penalty: float | tuple[float, ...] | None = None
+    folds: int = 5
+    ensemble: Ensemble = "folds"
+    random_state: Seed = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.inputs, get_args(Inputs), name="inputs")
+        check_choice(
+            self.regularisation, get_args(Regularisation), name="regularisation"
+        )
+        check_choice(self.ensemble, get_args(Ensemble), name="ensemble")
+        check_count(self.folds, name="folds", least=2)
+        check_penalties(self.penalty, name="penalty")
+        if self.intercept_penalty is not None:
+            check_penalties(self.intercept_penalty, name="intercept_penalty")
+
+    def fit(self, sample: ClassSample) -> MulticlassFit:
+        """Fit the map; choose penalties by cross-validation where there is a choice."""
+        rows = _Rows.of(sample, self.inputs)
+        paths = list(self._paths())
+        folds = min(self.folds, sample.n)
+        only = paths[0][0] if folds == 1 or sum(map(len, paths)) == 1 else None
+        if only is not None:  # nothing to choose, or nothing to hold out
+            return MulticlassFit(self._map([self._solve(rows, only)], rows, sample))
+        rng = legacy_generator(self.random_state)
+        fold = class_fold_numbers(rows.x, rows.column, rows.share, folds, rng)
+        parts = list(_parts(rows, fold))
+        tried = [step for path in paths for step in self._walk(path, parts)]
+        losses = np.array([step.loss for step in tried])
+        best = tried[int(losses.argmin())]
+        if self.ensemble == "refit":
+            found = [self._solve(rows, best.penalties)]
+        else:
+            found = [
+                self._solve(training, best.penalties, start)
+                for (training, _), start in zip(parts, best.parameters, strict=True)
+            ]
+        return MulticlassFit(self._map(found, rows, sample), losses, best.penalties)
+
+    def _paths(self) -> Iterator[list[tuple[float, float]]]:
+        """Yield lists of penalties, each from strong to weak."""
+        weights = sorted(check_penalties(self.penalty, name="penalty"), reverse=True)
+        if self.intercept_penalty is None or self.regularisation == "l2":
+            yield [(penalty, penalty) for penalty in weights]
+            return
+        for own in check_penalties(self.intercept_penalty, name="intercept_penalty"):
+            yield [(penalty, own) for penalty in weights]
+
+    def _walk(
+        self, path: list[tuple[float, float]], parts: list[tuple[_Rows, _Rows]]
+    ) -> Iterator[_Tried]:
+        """Fit all folds along a path, each from the fit before, until it gets worse."""
+        least, rises = np.inf, 0
+        starts: list[FloatMatrix | None] = [None] * len(parts)
+        for penalties in path:
+            found = [
+                self._solve(training, penalties, start, tolerance=ROUGH_TOLERANCE)
+                for (training, _), start in zip(parts, starts, strict=True)
+            ]
+            loss = float(
+                np.mean(
+                    [
+                        _loss(held_out, parameters)
+                        for (_, held_out), parameters in zip(parts, found, strict=True)
+                    ]
+                )
+            )
+            yield _Tried(penalties, loss, found)
+            rises = 0 if loss < least else rises + 1
+            if rises == RISES or loss > MUCH_WORSE * least:
+                return
+            least, starts = min(least, loss), list(found)
+
+    def _solve(
+        self,
+        rows: _Rows,
+        penalties: tuple[float, float],
+        start: FloatMatrix | None = None,
+        *,
+        tolerance: float = TOLERANCE,
+    ) -> FloatMatrix:
+        operator = MatrixScores(rows.x)
+        identity = operator.identity * rows.size  # its intercepts are 0
+        penalty, anchor = self._penalty(rows, penalties), identity
+        if self.regularisation == "l2":
+            anchor = np.zeros_like(identity)
+        problem = SoftmaxProblem(operator, rows.column, rows.share, penalty, anchor)
+        return minimise(
+            problem,
+            identity if start is None else start,
+            tolerance=tolerance * rows.tolerance,
+        ).parameters
+
+    def _penalty(self, rows: _Rows, penalties: tuple[float, float]) -> FloatMatrix:
+        k = rows.x.shape[1]
+        size = np.append(np.full(k, rows.size**2), 1.0)
+        if self.regularisation == "l2":
+            return np.asarray(penalties[0] / (k * (k + 1)) / size + ANCHOR) * np.ones(
+                (k, 1)
+            )
+        off_diagonal = np.full((k, k), penalties[0] / (k * (k - 1)))
+        np.fill_diagonal(off_diagonal, 0.0)
+        intercepts = np.full(k, penalties[1] / k)
+        return np.asarray(np.column_stack([off_diagonal, intercepts]) / size + ANCHOR)
+
+    def _map(
+        self, found: list[FloatMatrix], rows: _Rows, sample: ClassSample
+    ) -> MulticlassMap:
+        maps = tuple(
+            SoftmaxMap(p[:, :-1] / rows.size, p[:, -1], self.inputs, sample.scale)
+            for p in found
+        )
+        return multiclass_mean(maps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Penalties, their cross-validated loss and the parameters of each fold."""
+
+    penalties: tuple[float, float]
+    loss: float
+    parameters: list[FloatMatrix]
+
+
+def _parts(rows: _Rows, fold: IntVector) -> Iterator[tuple[_Rows, _Rows]]:
+    for i in range(int(fold.max()) + 1):
+        yield rows.some(np.flatnonzero(fold != i)), rows.some(np.flatnonzero(fold == i))
+
+
+def _loss(rows: _Rows, parameters: FloatMatrix) -> float:
+    scores = MatrixScores(rows.x).scores(parameters)
+    return mean_log_loss(log_softmax(scores), rows.column, rows.share)
