@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 LEAST_FACTOR = 1e-4
-"""What is added to what a network gives, so that rounding makes no two classes equal."""
+"""Added to what a network gives, so that rounding makes no two classes equal."""
 
 
 @dataclass(frozen=True, eq=False)
