@@ -110,6 +110,14 @@ def test_sql_gives_what_the_map_gives(sample, case):
 
 
 @pytest.mark.parametrize("case", METHODS)
+def test_sql_is_null_where_there_is_no_probability(sample, case):
+    sql = calibrator(case).fit(*sample).map_.to_sql("p")
+    bad = "(VALUES (NULL::DOUBLE), ('nan'::DOUBLE), (-0.5), (1.5)) t(p)"
+    found = duckdb.sql(f"SELECT {sql} AS c FROM {bad}").fetchall()  # noqa: S608
+    assert found == [(None,)] * 4
+
+
+@pytest.mark.parametrize("case", METHODS)
 def test_a_weight_of_two_is_the_row_twice(sample, case):
     p, y = sample
     times = np.arange(p.size) % 3 + 1
