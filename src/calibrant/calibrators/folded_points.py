@@ -49,7 +49,8 @@ class FoldedPoints:
         if distinct <= MOST_POINTS:
             cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > SAME, dtype=np.intp)
         else:
-            cell = bin_index(rows.p, size_edges(rows.p, rows.weight, CELLS))
+            even = size_edges(rows.p, rows.weight, CELLS)
+            cell = bin_index(rows.p, np.union1d(even, _tail_edges(rows.p, CELLS)))
         size = int(cell[-1]) + 1
 
         def per_fold(values: FloatVector) -> FloatMatrix:
@@ -81,6 +82,17 @@ class FoldedPoints:
         """
         loss = values**2 * self.weight - 2.0 * values * self.label + self.label
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
+
+
+def _tail_edges(p: FloatVector, cells: int) -> FloatVector:
+    """Return edges that part both outer cells of sorted rows, ever finer outwards.
+
+    Between logits the outermost rows are far apart, and lines end there.
+    """
+    rows = 2 ** np.arange(max(int(np.log2(p.size / cells)), 0) + 1)
+    low = 0.5 * (p[rows - 1] + p[rows])
+    high = 0.5 * (p[-rows] + p[-rows - 1])
+    return np.concatenate([low, high])
 
 
 def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:

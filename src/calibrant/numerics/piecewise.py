@@ -47,6 +47,8 @@ HEIGHTS_FIRST = 3
 """Steps for the heights alone: on the diagonal a knot and its height act alike."""
 FIRST_HEIGHTS = {"prob": (0.02, 0.98), "logit": (-4.0, 4.0)}
 """Between these heights fits start."""
+NEARLY_CERTAIN = 1e-3
+"""From heights this near to 0 or 1 a step may lead to 0 or 1."""
 ENOUGH = 1e-6
 """A step that gains less than this share of the loss is the last one."""
 SMALLEST_GAP = 1e-3
@@ -60,7 +62,11 @@ def _reach_of_logits(heights: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
 
 
 def _reach_of_probabilities(heights: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
-    return 0.1 * heights, 1.0 - 0.1 * (1.0 - heights)
+    below, above = heights, 1.0 - heights
+    return (
+        np.where(below > NEARLY_CERTAIN, 0.1 * below, 0.0),
+        np.where(above > NEARLY_CERTAIN, 1.0 - 0.1 * above, 1.0),
+    )
 
 
 def _any_reach(heights: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
