@@ -67,7 +67,7 @@ def map_error(c_hat: ArrayLike, c: ArrayLike, divergence: str = "absolute") -> f
 
     Examples
     --------
-    >>> map_error([0.2, 0.4], [0.1, 0.5])
+    >>> round(map_error([0.2, 0.4], [0.1, 0.5]), 6)
     0.1
     """
     found = _distance(divergence)(np.asarray(c_hat, float), np.asarray(c, float))
