@@ -12,6 +12,7 @@ from calibrant.__about__ import __version__
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
+from calibrant.cli.reproduce import reproduce
 from calibrant.exceptions import CalibrantError, CalibrantWarning
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command()(evaluate)
 app.command()(methods)
 app.command()(demo)
+app.add_typer(reproduce, name="reproduce")
 
 
 def _print_version(wanted: bool) -> None:

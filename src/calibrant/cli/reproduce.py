@@ -1,0 +1,131 @@
+"""``calibrant reproduce``: the paper's synthetic study and its figures, anew."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from calibrant._atomic import replacing
+from calibrant.cli.figures import write_figure
+from calibrant.cli.output import Format, print_frame
+from calibrant.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from calibrant.experiments.tables import ResultTable
+
+reproduce = typer.Typer(
+    no_args_is_help=True, help="Run the paper's synthetic study anew; draw its figures."
+)
+
+
+class TableFormat(StrEnum):
+    """How tables are printed."""
+
+    markdown = "markdown"
+    latex = "latex"
+    html = "html"
+    csv = "csv"
+    json = "json"
+
+
+@reproduce.command()
+def synthetic(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small part of the grid, in a minute.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of results, tables and log.")
+    ] = Path("calibrant-synthetic"),
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            min=1,
+            help="Draws of labels for each size; the paper's 5 leave much to chance, "
+            "100 little.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", help="Processes; -1 for one a core.")
+    ] = 1,
+    output: Annotated[
+        TableFormat, typer.Option("--format", help="How to print.")
+    ] = TableFormat.markdown,
+    as_printed: Annotated[
+        bool,
+        typer.Option(
+            "--as-printed",
+            help="Choose pieces of pl, pl-mse and pl-de as in the paper.",
+        ),
+    ] = False,
+    retry_failures: Annotated[
+        bool, typer.Option("--retry-failures", help="Do failed cells again.")
+    ] = False,
+) -> None:
+    """Compare all methods of the paper on its synthetic data.
+
+    Every finished cell is on disk at once: the same command goes on where a run was
+    stopped. Tables of all formats are written beside the results.
+    """
+    from calibrant.experiments.design import paper_design, quick_design
+    from calibrant.experiments.runner import run
+    from calibrant.experiments.tables import KINDS, result_table
+
+    make = quick_design if quick else paper_design
+    chosen = {} if seeds is None else {"seeds": seeds}
+    design = make(**chosen, as_printed=as_printed)
+    with progress_bar("fitting") as progress:
+        rows = run(
+            design, out, jobs=jobs, progress=progress, retry_failures=retry_failures
+        )
+    tables = [result_table(rows, design, name) for name in KINDS]
+    _write_tables(tables, out)
+    _print_tables(tables, output)
+
+
+@reproduce.command()
+def figures(
+    out: Annotated[Path, typer.Option("--out", help="Folder of the figures.")] = Path(
+        "calibrant-figures"
+    ),
+) -> None:
+    """Draw the figures of the paper that are made of synthetic data."""
+    from calibrant.experiments.figures import FIGURES
+
+    out.mkdir(parents=True, exist_ok=True)
+    for name, draw in FIGURES.items():
+        write_figure(draw(), out / f"{name}.png")
+
+
+def _texts(tables: list[ResultTable]) -> dict[str, str]:
+    """Return all tables as one text in each language, by the ending of its file."""
+    from calibrant.experiments import rendering
+
+    title = "Synthetic experiments"
+    return {
+        ".md": f"# {title}\n\n" + "\n".join(map(rendering.as_markdown, tables)),
+        ".tex": "\n".join(map(rendering.as_latex, tables)),
+        ".html": rendering.html_page(title, [rendering.as_html(t) for t in tables]),
+    }
+
+
+def _write_tables(tables: list[ResultTable], folder: Path) -> None:
+    for suffix, text in _texts(tables).items():
+        path = folder / f"tables{suffix}"
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        typer.echo(f"wrote {path}", err=True)
+
+
+def _print_tables(tables: list[ResultTable], output: TableFormat) -> None:
+    endings = {"markdown": ".md", "latex": ".tex", "html": ".html"}
+    if output in endings:
+        typer.echo(_texts(tables)[endings[output]], nl=False)
+        return
+    frames = [table.frame() for table in tables]
+    together = {name: np.concatenate([f[name] for f in frames]) for name in frames[0]}
+    print_frame(together, Format(output))
