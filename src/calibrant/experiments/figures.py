@@ -88,7 +88,6 @@ def truth_and_classical() -> Figure:
         data.p,
         method="ew15",
         kind="centres",
-        name="classical",
         ax=figure.add_subplot(1, 2, 2),
     )
     return figure
@@ -123,6 +122,7 @@ def beta_map() -> Figure:
     right.set(
         xscale="logit", yscale="logit", xlim=ends, ylim=ends, title="between logits"
     )
+    right.set_aspect("equal")
     ticks = [tick for tick in LOGIT_TICKS if ends[0] <= tick <= ends[1]]
     for axis in (right.xaxis, right.yaxis):
         axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])

@@ -105,7 +105,8 @@ def _do_missing(
         progress(log.before, log.total)
     parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     finished = log.before
-    for count in parallel(delayed(_do)(work, store) for work in _blocks(missing)):
+    tasks = (delayed(_do)(work, store, os.getpid()) for work in _blocks(missing))
+    for count in parallel(tasks):
         finished += count
         log.reached(finished)
         if progress is not None:
@@ -121,9 +122,11 @@ def _blocks(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
             yield [cell for one in few for cell in one]
 
 
-def _do(cells: list[Cell], store: Store) -> int:
+def _do(cells: list[Cell], store: Store, started_by: int) -> int:
     """Do some cells of one truth and size, and write each when it is finished."""
     from threadpoolctl import threadpool_limits
+
+    is_child = os.getppid() == started_by
 
     # One thread: sums of several threads would depend on how many there are.
     with threadpool_limits(limits=1):
@@ -131,6 +134,8 @@ def _do(cells: list[Cell], store: Store) -> int:
         for seed, alike in groupby(cells, key=lambda cell: cell.seed):
             data = cells[0].truth.draw(cells[0].n, seed)
             for cell in alike:
+                if is_child and os.getppid() != started_by:
+                    return 0  # the run was killed, and what is left is for the next
                 store.write(assess(cell, data, unseen))
     return len(cells)
 

@@ -56,7 +56,8 @@ class Store:
     """A folder of results.
 
     ``results.parquet`` has a row a cell in a fixed order and nothing that changes from
-    run to run; ``times.parquet`` tells how long each cell took.
+    run to run; ``times.parquet`` tells the seconds of one core that each cell
+    took.
     """
 
     folder: Path
@@ -164,7 +165,7 @@ class Store:
         return {name: rows[name].to_numpy() for name in rows.columns}
 
     def seconds(self, keys: Collection[str]) -> dict[str, float]:
-        """Return how long each of these cells took, by key."""
+        """Return the seconds of one core that each of these cells took, by key."""
         rows = polars().read_parquet(self.times)
         pairs = zip(rows["key"].to_list(), rows["seconds"].to_list(), strict=True)
         wanted = set(keys)
