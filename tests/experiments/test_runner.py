@@ -1,10 +1,12 @@
 """Runs are resumable, do not depend on workers, and survive failures."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -43,9 +45,14 @@ def script(tmp_path):
     def start(folder, count, jobs=1):
         arguments = [HERE, tmp_path / folder, tmp_path / count, jobs]
         command = [sys.executable, path, *map(str, arguments)]
-        return subprocess.Popen(command)
+        started.append(subprocess.Popen(command, start_new_session=True))
+        return started[-1]
 
-    return start
+    started = []
+    yield start
+    for process in started:  # workers outlive a killed run, idle
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def wait_for_parts(folder, count):
