@@ -25,13 +25,10 @@ FILES = (
     "nn_calibration_valtest/probs_resnet110_c10_logits",
     "nn_calibration_valtest/probs_densenet40_c10_logits",
     "focalcal_valtest/cifar10_resnet50",
-    "focalcal_valtest/cifar10_densenet121",
     "focalcal_valtest/focal_cifar10_resnet50",
     "cifar10_zoo_saurabh/L1711",
     "cifar10_zoo_saurabh/L2914",
-    "cifar10_zoo_saurabh/L3346",
     "focalcal_valtest/cifar100_resnet50",
-    "focalcal_valtest/cifar100_densenet121",
 )
 METHODS = (*cb.calibrator_names("multi-class"), "ovr-pl", "top-pl3")
 KEEP_ORDER = {"temperature", "iop-oi", "iop-op", "iop-diag"}

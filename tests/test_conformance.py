@@ -27,6 +27,8 @@ EXEMPT |= dict.fromkeys(
 )
 # Iterative fits end a little before the optimum.
 DIGITS = {"pl": 3, "pl-mse": 3, "pl3": 3, "pl3-mse": 2}
+# The mean over folds is not quite the fit to all rows.
+DIGITS |= {"pl-de": 3, "pl-de2": 3}
 
 
 @pytest.mark.parametrize("method", cb.calibrator_names("binary"))

@@ -13,6 +13,7 @@ from calibrant.__about__ import __version__
 if TYPE_CHECKING:
     from calibrant import datasets, exceptions, experiments, testing
     from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
+    from calibrant.calibrators.model import CalibratedModel
     from calibrant.calibrators.multiclass_estimator import (
         MulticlassCalibrator,
         OneVsRest,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _HOME = {
     "BinaryCalibrator": "calibrators.estimator",
     "BinnedMap": "maps.binned",
+    "CalibratedModel": "calibrators.model",
     "CalibrationTest": "measures.significance",
     "Evaluation": "measures.evaluation",
     "MulticlassCalibrator": "calibrators.multiclass_estimator",
@@ -60,6 +62,7 @@ _SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
 __all__ = [
     "BinaryCalibrator",
     "BinnedMap",
+    "CalibratedModel",
     "CalibrationTest",
     "Evaluation",
     "MulticlassCalibrator",

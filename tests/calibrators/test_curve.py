@@ -210,3 +210,12 @@ def test_diagrams_draw_the_map(smooth_sample, method):
     curve = display.frame("curve")
     map_ = cb.make_calibrator(method).fit(p, y).map_
     assert_allclose(curve["calibrated"], map_(curve["p"]), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_intervals_of_few_values_hold_the_error(method):
+    p = np.tile([0.1, 0.3, 0.5, 0.7, 0.9], 300)
+    y = np.random.default_rng(0).random(p.size) < p - 0.05
+    frame = cb.evaluate(y, p, methods=method, n_resamples=100).frame()
+    assert frame["low"][0] <= 0.06
+    assert frame["low"][0] <= frame["value"][0] <= frame["high"][0]

@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import estimator_checks, get_tags
 
 import calibrant as cb
 
@@ -70,3 +71,27 @@ def test_fit_transform_is_fit_then_transform(sample):
     p, y = sample
     one = cb.make_calibrator("ew7").fit_transform(p, y)
     assert_array_equal(one, cb.make_calibrator("ew7").fit(p, y).transform(p))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_estimator_cloneable",
+        "check_estimator_repr",
+        "check_estimators_unfitted",
+        "check_fit1d",
+        "check_get_params_invariance",
+        "check_mixin_order",
+        "check_no_attributes_set_in_init",
+        "check_parameters_default_constructible",
+        "check_transformers_unfitted",
+    ],
+)
+@pytest.mark.parametrize("method", ["es15", "pl3", "beta", "isotonic", "spline-cubic"])
+def test_scikit_learn_s_checks_pass_that_need_no_features(method, check):
+    run = getattr(estimator_checks, check, None)
+    if run is None:
+        pytest.skip(f"this scikit-learn has no {check}")
+    calibrator = cb.make_calibrator(method)
+    assert get_tags(calibrator).input_tags.one_d_array
+    run("BinaryCalibrator", calibrator)

@@ -136,6 +136,21 @@ def test_hard_data_give_probabilities(method, case):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("p", "share"), [(1.0, 0.7), (0.0, 0.3), (1 - 1e-16, 0.7)])
+def test_certain_and_wrong_predictions_are_repaired(method, p, share):
+    y = np.arange(200) % 10 < 10 * share
+    alone = cb.make_calibrator(method).fit(np.full(200, p), y)
+    assert_allclose(alone.transform([p]), share, atol=1e-3)
+    rng = np.random.default_rng(0)
+    others = rng.random(800)
+    happened = rng.random(800) < others
+    both = cb.make_calibrator(method).fit(
+        np.concatenate([np.full(200, p), others]), np.concatenate([y, happened])
+    )
+    assert abs(both.transform([p])[0] - share) < 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 12])
 def test_a_few_rows_are_enough_to_survive(method, n):

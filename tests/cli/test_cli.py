@@ -16,21 +16,6 @@ es15 = partial(cb.calibration_error, method="es15")
 BINARY, MULTI = str(cb.datasets.BINARY_FILE), str(cb.datasets.MULTICLASS_FILE)
 
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Run a command in this process; give exit code, stdout and stderr."""
-    from calibrant.__main__ import main
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["calibrant", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        out = capsys.readouterr()
-        return stopped.value.code or 0, out.out, out.err
-
-    return call
-
-
 def evaluate(run, *arguments):
     code, out, err = run("evaluate", *arguments, "--format", "json")
     assert code == 0, err

@@ -10,7 +10,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pwlf
 
 import calibrant as cb
 
@@ -33,6 +32,8 @@ FURTHER = [
 
 
 def main():
+    import pwlf
+
     cases = [
         (sample, degree, pieces)
         for degree, counts in PIECES.items()

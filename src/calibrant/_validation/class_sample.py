@@ -11,7 +11,7 @@ from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.labels import check_class_labels
 from calibrant._validation.probabilities import check_class_scores
 from calibrant._validation.weights import check_weights
-from calibrant._validation.wording import CLASS_CALIBRATORS
+from calibrant._validation.wording import CLASS_CALIBRATORS, Wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,16 +75,16 @@ def check_class_sample(
     scale: Scale = "prob",
     labels: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    wording: Wording = CLASS_CALIBRATORS,
 ) -> ClassSample:
     """Validate predictions, labels and weights together; drop rows of weight 0."""
-    words = CLASS_CALIBRATORS
-    matrix = check_class_scores(scores, scale=scale, wording=words)
+    matrix = check_class_scores(scores, scale=scale, wording=wording)
     column = check_class_labels(
-        y, n_classes=matrix.shape[1], labels=labels, wording=words
+        y, n_classes=matrix.shape[1], labels=labels, wording=wording
     )
-    weight = check_weights(sample_weight, name=words.weight)
+    weight = check_weights(sample_weight, name=wording.weight)
     refuse_different_lengths(
-        **{words.label: column, words.prob: matrix, words.weight: weight}
+        **{wording.label: column, wording.prob: matrix, wording.weight: weight}
     )
     sample = ClassSample(matrix, column, weight, scale)
     if weight is None or weight.all():

@@ -20,7 +20,7 @@ from calibrant.calibrators.networks import (
     torch_on_one_thread,
 )
 from calibrant.maps.multiclass import multiclass_mean
-from calibrant.maps.order_preserving import DiagonalMap
+from calibrant.maps.order_preserving import LEAST_FACTOR, DiagonalMap
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, Seed
@@ -89,7 +89,8 @@ class DiagonalNetwork:
 
         def heights() -> Any:
             raw = forward(torch, layers, inputs[:, None])[:, 0]
-            slope = torch.nn.functional.elu(raw) + 1.0
+            slope = (1.0 - LEAST_FACTOR) * (torch.nn.functional.elu(raw) + 1.0)
+            slope = slope + LEAST_FACTOR
             rises = inverse * widths * (slope[1:] + slope[:-1]) / 2.0
             return torch.nn.functional.pad(rises.cumsum(0), (1, 0))
 

@@ -53,6 +53,15 @@ class BinaryCalibrator(NamedCalibrator):
         self.method = method
         self._given = params
 
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that the input is one column of numbers, none negative."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        return tags
+
     def fit(
         self, p: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -26,15 +26,15 @@ from calibrant.calibrators.networks import (
     torch_on_one_thread,
 )
 from calibrant.maps.multiclass import multiclass_mean
-from calibrant.maps.order_preserving import Layer, OrderPreservingMap
+from calibrant.maps.order_preserving import LEAST_FACTOR, Layer, OrderPreservingMap
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, Seed
     from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.networks import Part
 
-ONE = float(np.log(np.expm1(1.0)))
-"""What softplus turns into 1."""
+ONE = float(np.log(np.expm1(1.0 - LEAST_FACTOR)))
+"""What softplus turns into 1, less the least factor."""
 
 
 class _Best:
@@ -164,7 +164,7 @@ class OrderNetwork:
         """Return the mean log-loss; classes stay sorted, so does what happened."""
         seen, gaps, share, place = (array[which] for array in rows)
         factor = torch.nn.functional.softplus(forward(torch, layers, seen))
-        steps = torch.nn.functional.pad(gaps * factor, (0, 1))
+        steps = torch.nn.functional.pad(gaps * (factor + LEAST_FACTOR), (0, 1))
         climbed = steps.flip(1).cumsum(1).flip(1)
         log_prob = climbed.log_softmax(1).gather(1, place[:, None])[:, 0]
         return -(share * log_prob).sum() / share.sum()

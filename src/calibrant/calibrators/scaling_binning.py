@@ -15,9 +15,13 @@ from calibrant.numerics.binning import size_edges, tabulate
 from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix
+    from calibrant._typing import FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
+
+PARTS = 16
+"""Bins are resampled in so many parts: their flat tops cross the diagonal, near which
+the distance to it would be lost in wide cells."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,7 @@ class ScalingBinning:
         middle = 0.5 * (edges[1:] + edges[:-1])
         level = np.where(table.weight > 0.0, table.mean_label, scaled(middle))
         map_ = BinnedMap(edges, level, np.zeros(level.size))
-        return CurveFit(map_, level.size, edges, self)
+        return CurveFit(map_, level.size, _parted(edges), self)
 
     def refitted(
         self,
@@ -68,10 +72,16 @@ class ScalingBinning:
         """Return the map of each resample, over the same bins, at the points."""
         maps = Platt(smoothing=self.smoothing).solve(resamples)
         scaled = maps.at(resamples.p)
-        index = bin_index(resamples.p, fit.edges)
+        index = bin_index(resamples.p, fit.edges[::PARTS])
         bins, run = np.unique(index, return_inverse=True)
         starts = np.searchsorted(index, bins)
         weight = np.add.reduceat(resamples.weight, starts, axis=1)
         total = np.add.reduceat(resamples.weight * scaled, starts, axis=1)
         level = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0.0)
         return np.asarray(level[:, run])
+
+
+def _parted(edges: FloatVector) -> FloatVector:
+    """Part each bin into equally wide parts."""
+    parts = np.linspace(edges[:-1], edges[1:], PARTS, endpoint=False, axis=1)
+    return np.append(parts.ravel(), 1.0)

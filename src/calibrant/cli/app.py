@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from calibrant.__about__ import __version__
+from calibrant.cli.apply import apply
+from calibrant.cli.calibrate import calibrate
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
@@ -23,6 +25,8 @@ app = typer.Typer(
     help="Can I trust this classifier's probabilities, and if not, how do I fix them?",
 )
 app.command()(evaluate)
+app.command()(calibrate)
+app.command()(apply)
 app.command()(methods)
 app.command()(demo)
 app.add_typer(reproduce, name="reproduce")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from calibrant.cli.columns import listed, typed_label, typed_labels
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
@@ -105,14 +106,14 @@ def evaluate(
         "y": y,
         "p": _models(p, task),
         "sample_weight": weight,
-        "by": _listed(by),
+        "by": listed(by),
         **_reading(table, y, task, pos_label, labels),
     }
     with progress_bar("evaluating") as progress:
         found = evaluate_table(
             table,
             **wanted,
-            methods=_listed(methods) or DEFAULT_METHODS,
+            methods=listed(methods) or DEFAULT_METHODS,
             alpha=alpha,
             debias="auto" if debias else False,
             scale=scale,  # type: ignore[arg-type]
@@ -133,23 +134,19 @@ def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:
         raise OptionError("--per-class goes with --task classwise.")
 
 
-def _listed(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
 def _models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] | str:
     """Return what `evaluate_table` takes for the given --p options."""
     if len(p) == 1 and "=" not in p[0]:
-        columns = _listed(p[0])
+        columns = listed(p[0])
         return columns[0] if len(columns) == 1 else columns
     if task is None and not any("=" in entry for entry in p):
-        return [column for entry in p for column in _listed(entry)]
+        return [column for entry in p for column in listed(entry)]
     models: dict[str, list[str]] = {}
     for entry in p:
         name, equals, columns_text = entry.partition("=")
         if name in models:
             raise OptionError(f"--p names the model {name!r} twice.")
-        models[name] = _listed(columns_text if equals else entry)
+        models[name] = listed(columns_text if equals else entry)
     return models
 
 
@@ -161,13 +158,11 @@ def _reading(
     labels: str | None,
 ) -> dict[str, Any]:
     """Read labels that were typed as text in the type of the label column."""
-    from calibrant.measures.table_models import typed_like
-
     column = table.column(y)
     return {
         "task": _task(column, task),
-        "pos_label": None if pos_label is None else typed_like(column, pos_label),
-        "labels": [typed_like(column, part) for part in _listed(labels)] or None,
+        "pos_label": typed_label(column, pos_label),
+        "labels": typed_labels(column, labels),
     }
 
 

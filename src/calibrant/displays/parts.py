@@ -11,6 +11,7 @@ from scipy.special import expit
 from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
 from calibrant._validation.options import generator
 from calibrant.calibrators.registry import find_binary
+from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.grid import bin_index
 
@@ -69,7 +70,7 @@ def outermost(p: FloatVector) -> float:
 
 def knots_of(fit: Fit) -> Points:
     """Return where a map without bins bends, its ends apart."""
-    if hasattr(fit, "table"):
+    if isinstance(fit.map, BinnedMap):
         return NO_POINTS
     bends = fit.edges[1:-1]
     return Points(bends, fit.map(bends))

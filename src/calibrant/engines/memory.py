@@ -13,19 +13,13 @@ from zipfile import BadZipFile
 import numpy as np
 
 from calibrant._validation.arrays import as_array
-from calibrant.exceptions import (
-    MissingDependencyError,
-    SourceError,
-    UnknownNameError,
-)
+from calibrant.engines.files import read_frame, refuse_no_file
+from calibrant.exceptions import SourceError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
-
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +83,10 @@ def _of_frame(source: Any) -> MemoryTable:
 
 
 def _open_file(path: Path) -> MemoryTable:
-    if not path.is_file():
-        there = "is a folder" if path.is_dir() else "does not exist"
-        raise SourceError(f"{path} {there}; a file is needed.")
-    if path.stat().st_size == 0:
-        raise SourceError(f"{path} is empty.")
+    refuse_no_file(path)
     if path.suffix.lower() == ".npz":
         return _open_npz(path)
-    frame = _read_with_polars(path)
+    frame = read_frame(path)
     if frame.height == 0:
         raise SourceError(f"{path} has no rows.")
     return _of_frame(frame)
@@ -123,33 +113,3 @@ def _open_npz(path: Path) -> MemoryTable:
             ) from None
 
     return MemoryTable(names, read)
-
-
-def _read_with_polars(path: Path) -> Any:
-    try:
-        import polars as pl
-    except ImportError:
-        raise MissingDependencyError.for_extra(
-            f"reading {path.suffix} files", "polars", "data"
-        ) from None
-    suffixes = [suffix for suffix in path.suffixes if suffix not in (".gz", ".zst")]
-    suffix = suffixes[-1].lower() if suffixes else ""
-    try:
-        if suffix in SEPARATORS:
-            return pl.read_csv(
-                path, separator=SEPARATORS[suffix], infer_schema_length=None
-            )
-        if suffix in (".parquet", ".pq"):
-            return pl.read_parquet(path)
-        if suffix in (".jsonl", ".ndjson"):
-            return pl.read_ndjson(path, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        what = str(error).splitlines()[0]
-        raise SourceError(
-            f"{path} cannot be read as {suffix[1:]}: {what}. Check the separator, and "
-            f"that each row has as many fields as the first."
-        ) from None
-    raise SourceError(
-        f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
-        f"known are {READABLE}."
-    )

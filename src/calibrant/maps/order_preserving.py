@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, JsonObject, Scale
 
 
+LEAST_FACTOR = 1e-4
+"""Added to what a network gives, so that rounding makes no two classes equal."""
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """Weights of shape (outputs, inputs) and biases of shape (outputs,)."""
@@ -71,7 +75,7 @@ class OrderPreservingMap(MulticlassMap):
         falling = np.take_along_axis(logits, order, axis=1)
         gaps = self.inverse * (falling[:, :-1] - falling[:, 1:])
         seen = (falling if self.invariant else logits) / self.size
-        steps = gaps * np.logaddexp(0.0, self._outputs(seen))
+        steps = gaps * (np.logaddexp(0.0, self._outputs(seen)) + LEAST_FACTOR)
         climbed = np.zeros_like(logits)
         climbed[:, :-1] = steps[:, ::-1].cumsum(axis=1)[:, ::-1]
         found = np.empty_like(logits)

@@ -41,6 +41,8 @@ MAX_STEPS = 60
 FIRST_STEPS = 6
 HEIGHTS_FIRST = 3
 """Steps for the heights alone: on the diagonal a knot and its height act alike."""
+FIRST_HEIGHTS = {"prob": (0.02, 0.98), "logit": (-4.0, 4.0)}
+"""Between these heights fits start."""
 ENOUGH = 1e-6
 """A step that gains less than this share of the loss is the last one."""
 SMALLEST_GAP = 1e-3
@@ -174,9 +176,12 @@ def fit_lines(
 
     Notes
     -----
-    The Brier score of a logit is flat where predictions are nearly certain and wrong,
-    so that the way there starts from the minimum of the log-loss, which is not.
+    Losses are too steep or too flat for their quadratic models where predictions are
+    nearly certain and wrong, so no height starts there. The Brier score of a logit is
+    flat even farther off: the way there starts from the minimum of the log-loss.
     """
+    low, high = FIRST_HEIGHTS[scale]
+    start = Lines(start.knots, np.clip(start.heights, low, high))
     if (scale, loss) == ("prob", "brier"):
         problems: Problems = SquareProblems.of(points)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.numerics.links import clipped
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector
 
 
 def brier_score(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> float:
@@ -27,3 +27,17 @@ def log_loss(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> floa
     return float(
         np.average(-(y * np.log(q) + (1.0 - y) * np.log1p(-q)), weights=weight)
     )
+
+
+def log_loss_of_classes(
+    p: FloatMatrix, column: IntVector, weight: FloatVector | None
+) -> float:
+    """Return the mean of -log of the probability given to the class that happened.
+
+    Examples
+    --------
+    >>> log_loss_of_classes(np.array([[0.5, 0.5]]), np.array([1]), None)
+    0.693...
+    """
+    happened = p[np.arange(column.size), column]
+    return float(np.average(-np.log(clipped(happened)), weights=weight))

@@ -1,0 +1,285 @@
+"""A classifier and its calibrator as one classifier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from calibrant._validation.wording import shown
+from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
+from calibrant.calibrators.multiclass_estimator import MulticlassCalibrator, OneVsRest
+from calibrant.exceptions import LabelError, OptionError
+from calibrant.numerics.links import clipped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from calibrant._typing import ArrayLike, FloatMatrix, IntVector
+
+BINARY = 2
+"""Number of classes of an event and its contrary."""
+
+
+class CalibratedModel(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities go through a calibrator.
+
+    With `cv` left out the classifier must be fitted already: `fit` then fits the
+    calibrator alone, and wants rows that the classifier has not seen. A calibrator
+    that is fitted too needs no `fit` at all. With `cv`, `fit` predicts every row by
+    a classifier that has not seen it, fits the calibrator to these predictions and
+    the classifier to all rows: for those without a spare validation set.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With `predict_proba`, or with `decision_function`, whose values are taken as
+        logits.
+    calibrator : str or calibrator
+        A method's name, or a calibrator of `make_calibrator`. With more than two
+        classes a binary method is applied to each class against the rest.
+    cv : int, splitter or None
+        How to part the rows, as scikit-learn's `cross_val_predict` takes it; None for
+        a classifier that is fitted.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    calibrator_ : calibrator
+        The fitted calibrator; its map is ``calibrator_.map_``.
+    classes_ : ndarray of shape (k,)
+        The labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> import calibrant as cb
+    >>> X, y = make_classification(3000, n_redundant=10, random_state=0)
+    >>> bayes = GaussianNB().fit(X[:1000], y[:1000])
+    >>> model = cb.CalibratedModel(bayes, "pl3").fit(X[1000:2000], y[1000:2000])
+    >>> rest = X[2000:]
+    >>> before = cb.calibration_error(y[2000:], bayes.predict_proba(rest)[:, 1])
+    >>> after = cb.calibration_error(y[2000:], model.predict_proba(rest)[:, 1])
+    >>> round(before, 2), round(after, 2)
+    (0.07, 0.02)
+    """
+
+    def __init__(
+        self, estimator: Any, calibrator: Any = "pl3", *, cv: Any = None
+    ) -> None:
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+
+    def __sklearn_clone__(self) -> CalibratedModel:
+        """Keep a classifier that came fitted; everything else is copied unfitted."""
+        estimator = self.estimator if self.cv is None else clone(self.estimator)
+        return CalibratedModel(
+            estimator, clone(self.calibrator, safe=False), cv=self.cv
+        )
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the calibrator, and with `cv` the classifier.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows as the classifier takes them; without `cv`, rows it has not seen.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        CalibratedModel
+            Itself.
+        """
+        label = _labels(y)
+        if self.cv is None:
+            if not _is_fitted(self.estimator):
+                raise OptionError(
+                    "estimator must be fitted already where cv is left out; fit it on "
+                    "other rows first, or pass cv=5 to fit and calibrate by folds."
+                )
+            fitted = self.estimator
+            prob = _probabilities(fitted, X)
+        else:
+            prob = self._unseen_probabilities(X, label, sample_weight)
+            fitted = clone(self.estimator).fit(X, label, **_named(sample_weight))
+        calibrator = self._new_calibrator(prob.shape[1])
+        happened = _column_numbers(label, fitted.classes_)
+        calibrator.fit(_input(calibrator, prob), happened, sample_weight)
+        self.estimator_, self.calibrator_ = fitted, calibrator
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> FloatMatrix:
+        """Return calibrated probabilities, one column a class.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows as the classifier takes them.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            Probabilities in the order of `classes_`.
+        """
+        estimator, calibrator = self._fitted_parts()
+        prob = _probabilities(estimator, X)
+        found = calibrator.transform(_input(calibrator, prob))
+        if isinstance(calibrator, MulticlassCalibrator):
+            return np.asarray(found)
+        return np.stack([1.0 - found, found], axis=1)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class with the largest calibrated probability.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows as the classifier takes them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Return the labels, in the order of the columns."""
+        return np.asarray(self._fitted_parts()[0].classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Return the number of features that the classifier saw."""
+        return int(self._fitted_parts()[0].n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        """Take rows of the kinds that the classifier takes."""
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether both parts are fitted, here or before."""
+        return hasattr(self, "calibrator_") or (
+            self.cv is None
+            and hasattr(self.calibrator, "fit_")
+            and _is_fitted(self.estimator)
+        )
+
+    def _fitted_parts(self) -> tuple[Any, Any]:
+        check_is_fitted(self)
+        if hasattr(self, "calibrator_"):
+            return self.estimator_, self.calibrator_
+        return self.estimator, self.calibrator
+
+    def _new_calibrator(self, n_classes: int) -> Any:
+        """Return an unfitted calibrator for so many classes."""
+        named = isinstance(self.calibrator, str)
+        wanted = make_calibrator(self.calibrator) if named else clone(self.calibrator)
+        if isinstance(wanted, MulticlassCalibrator):
+            return wanted.set_params(labels=None)  # labels become column numbers here
+        if not isinstance(wanted, BinaryCalibrator):
+            raise OptionError(
+                f"calibrator must be a method's name or what make_calibrator gives; "
+                f"got {self.calibrator!r}."
+            )
+        if n_classes == BINARY:
+            return wanted
+        params = wanted.get_params()
+        return OneVsRest(params.pop("method"), **params)
+
+    def _unseen_probabilities(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> FloatMatrix:
+        """Return what classifiers say that have not seen the rows."""
+        method = _method(self.estimator)
+        scores = cross_val_predict(
+            self.estimator,
+            X,
+            y,
+            cv=self.cv,
+            method=method,
+            params=_named(sample_weight),
+        )
+        return _as_probabilities(scores, method)
+
+
+def _named(sample_weight: ArrayLike | None) -> dict[str, Any]:
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _method(estimator: Any) -> str:
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(estimator, method):
+            return method
+    raise OptionError(
+        f"estimator must be a classifier with predict_proba or decision_function; "
+        f"{type(estimator).__name__} has neither."
+    )
+
+
+def _probabilities(estimator: Any, X: ArrayLike) -> FloatMatrix:
+    method = _method(estimator)
+    return _as_probabilities(getattr(estimator, method)(X), method)
+
+
+def _as_probabilities(scores: NDArray[Any], method: str) -> FloatMatrix:
+    """Return one column a class; values of a decision function count as logits."""
+    if method == "predict_proba":
+        return np.asarray(scores, dtype=np.float64)
+    if np.ndim(scores) == 1:
+        event = expit(scores)
+        return np.stack([1.0 - event, event], axis=1)
+    return np.asarray(softmax(scores, axis=1))
+
+
+def _labels(y: ArrayLike) -> NDArray[Any]:
+    if y is None:
+        raise LabelError("requires y to be passed, but the target y is None.")
+    label = column_or_1d(y, warn=True)
+    check_classification_targets(label)
+    return np.asarray(label)
+
+
+def _column_numbers(label: NDArray[Any], classes: NDArray[Any]) -> IntVector:
+    unknown = ~np.isin(label, classes)
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise LabelError(
+            f"y must hold labels that the estimator knows, {classes.tolist()}; row "
+            f"{row} is {shown(label[row])}. Drop such rows."
+        )
+    return np.searchsorted(classes, label)
+
+
+def _input(calibrator: Any, prob: FloatMatrix) -> NDArray[np.float64]:
+    """Return probabilities as the calibrator takes them."""
+    if not isinstance(calibrator, MulticlassCalibrator):
+        return prob[:, 1]
+    return np.log(clipped(prob)) if calibrator.scale == "logit" else prob

@@ -1,0 +1,134 @@
+"""``calibrant apply``: a map and a file of predictions to calibrated ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from calibrant._validation.probabilities import check_class_scores, check_probabilities
+from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant.cli.columns import listed
+from calibrant.exceptions import InputError, OptionError, UnknownNameError
+from calibrant.maps.multiclass import MulticlassMap
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from calibrant._typing import FloatMatrix
+    from calibrant.measures.table_models import ModelColumns
+
+
+def apply(
+    map_file: Annotated[
+        Path, typer.Argument(help="What 'calibrant calibrate' wrote.", metavar="MAP")
+    ],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="New predictions: CSV, TSV, Parquet or JSON lines.", metavar="FILE"
+        ),
+    ],
+    p: Annotated[
+        str,
+        typer.Option(
+            "--p",
+            help="Column of probabilities; or the columns of all classes in the order "
+            "of the fit, a,b,c or 'forest_*'.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="Where to write: .csv, .tsv, .parquet, .jsonl."),
+    ],
+    suffix: Annotated[
+        str,
+        typer.Option("--suffix", help="What new columns are called after their p."),
+    ] = "_calibrated",
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            "--scale", help="What a single column holds: prob (usual) or logit."
+        ),
+    ] = None,
+) -> None:
+    """Add calibrated probabilities to a file; all its rows and columns stay."""
+    from calibrant.engines.files import check_writable, read_frame, write_frame
+    from calibrant.maps.stored import load_map
+    from calibrant.measures.table_models import model_columns
+
+    check_writable(out)
+    if out.exists() and source.exists() and out.samefile(source):
+        raise OptionError("--out is the file that is read; choose another name.")
+    map_ = load_map(map_file)
+    frame = read_frame(source, as_text=True)
+    model = model_columns({"": listed(p)}, task=None, names=frame.columns)[0]
+    names = [f"{column}{suffix}" for column in model.columns]
+    for name in names:
+        if name in frame.columns:
+            raise OptionError(
+                f"{source} has a column {name!r} already; choose another --suffix."
+            )
+    values = _numbers(frame, model)
+    calibrated = _calibrated(map_, values, model, scale)
+    write_frame(_with_columns(frame, names, calibrated), out)
+    typer.echo(f"wrote {out}: {frame.height:,} rows, new {', '.join(names)}")
+
+
+def _numbers(frame: Any, model: ModelColumns) -> NDArray[Any]:
+    """Return the columns as numbers, (n,) or (n, k)."""
+    import polars as pl
+
+    columns = []
+    for name in model.columns:
+        if name not in frame.columns:
+            raise UnknownNameError.among("column", name, frame.columns)
+        column = frame[name]
+        if column.dtype == pl.String:
+            text = column.fill_null("").str.strip_chars()
+            column = text.cast(pl.Float64, strict=False)
+            wrong = (column.is_null() & (text != "")).to_numpy()
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise InputError(
+                    f"column {name!r} must hold numbers; row {row} is {text[row]!r}."
+                )
+        columns.append(column.to_numpy())
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+def _calibrated(
+    map_: Any, values: NDArray[Any], model: ModelColumns, scale: str | None
+) -> FloatMatrix:
+    """Return the calibrated columns, (n, k)."""
+    several = isinstance(map_, MulticlassMap)
+    if several != (values.ndim > 1):
+        needed = f"the columns of all {map_.n_classes} classes" if several else "one"
+        raise OptionError(
+            f"this map needs {needed} by --p; it names {len(model.columns)}."
+        )
+    logits = "If these are logits, pass --scale logit."
+    if not several:
+        words = replace(CALIBRATORS, prob=str(model), logits=logits)
+        p = check_probabilities(values, scale=scale or "prob", wording=words)  # type: ignore[arg-type]
+        return np.asarray(map_.transform(p))[:, np.newaxis]
+    if scale not in (None, map_.scale):
+        raise OptionError(
+            f"this map was fitted to columns of scale {map_.scale}; leave out --scale."
+        )
+    words = replace(CLASS_CALIBRATORS, prob=str(model))
+    return np.asarray(
+        map_.transform(check_class_scores(values, scale=map_.scale, wording=words))
+    )
+
+
+def _with_columns(frame: Any, names: list[str], values: FloatMatrix) -> Any:
+    import polars as pl
+
+    new = (
+        pl.Series(name, column) for name, column in zip(names, values.T, strict=True)
+    )
+    return frame.with_columns(*new)

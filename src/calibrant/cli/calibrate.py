@@ -1,0 +1,158 @@
+"""``calibrant calibrate``: a file of held-out predictions to a map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant._validation.class_sample import check_class_sample
+from calibrant._validation.probabilities import check_probability_matrix
+from calibrant._validation.sample import check_binary_sample, warn_if_small
+from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant.cli.columns import listed, typed_label, typed_labels
+from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from calibrant.calibrators.registry import Method
+
+BINARY_DEFAULT, MULTICLASS_DEFAULT = "pl3", "temperature"
+
+
+def calibrate(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Held-out predictions: CSV, TSV, Parquet, JSON lines or npz.",
+            metavar="FILE",
+        ),
+    ],
+    y: Annotated[str, typer.Option("--y", help="Column of labels.")],
+    p: Annotated[
+        str,
+        typer.Option(
+            "--p",
+            help="Column of probabilities of the event; or the columns of all classes, "
+            "a,b,c or 'forest_*'.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Where to write the map, .json.")],
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            help="See 'calibrant methods'. Without: pl3 for one column, temperature "
+            "for several.",
+        ),
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", help="Column of sample weights.")
+    ] = None,
+    pos_label: Annotated[
+        str | None, typer.Option("--pos-label", help="Label of the event.")
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", help="Label of each class column, a,b,c."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option("--scale", help="What columns hold: prob or logit.")
+    ] = "prob",
+    seed: Annotated[int, typer.Option("--seed", help="For folds.")] = 0,
+) -> None:
+    """Fit a calibration map to held-out predictions, for 'calibrant apply'."""
+    from calibrant.calibrators.registry import find_method
+    from calibrant.engines.memory import open_table
+    from calibrant.maps.stored import save_map
+    from calibrant.measures.table_models import model_columns
+
+    _check_map_path(out)
+    table = open_table(source)
+    model = model_columns({"": listed(p)}, task=None, names=table.names)[0]
+    several = len(model.columns) > 1
+    found = find_method(method or (MULTICLASS_DEFAULT if several else BINARY_DEFAULT))
+    _check_kind(found, several=several)
+    seeded = "random_state" in found.defaults()
+    family = found.build(**({"random_state": seed} if seeded else {}))
+    label = table.column(y)
+    given: dict[str, Any] = {
+        "sample_weight": None if weight is None else table.column(weight),
+        "scale": scale,
+        "wording": replace(
+            CLASS_CALIBRATORS if several else CALIBRATORS,
+            label=f"column {y!r}",
+            prob=str(model),
+            weight=f"column {weight!r}",
+            logits="If these are logits, pass --scale logit.",
+            two_labels="Say which is the event: --pos-label.",
+        ),
+    }
+    prob = model.probabilities(table)
+    if several:
+        names = typed_labels(label, labels) or model.labels(label)
+        told, map_ = _fit_classes(family, prob, label, labels=names, **given)
+    else:
+        event = typed_label(label, pos_label)
+        told, map_ = _fit_event(family, prob, label, pos_label=event, **given)
+    save_map(map_, out)
+    hint = "; apply it with --scale logit" if scale == "logit" and not several else ""
+    typer.echo(f"{found.name} fitted to {label.size:,} rows: {told}")
+    typer.echo(f"wrote {out}{hint}")
+
+
+def _fit_event(
+    family: Any, prob: NDArray[Any], label: NDArray[Any], **given: Any
+) -> tuple[str, Any]:
+    from calibrant.numerics.scores import log_loss
+
+    sample = check_binary_sample(label, prob, **given)
+    warn_if_small(sample)
+    map_ = family.fit(sample).map
+    before = log_loss(sample.p, sample.y, sample.weight)
+    after = log_loss(map_.transform(sample.p), sample.y, sample.weight)
+    return _change(before, after), map_
+
+
+def _fit_classes(
+    family: Any, prob: NDArray[Any], label: NDArray[Any], **given: Any
+) -> tuple[str, Any]:
+    from calibrant.numerics.scores import log_loss_of_classes
+
+    sample = check_class_sample(prob, label, **given)
+    warn_if_small(sample)
+    map_ = family.fit(sample).map
+    uncalibrated = check_probability_matrix(sample.scores, scale=sample.scale)
+    before, after = (
+        log_loss_of_classes(p, sample.column, sample.weight)
+        for p in (uncalibrated, map_.calibrated(sample.scores))
+    )
+    return _change(before, after), map_
+
+
+def _change(before: float, after: float) -> str:
+    return f"log-loss on them {before:.4f}, with the map {after:.4f}"
+
+
+def _check_map_path(out: Path) -> None:
+    if out.suffix.lower() != ".json":
+        raise OptionError(f"--out must end in .json; got {str(out)!r}.")
+    if not out.parent.is_dir():
+        raise OptionError(f"--out: the folder {out.parent} does not exist.")
+
+
+def _check_kind(found: Method, *, several: bool) -> None:
+    if several and found.kind == "binary":
+        raise OptionError(
+            f"--method {found.name} calibrates one event, but --p names several "
+            f"columns. Name one, or lift it: ovr-{found.name} (each class against the "
+            f"rest) or top-{found.name} (the top label)."
+        )
+    if not several and found.kind == "multi-class":
+        raise OptionError(
+            f"--method {found.name} calibrates all classes at once; name the columns "
+            f"of all classes by --p a,b,c or 'forest_*'."
+        )

@@ -1,0 +1,98 @@
+"""Files of rows: read as a data frame, written whole or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from calibrant._atomic import replacing
+from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson")
+PACKED = (".gz", ".zst")
+READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
+WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
+
+
+def read_frame(path: Path, *, as_text: bool = False) -> Any:
+    """Return a file as a polars data frame.
+
+    With `as_text`, columns of CSV and TSV files stay the text that they are, so that
+    what is written again is what was read.
+    """
+    refuse_no_file(path)
+    pl = _polars(f"reading {path.suffix} files")
+    suffix = _suffix(path)
+    try:
+        if suffix in SEPARATORS:
+            return pl.read_csv(
+                path,
+                separator=SEPARATORS[suffix],
+                infer_schema=not as_text,
+                infer_schema_length=None,
+            )
+        if suffix in PARQUET:
+            return pl.read_parquet(path)
+        if suffix in JSON_LINES:
+            return pl.read_ndjson(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        what = str(error).splitlines()[0]
+        raise SourceError(
+            f"{path} cannot be read as {suffix[1:]}: {what}. Check the separator, and "
+            f"that each row has as many fields as the first."
+        ) from None
+    raise SourceError(
+        f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
+        f"known are {READABLE}."
+    )
+
+
+def refuse_no_file(path: Path) -> None:
+    """Raise unless the path is a file that holds something."""
+    if not path.is_file():
+        there = "is a folder" if path.is_dir() else "does not exist"
+        raise SourceError(f"{path} {there}; a file is needed.")
+    if path.stat().st_size == 0:
+        raise SourceError(f"{path} is empty.")
+
+
+def check_writable(path: Path) -> None:
+    """Raise where a data frame cannot be written under that name."""
+    if path.suffix.lower() not in (*SEPARATORS, *PARQUET, *JSON_LINES):
+        raise OptionError(
+            f"{path}: files that end in {path.suffix or 'nothing'!r} cannot be "
+            f"written; known are {WRITABLE}."
+        )
+    if not path.parent.is_dir():
+        raise OptionError(f"{path}: the folder {path.parent} does not exist.")
+
+
+def write_frame(frame: Any, path: Path) -> None:
+    """Write a polars data frame in the format of the path's suffix, atomically."""
+    check_writable(path)
+    suffix = path.suffix.lower()
+    with replacing(path) as temporary:
+        if suffix in SEPARATORS:
+            frame.write_csv(temporary, separator=SEPARATORS[suffix])
+        elif suffix in PARQUET:
+            frame.write_parquet(temporary)
+        else:
+            frame.write_ndjson(temporary)
+
+
+def _suffix(path: Path) -> str:
+    suffixes = [suffix for suffix in path.suffixes if suffix not in PACKED]
+    return suffixes[-1].lower() if suffixes else ""
+
+
+def _polars(what: str) -> ModuleType:
+    try:
+        import polars as pl
+    except ImportError:
+        raise MissingDependencyError.for_extra(what, "polars", "data") from None
+    return pl

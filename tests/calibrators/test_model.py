@@ -1,0 +1,192 @@
+"""A classifier and its calibrator as one classifier, the way scikit-learn uses one."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.datasets import load_digits, make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import calibrant as cb
+from calibrant.exceptions import LabelError, OptionError
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_classification(2400, n_redundant=8, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def bayes(rows):
+    X, y = rows
+    return GaussianNB().fit(X[:800], y[:800])
+
+
+def test_prefit_is_the_calibrator_on_the_classifier_s_probabilities(rows, bayes):
+    X, y = rows
+    model = cb.CalibratedModel(bayes, "beta").fit(X[800:1600], y[800:1600])
+    p = bayes.predict_proba(X)[:, 1]
+    calibrator = cb.make_calibrator("beta").fit(p[800:1600], y[800:1600])
+    assert_allclose(model.predict_proba(X)[:, 1], calibrator.transform(p))
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert np.array_equal(model.predict(X), (calibrator.transform(p) > 0.5).astype(int))
+
+
+def test_two_fitted_parts_need_no_fit(rows, bayes):
+    X, y = rows
+    p = bayes.predict_proba(X)[:, 1]
+    calibrator = cb.make_calibrator("isotonic").fit(p[800:1600], y[800:1600])
+    model = cb.CalibratedModel(bayes, calibrator)
+    assert_allclose(model.predict_proba(X)[:, 1], calibrator.transform(p))
+    assert model.classes_.tolist() == [0, 1]
+    assert model.n_features_in_ == X.shape[1]
+
+
+def test_folds_give_what_scikit_learn_gives_for_isotonic(rows):
+    X, y = rows
+    folds = StratifiedKFold(5)
+    ours = cb.CalibratedModel(GaussianNB(), "isotonic", cv=folds).fit(X, y)
+    theirs = CalibratedClassifierCV(
+        GaussianNB(), method="isotonic", cv=folds, ensemble=False
+    ).fit(X, y)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+
+
+def test_decision_functions_count_as_logits(rows):
+    X, y = rows
+    svm = LinearSVC(random_state=0).fit(X[:800], y[:800])
+    model = cb.CalibratedModel(svm, "platt").fit(X[800:], y[800:])
+    logit = svm.decision_function(X)
+    sigmoid = LogisticRegression(C=np.inf, tol=1e-9).fit(logit[800:, None], y[800:])
+    assert_allclose(
+        model.predict_proba(X), sigmoid.predict_proba(logit[:, None]), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        "temperature",
+        "isotonic",
+        cb.make_calibrator("vector", scale="logit"),
+        cb.make_calibrator("es10", tops="flat"),
+        cb.TopLabel("platt"),
+    ],
+    ids=str,
+)
+def test_several_classes_with_names(calibrator):
+    X, digit = load_digits(return_X_y=True)
+    names = np.array([f"digit {d}" for d in range(10)])[digit]
+    model = cb.CalibratedModel(GaussianNB(var_smoothing=1e-3), calibrator, cv=3)
+    prob = model.fit(X[:1000], names[:1000]).predict_proba(X[1000:])
+    plain = GaussianNB(var_smoothing=1e-3).fit(X[:1000], names[:1000])
+    assert_allclose(prob.sum(axis=1), 1.0)
+    assert model.classes_.tolist() == [f"digit {d}" for d in range(10)]
+
+    def loss(prob):
+        own = prob[np.arange(797), digit[1000:]]
+        return -np.log(np.maximum(own, 1e-9)).mean()
+
+    assert loss(prob) < loss(plain.predict_proba(X[1000:]))
+
+
+def test_two_classes_with_a_multi_class_method(rows, bayes):
+    X, y = rows
+    model = cb.CalibratedModel(bayes, "temperature").fit(X[800:], y[800:])
+    assert model.predict_proba(X).shape == (2400, 2)
+    assert model.calibrator_.map_.temperature > 1.0
+
+
+def test_scikit_learn_tools_take_it(rows, bayes):
+    X, y = rows
+    piped = make_pipeline(
+        StandardScaler(), cb.CalibratedModel(GaussianNB(), "platt", cv=3)
+    )
+    held_out = cross_val_predict(piped, X, y, cv=3, method="predict_proba")
+    assert cb.calibration_error(y, held_out[:, 1]) < 0.05
+    assert cross_val_score(piped, X, y, cv=3).mean() > 0.7
+    search = GridSearchCV(
+        cb.CalibratedModel(GaussianNB(), cv=3),
+        {"calibrator": ["platt", "beta"], "estimator__var_smoothing": [1e-9, 1e-3]},
+        scoring="neg_log_loss",
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_["calibrator"] in ("platt", "beta")
+    prefit = cb.CalibratedModel(bayes, "platt")
+    folds = cross_val_predict(
+        prefit, X[800:], y[800:], cv=3, method="predict_proba"
+    )  # clones keep the fitted classifier
+    assert cb.calibration_error(y[800:], folds[:, 1]) < 0.05
+    pytest.importorskip("matplotlib")
+    shown = CalibrationDisplay.from_estimator(search.best_estimator_, X, y)
+    assert shown.prob_true.size > 0
+
+
+def test_clones_pickles_and_parameters(rows, bayes):
+    X, y = rows
+    model = cb.CalibratedModel(bayes, cb.make_calibrator("pl3", max_pieces=3))
+    copied = clone(model)
+    assert copied.estimator is bayes
+    assert copied.calibrator.get_params()["max_pieces"] == 3
+    model.set_params(calibrator__max_pieces=5)
+    assert model.calibrator.get_params()["max_pieces"] == 5
+    fitted = model.fit(X[800:], y[800:])
+    again = pickle.loads(pickle.dumps(fitted))  # noqa: S301
+    assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_weights_reach_both_parts(rows):
+    X, y = rows
+    weight = np.where(y == 1, 3.0, 1.0)
+    model = cb.CalibratedModel(GaussianNB(), "platt", cv=3)
+    plain = model.fit(X, y).predict_proba(X)[:, 1].mean()
+    heavy = clone(model).fit(X, y, sample_weight=weight).predict_proba(X)[:, 1].mean()
+    assert_allclose(plain, y.mean(), atol=0.02)
+    assert heavy > plain + 0.1
+
+
+def test_what_is_wrong_is_told(rows, bayes):
+    X, y = rows
+    with pytest.raises(OptionError, match="fitted already"):
+        cb.CalibratedModel(GaussianNB()).fit(X, y)
+    with pytest.raises(NotFittedError):
+        cb.CalibratedModel(bayes).predict_proba(X)
+    with pytest.raises(OptionError, match="predict_proba or decision_function"):
+        cb.CalibratedModel(StandardScaler().fit(X)).fit(X, y)
+    with pytest.raises(OptionError, match="method's name"):
+        cb.CalibratedModel(bayes, GaussianNB()).fit(X, y)
+    with pytest.raises(LabelError, match="row 2 is 7"):
+        cb.CalibratedModel(bayes).fit(X, np.where(np.arange(y.size) == 2, 7, y))
+
+
+SKIPPED_BY_SCIKIT_LEARN = {"check_array_api_input"}
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.CalibrantWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of a label that is inf
+def test_scikit_learn_s_own_checks_pass():
+    model = cb.CalibratedModel(LogisticRegression(), "platt", cv=2)
+    failed = {}
+    for estimator, check in estimator_checks_generator(model):
+        name = getattr(check, "func", check).__name__
+        try:
+            check(estimator)
+        except Exception as error:  # noqa: BLE001  (whatever a check raises)
+            failed[name] = repr(error)
+    assert failed.keys() <= SKIPPED_BY_SCIKIT_LEARN, failed

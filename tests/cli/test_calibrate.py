@@ -1,0 +1,153 @@
+"""``calibrant calibrate`` and ``apply``, run as users run them."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import calibrant as cb
+
+BINARY, MULTI = str(cb.datasets.BINARY_FILE), str(cb.datasets.MULTICLASS_FILE)
+
+
+@pytest.fixture
+def saved(run, tmp_path):
+    """Fit a map to a bundled classifier; give where it is."""
+    out = tmp_path / "map.json"
+    code, told, err = run(
+        "calibrate", BINARY, "--y", "even", "--p", "forest", "--out", out
+    )
+    assert code == 0, err
+    assert "pl3 fitted to 1,797 rows: log-loss on them 0.1331, with the map" in told
+    return out
+
+
+def test_the_map_is_that_of_the_library(saved):
+    p, y = cb.datasets.load_binary("forest")
+    assert cb.load_map(saved) == cb.make_calibrator("pl3").fit(p, y).map_
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl"])
+def test_every_row_and_column_stays(run, saved, tmp_path, suffix):
+    out = tmp_path / f"calibrated{suffix}"
+    code, told, err = run("apply", saved, BINARY, "--p", "forest", "--out", out)
+    assert code == 0, err
+    assert "1,797 rows, new forest_calibrated" in told
+    read = {".csv": pl.read_csv, ".tsv": lambda f: pl.read_csv(f, separator="\t")}
+    read |= {".parquet": pl.read_parquet, ".jsonl": pl.read_ndjson}
+    found, given = read[suffix](out), pl.read_csv(BINARY)
+    assert found.columns == [*given.columns, "forest_calibrated"]
+    assert_allclose(
+        found.select(given.columns).cast(pl.Float64).to_numpy(),
+        given.cast(pl.Float64).to_numpy(),
+    )
+    expected = cb.load_map(saved).transform(given["forest"].to_numpy())
+    assert_allclose(found["forest_calibrated"].to_numpy(), expected, rtol=1e-12)
+
+
+def test_text_of_a_csv_file_stays_as_it_was(run, saved, tmp_path):
+    source, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    source.write_text(
+        'id,forest,note\n007,0.50,"a, ""b"""\n1e3,.25,\n', encoding="utf-8"
+    )
+    assert run("apply", saved, source, "--p", "forest", "--out", out)[0] == 0
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "id,forest,note,forest_calibrated"
+    assert lines[1].startswith('007,0.50,"a, ""b""",0.')
+    assert lines[2].startswith("1e3,.25,,0.")
+
+
+def test_classes_are_calibrated_together(run, tmp_path):
+    saved, out = tmp_path / "map.json", tmp_path / "out.parquet"
+    columns = ("--p", "forest_*")
+    assert run("calibrate", MULTI, "--y", "digit", *columns, "--out", saved)[0] == 0
+    assert run("apply", saved, MULTI, *columns, "--out", out, "--suffix", "_c")[0] == 0
+    prob, digit = cb.datasets.load_multiclass("forest")
+    expected = cb.make_calibrator("temperature").fit(prob, digit).transform(prob)
+    found = pl.read_parquet(out).select(f"forest_{d}_c" for d in range(10)).to_numpy()
+    assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_names_of_events_weights_and_logits(run, tmp_path):
+    rng = np.random.default_rng(0)
+    logit, weight = rng.normal(0, 2, 500), rng.integers(0, 3, 500)
+    y = np.where(rng.random(500) < 1 / (1 + np.exp(-2 * logit)), "spam", "ham")
+    source, saved = tmp_path / "val.parquet", tmp_path / "map.json"
+    pl.DataFrame({"y": y, "score": logit, "w": weight}).write_parquet(source)
+    code, told, err = run(
+        "calibrate", source, "--y", "y", "--p", "score", "--out", saved,
+        "--method", "platt", "--pos-label", "spam", "--weight", "w", "--scale", "logit",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "apply it with --scale logit" in told
+    p = 1 / (1 + np.exp(-logit))
+    expected = cb.make_calibrator("platt").fit(p, y == "spam", sample_weight=weight)
+    assert_allclose(cb.load_map(saved).a, expected.map_.a)
+    out = tmp_path / "out.parquet"
+    apply = ("apply", saved, source, "--p", "score", "--out", out)
+    assert run(*apply)[0] == 2
+    assert not out.exists()
+    assert run(*apply, "--scale", "logit")[0] == 0
+    found = pl.read_parquet(out)["score_calibrated"].to_numpy()
+    assert_allclose(found, expected.transform(p))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--method", "temperature"), "name the columns of all classes"),
+        (("--method", "kce"), "only measures"),
+        (("--method", "pll"), "unknown method 'pll'"),
+        (("--weight", "nope"), "unknown column 'nope'"),
+        (("--p", "forest,bayes", "--method", "pl"), "lift it: ovr-pl"),
+        (("--out", "map.txt"), "must end in .json"),
+        (("--out", "no/such/map.json"), "does not exist"),
+    ],
+)
+def test_wrong_uses_of_calibrate_are_told(run, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    usual = {"--y": "even", "--p": "forest", "--out": "map.json"}
+    usual |= dict(zip(arguments[::2], arguments[1::2], strict=True))
+    flat = [part for pair in usual.items() for part in pair]
+    code, _, err = run("calibrate", BINARY, *flat)
+    assert code == 2
+    assert words in err
+    assert list(tmp_path.iterdir()) == []
+
+
+BAD_CELLS = {"0.5,abc": "row 1 is 'abc'", "0.5,": "missing", "0.5,1.5": "row 1 is 1.5"}
+
+
+@pytest.mark.parametrize("cells", BAD_CELLS)
+def test_bad_predictions_are_told_and_nothing_is_written(run, saved, tmp_path, cells):
+    source, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    rows = "".join(f"{cell},x\n" for cell in cells.split(","))
+    source.write_text("forest,note\n" + rows, encoding="utf-8")
+    out.write_text("precious", encoding="utf-8")
+    code, _, err = run("apply", saved, source, "--p", "forest", "--out", out)
+    assert code == 2
+    assert "column 'forest'" in err
+    assert BAD_CELLS[cells] in err
+    assert out.read_text(encoding="utf-8") == "precious"
+
+
+def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
+    new = ("--p", "forest", "--out", tmp_path / "out.csv")
+    hostile = tmp_path / "hostile.json"
+    hostile.write_text(
+        json.dumps({"format": "calibrant-map", "version": 1, "map": {"kind": "eval"}}),
+        encoding="utf-8",
+    )
+    assert "unknown kind of map" in run("apply", hostile, BINARY, *new)[2]
+    assert "is not a JSON file" in run("apply", BINARY, BINARY, *new)[2]
+    assert "cannot be written" in run("apply", saved, BINARY, *new[:3], "out.xls")[2]
+    assert "does not exist" in run("apply", saved, "nope.csv", *new)[2]
+    two = run("apply", saved, BINARY, "--p", "forest,bayes", *new[2:])
+    assert "needs one by --p; it names 2" in two[2]
+    assert run("apply", saved, BINARY, *new)[0] == 0
+    again = run("apply", saved, new[3], *new)
+    assert "--out is the file that is read" in again[2]
+    twice = run("apply", saved, new[3], *new[:3], tmp_path / "other.csv")
+    assert "has a column 'forest_calibrated' already" in twice[2]
