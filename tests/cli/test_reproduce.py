@@ -3,28 +3,12 @@
 import csv
 import io
 import json
-import sys
 
+import numpy as np
 import pytest
 
+import calibrant as cb
 from calibrant.experiments import design as designs
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Run a command in this process; give exit code, stdout and stderr."""
-    from calibrant.__main__ import main
-
-    def call(*arguments):
-        monkeypatch.setattr(
-            sys, "argv", ["calibrant", "reproduce", *map(str, arguments)]
-        )
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        out = capsys.readouterr()
-        return stopped.value.code or 0, out.out, out.err
-
-    return call
 
 
 @pytest.fixture
@@ -46,12 +30,15 @@ def reduced(monkeypatch):
 
 @pytest.mark.usefixtures("reduced")
 def test_quick_prints_and_writes_all_tables(run, tmp_path):
-    code, out, err = run("synthetic", "--quick", "--out", tmp_path / "run")
+    code, out, err = run("reproduce", "synthetic", "--quick", "--out", tmp_path / "run")
     assert code == 0
     assert out == (tmp_path / "run" / "tables.md").read_text()
     assert "| square | " in out
     assert out.count("| average rank | ") == 6
     assert "Only 2 draws of labels are independent" in out
+    assert "Made by `calibrant reproduce synthetic --quick` on " in out
+    assert f"with calibrant {cb.__version__}, numpy {np.__version__}" in out
+    assert "seconds of one core: es15 " in out
     for name in ("results.parquet", "times.parquet", "log.txt", "tables.tex"):
         assert (tmp_path / "run" / name).exists()
     assert "wrote" in err
@@ -60,17 +47,17 @@ def test_quick_prints_and_writes_all_tables(run, tmp_path):
 
 @pytest.mark.usefixtures("reduced")
 def test_the_same_command_goes_on_where_it_was(run, tmp_path):
-    first = run("synthetic", "--quick", "--out", tmp_path)[1]
-    second = run("synthetic", "--quick", "--out", tmp_path)[1]
+    options = ["reproduce", "synthetic", "--quick", "--out", tmp_path]
+    first, second = (run(*options, "--format", "csv")[1] for _ in range(2))
     assert first == second
     assert "4 cells, 4 of them done before" in (tmp_path / "log.txt").read_text()
-    run("synthetic", "--quick", "--out", tmp_path, "--seeds", 3)
+    run(*options, "--seeds", 3)
     assert "6 cells, 4 of them done before" in (tmp_path / "log.txt").read_text()
 
 
 @pytest.mark.usefixtures("reduced")
 def test_formats_hold_the_same_numbers(run, tmp_path):
-    options = ["synthetic", "--quick", "--out", tmp_path, "--format"]
+    options = ["reproduce", "synthetic", "--quick", "--out", tmp_path, "--format"]
     rows = json.loads(run(*options, "json")[1])["rows"]
     lines = list(csv.DictReader(io.StringIO(run(*options, "csv")[1])))
     for line, row in zip(lines, rows, strict=True):  # a single error has no ranking
@@ -91,7 +78,9 @@ def test_the_quick_grid_is_a_part_of_the_papers():
 
 
 def test_wrong_usage_is_one_line_and_exit_two(run, tmp_path):
-    code, _, err = run("synthetic", "--quick", "--out", tmp_path, "--jobs", 0)
+    code, _, err = run(
+        "reproduce", "synthetic", "--quick", "--out", tmp_path, "--jobs", 0
+    )
     assert code == 2
     assert "jobs must not be 0" in err
     assert "Traceback" not in err
@@ -102,7 +91,7 @@ def test_figures_are_written(run, tmp_path, monkeypatch):
 
     kept = {name: figures.FIGURES[name] for name in ("base_shapes", "beta_map")}
     monkeypatch.setattr(figures, "FIGURES", kept)
-    code, _, err = run("figures", "--out", tmp_path / "new" / "folder")
+    code, _, err = run("reproduce", "figures", "--out", tmp_path / "new" / "folder")
     assert code == 0
     assert err.count("wrote") == 2
     written = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())

@@ -235,13 +235,14 @@ def test_markdown_has_ranks_best_printed_and_ratio(table):
 
 
 def test_latex_and_html_say_the_same(table):
-    latex, html = as_latex(table), html_page("Tables", [as_html(table)])
+    latex, html = as_latex(table), html_page("Tables", ["a < b"], [as_html(table)])
     assert r"\mathbf{9.00_{1}}" in latex
     assert r"24.76_{3}\\ \scriptstyle ± 1.00".replace("±", r"\pm") in latex
     assert "average rank & 3.0 & 1.5 & 1.5" in latex
     assert latex.count(r"\begin") == latex.count(r"\end")
     assert "<b>9.00<sub>1</sub></b>" in html
     assert "<th>average rank</th><td>3.0</td>" in html
+    assert "<p>a &lt; b</p>" in html
     from xml.etree import ElementTree as ET
 
     ET.fromstring(as_html(table).replace("<br>", "<br/>"))  # noqa: S314

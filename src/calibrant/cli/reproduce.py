@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,11 +16,15 @@ from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from calibrant._typing import Frame
     from calibrant.experiments.tables import ResultTable
 
 reproduce = typer.Typer(
     no_args_is_help=True, help="Run the paper's synthetic study anew; draw its figures."
 )
+
+
+ENDINGS = {"markdown": ".md", "latex": ".tex", "html": ".html"}
 
 
 class TableFormat(StrEnum):
@@ -82,9 +87,12 @@ def synthetic(
         rows = run(
             design, out, jobs=jobs, progress=progress, retry_failures=retry_failures
         )
+    options = {"--quick": quick, "--as-printed": as_printed, "--seeds": seeds}
+    notes = [_made_by(options, jobs), _times(rows, out)]
     tables = [result_table(rows, design, name) for name in KINDS]
-    _write_tables(tables, out)
-    _print_tables(tables, output)
+    texts = _texts(tables, notes)
+    _write_tables(texts, out)
+    _print_tables(tables, texts, output)
 
 
 @reproduce.command()
@@ -101,30 +109,67 @@ def figures(
         write_figure(draw(), out / f"{name}.png")
 
 
-def _texts(tables: list[ResultTable]) -> dict[str, str]:
-    """Return all tables as one text in each language, by the ending of its file."""
+def _made_by(options: dict[str, bool | int | None], jobs: int) -> str:
+    """Say by which command, when and with what the tables were made."""
+    from calibrant.experiments.runner import versions
+
+    given = [
+        name if value is True else f"{name} {value}"
+        for name, value in (options | {"--jobs": jobs if jobs != 1 else None}).items()
+        if value
+    ]
+    command = " ".join(["calibrant reproduce synthetic", *given])
+    today = datetime.now(UTC).date()
+    return f"Made by `{command}` on {today} with {versions()}."
+
+
+def _times(rows: Frame, folder: Path) -> str:
+    """Say how long the cells of each method took."""
+    from calibrant.experiments.store import Store
+
+    seconds = Store(folder).seconds(rows["key"].tolist())
+    taken = np.array([seconds[key] for key in rows["key"]])
+    totals = {
+        name: taken[rows["method"] == name].sum()
+        for name in dict.fromkeys(rows["method"].tolist())
+    }
+    parts = ", ".join(f"{name} {total:.0f}" for name, total in totals.items())
+    return (
+        f"{taken.size} cells took {taken.sum():.0f} seconds of one core: {parts}. "
+        f"The log beside the results has the time of day."
+    )
+
+
+def _texts(tables: list[ResultTable], notes: list[str]) -> dict[str, str]:
+    """Return all tables as one text in each language, by its name."""
     from calibrant.experiments import rendering
 
     title = "Synthetic experiments"
+    told = [f"% {note}" for note in notes]
     return {
-        ".md": f"# {title}\n\n" + "\n".join(map(rendering.as_markdown, tables)),
-        ".tex": "\n".join(map(rendering.as_latex, tables)),
-        ".html": rendering.html_page(title, [rendering.as_html(t) for t in tables]),
+        "markdown": "\n\n".join(
+            [f"# {title}", *notes, *map(rendering.as_markdown, tables)]
+        ),
+        "latex": "\n".join([*told, *map(rendering.as_latex, tables)]),
+        "html": rendering.html_page(
+            title, notes, [rendering.as_html(table) for table in tables]
+        ),
     }
 
 
-def _write_tables(tables: list[ResultTable], folder: Path) -> None:
-    for suffix, text in _texts(tables).items():
-        path = folder / f"tables{suffix}"
+def _write_tables(texts: dict[str, str], folder: Path) -> None:
+    for name, text in texts.items():
+        path = folder / f"tables{ENDINGS[name]}"
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
         typer.echo(f"wrote {path}", err=True)
 
 
-def _print_tables(tables: list[ResultTable], output: TableFormat) -> None:
-    endings = {"markdown": ".md", "latex": ".tex", "html": ".html"}
-    if output in endings:
-        typer.echo(_texts(tables)[endings[output]], nl=False)
+def _print_tables(
+    tables: list[ResultTable], texts: dict[str, str], output: TableFormat
+) -> None:
+    if output in texts:
+        typer.echo(texts[output], nl=False)
         return
     frames = [table.frame() for table in tables]
     together = {name: np.concatenate([f[name] for f in frames]) for name in frames[0]}

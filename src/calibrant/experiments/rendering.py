@@ -163,10 +163,11 @@ STYLE = (
 )
 
 
-def html_page(title: str, tables: list[str]) -> str:
+def html_page(title: str, notes: list[str], tables: list[str]) -> str:
     """Return a page of tables that needs nothing beside itself."""
+    told = "".join(f"<p>{escape(note)}</p>\n" for note in notes)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{''.join(tables)}</body></html>\n"
+        f"<h1>{escape(title)}</h1>\n{told}{''.join(tables)}</body></html>\n"
     )

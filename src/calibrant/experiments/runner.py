@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 VERSIONS_OF = ("calibrant", "numpy", "scipy", "scikit-learn", "polars", "joblib")
 
 
+def versions() -> str:
+    """Return what computed the results, for people to compare."""
+    parts = [f"{name} {version(name)}" for name in VERSIONS_OF]
+    return ", ".join([*parts, f"Python {platform.python_version()}"])
+
+
 def run(
     design: Design,
     folder: str | os.PathLike[str],
@@ -153,11 +159,9 @@ class _Log:
         self.latest = 0.0
 
     def started(self, jobs: int | None) -> None:
-        versions = ", ".join(f"{name} {version(name)}" for name in VERSIONS_OF)
         self._write(
             f"start: {self.total} cells, {self.before} of them done before; jobs "
-            f"{jobs or 1} on {os.cpu_count()} cores; Python "
-            f"{platform.python_version()}, {versions}"
+            f"{jobs or 1} on {os.cpu_count()} cores; {versions()}"
         )
 
     def reached(self, finished: int) -> None:

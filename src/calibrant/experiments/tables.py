@@ -73,7 +73,7 @@ KINDS = {
     for kind in (
         TableKind(
             "calmap",
-            "Map error |c_hat - c*| on a million unseen rows (CMEE), in thousandths",
+            "Map error |c_hat - c*| on unseen rows (CMEE), in thousandths",
             lambda rows: rows["map_error"],
         ),
         TableKind(
