@@ -69,6 +69,18 @@ def test_formats_hold_the_same_numbers(run, tmp_path):
     assert f"{es15['value']:.2f}<sub>" in run(*options, "html")[1]
 
 
+@pytest.mark.usefixtures("reduced")
+def test_other_methods_on_the_same_data(run, tmp_path):
+    options = ["reproduce", "synthetic", "--quick", "--out", tmp_path]
+    code, out, _ = run(*options, "--methods", "isotonic, ew5")
+    assert code == 0
+    assert "|  | isotonic | ew5 |" in out
+    assert "--methods isotonic, ew5" in out
+    code, _, err = run(*options, "--methods", "isotonic,platts")
+    assert code == 2
+    assert "did you mean 'platt'" in err
+
+
 @pytest.mark.slow
 def test_the_quick_grid_is_a_part_of_the_papers():
     quick, paper = designs.quick_design(), designs.paper_design()

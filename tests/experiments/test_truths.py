@@ -1,5 +1,8 @@
 """Shapes, distributions and truths."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import beta
@@ -109,3 +112,19 @@ def test_truths_of_different_kind_have_different_names():
         SyntheticTruth.of("square", 0.05, test_rows=5),
     ]
     assert len({truth.name for truth in truths}) == len(truths)
+
+
+@pytest.mark.slow
+def test_the_example_of_the_docs_runs(tmp_path, monkeypatch, capsys):
+    """With fewer seeds and in this process."""
+    text = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text("utf-8")
+    code = re.search(r"```python\n(import calibrant.*?)```", text, re.DOTALL)[1]
+    for long, short in (("range(10)", "range(2)"), ("jobs=2", "jobs=1")):
+        assert long in code
+        code = code.replace(long, short)
+    monkeypatch.chdir(tmp_path)
+    try:
+        exec(code, {})  # noqa: S102
+    finally:
+        del SHAPES["cube"]
+    assert "| cube | " in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import typer
 
 from calibrant._atomic import replacing
+from calibrant.cli.columns import listed
 from calibrant.cli.figures import write_figure
 from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
@@ -60,6 +62,13 @@ def synthetic(
     output: Annotated[
         TableFormat, typer.Option("--format", help="How to print.")
     ] = TableFormat.markdown,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            help="a,b,c instead of the paper's; see 'calibrant methods'.",
+        ),
+    ] = None,
     as_printed: Annotated[
         bool,
         typer.Option(
@@ -76,18 +85,30 @@ def synthetic(
     Every finished cell is on disk at once: the same command goes on where a run was
     stopped. Tables of all formats are written beside the results.
     """
-    from calibrant.experiments.design import paper_design, quick_design
+    from calibrant.experiments.design import (
+        chosen_contenders,
+        paper_design,
+        quick_design,
+    )
     from calibrant.experiments.runner import run
     from calibrant.experiments.tables import KINDS, result_table
 
     make = quick_design if quick else paper_design
     chosen = {} if seeds is None else {"seeds": seeds}
     design = make(**chosen, as_printed=as_printed)
+    if methods is not None:
+        contenders = chosen_contenders(listed(methods), as_printed=as_printed)
+        design = replace(design, contenders=contenders)
     with progress_bar("fitting") as progress:
         rows = run(
             design, out, jobs=jobs, progress=progress, retry_failures=retry_failures
         )
-    options = {"--quick": quick, "--as-printed": as_printed, "--seeds": seeds}
+    options = {
+        "--quick": quick,
+        "--seeds": seeds,
+        "--methods": methods,
+        "--as-printed": as_printed,
+    }
     notes = [_made_by(options, jobs), _times(rows, out)]
     tables = [result_table(rows, design, name) for name in KINDS]
     texts = _texts(tables, notes)
@@ -109,7 +130,7 @@ def figures(
         write_figure(draw(), out / f"{name}.png")
 
 
-def _made_by(options: dict[str, bool | int | None], jobs: int) -> str:
+def _made_by(options: dict[str, bool | int | str | None], jobs: int) -> str:
     """Say by which command, when and with what the tables were made."""
     from calibrant.experiments.runner import versions
 

@@ -206,6 +206,20 @@ def paper_contenders(*, as_printed: bool = False) -> list[Contender]:
     ]
 
 
+def chosen_contenders(
+    methods: Sequence[str], *, as_printed: bool = False
+) -> list[Contender]:
+    """Return methods by name: the paper's as in its tables, others as they are.
+
+    Examples
+    --------
+    >>> [found.every for found in chosen_contenders(["platt", "kde"])]
+    [20, 1]
+    """
+    papers = {found.name: found for found in paper_contenders(as_printed=as_printed)}
+    return [papers[name] if name in papers else Contender.of(name) for name in methods]
+
+
 def paper_design(seeds: int = PAPER_SEEDS, *, as_printed: bool = False) -> Design:
     """Return the grid of the paper's synthetic experiments.
 
