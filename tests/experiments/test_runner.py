@@ -75,7 +75,7 @@ def test_a_killed_run_goes_on_as_if_unbroken(script, tmp_path, jobs):
     (folder / "parts" / ".left-over.parquet").write_bytes(b"torn")
     assert script("run", "count", jobs).wait() == 0
     assert not list((folder / "parts").iterdir())
-    # Only what was in work at a kill is fitted again: one cell a worker.
+    # Only what was in work when a run took over is fitted again: a cell a worker.
     assert 24 <= len(counted.read_text().splitlines()) <= 24 + 2 * jobs
     broken = (folder / "results.parquet").read_bytes()
     assert script("unbroken", "count").wait() == 0
@@ -219,8 +219,31 @@ def test_versions_do_not_mix(small_design, tmp_path):
 def test_two_runs_cannot_share_a_folder(small_design, tmp_path):
     store = Store(tmp_path)
     store.open()
-    with store.locked(), pytest.raises(OptionError, match="another run is writing"):
+    with store.taken(), pytest.raises(OptionError, match="another run is writing"):
         run(small_design(), tmp_path)
+
+
+def test_workers_of_a_killed_run_leave_the_rest_to_the_next(small_design, tmp_path):
+    from calibrant.experiments.runner import _do
+
+    store, cells = Store(tmp_path), list(small_design().cells())[:2]
+    store.open()
+    with store.taken() as first:
+        assert _do(cells[:1], store, first) == 1
+    with store.taken() as second:
+        assert _do(cells[1:], store, first) == 0
+        assert len(store.done()) == 1
+        assert _do(cells[1:], store, second) == 1
+        assert len(store.done()) == 2
+
+
+def test_a_refused_run_leaves_the_first_its_folder(tmp_path):
+    store = Store(tmp_path)
+    store.open()
+    with store.taken() as token:
+        with pytest.raises(OptionError), store.taken():
+            pass
+        assert store.is_taken_by(token)
 
 
 def test_no_workers_are_refused(small_design, tmp_path):

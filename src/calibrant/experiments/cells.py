@@ -77,9 +77,10 @@ def _measured(cell: Cell, data: KnownSample, unseen: KnownSample) -> dict[str, f
     for alpha, end in ((1.0, ""), (2.0, "_sq")):
         if alpha == 1.0 and cell.contender.squared:
             continue
-        debias = fit.debiases(alpha)
-        found["estimate" + end] = fit.error(sample, alpha=alpha, debias=debias)
-        found["raw_estimate" + end] = fit.error(sample, alpha=alpha, debias=False)
+        raw = fit.error(sample, alpha=alpha, debias=False)
+        found["raw_estimate" + end] = found["estimate" + end] = raw
+        if fit.debiases(alpha):
+            found["estimate" + end] = fit.error(sample, alpha=alpha, debias=True)
     map_ = getattr(fit, "map", None)
     return found if map_ is None else found | _of_map(map_, unseen, cell)
 

@@ -86,11 +86,11 @@ def run(
         raise OptionError("jobs must not be 0; -1 takes all cores.")
     store = Store(Path(folder))
     store.open()
-    with store.locked():
+    with store.taken() as token:
         store.clear_leftovers()
         if retry_failures:
             store.forget_failures()
-        _do_missing(design, store, jobs, progress)
+        _do_missing(design, store, token, jobs, progress)
         store.put_together()
     return store.frame({cell.key for cell in design.cells()})
 
@@ -98,6 +98,7 @@ def run(
 def _do_missing(
     design: Design,
     store: Store,
+    token: str,
     jobs: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> None:
@@ -111,7 +112,7 @@ def _do_missing(
         progress(log.before, log.total)
     parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     finished = log.before
-    tasks = (delayed(_do)(work, store, os.getpid()) for work in _blocks(missing))
+    tasks = (delayed(_do)(work, store, token) for work in _blocks(missing))
     for count in parallel(tasks):
         finished += count
         log.reached(finished)
@@ -128,11 +129,9 @@ def _blocks(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
             yield [cell for one in few for cell in one]
 
 
-def _do(cells: list[Cell], store: Store, started_by: int) -> int:
+def _do(cells: list[Cell], store: Store, token: str) -> int:
     """Do some cells of one truth and size, and write each when it is finished."""
     from threadpoolctl import threadpool_limits
-
-    is_child = os.getppid() == started_by
 
     # One thread: sums of several threads would depend on how many there are.
     with threadpool_limits(limits=1):
@@ -140,8 +139,8 @@ def _do(cells: list[Cell], store: Store, started_by: int) -> int:
         for seed, alike in groupby(cells, key=lambda cell: cell.seed):
             data = cells[0].truth.draw(cells[0].n, seed)
             for cell in alike:
-                if is_child and os.getppid() != started_by:
-                    return 0  # the run was killed, and what is left is for the next
+                if not store.is_taken_by(token):
+                    return 0  # this run was killed, and another does what is left
                 store.write(assess(cell, data, unseen))
     return len(cells)
 

@@ -7,6 +7,7 @@ whoever stops a run, however rudely, loses nothing but the cells then in work.
 from __future__ import annotations
 
 import json
+import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -98,9 +99,14 @@ class Store:
             )
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Refuse a second run in the same folder; the lock ends with its process."""
-        with (self.folder / ".lock").open("w") as file:
+    def taken(self) -> Iterator[str]:
+        """Take the folder for one run and give its token.
+
+        A second run is refused while the first one lives. Once it was killed, the next
+        one leaves another token, by which workers that outlived the first see that
+        they are not needed any more.
+        """
+        with self._lock.open("a", encoding="utf-8") as file:
             try:
                 import fcntl
 
@@ -112,7 +118,19 @@ class Store:
                     f"another run is writing to {self.folder}; wait for it, or choose "
                     f"another folder."
                 ) from None
-            yield
+            token = secrets.token_hex(8)
+            file.truncate(0)
+            file.write(token)
+            file.flush()
+            yield token
+
+    def is_taken_by(self, token: str) -> bool:
+        """Tell whether no other run has taken the folder since."""
+        return self._lock.read_text(encoding="utf-8") == token
+
+    @property
+    def _lock(self) -> Path:
+        return self.folder / ".lock"
 
     def done(self) -> set[str]:
         """Return the keys of all cells that are on disk."""
