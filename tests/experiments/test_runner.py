@@ -246,6 +246,15 @@ def test_a_refused_run_leaves_the_first_its_folder(tmp_path):
         assert store.is_taken_by(token)
 
 
+def test_a_run_that_was_overtaken_does_not_give_half_its_results(
+    small_design, tmp_path
+):
+    """As where the folder cannot be locked."""
+    lock = tmp_path / ".lock"
+    with pytest.raises(OptionError, match="another run has taken over"):
+        run(small_design(), tmp_path, progress=lambda *_: lock.write_text("other"))
+
+
 def test_no_workers_are_refused(small_design, tmp_path):
     with pytest.raises(OptionError, match="jobs must not be 0"):
         run(small_design(), tmp_path, jobs=0)

@@ -31,8 +31,6 @@ Against all rows this changes a map error by less than 1e-6, a tenth of the last
 digit; maps that jump or rise steeply are compared at all rows.
 """
 
-SEEDS_AT_ONCE = 5
-
 
 @dataclass(frozen=True)
 class Contender:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from calibrant.exceptions import OptionError
 from calibrant.experiments.cells import assess
-from calibrant.experiments.design import SEEDS_AT_ONCE
 from calibrant.experiments.store import Store
 
 if TYPE_CHECKING:
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
     from calibrant._typing import Frame
     from calibrant.experiments.design import Cell, Design
+
+SEEDS_AT_ONCE = 5
+"""How many data sets of one truth and size make one piece of work."""
 
 VERSIONS_OF = ("calibrant", "numpy", "scipy", "scikit-learn", "polars", "joblib")
 
@@ -118,6 +120,8 @@ def _do_missing(
         log.reached(finished)
         if progress is not None:
             progress(finished, log.total)
+    if finished < log.total:
+        raise OptionError(f"another run has taken over {store.folder}; wait for it.")
     log.ended()
 
 
@@ -169,7 +173,7 @@ class _Log:
         if gone - self.latest < 10.0:  # noqa: PLR2004
             return
         self.latest = gone
-        left = gone / (finished - self.before) * (self.total - finished)
+        left = gone / max(finished - self.before, 1) * (self.total - finished)
         self._write(
             f"{finished} of {self.total} cells, {_told(gone)} gone, about "
             f"{_told(left)} left"
