@@ -14,6 +14,7 @@ from calibrant.cli.calibrate import calibrate
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
+from calibrant.cli.reproduce import reproduce
 from calibrant.exceptions import CalibrantError, CalibrantWarning
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command()(calibrate)
 app.command()(apply)
 app.command()(methods)
 app.command()(demo)
+app.add_typer(reproduce, name="reproduce")
 
 
 def _print_version(wanted: bool) -> None:

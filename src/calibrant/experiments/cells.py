@@ -1,0 +1,102 @@
+"""One cell: fit a contender on a data set and compare it with the truth."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.sample import BinarySample
+from calibrant.experiments.assessment import error_after_calibration, map_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from calibrant.experiments.design import Cell
+    from calibrant.experiments.truths import KnownSample
+
+TIE_RESOLUTION = 1e-4
+"""Values of a map nearer than this count as equal in the error after calibration."""
+
+TIE_ROWS = 50_000
+"""About how many of the unseen rows the error after calibration is taken over."""
+
+MEASURES = (
+    "pieces",
+    "true_error",
+    "true_error_sq",
+    "estimate",
+    "estimate_sq",
+    "raw_estimate",
+    "raw_estimate_sq",
+    "map_error",
+    "map_error_sq",
+    "error_after",
+    "error_after_sq",
+)
+"""What is measured in each cell; NaN where a method has no such thing.
+
+``true_error`` is the mean of abs(p - c) over the rows that were fitted on, ``estimate``
+what the method makes of them, less its bias where it knows it; ``map_error`` is CMEE
+and ``error_after`` CEAC on unseen rows. ``_sq`` is the same with squares.
+"""
+
+
+def assess(cell: Cell, data: KnownSample, unseen: KnownSample) -> dict[str, Any]:
+    """Return the row of a cell; what went wrong is told in ``failure``."""
+    started = time.thread_time()
+    found: dict[str, float] = {}
+    failure = ""
+    try:
+        found = _measured(cell, data, unseen)
+    except Exception as error:  # noqa: BLE001 (one method must not stop the others)
+        failure = f"{type(error).__name__}: {error}"
+    return {
+        "key": cell.key,
+        "method": cell.contender.name,
+        "shape": cell.truth.shape,
+        "error": float(cell.truth.error),
+        "n": cell.n,
+        "seed": cell.seed,
+        **{name: float(found.get(name, np.nan)) for name in MEASURES},
+        "failure": failure,
+        "seconds": time.thread_time() - started,
+    }
+
+
+def _measured(cell: Cell, data: KnownSample, unseen: KnownSample) -> dict[str, float]:
+    sample = BinarySample(data.p, data.y)
+    fit = cell.contender.family.fit(sample)
+    gap = np.abs(data.p - data.c)
+    found = {
+        "pieces": float(fit.pieces),
+        "true_error": float(gap.mean()),
+        "true_error_sq": float((gap**2).mean()),
+    }
+    for alpha, end in ((1.0, ""), (2.0, "_sq")):
+        if alpha == 1.0 and cell.contender.squared:
+            continue
+        raw = fit.error(sample, alpha=alpha, debias=False)
+        found["raw_estimate" + end] = found["estimate" + end] = raw
+        if fit.debiases(alpha):
+            found["estimate" + end] = fit.error(sample, alpha=alpha, debias=True)
+    map_ = getattr(fit, "map", None)
+    return found if map_ is None else found | _of_map(map_, unseen, cell)
+
+
+def _of_map(
+    map_: Callable[[Any], Any], unseen: KnownSample, cell: Cell
+) -> dict[str, float]:
+    """Compare a map with the truth at every so many unseen rows."""
+    every = min(cell.contender.every, unseen.p.size)
+    rows = slice(every // 2, None, every)
+    c_hat, c = map_(unseen.p[rows]), unseen.c[rows]
+    few = slice(None, None, max(c.size // TIE_ROWS, 1))
+    found = {}
+    for divergence, end in (("absolute", ""), ("squared", "_sq")):
+        found["map_error" + end] = map_error(c_hat, c, divergence)
+        found["error_after" + end] = error_after_calibration(
+            c_hat[few], c[few], divergence, resolution=TIE_RESOLUTION
+        )
+    return found

@@ -1,0 +1,284 @@
+"""The paper's tables: means, ranks, uncertainty, and what the paper printed.
+
+A value is the plain mean over expected errors, sizes and seeds, or for rank
+correlations the mean over sizes and seeds of a correlation over the expected errors.
+Labels depend on size and seed alone: five seeds and three sizes are 15 independent
+draws of labels, however many rows the results have. So the standard error takes the
+mean over errors of one size and seed as one observation, within each size.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.options import check_choice
+from calibrant.experiments.assessment import rank_correlation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from calibrant._typing import FloatMatrix, FloatVector, Frame
+    from calibrant.experiments.design import Design
+
+THOUSANDTHS = 1000.0
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """What a table shows.
+
+    Attributes
+    ----------
+    name : str
+        Short name, as in the paper's file names.
+    title : str
+        What is measured, for people.
+    column : callable
+        From result rows to one value a row; None for rank correlations.
+    scale : float
+        What values are multiplied by for show.
+    digits : int
+        Digits after the point.
+    best : {"least", "most", "nearest 0"}
+        Which value ranks first.
+    """
+
+    name: str
+    title: str
+    column: Callable[[Frame], FloatVector] | None
+    scale: float = THOUSANDTHS
+    digits: int = 2
+    best: str = "least"
+
+
+def _distance(end: str) -> Callable[[Frame], FloatVector]:
+    def distance(rows: Frame) -> FloatVector:
+        return np.asarray(np.abs(rows["estimate" + end] - rows["true_error" + end]))
+
+    return distance
+
+
+def _bias(rows: Frame) -> FloatVector:
+    return np.asarray(rows["estimate"] - rows["true_error"])
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        TableKind(
+            "calmap",
+            "Map error |c_hat - c*| on unseen rows (CMEE), in thousandths",
+            lambda rows: rows["map_error"],
+        ),
+        TableKind(
+            "ece", "Error of the error, |ECE - CE|, in thousandths", _distance("")
+        ),
+        TableKind(
+            "ece_sq",
+            "Error of the squared error, |ECE^2 - CE^2|, in thousandths",
+            _distance("_sq"),
+        ),
+        TableKind(
+            "spearman",
+            "Spearman's rank correlation of estimated and true errors",
+            None,
+            scale=1.0,
+            digits=4,
+            best="most",
+        ),
+        TableKind(
+            "bias", "Bias, mean of ECE - CE, in thousandths", _bias, best="nearest 0"
+        ),
+        TableKind(
+            "ceac",
+            "Calibration error after calibration (CEAC), in thousandths",
+            lambda rows: rows["error_after"],
+        ),
+    )
+}
+"""The four tables of the paper, and two that it has not."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable:
+    """A table of shapes by methods.
+
+    Attributes
+    ----------
+    kind : TableKind
+        What it shows.
+    shapes, methods : tuple of str
+        Rows and columns.
+    values : ndarray of shape (shapes, methods)
+        Means, scaled; NaN where a method failed somewhere.
+    errors : ndarray of shape (shapes, methods)
+        Standard errors over independent draws of labels; NaN for a single seed.
+    printed : ndarray of shape (shapes, methods)
+        What the paper printed; NaN where it did not.
+    draws : int
+        Independent draws of labels.
+    failures : int
+        Cells that failed.
+    """
+
+    kind: TableKind
+    shapes: tuple[str, ...]
+    methods: tuple[str, ...]
+    values: FloatMatrix
+    errors: FloatMatrix
+    printed: FloatMatrix
+    draws: int
+    failures: int
+
+    @property
+    def ranks(self) -> FloatMatrix:
+        """Return the rank of each method by shape, ties at their mean rank."""
+        return np.stack([ranks_of(row, self.kind.best) for row in self.values])
+
+    @property
+    def average_ranks(self) -> FloatVector:
+        """Return the mean rank of each method."""
+        return np.asarray(self.ranks.mean(axis=0))
+
+    @property
+    def ratios(self) -> FloatMatrix:
+        """Return the values over the printed ones."""
+        return self.values / self.printed
+
+    def frame(self) -> Frame:
+        """Return one row a shape and method."""
+        shapes, methods = len(self.shapes), len(self.methods)
+        return {
+            "table": np.full(shapes * methods, self.kind.name),
+            "shape": np.repeat(self.shapes, methods),
+            "method": np.tile(self.methods, shapes),
+            "value": self.values.ravel(),
+            "standard_error": self.errors.ravel(),
+            "rank": self.ranks.ravel(),
+            "printed": self.printed.ravel(),
+            "ratio": self.ratios.ravel(),
+        }
+
+
+def ranks_of(values: FloatVector, best: str) -> FloatVector:
+    """Return ranks from 1, ties at their mean rank; NaN where there is no value.
+
+    Examples
+    --------
+    >>> ranks_of(np.array([3.0, 1.0, 3.0, np.nan]), "least")
+    array([2.5, 1. , 2.5, nan])
+    """
+    from scipy.stats import rankdata
+
+    keys = {"least": values, "most": -values, "nearest 0": np.abs(values)}[best]
+    return np.asarray(rankdata(keys, nan_policy="omit"), dtype=np.float64)
+
+
+def result_table(rows: Frame, design: Design, name: str) -> ResultTable:
+    """Return a table of the results of a design.
+
+    Parameters
+    ----------
+    rows : dict of ndarray
+        What `run` gave.
+    design : Design
+        What was run.
+    name : {"calmap", "ece", "ece_sq", "spearman", "bias", "ceac"}
+        Which table. What the paper printed is there where the design is its grid.
+
+    Returns
+    -------
+    ResultTable
+        With means, standard errors, ranks and ratios.
+    """
+    kind = KINDS[check_choice(name, KINDS, name="table")]
+    shapes = design.shapes
+    methods = [c.name for c in design.contenders if name == "ece_sq" or not c.squared]
+    cells = [
+        [_cell(_picked(rows, shape, method), kind) for method in methods]
+        for shape in shapes
+    ]
+    found = np.array(cells) * kind.scale
+    printed = np.full(found.shape[:2], np.nan)
+    if design.is_papers_grid:
+        printed = printed_values(name, shapes, methods)
+    return ResultTable(
+        kind,
+        tuple(shapes),
+        tuple(methods),
+        found[..., 0],
+        found[..., 1],
+        printed,
+        len(design.sizes) * len(design.seeds),
+        int(np.sum([text != "" for text in rows["failure"]])),
+    )
+
+
+def _picked(rows: Frame, shape: str, method: str) -> Frame:
+    mask = (rows["shape"] == shape) & (rows["method"] == method)
+    return {name: values[mask] for name, values in rows.items()}
+
+
+def _cell(rows: Frame, kind: TableKind) -> tuple[float, float]:
+    """Return mean and standard error of one shape and method."""
+    draws, draw = np.unique(
+        np.column_stack([rows["n"], rows["seed"]]), axis=0, return_inverse=True
+    )
+    if kind.column is None:
+        of_draw = np.array(
+            [
+                rank_correlation(
+                    rows["estimate"][draw == i], rows["true_error"][draw == i]
+                )
+                for i in range(len(draws))
+            ]
+        )
+    else:
+        total = np.bincount(draw, weights=kind.column(rows))
+        of_draw = total / np.bincount(draw)
+    return float(of_draw.mean()), _standard_error(of_draw, draws[:, 0])
+
+
+def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:
+    """Return the standard error of a mean over sizes of means over seeds."""
+    sizes, counts = np.unique(n, return_counts=True)
+    if counts.min() == 1:
+        return float("nan")
+    parts = [
+        of_draw[n == size].var(ddof=1) / count
+        for size, count in zip(sizes, counts, strict=True)
+    ]
+    return float(np.sqrt(np.sum(parts)) / sizes.size)
+
+
+@cache
+def _printed() -> dict[str, Any]:
+    text = files("calibrant.experiments").joinpath("printed_tables.json").read_text()
+    content: dict[str, Any] = json.loads(text)["tables"]
+    return content
+
+
+def printed_values(
+    name: str, shapes: Sequence[str], methods: Sequence[str]
+) -> FloatMatrix:
+    """Return what the paper printed; NaN where there is no such cell.
+
+    Examples
+    --------
+    >>> printed_values("calmap", ["square"], ["platt", "kce"])
+    array([[9.48,  nan]])
+    """
+    table = _printed().get(name, {})
+    none = (np.nan, np.nan)
+    return np.array(
+        [
+            [table.get(shape, {}).get(method, none)[0] for method in methods]
+            for shape in shapes
+        ]
+    )
