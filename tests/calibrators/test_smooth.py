@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 import calibrant as cb
 from calibrant.exceptions import MapFormatError
 from calibrant.experiments.synthetic import sample as paper_sample
+from calibrant.numerics.links import logit
 
 P = np.linspace(0.0, 1.0, 201)
 
@@ -63,6 +64,36 @@ def test_map_error_is_below_that_of_piecewise_linear_maps():
                 map_ = cb.make_calibrator(method).fit(p, y).map_
                 found.append(np.abs(map_(p) - c).mean())
     assert np.mean(errors["smooth"]) < np.mean(errors["pl"])
+
+
+def test_the_map_is_the_mean_of_fits_by_their_probability():
+    p, y, _ = paper_sample("beta2", 0.05, 3000, seed=1)
+    fit = smooth(p, y).fit_
+    lines = []
+    for member in fit.members:
+        given = np.where(member.kept, member.mode.penalties, 1e15)
+        alone = smooth(p, y, penalties=tuple(given.tolist())).map_(P[1:-1])
+        lines.append(member.share * logit(alone))
+    assert len(fit.members) == 4
+    assert_allclose(sum(member.share for member in fit.members), 1)
+    assert_allclose(logit(fit.map(P[1:-1])), np.sum(lines, axis=0), atol=1e-6)
+
+
+def test_curves_are_taken_where_they_are_needed():
+    def share_of_curves(shape, error):
+        p, y, _ = paper_sample(shape, error, 10_000, seed=1)
+        fit = smooth(p, y).fit_
+        assert np.isfinite(fit.penalties[0])
+        return sum(m.share for m in fit.members if m.kept[1:].any())
+
+    assert share_of_curves("square", 0.0) < 0.5
+    assert share_of_curves("stairs", 0.1) > 0.999
+
+
+def test_without_averaging_there_is_one_fit_with_both_curves(sample):
+    (member,) = smooth(*sample, average=False).fit_.members
+    assert member.kept.all()
+    assert member.share == 1.0
 
 
 def test_tails_beyond_the_data_go_on_straight(smooth_sample):

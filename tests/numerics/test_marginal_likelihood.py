@@ -12,7 +12,11 @@ from scipy.special import expit, log_expit
 from calibrant.calibrators.smooth import Terms
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics.few_cells import gather_few
-from calibrant.numerics.marginal_likelihood import evidence_at, most_likely
+from calibrant.numerics.marginal_likelihood import (
+    evidence_at,
+    most_likely,
+    most_likely_members,
+)
 from calibrant.numerics.penalised_logistic import (
     PenalisedProblem,
     solve_many,
@@ -87,10 +91,29 @@ def test_the_value_is_nearly_the_integral_over_coefficients():
 )
 def test_no_grid_of_penalties_beats_the_search(case):
     problem = problem_of(*case)
-    best = most_likely(problem).value
     logs = np.arange(-4.0, 17.0, 2.5)
     grid = [evidence_at(problem, np.array(at)).value for at in product(logs, repeat=3)]
-    assert best < min(grid) + 1e-3
+    assert most_likely(problem).value < min(grid) + 1e-3
+    assert most_likely_members(problem)[-1].value < min(grid) + 1e-3
+
+
+def test_members_are_found_as_each_alone():
+    problem = problem_of("beta2", 0.05, 3000, 1)
+    members = most_likely_members(problem)
+    sizes = [member.mode.problem.sizes.tolist() for member in members]
+    assert sizes == [[2, 0, 0], [2, 18, 0], [2, 0, 18], [2, 18, 18]]
+    for member in members:
+        kept = member.mode.problem.sizes > 0
+        assert_allclose(member.value, most_likely(problem.only(kept)).value, atol=1e-6)
+
+
+def test_an_empty_group_is_the_limit_of_an_endless_penalty():
+    problem = problem_of()
+    logs = np.array([1.0, 2.0, 25.0])
+    without = evidence_at(
+        problem.only(np.array([True, True, False])), np.array([1.0, 2.0, 0.0])
+    )
+    assert_allclose(without.value, evidence_at(problem, logs).value, atol=1e-5)
 
 
 def test_endless_penalties_leave_the_offset():

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy.special import expit
 
-from calibrant._validation.options import check_count, check_penalties
+from calibrant._validation.options import check_count, check_flag, check_penalties
 from calibrant.calibrators.curve import CurveFit
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import Curve, SmoothMap
 from calibrant.numerics.few_cells import gather_few
 from calibrant.numerics.links import logit
-from calibrant.numerics.marginal_likelihood import most_likely
+from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
 from calibrant.numerics.natural_splines import BentBasis, spaced_knots
 from calibrant.numerics.penalised_logistic import (
     Mode,
@@ -24,13 +24,15 @@ from calibrant.numerics.penalised_logistic import (
 )
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
     from calibrant.numerics.log_cells import Gathered
 
 TERMS = 3
 """The straight part, the curve of the logit and that of the prediction."""
+NEGLIGIBLE = 1e-6
+"""Fits that are less probable than the best by this factor are left out."""
 NO_CURVE = Curve(np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
 
 
@@ -79,6 +81,13 @@ class Terms:
         sizes = np.array([part.shape[1] for part in parts])
         return PenalisedProblem(np.hstack(parts), logit(p), weight, label, sizes)
 
+    def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
+        """Return coefficients of all terms, 0 for those that are not kept."""
+        bent = (self.by_logit.heights.shape[1], self.by_prob.heights.shape[1])
+        found = np.zeros(2 + sum(bent))
+        found[np.repeat(kept, [2, *bent])] = coefficients
+        return found
+
     def map(self, coefficients: FloatVector) -> SmoothMap:
         """Return the map with given coefficients."""
         bends = self.by_logit.heights.shape[1]
@@ -101,6 +110,25 @@ def _curve(basis: BentBasis, coefficients: FloatVector) -> Curve:
     return Curve(basis.knots, basis.heights @ coefficients, basis.slopes @ coefficients)
 
 
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One of the fits whose mean the map is.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (3,)
+        Which terms it has.
+    mode : Mode
+        The penalised fit: coefficients, penalties and the Hessian.
+    share : float
+        How probable it is; shares of all members sum to 1.
+    """
+
+    kept: BoolVector
+    mode: Mode
+    share: float
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SmoothFit(CurveFit):
     """A fitted smooth map.
@@ -109,17 +137,21 @@ class SmoothFit(CurveFit):
     ----------
     terms : Terms
         What the map is made of.
-    mode : Mode
-        The penalised fit: coefficients, penalties and the Hessian.
+    members : tuple of Member
+        Fits with and without curves, most probable first.
     """
 
     terms: Terms
-    mode: Mode
+    members: tuple[Member, ...]
 
     @property
     def penalties(self) -> FloatVector:
-        """Return the penalties of line, curve of logits and curve of predictions."""
-        return self.mode.penalties
+        """Return penalties of line, curve of logits and curve of predictions.
+
+        They are those of the most probable member, infinite for terms that it lacks.
+        """
+        best = self.members[0]
+        return np.where(best.kept, best.mode.penalties, np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,9 +167,13 @@ class Smooth:
     ----------
     coefficients : int
         Number of knots of each spline, at quantiles of the predictions.
+    average : bool
+        Whether to take the mean over fits with both splines, with either and with
+        none, by how probable each makes the labels; else the fit with both.
     penalties : tuple of three numbers, optional
         Penalties of the line, of s1 and of s2, instead of the most probable ones: one
-        over the mean square that each term is thought to add to the logit.
+        over the mean square that each term is thought to add to the logit. Then there
+        is one fit only.
 
     References
     ----------
@@ -146,10 +182,12 @@ class Smooth:
     """
 
     coefficients: int = 20
+    average: bool = True
     penalties: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
         check_count(self.coefficients, name="coefficients", least=3)
+        check_flag(self.average, name="average")
         if self.penalties is not None:
             given: tuple[Any, ...] = check_penalties(self.penalties, name="penalties")
             if len(given) != TERMS:
@@ -162,14 +200,12 @@ class Smooth:
         """Estimate the calibration map of a sample."""
         cells = gather_few(sample.p, sample.y, sample.weight)
         terms = Terms.of(cells, self.coefficients)
-        problem = terms.problem(cells.p, cells.weight, cells.label)
-        if self.penalties is None:
-            mode = most_likely(problem).mode
-        else:
-            mode = solve_penalised(problem, np.array(self.penalties, dtype=np.float64))
-        map_ = terms.map(mode.coefficients)
+        members = self._members(terms.problem(cells.p, cells.weight, cells.label))
+        parts = [m.share * terms.spread(m.mode.coefficients, m.kept) for m in members]
+        map_ = terms.map(np.sum(parts, axis=0))
         edges = _edges(map_)
-        return SmoothFit(map_, edges.size - 1, edges, self, terms=terms, mode=mode)
+        pieces = edges.size - 1
+        return SmoothFit(map_, pieces, edges, self, terms=terms, members=members)
 
     def refitted(
         self,
@@ -180,8 +216,35 @@ class Smooth:
         """Return the map of each resample, with the same penalties, at the points."""
         own = cast("SmoothFit", fit)
         problem = own.terms.problem(sample.p, sample.weight[0], sample.label[0])
-        logits = solve_many(problem, own.mode, resamples.weight, resamples.label)
-        return np.asarray(expit(logits))
+        logits = [
+            m.share
+            * solve_many(
+                problem.only(m.kept), m.mode, resamples.weight, resamples.label
+            )
+            for m in own.members
+        ]
+        return np.asarray(expit(np.sum(logits, axis=0)))
+
+    def _members(self, problem: PenalisedProblem) -> tuple[Member, ...]:
+        whole = np.ones(TERMS, dtype=bool)
+        if self.penalties is not None:
+            given = np.array(self.penalties, dtype=np.float64)
+            return (Member(whole, solve_penalised(problem, given), 1.0),)
+        if not self.average:
+            return (Member(whole, most_likely(problem).mode, 1.0),)
+        found = most_likely_members(problem)
+        kept = [evidence.mode.problem.sizes > 0 for evidence in found]
+        # A fitted penalty gains about 1 by chance alone, as a fitted parameter does.
+        value = np.array([evidence.value for evidence in found])
+        value += np.sum(kept, axis=1)
+        share = np.exp(value.min() - value)
+        share[share < NEGLIGIBLE] = 0.0
+        share /= share.sum()
+        return tuple(
+            Member(kept[k], found[k].mode, float(share[k]))
+            for k in np.argsort(-share, kind="stable")
+            if share[k] > 0.0
+        )
 
 
 def _edges(map_: SmoothMap) -> FloatVector:

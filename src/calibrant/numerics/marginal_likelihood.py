@@ -15,16 +15,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 from scipy.special import expit
 
 from calibrant.numerics.penalised_logistic import solve_penalised
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from collections.abc import Iterable
+
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector
     from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
 
 MOST_STEPS = 60
@@ -67,7 +70,7 @@ class Evidence:
         mode, design = self.mode, self.mode.problem.design
         third, fourth = self._third_and_fourth
         inverse = mode.solve(np.eye(design.shape[1]))
-        lifted = solve_triangular(mode.factor, design.T, lower=True, check_finite=False)
+        lifted = dtrtrs(mode.factor, design.T, lower=True)[0]
         leverage = np.einsum("ij,ij->j", lifted, lifted)
         tilts = design @ self.moves
         groups = self._members * mode.penalties
@@ -135,19 +138,59 @@ def evidence_at(
     return Evidence(solve_penalised(problem, np.exp(log_penalties), start))
 
 
-def most_likely(problem: PenalisedProblem) -> Evidence:
+def most_likely(
+    problem: PenalisedProblem, starts: Iterable[FloatVector] | None = None
+) -> Evidence:
     """Return the marginal likelihood at the penalties that make it largest.
 
     Penalties stay above 1e-4 and below the number of rows times 10,000, at which a
     term is as good as absent. Groups without coefficients keep the penalty 1.
+
+    Parameters
+    ----------
+    problem : PenalisedProblem
+        What to fit.
+    starts : iterable of ndarray of shape (groups,), optional
+        Logarithms of penalties; the search starts from the best of them.
     """
     used = problem.sizes > 0
     most = float(np.log(1e4 * (1.0 + problem.weight.sum())))
-    corners = np.stack(np.meshgrid(*[STARTS] * used.size), -1).reshape(-1, used.size)
-    corners = np.unique(np.where(used, corners, 0.0), axis=0)
-    starts = [evidence_at(problem, corner) for corner in corners]
-    best = min(starts, key=lambda start: start.value)
-    return _descend(problem, best, most)
+    if starts is None:
+        starts = (np.array(corner) for corner in product(STARTS, repeat=used.size))
+    places = np.unique([np.where(used, start, 0.0) for start in starts], axis=0)
+    tried = [evidence_at(problem, np.minimum(place, most)) for place in places]
+    return _descend(problem, min(tried, key=lambda found: found.value), most)
+
+
+def most_likely_members(problem: PenalisedProblem, core: int = 0) -> list[Evidence]:
+    """Return the best penalties for every set of groups that holds the group `core`.
+
+    Each set starts from what the sets with one group less have found, so that larger
+    ones need few steps. Sets come by size; a set's problem has the other groups empty.
+    """
+    others = [k for k in range(problem.sizes.size) if k != core and problem.sizes[k]]
+    found: dict[frozenset[int], Evidence] = {}
+    for size in range(len(others) + 1):
+        for chosen in combinations(others, size):
+            kept = np.isin(np.arange(problem.sizes.size), [core, *chosen])
+            smaller = [found[frozenset(chosen) - {k}] for k in chosen]
+            starts = _starts_after(smaller, kept) if smaller else None
+            found[frozenset(chosen)] = most_likely(problem.only(kept), starts)
+    return list(found.values())
+
+
+def _starts_after(smaller: list[Evidence], kept: BoolVector) -> list[FloatVector]:
+    """Return places to start from, given where sets with one group less ended.
+
+    What is new starts from either corner. Penalties that have become so large that
+    their group has faded start from the larger corner, where V is not yet flat.
+    """
+    starts = []
+    for end in smaller:
+        place = np.minimum(np.log(end.mode.penalties), STARTS[-1])
+        new = kept & (end.mode.problem.sizes == 0)
+        starts += [np.where(new, corner, place) for corner in STARTS]
+    return starts
 
 
 def _descend(problem: PenalisedProblem, at: Evidence, most: float) -> Evidence:

@@ -13,15 +13,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
 
 MOST_STEPS = 100
 MOST_HALVINGS = 40
-SOLVED = 1e-9
+SOLVED = 1e-7
 """The step that promises to lower the loss by less than this is taken and is the last:
 steps square the error, so that what is left is far less."""
 BATCH_STEPS = 12
@@ -57,6 +57,16 @@ class PenalisedProblem:
     def group(self) -> IntVector:
         """Return the number of the group of each coefficient, from 0."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
+
+    def only(self, kept: BoolVector) -> PenalisedProblem:
+        """Return the problem without the coefficients of some groups."""
+        return PenalisedProblem(
+            self.design[:, kept[self.group]],
+            self.offset,
+            self.weight,
+            self.label,
+            np.where(kept, self.sizes, 0),
+        )
 
     def loss(self, f: FloatVector) -> float:
         """Return the log-loss of logits, a sum of terms none of which is negative."""
@@ -100,8 +110,7 @@ class Mode:
 
     def solve(self, right: FloatMatrix) -> FloatMatrix:
         """Return the inverse Hessian times something."""
-        solved: FloatMatrix = cho_solve((self.factor, True), right, check_finite=False)
-        return solved
+        return _solve(self.factor, right)
 
 
 def solve_penalised(
@@ -129,7 +138,7 @@ def solve_penalised(
         share = expit(f)
         gradient = (problem.weight * share - problem.label) @ design + drawn * found
         factor = _factor(design, problem.weight * share * (1.0 - share), drawn)
-        step = cho_solve((factor, True), gradient, check_finite=False)
+        step = _solve(factor, gradient)
         if gradient @ step <= SOLVED:
             found = found - step
             value, f = value_at(found)
@@ -149,10 +158,15 @@ def _factor(design: FloatMatrix, bend: FloatVector, drawn: FloatVector) -> Float
     hessian = (design * bend[:, np.newaxis]).T @ design
     diagonal = hessian.diagonal() + drawn
     np.fill_diagonal(hessian, diagonal * (1.0 + DAMPING) + np.finfo(float).tiny)
-    factor: FloatMatrix = cho_factor(
-        hessian, lower=True, overwrite_a=True, check_finite=False
-    )[0]
-    return factor
+    factor, failed = dpotrf(hessian, lower=True, overwrite_a=True)
+    if failed:
+        raise np.linalg.LinAlgError("the Hessian of a penalised fit is not positive")
+    return np.asarray(factor)
+
+
+def _solve(factor: FloatMatrix, right: FloatMatrix) -> FloatMatrix:
+    # LAPACK itself: for so small systems SciPy's wrappers take as long as the work.
+    return np.asarray(dpotrs(factor, right, lower=True)[0])
 
 
 def solve_many(
