@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from calibrant.calibrators.smooth import Terms
+from calibrant.calibrators.smooth_terms import Terms
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics.few_cells import gather_few
 from calibrant.numerics.marginal_likelihood import (

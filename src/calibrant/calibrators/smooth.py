@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
-from calibrant._validation.options import check_count, check_flag, check_penalties
+from calibrant._validation.options import (
+    check_count,
+    check_flag,
+    check_fraction,
+    check_penalties,
+)
 from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.smooth_posterior import Member, logits_drawn, moments
+from calibrant.calibrators.smooth_terms import TERMS, Terms
 from calibrant.exceptions import OptionError
-from calibrant.maps.smooth import Curve, SmoothMap
 from calibrant.numerics.few_cells import gather_few
 from calibrant.numerics.links import logit
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
-from calibrant.numerics.natural_splines import BentBasis, spaced_knots
 from calibrant.numerics.penalised_logistic import (
-    Mode,
     PenalisedProblem,
     solve_many,
     solve_penalised,
@@ -27,106 +31,11 @@ if TYPE_CHECKING:
     from calibrant._typing import BoolVector, FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
-    from calibrant.numerics.log_cells import Gathered
+    from calibrant.maps.smooth import SmoothMap
+    from calibrant.numerics.marginal_likelihood import Evidence
 
-TERMS = 3
-"""The straight part, the curve of the logit and that of the prediction."""
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
-NO_CURVE = Curve(np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
-
-
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """What can be added to the logit: a line and two sets of bent curves.
-
-    Attributes
-    ----------
-    by_logit, by_prob : BentBasis
-        Curves of the logit and of the prediction.
-    scales : ndarray of shape (3,)
-        What makes the mean square of each term 1 where its coefficients are drawn
-        with variance 1; so penalties of all terms and samples compare.
-    """
-
-    by_logit: BentBasis
-    by_prob: BentBasis
-    scales: FloatVector
-
-    @classmethod
-    def of(cls, cells: Gathered, knots: int) -> Terms:
-        """Choose knots and scales for a sample."""
-        bases = [
-            BentBasis.over(spaced_knots(x, cells.weight, knots))
-            for x in (logit(cells.p), cells.p)
-        ]
-        unscaled = cls(bases[0], bases[1], np.ones(TERMS))
-        squares = [(part**2).sum(axis=1) for part in unscaled.parts(cells.p)]
-        means = np.average(squares, axis=1, weights=cells.weight)
-        scales = 1.0 / np.sqrt(np.where(means > 0.0, means, 1.0))
-        return cls(bases[0], bases[1], scales)
-
-    def parts(self, p: FloatVector) -> list[FloatMatrix]:
-        """Return the features of each term."""
-        u = logit(p)
-        line = np.column_stack([np.ones(u.size), u])
-        parts = (line, self.by_logit.at(u), self.by_prob.at(p))
-        return [part * scale for part, scale in zip(parts, self.scales, strict=True)]
-
-    def problem(
-        self, p: FloatVector, weight: FloatVector, label: FloatVector
-    ) -> PenalisedProblem:
-        """Return the regression of labels on all terms."""
-        parts = self.parts(p)
-        sizes = np.array([part.shape[1] for part in parts])
-        return PenalisedProblem(np.hstack(parts), logit(p), weight, label, sizes)
-
-    def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
-        """Return coefficients of all terms, 0 for those that are not kept."""
-        bent = (self.by_logit.heights.shape[1], self.by_prob.heights.shape[1])
-        found = np.zeros(2 + sum(bent))
-        found[np.repeat(kept, [2, *bent])] = coefficients
-        return found
-
-    def map(self, coefficients: FloatVector) -> SmoothMap:
-        """Return the map with given coefficients."""
-        bends = self.by_logit.heights.shape[1]
-        (constant, slope), logit_part, prob_part = np.split(
-            coefficients, [2, 2 + bends]
-        )
-        constant, slope = self.scales[0] * constant, self.scales[0] * slope
-        curved = _curve(self.by_logit, self.scales[1] * logit_part)
-        straight = Curve(
-            curved.knots,
-            curved.heights + constant + slope * curved.knots,
-            curved.slopes + slope,
-        )
-        return SmoothMap(straight, _curve(self.by_prob, self.scales[2] * prob_part))
-
-
-def _curve(basis: BentBasis, coefficients: FloatVector) -> Curve:
-    if coefficients.size == 0:
-        return NO_CURVE
-    return Curve(basis.knots, basis.heights @ coefficients, basis.slopes @ coefficients)
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One of the fits whose mean the map is.
-
-    Attributes
-    ----------
-    kept : ndarray of shape (3,)
-        Which terms it has.
-    mode : Mode
-        The penalised fit: coefficients, penalties and the Hessian.
-    share : float
-        How probable it is; shares of all members sum to 1.
-    """
-
-    kept: BoolVector
-    mode: Mode
-    share: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -143,6 +52,37 @@ class SmoothFit(CurveFit):
 
     terms: Terms
     members: tuple[Member, ...]
+
+    def band(
+        self, p: FloatVector, confidence: float = 0.95
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return point-wise limits of the map at predictions.
+
+        They come from the posterior of the logit, taken as normal.
+        """
+        check_fraction(confidence, name="confidence")
+        mean, variance = moments(self.terms, self.members, p)
+        centre = logit(p) + mean
+        half = float(ndtri(0.5 + 0.5 * confidence)) * np.sqrt(variance)
+        return expit(centre - half), expit(centre + half)
+
+    def posterior_errors(
+        self,
+        sample: BinarySample,
+        *,
+        n_draws: int,
+        rng: np.random.Generator,
+        alpha: float = 1.0,
+    ) -> FloatVector:
+        """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
+        check_count(n_draws, name="n_draws")
+        cells = gather_few(sample.p, sample.y, sample.weight)
+        added = logits_drawn(self.terms, self.members, cells.p, n_draws, rng)
+        added += logit(cells.p)[:, np.newaxis]
+        gaps = np.abs(expit(added, out=added) - cells.p[:, np.newaxis])
+        if alpha != 1.0:
+            gaps **= alpha
+        return np.asarray(cells.weight @ gaps / cells.weight.sum())
 
     @property
     def penalties(self) -> FloatVector:
@@ -231,7 +171,7 @@ class Smooth:
             given = np.array(self.penalties, dtype=np.float64)
             return (Member(whole, solve_penalised(problem, given), 1.0),)
         if not self.average:
-            return (Member(whole, most_likely(problem).mode, 1.0),)
+            return (_member(whole, most_likely(problem), 1.0),)
         found = most_likely_members(problem)
         kept = [evidence.mode.problem.sizes > 0 for evidence in found]
         # A fitted penalty gains about 1 by chance alone, as a fitted parameter does.
@@ -241,10 +181,14 @@ class Smooth:
         share[share < NEGLIGIBLE] = 0.0
         share /= share.sum()
         return tuple(
-            Member(kept[k], found[k].mode, float(share[k]))
+            _member(kept[k], found[k], float(share[k]))
             for k in np.argsort(-share, kind="stable")
             if share[k] > 0.0
         )
+
+
+def _member(kept: BoolVector, evidence: Evidence, share: float) -> Member:
+    return Member(kept, evidence.mode, share, evidence)
 
 
 def _edges(map_: SmoothMap) -> FloatVector:

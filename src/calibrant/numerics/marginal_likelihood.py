@@ -123,10 +123,10 @@ class Evidence:
     @property
     def _third_and_fourth(self) -> tuple[FloatVector, FloatVector]:
         """Return the higher derivatives of the loss by the logit."""
-        share = expit(self.mode.logits)
-        bend = share * (1.0 - share)
+        yes, no = expit(self.mode.logits), expit(-self.mode.logits)
+        bend = yes * no
         weighted = self.mode.problem.weight * bend
-        return weighted * (1.0 - 2.0 * share), weighted * (1.0 - 6.0 * bend)
+        return weighted * (no - yes), weighted * (1.0 - 6.0 * bend)
 
 
 def evidence_at(

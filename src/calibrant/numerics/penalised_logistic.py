@@ -24,6 +24,8 @@ MOST_HALVINGS = 40
 SOLVED = 1e-7
 """The step that promises to lower the loss by less than this is taken and is the last:
 steps square the error, so that what is left is far less."""
+ROUNDING = 1e-14
+"""The loss is known up to this share of it."""
 BATCH_STEPS = 12
 BATCH_SOLVED = 1e-4
 """The step of a batch that moves no logit by more than this is the last."""
@@ -104,8 +106,7 @@ class Mode:
     @cached_property
     def factor(self) -> FloatMatrix:
         """Return the lower Cholesky factor of the Hessian."""
-        share = expit(self.logits)
-        bend = self.problem.weight * share * (1.0 - share)
+        bend = self.problem.weight * expit(self.logits) * expit(-self.logits)
         return _factor(self.problem.design, bend, self.penalties[self.problem.group])
 
     def solve(self, right: FloatMatrix) -> FloatMatrix:
@@ -135,18 +136,19 @@ def solve_penalised(
 
     value, f = value_at(found)
     for _ in range(MOST_STEPS):
-        share = expit(f)
-        gradient = (problem.weight * share - problem.label) @ design + drawn * found
-        factor = _factor(design, problem.weight * share * (1.0 - share), drawn)
-        step = _solve(factor, gradient)
-        if gradient @ step <= SOLVED:
+        # Both shares apart: where one is nearly 1, the other has all the digits.
+        yes, no = expit(f), expit(-f)
+        surplus = (problem.weight - problem.label) * yes - problem.label * no
+        gradient = surplus @ design + drawn * found
+        step = _solve(_factor(design, problem.weight * yes * no, drawn), gradient)
+        if gradient @ step <= max(SOLVED, ROUNDING * value):
             found = found - step
             value, f = value_at(found)
             break
         for halving in range(MOST_HALVINGS):
             tried = found - 0.5**halving * step
             new, new_f = value_at(tried)
-            if new <= value:
+            if new <= value * (1.0 + ROUNDING):
                 break
         else:  # rounding hides any further decrease
             break
