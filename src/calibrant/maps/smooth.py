@@ -14,7 +14,13 @@ from calibrant._validation.probabilities import (
 )
 from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.sql import by_piece, clipped_sql, expit_sql, quoted
+from calibrant.maps.sql import (
+    by_piece,
+    clipped_sql,
+    expit_sql,
+    of_probabilities,
+    quoted,
+)
 from calibrant.maps.stored import stored_knots, stored_numbers
 from calibrant.numerics.links import logit
 from calibrant.numerics.natural_splines import cubic_pieces, curve_at
@@ -151,4 +157,4 @@ class SmoothMap:
         held = clipped_sql(name)
         u = f"LN({held} / (1.0 - {held}))"
         curves = f"({self.by_logit.to_sql(u)}) + ({self.by_prob.to_sql(name)})"
-        return expit_sql(f"{u} + {curves}")
+        return of_probabilities(name, expit_sql(f"{u} + {curves}"))
