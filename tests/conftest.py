@@ -1,6 +1,7 @@
 """Fixtures that several tests share."""
 
 import os
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -43,3 +44,18 @@ def shared_data():
 def _close_figures():
     yield
     plt.close("all")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a command in this process; give exit code, stdout and stderr."""
+    from calibrant.__main__ import main
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["calibrant", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        out = capsys.readouterr()
+        return stopped.value.code or 0, out.out, out.err
+
+    return call

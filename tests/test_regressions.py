@@ -39,6 +39,7 @@ def test_as_many_bins_as_rows_of_small_weight_are_allowed():
     assert cb.calibration_error(p > 0.5, p, method="es15", sample_weight=weight) > 0
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.FractionalWeightsWarning")
 @pytest.mark.parametrize("weight", [1.0, 1.1, 1.3, 1.5])
 def test_fractional_weights_do_not_stop_the_sweep(weight):
     p = np.linspace(0, 1, 500)

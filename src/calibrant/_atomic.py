@@ -29,6 +29,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     'whole'
     """
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{target} cannot be written: the folder {target.parent} does not exist."
+        )
     unique = secrets.token_hex(6)  # several may write the same file at once
     temporary = target.with_name(f".{target.stem}-{unique}{target.suffix}")
     try:

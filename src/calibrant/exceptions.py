@@ -140,5 +140,9 @@ class SmallSampleWarning(CalibrantWarning):
     """There are too few rows for a calibration error to mean much."""
 
 
+class FractionalWeightsWarning(CalibrantWarning):
+    """Weights are taken for counts, but look like something else."""
+
+
 class FewerPiecesWarning(CalibrantWarning):
     """The data cannot support as many pieces as were asked for."""

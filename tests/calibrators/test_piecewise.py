@@ -136,6 +136,17 @@ def test_hard_data_give_probabilities(method, case):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("digit", [2, 3, 8])
+def test_crowded_predictions_are_not_taken_for_calibrated(method, digit):
+    prob, label = cb.datasets.load_multiclass("forest")  # nine in ten below 0.2
+    p, y = prob[:900, digit], label[:900] == digit
+    row = cb.evaluate(y, p, methods=(method,), n_resamples=50).frame()
+    isotonic = cb.calibration_error(y, p, method="isotonic")
+    assert_allclose(row["value"], isotonic, atol=0.006)
+    assert row["low"][0] <= row["value"][0] <= row["high"][0]
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("p", "share"), [(1.0, 0.7), (0.0, 0.3), (1 - 1e-16, 0.7)])
 def test_certain_and_wrong_predictions_are_repaired(method, p, share):
     y = np.arange(200) % 10 < 10 * share

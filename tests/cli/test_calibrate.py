@@ -70,6 +70,29 @@ def test_classes_are_calibrated_together(run, tmp_path):
     assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_columns_of_the_same_names_may_come_in_another_order(run, tmp_path):
+    saved, out = tmp_path / "map.json", tmp_path / "out.parquet"
+    other, mixed = tmp_path / "other.parquet", tmp_path / "mixed.parquet"
+    columns = ("--p", "forest_*")
+    fit = ("--y", "digit", *columns, "--method", "vector", "--out", saved)
+    assert run("calibrate", MULTI, *fit)[0] == 0
+    frame = pl.read_csv(MULTI)
+    frame.select(reversed(frame.columns)).write_parquet(mixed)
+    assert run("apply", saved, MULTI, *columns, "--out", out)[0] == 0
+    assert run("apply", saved, mixed, *columns, "--out", other)[0] == 0
+    new = [f"forest_{d}_calibrated" for d in range(10)]
+    assert pl.read_parquet(out).select(new).equals(pl.read_parquet(other).select(new))
+
+
+def test_what_was_text_becomes_numbers_in_a_typed_file(run, saved, tmp_path):
+    out = tmp_path / "out.parquet"
+    assert run("apply", saved, BINARY, "--p", "forest", "--out", out)[0] == 0
+    assert pl.read_parquet(out).schema == {
+        **pl.read_csv(BINARY).schema,
+        "forest_calibrated": pl.Float64,
+    }
+
+
 def test_names_of_events_weights_and_logits(run, tmp_path):
     rng = np.random.default_rng(0)
     logit, weight = rng.normal(0, 2, 500), rng.integers(0, 3, 500)
@@ -145,7 +168,7 @@ def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     assert "cannot be written" in run("apply", saved, BINARY, *new[:3], "out.xls")[2]
     assert "does not exist" in run("apply", saved, "nope.csv", *new)[2]
     two = run("apply", saved, BINARY, "--p", "forest,bayes", *new[2:])
-    assert "needs one by --p; it names 2" in two[2]
+    assert "needs one column by --p; it names 2: forest, bayes" in two[2]
     assert run("apply", saved, BINARY, *new)[0] == 0
     again = run("apply", saved, new[3], *new)
     assert "--out is the file that is read" in again[2]

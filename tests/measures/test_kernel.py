@@ -164,6 +164,7 @@ def test_kce_is_for_measuring_only():
         cb.calibration_error(y, p, method="KCE")
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.FractionalWeightsWarning")
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [

@@ -18,9 +18,9 @@ from calibrant.numerics.piecewise_problems import (
     values_at,
 )
 from calibrant.numerics.piecewise_starts import (
-    quantile_start,
     search_lines,
     spread_apart,
+    usual_start,
 )
 
 SPACES = [
@@ -117,7 +117,7 @@ def test_matrix_is_that_of_the_jacobian():
 @pytest.mark.parametrize(("scale", "loss"), SPACES)
 def test_no_step_goes_up(scale, loss):
     points = random_problem(3, scale=scale)
-    start = quantile_start(points, 4, ends_of(points, scale))
+    start = usual_start(points, 4, ends_of(points, scale))
     values = [
         fit_lines(points, start, scale=scale, loss=loss, max_steps=steps)[1][0]
         for steps in range(1, 25)
@@ -131,7 +131,7 @@ def test_problems_of_a_batch_do_not_see_each_other():
     weight = rng.integers(0, 3, (5, 200)).astype(float)
     label = (rng.random((5, 200)) < x).astype(float)
     together = Points(x, weight, label)
-    start = quantile_start(together, 3, (0.0, 1.0))
+    start = usual_start(together, 3, (0.0, 1.0))
     lines, _ = fit_lines(together, start, scale="prob", loss="log-loss")
     for b in range(5):
         alone = Points(x, weight[b : b + 1], label[b : b + 1])
@@ -142,7 +142,7 @@ def test_problems_of_a_batch_do_not_see_each_other():
 
 def test_one_piece_between_logits_is_logistic_regression():
     points = random_problem(5, n=400, scale="logit")
-    start = quantile_start(points, 1, ends_of(points, "logit"))
+    start = usual_start(points, 1, ends_of(points, "logit"))
     lines, _ = fit_lines(points, start, scale="logit", loss="log-loss", max_steps=200)
     model = LogisticRegression(C=np.inf, tol=1e-10).fit(
         points.x[:, np.newaxis], points.label[0]
@@ -158,7 +158,7 @@ def test_one_piece_under_brier_is_least_squares_within_zero_and_one():
     y = (rng.random(300) < 0.2 + 0.5 * p).astype(float)
     points = one_problem(p, y)
     lines, _ = fit_lines(
-        points, quantile_start(points, 1, (0, 1)), scale="prob", loss="brier"
+        points, usual_start(points, 1, (0, 1)), scale="prob", loss="brier"
     )
     slope, intercept = np.polyfit(p, y, deg=1)
     assert_allclose(lines.heights[0], [intercept, intercept + slope], atol=1e-6)
@@ -170,7 +170,7 @@ def test_identity_is_a_fixed_point_on_expected_labels(scale, loss):
     points = one_problem(p, p, scale)
     lines, _ = fit_lines(
         points,
-        quantile_start(points, 3, ends_of(points, scale)),
+        usual_start(points, 3, ends_of(points, scale)),
         scale=scale,
         loss=loss,
     )
@@ -223,7 +223,7 @@ def test_monotone_heights_do_not_fall_and_are_optimal():
     p = np.sort(rng.random(400))
     y = (rng.random(400) < 0.5 + 0.3 * np.sin(7 * p)).astype(float)
     points = one_problem(p, y)
-    start = quantile_start(points, 4, (0.0, 1.0))
+    start = usual_start(points, 4, (0.0, 1.0))
     lines, value = fit_lines(points, start, scale="prob", loss="brier", monotone=True)
     free = fit_lines(points, start, scale="prob", loss="brier")[1]
     assert (np.diff(lines.heights) >= 0).all()

@@ -131,7 +131,8 @@ def _refuse_row_sums(prob: FloatMatrix, wording: Wording) -> None:
     if off.any():
         row = int(np.argmax(off))
         raise RowSumError(
-            f"each row of {wording.prob} must sum to 1 (within {ROW_SUM_TOLERANCE:g}); "
+            f"each row of {wording.prob} ({prob.shape[1]} columns) must sum to 1 "
+            f"(within {ROW_SUM_TOLERANCE:g}); "
             f"row {row} sums to {sums[row]:.6g} ({int(off.sum())} of {off.size} rows "
             f"are off). Normalise the rows, or pass all class columns. {wording.logits}"
         )

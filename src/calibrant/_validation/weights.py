@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calibrant._validation.arrays import as_float, as_vector
 from calibrant._validation.wording import shown
-from calibrant.exceptions import WeightError
+from calibrant.exceptions import FractionalWeightsWarning, WeightError
 
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector
@@ -45,7 +46,17 @@ def check_weights(
             f"{name} must have a finite sum; it overflows. Divide the weights by "
             f"their largest, {weight.max():g}."
         )
-    return _scaled(weight) if average < 1.0 else weight
+    if average < 1.0:
+        return _scaled(weight)
+    if (weight != np.round(weight)).any():
+        warnings.warn(
+            f"{name} averages {average:.3g} and is not in whole numbers; weights are "
+            f"counts, so intervals and p-values take it for {weight.sum():.6g} rows. "
+            f"Divide weights that are no counts by their sum.",
+            FractionalWeightsWarning,
+            stacklevel=4,
+        )
+    return weight
 
 
 def _scaled(weight: FloatVector) -> FloatVector:

@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.numerics.binning import size_edges
 from calibrant.numerics.grid import bin_index
+from calibrant.numerics.isotonic import SAME
 from calibrant.numerics.piecewise_problems import Points
 
 if TYPE_CHECKING:
@@ -38,14 +39,18 @@ class FoldedPoints:
 
     @classmethod
     def of(cls, rows: SortedSample, fold: IntVector) -> FoldedPoints:
-        """Gather sorted rows into points, one per distinct prediction if few."""
+        """Gather sorted rows into points, one per distinct prediction if few.
+
+        Predictions that differ by rounding alone are not distinct.
+        """
         folds = int(fold.max()) + 1
         weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
-        distinct = 1 + np.count_nonzero(np.diff(rows.p))
+        distinct = 1 + np.count_nonzero(np.diff(rows.p) > SAME)
         if distinct <= MOST_POINTS:
-            cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > 0.0, dtype=np.intp)
+            cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > SAME, dtype=np.intp)
         else:
-            cell = bin_index(rows.p, size_edges(rows.p, rows.weight, CELLS))
+            even = size_edges(rows.p, rows.weight, CELLS)
+            cell = bin_index(rows.p, np.union1d(even, _tail_edges(rows.p, CELLS)))
         size = int(cell[-1]) + 1
 
         def per_fold(values: FloatVector) -> FloatMatrix:
@@ -59,9 +64,9 @@ class FoldedPoints:
 
     def training(self, x: FloatVector) -> Points:
         """Return one problem per fold: all rows but those of the fold."""
-        return points_of(
-            x, self.weight.sum(0) - self.weight, self.label.sum(0) - self.label
-        )
+        # Others are added up, as one huge weight less itself would leave nothing.
+        others = 1.0 - np.eye(len(self.weight))
+        return points_of(x, others @ self.weight, others @ self.label)
 
     def together(self, x: FloatVector) -> Points:
         """Return the one problem of all rows."""
@@ -77,6 +82,17 @@ class FoldedPoints:
         """
         loss = values**2 * self.weight - 2.0 * values * self.label + self.label
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
+
+
+def _tail_edges(p: FloatVector, cells: int) -> FloatVector:
+    """Return edges that part both outer cells of sorted rows, ever finer outwards.
+
+    Between logits the outermost rows are far apart, and lines end there.
+    """
+    rows = 2 ** np.arange(max(int(np.log2(p.size / cells)), 0) + 1)
+    low = 0.5 * (p[rows - 1] + p[rows])
+    high = 0.5 * (p[-rows] + p[-rows - 1])
+    return np.concatenate([low, high])
 
 
 def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:

@@ -69,7 +69,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     >>> before = cb.calibration_error(y[2000:], bayes.predict_proba(rest)[:, 1])
     >>> after = cb.calibration_error(y[2000:], model.predict_proba(rest)[:, 1])
     >>> round(before, 2), round(after, 2)
-    (0.07, 0.02)
+    (0.08, 0.03)
     """
 
     def __init__(
@@ -82,9 +82,8 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     def __sklearn_clone__(self) -> CalibratedModel:
         """Keep a classifier that came fitted; everything else is copied unfitted."""
         estimator = self.estimator if self.cv is None else clone(self.estimator)
-        return CalibratedModel(
-            estimator, clone(self.calibrator, safe=False), cv=self.cv
-        )
+        calibrator = clone(self.calibrator, safe=False)
+        return type(self)(estimator, calibrator, cv=self.cv)
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -106,6 +105,11 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
             Itself.
         """
         label = _labels(y)
+        if isinstance(self.cv, str):
+            raise OptionError(
+                f"cv must be a number of folds, a splitter, or None for an estimator "
+                f"that is fitted already; got {self.cv!r}."
+            )
         if self.cv is None:
             if not _is_fitted(self.estimator):
                 raise OptionError(
@@ -117,6 +121,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         else:
             prob = self._unseen_probabilities(X, label, sample_weight)
             fitted = clone(self.estimator).fit(X, label, **_named(sample_weight))
+        _refuse_other_columns(prob, fitted)
         calibrator = self._new_calibrator(prob.shape[1])
         happened = _column_numbers(label, fitted.classes_)
         calibrator.fit(_input(calibrator, prob), happened, sample_weight)
@@ -138,6 +143,12 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         """
         estimator, calibrator = self._fitted_parts()
         prob = _probabilities(estimator, X)
+        _refuse_other_columns(prob, estimator)
+        if prob.shape[1] > BINARY and not isinstance(calibrator, MulticlassCalibrator):
+            raise OptionError(
+                f"calibrator is fitted to one event, but estimator knows "
+                f"{prob.shape[1]} classes; pass one that is not fitted, or OneVsRest."
+            )
         found = calibrator.transform(_input(calibrator, prob))
         if isinstance(calibrator, MulticlassCalibrator):
             return np.asarray(found)
@@ -259,6 +270,15 @@ def _as_probabilities(scores: NDArray[Any], method: str) -> FloatMatrix:
     return np.asarray(softmax(scores, axis=1))
 
 
+def _refuse_other_columns(prob: FloatMatrix, estimator: Any) -> None:
+    if prob.shape[1] != len(estimator.classes_):
+        raise OptionError(
+            f"estimator must give one column for each of its "
+            f"{len(estimator.classes_)} classes; it gives {prob.shape[1]}. For an SVC "
+            f'pass decision_function_shape="ovr".'
+        )
+
+
 def _labels(y: ArrayLike) -> NDArray[Any]:
     if y is None:
         raise LabelError("requires y to be passed, but the target y is None.")
@@ -273,9 +293,11 @@ def _column_numbers(label: NDArray[Any], classes: NDArray[Any]) -> IntVector:
         row = int(np.argmax(unknown))
         raise LabelError(
             f"y must hold labels that the estimator knows, {classes.tolist()}; row "
-            f"{row} is {shown(label[row])}. Drop such rows."
+            f"{row} is {shown(label[row])}. Pass labels of the kind that it was "
+            f"fitted on."
         )
-    return np.searchsorted(classes, label)
+    order = np.argsort(classes)
+    return np.asarray(order[np.searchsorted(classes, label, sorter=order)])
 
 
 def _input(calibrator: Any, prob: FloatMatrix) -> NDArray[np.float64]:

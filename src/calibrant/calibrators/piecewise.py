@@ -23,9 +23,9 @@ from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.numerics.folds import fold_numbers
 from calibrant.numerics.links import clipped, logit
-from calibrant.numerics.piecewise import fit_lines
+from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
-from calibrant.numerics.piecewise_starts import quantile_start, search_lines
+from calibrant.numerics.piecewise_starts import search_lines, usual_start
 from calibrant.numerics.selection import (
     brier_weights,
     likelihood_weights,
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
 RESAMPLE_STEPS = 15
+MOST_PIECES = int(0.5 / SMALLEST_GAP)
+"""With more, knots could not be kept apart."""
 
 
 def supported_pieces(pieces: int, most: int, distinct: int) -> int:
@@ -175,7 +177,7 @@ class PiecewiseLinear:
 
     def fit_points(self, points: Points, pieces: int) -> Lines:
         """Fit a number of pieces to each problem of a batch."""
-        start = quantile_start(points, pieces, self._ends(points.x))
+        start = usual_start(points, pieces, self._ends(points.x))
         return fit_lines(
             points, start, scale=self.scale, loss=self.loss, monotone=self.monotone
         )[0]
@@ -222,7 +224,7 @@ class PiecewiseLinear:
         """Return the folds' lines for each number of pieces, and what they lose."""
         training = points.training(self.axis(points.p))
         distinct = points.p.size
-        most = max(distinct - 1, 1)
+        most = min(max(distinct - 1, 1), MOST_PIECES)
         if self.pieces != "cv":
             pieces = supported_pieces(self.pieces, most, distinct)
             return [self.fit_points(training, pieces)], np.zeros(1)

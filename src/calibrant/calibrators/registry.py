@@ -17,6 +17,7 @@ from calibrant.calibrators.multiclass_methods import MULTICLASS_METHODS
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.calibrators.scaling_binning import ScalingBinning
 from calibrant.calibrators.searched_pieces import SearchedPieces
+from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -191,6 +192,12 @@ def _other_methods() -> list[Method]:
                 ("cubic", "cubic at the ends"),
                 ("parabolic", "parabolic at the ends"),
             )
+        ),
+        Method(
+            "smooth",
+            "penalised splines around the identity, by marginal likelihood",
+            Smooth,
+            loss="log-loss",
         ),
         Method("kde", "ratio of kernel density estimates", KernelDensity, loss="none"),
     ]

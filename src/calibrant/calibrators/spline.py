@@ -22,7 +22,6 @@ from calibrant.numerics.cumulative_splines import (
     slopes_of_splines,
 )
 from calibrant.numerics.folds import fold_numbers
-from calibrant.numerics.isotonic import SAME
 from calibrant.numerics.selection import simplest_within
 from calibrant.numerics.sorted_sample import SortedSample
 
@@ -125,10 +124,8 @@ class CumulativeSpline:
         self, points: FoldedPoints, total: float
     ) -> tuple[int, FloatVector | None, FloatMatrix]:
         """Return the number of knots, the losses behind it and the folds' values."""
-        training = (
-            points.weight.sum(0) - points.weight,
-            points.label.sum(0) - points.label,
-        )
+        others = points.training(points.p)
+        training = others.weight, others.weight * others.label
         if self.knots != "cv":
             values = self._values(points.p, *training, self.knots)
             return self.knots, None, values
@@ -156,6 +153,5 @@ class CumulativeSpline:
         knots: int,
         losses: FloatVector | None = None,
     ) -> CurveFit:
-        apart = np.append(True, np.diff(p) > SAME)
-        map_ = map_through(p[apart], values[apart])
+        map_ = map_through(p, values)
         return CurveFit(map_, knots - 1, WHOLE_RANGE, self, losses)

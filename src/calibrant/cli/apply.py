@@ -36,8 +36,8 @@ def apply(
         str,
         typer.Option(
             "--p",
-            help="Column of probabilities; or the columns of all classes in the order "
-            "of the fit, a,b,c or 'forest_*'.",
+            help="Column of probabilities; or the columns of all classes, a,b,c or "
+            "'forest_*', in the order of the fit unless they have the same names.",
         ),
     ],
     out: Annotated[
@@ -56,16 +56,24 @@ def apply(
     ] = None,
 ) -> None:
     """Add calibrated probabilities to a file; all its rows and columns stay."""
-    from calibrant.engines.files import check_writable, read_frame, write_frame
-    from calibrant.maps.stored import load_map
+    from calibrant.engines.files import (
+        SEPARATORS,
+        check_writable,
+        read_frame,
+        write_frame,
+    )
+    from calibrant.maps.stored import load_columns, load_map
     from calibrant.measures.table_models import model_columns
 
     check_writable(out)
     if out.exists() and source.exists() and out.samefile(source):
         raise OptionError("--out is the file that is read; choose another name.")
-    map_ = load_map(map_file)
-    frame = read_frame(source, as_text=True)
+    map_, fitted = load_map(map_file), load_columns(map_file)
+    # From text to text nothing is read into numbers and written anew.
+    frame = read_frame(source, as_text=out.suffix.lower() in SEPARATORS)
     model = model_columns({"": listed(p)}, task=None, names=frame.columns)[0]
+    if fitted is not None and set(fitted) == set(model.columns):
+        model = replace(model, columns=tuple(fitted))  # whatever their order here
     names = [f"{column}{suffix}" for column in model.columns]
     for name in names:
         if name in frame.columns:
@@ -106,10 +114,7 @@ def _calibrated(
     """Return the calibrated columns, (n, k)."""
     several = isinstance(map_, MulticlassMap)
     if several != (values.ndim > 1):
-        needed = f"the columns of all {map_.n_classes} classes" if several else "one"
-        raise OptionError(
-            f"this map needs {needed} by --p; it names {len(model.columns)}."
-        )
+        raise OptionError(_needed(map_, model))
     logits = "If these are logits, pass --scale logit."
     if not several:
         words = replace(CALIBRATORS, prob=str(model), logits=logits)
@@ -119,9 +124,20 @@ def _calibrated(
         raise OptionError(
             f"this map was fitted to columns of scale {map_.scale}; leave out --scale."
         )
+    if len(model.columns) != map_.n_classes:
+        raise OptionError(_needed(map_, model))
     words = replace(CLASS_CALIBRATORS, prob=str(model))
     return np.asarray(
         map_.transform(check_class_scores(values, scale=map_.scale, wording=words))
+    )
+
+
+def _needed(map_: Any, model: ModelColumns) -> str:
+    several = isinstance(map_, MulticlassMap)
+    needed = f"all {map_.n_classes} columns of classes" if several else "one column"
+    return (
+        f"this map needs {needed} by --p; it names {len(model.columns)}: "
+        f"{', '.join(model.columns)}."
     )
 
 

@@ -72,8 +72,11 @@ class ReliabilityGrid:
             )
         )
 
-    def frame(self, part: Part = "bins") -> Frame:
-        """Return the numbers of all diagrams, with a column for the model."""
+    def frame(self, part: Part | None = None) -> Frame:
+        """Return the numbers of all diagrams, with a column for the model.
+
+        Without `part`, what `ReliabilityDisplay.frame` gives without one.
+        """
         frames = [display.frame(part) for display in self.displays]
         sizes = [next(iter(frame.values())).size for frame in frames]
         names = np.repeat([str(display.name) for display in self.displays], sizes)

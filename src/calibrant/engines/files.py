@@ -30,12 +30,14 @@ def read_frame(path: Path, *, as_text: bool = False) -> Any:
     suffix = _suffix(path)
     try:
         if suffix in SEPARATORS:
-            return pl.read_csv(
+            frame = pl.read_csv(
                 path,
                 separator=SEPARATORS[suffix],
                 infer_schema=not as_text,
                 infer_schema_length=None,
             )
+            _refuse_repeated_names(path, frame.columns)
+            return frame
         if suffix in PARQUET:
             return pl.read_parquet(path)
         if suffix in JSON_LINES:
@@ -76,13 +78,28 @@ def write_frame(frame: Any, path: Path) -> None:
     """Write a polars data frame in the format of the path's suffix, atomically."""
     check_writable(path)
     suffix = path.suffix.lower()
+    pl = _polars(f"writing {suffix} files")
     with replacing(path) as temporary:
-        if suffix in SEPARATORS:
-            frame.write_csv(temporary, separator=SEPARATORS[suffix])
-        elif suffix in PARQUET:
-            frame.write_parquet(temporary)
-        else:
-            frame.write_ndjson(temporary)
+        try:
+            if suffix in SEPARATORS:
+                frame.write_csv(temporary, separator=SEPARATORS[suffix])
+            elif suffix in PARQUET:
+                frame.write_parquet(temporary)
+            else:
+                frame.write_ndjson(temporary)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            what = str(error).splitlines()[0]
+            raise SourceError(
+                f"{path} cannot be written as {suffix[1:]}: {what}. Parquet takes "
+                f"columns of every type."
+            ) from None
+
+
+def _refuse_repeated_names(path: Path, names: list[str]) -> None:
+    for name in names:
+        first, renamed, _ = name.rpartition("_duplicated_")
+        if renamed and first in names:
+            raise SourceError(f"{path} has two columns {first!r}; rename one.")
 
 
 def _suffix(path: Path) -> str:

@@ -37,7 +37,7 @@ class CalibrationMap(Protocol):
     Calling the map gives the estimate itself, which for some families (tops of bins
     with slope 1) may leave [0, 1] a little: only so does the mean distance to the
     diagonal equal the calibration error. `transform` and `to_sql` give calibrated
-    probabilities, held within [0, 1].
+    probabilities, held within [0, 1]; `to_sql` gives NULL for what is no probability.
     """
 
     kind: ClassVar[str]

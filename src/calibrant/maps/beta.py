@@ -13,7 +13,7 @@ from calibrant._validation.probabilities import (
     probabilities_of_any_shape,
 )
 from calibrant._validation.wording import CALIBRATORS
-from calibrant.maps.sql import clipped_sql, expit_sql, quoted
+from calibrant.maps.sql import clipped_sql, expit_sql, of_probabilities, quoted
 from calibrant.maps.stored import stored_number
 from calibrant.numerics.links import log_odds_parts
 
@@ -76,10 +76,12 @@ class BetaMap:
         Examples
         --------
         >>> BetaMap(2.0, 1.0, 0.5).to_sql("score").count('"score"')
-        2
+        3
         """
-        held = clipped_sql(quoted(column))
-        return expit_sql(
+        name = quoted(column)
+        held = clipped_sql(name)
+        logit = (
             f"{self.a!r} * LN({held}) - {self.b!r} * LN(1.0 - {held}) "
             f"+ {self.intercept!r}"
         )
+        return of_probabilities(name, expit_sql(logit))

@@ -13,7 +13,12 @@ from calibrant._validation.probabilities import (
 )
 from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.sql import quoted, within_unit_interval
+from calibrant.maps.sql import (
+    by_piece,
+    of_probabilities,
+    quoted,
+    within_unit_interval,
+)
 from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.grid import bin_index
 
@@ -109,23 +114,20 @@ class BinnedMap:
         Returns
         -------
         str
-            An expression that gives what `transform` gives.
+            An expression that gives what `transform` gives, and NULL where the
+            column is NULL, NaN or outside [0, 1].
 
         Examples
         --------
         >>> flat = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0.8]), np.zeros(2))
         >>> print(flat.to_sql("score"))
-        LEAST(1.0, GREATEST(0.0, CASE WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score"
-        ELSE 0.8 + 0.0 * "score" END))
+        CASE WHEN "score" BETWEEN 0.0 AND 1.0 THEN LEAST(1.0, GREATEST(0.0, CASE
+        WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score" ELSE 0.8 + 0.0 * "score" END)) END
         """
         name = quoted(column)
         lines = [
             f"{a!r} + {b!r} * {name}"
             for a, b in zip(self.intercepts.tolist(), self.slopes.tolist(), strict=True)
         ]
-        cases = [
-            f"WHEN {name} < {edge!r} THEN {line}"
-            for edge, line in zip(self.edges[1:-1].tolist(), lines, strict=False)
-        ]
-        value = f"CASE {' '.join(cases)} ELSE {lines[-1]} END" if cases else lines[0]
-        return within_unit_interval(value)
+        value = by_piece(name, self.edges[1:-1], lines)
+        return of_probabilities(name, within_unit_interval(value))

@@ -12,6 +12,7 @@ from calibrant.maps.multiclass import MulticlassMeanMap
 from calibrant.maps.order_preserving import DiagonalMap, OrderPreservingMap
 from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
+from calibrant.maps.smooth import SmoothMap
 from calibrant.maps.softmax import SoftmaxMap, TemperatureMap
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ BINARY_MAPS: tuple[type[StoredMap], ...] = (
     MeanMap,
     BetaMap,
     ParabolasMap,
+    SmoothMap,
 )
 MULTICLASS_MAPS: tuple[type[StoredMap], ...] = (
     TemperatureMap,

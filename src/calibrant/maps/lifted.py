@@ -99,7 +99,7 @@ class TopLabelMap(MulticlassMap):
         others = prob.copy()
         others[rows, top] = 0.0
         rest = others.sum(axis=1, keepdims=True)
-        alone = rest[:, 0] == 0.0
+        alone = rest[:, 0] < np.finfo(np.float64).tiny
         others[alone] = 1.0
         others[rows[alone], top[alone]] = 0.0
         rest[alone] = self.classes - 1.0

@@ -92,11 +92,11 @@ class MeanMap:
 
 def _part(stored: object) -> Part:
     kind = stored.get("kind") if isinstance(stored, dict) else None
-    if not isinstance(stored, dict) or kind not in PART_KINDS:
+    if not isinstance(stored, dict) or str(kind) not in PART_KINDS:
         raise MapFormatError(
             f"field 'maps' of a mean must hold maps of kind {', '.join(PART_KINDS)}."
         )
-    return PART_KINDS[kind].from_dict(stored)
+    return PART_KINDS[str(kind)].from_dict(stored)
 
 
 def mean_map(

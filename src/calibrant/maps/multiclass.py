@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 
 from calibrant._typing import Scale
+from calibrant._validation.arrays import as_array
 from calibrant._validation.probabilities import check_class_scores
 from calibrant._validation.wording import CLASS_CALIBRATORS
 from calibrant.exceptions import MapFormatError, ShapeError
@@ -51,13 +52,15 @@ class MulticlassMap(ABC):
 
     def __call__(self, p: ArrayLike) -> FloatMatrix:
         """Return calibrated probabilities of shape (n, k)."""
-        scores = check_class_scores(p, scale=self.scale, wording=CLASS_CALIBRATORS)
-        if scores.shape[1] != self.n_classes:
+        array = as_array(p, name=CLASS_CALIBRATORS.prob)
+        if array.ndim == 2 and array.shape[1] != self.n_classes:  # noqa: PLR2004
             raise ShapeError(
                 f"P must have the {self.n_classes} columns that the map was fitted "
-                f"on; it has {scores.shape[1]}."
+                f"on; it has {array.shape[1]}."
             )
-        return self.calibrated(scores)
+        return self.calibrated(
+            check_class_scores(array, scale=self.scale, wording=CLASS_CALIBRATORS)
+        )
 
     def transform(self, p: ArrayLike) -> FloatMatrix:
         """Return calibrated probabilities of shape (n, k)."""

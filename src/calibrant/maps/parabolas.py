@@ -12,8 +12,14 @@ from calibrant._validation.probabilities import (
     probabilities_of_any_shape,
 )
 from calibrant._validation.wording import CALIBRATORS
-from calibrant.maps.sql import by_piece, quoted, within_unit_interval
-from calibrant.maps.stored import stored_knots, stored_numbers
+from calibrant.exceptions import MapFormatError
+from calibrant.maps.sql import (
+    by_piece,
+    of_probabilities,
+    quoted,
+    within_unit_interval,
+)
+from calibrant.maps.stored import refuse_steep, stored_knots, stored_numbers
 
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, JsonObject
@@ -87,18 +93,23 @@ class ParabolasMap:
         """Build the map from `to_dict`, or raise MapFormatError."""
         knots = stored_knots(stored)
         heights = stored_numbers(stored, "heights", size=knots.size)
-        return cls(
-            knots, heights, stored_numbers(stored, "middles", size=knots.size - 1)
-        )
+        middles = stored_numbers(stored, "middles", size=knots.size - 1)
+        refuse_steep(knots, heights)
+        found = cls(knots, heights, middles)
+        if not np.isfinite(found._coefficients()).all():
+            raise MapFormatError("parabolas of a map must be finite.")
+        return found
 
     def to_sql(self, column: str) -> str:
         """Return a SQL expression for the calibrated probability of a column."""
         low, high = float(self.knots[0]), float(self.knots[-1])
-        x = f"LEAST({high!r}, GREATEST({low!r}, {quoted(column)}))"
+        name = quoted(column)
+        x = f"LEAST({high!r}, GREATEST({low!r}, {name}))"
         parts = (self.knots[:-1], *self._coefficients())
         curves = []
         for knot, start, linear, square in zip(*parts, strict=True):
             along = f"({x} - {float(knot)!r})"
             rise = f"({float(linear)!r} + {along} * {float(square)!r})"
             curves.append(f"{float(start)!r} + {along} * {rise}")
-        return within_unit_interval(by_piece(x, self.bends, curves))
+        curve = by_piece(x, self.bends, curves)
+        return of_probabilities(name, within_unit_interval(curve))

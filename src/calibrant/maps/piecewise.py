@@ -18,10 +18,11 @@ from calibrant.maps.sql import (
     by_piece,
     clipped_sql,
     expit_sql,
+    of_probabilities,
     quoted,
     within_unit_interval,
 )
-from calibrant.maps.stored import stored_knots, stored_numbers
+from calibrant.maps.stored import refuse_steep, stored_knots, stored_numbers
 from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
 
@@ -97,6 +98,7 @@ class PiecewiseLinearMap:
         scale = stored.get("scale")
         if scale not in ("prob", "logit"):
             raise MapFormatError(f"unknown scale {scale!r} of a piecewise linear map.")
+        refuse_steep(knots, heights)
         return cls(knots, heights, scale)
 
     def to_sql(self, column: str) -> str:
@@ -106,13 +108,15 @@ class PiecewiseLinearMap:
         --------
         >>> line = PiecewiseLinearMap(np.array([0.0, 1.0]), np.array([0.25, 0.75]))
         >>> line.to_sql("score")
-        'LEAST(1.0, GREATEST(0.0, 0.25 + 0.5 * ("score" - 0.0)))'
+        'CASE WHEN "score" BETWEEN 0.0 AND 1.0 THEN LEAST(1.0, GREATEST(0.0,
+        0.25 + 0.5 * ("score" - 0.0))) END'
         """
         name = quoted(column)
         if self.scale == "prob":
-            return within_unit_interval(self._lines(name))
+            return of_probabilities(name, within_unit_interval(self._lines(name)))
         held = clipped_sql(name)
-        return expit_sql(self._lines(f"LN({held} / (1.0 - {held}))"))
+        line = self._lines(f"LN({held} / (1.0 - {held}))")
+        return of_probabilities(name, expit_sql(line))
 
     def _lines(self, x: str) -> str:
         slopes = (np.diff(self.heights) / np.diff(self.knots)).tolist()

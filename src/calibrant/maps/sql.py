@@ -26,6 +26,17 @@ def within_unit_interval(expression: str) -> str:
     return f"LEAST(1.0, GREATEST(0.0, {expression}))"
 
 
+def of_probabilities(name: str, expression: str) -> str:
+    """Return an expression that is NULL where the column holds no probability.
+
+    Examples
+    --------
+    >>> of_probabilities("p", "p * p")
+    'CASE WHEN p BETWEEN 0.0 AND 1.0 THEN p * p END'
+    """
+    return f"CASE WHEN {name} BETWEEN 0.0 AND 1.0 THEN {expression} END"
+
+
 def by_piece(x: str, bends: FloatVector, pieces: list[str]) -> str:
     """Return the expression of the piece that `x` lies in.
 

@@ -13,6 +13,7 @@ from calibrant.exceptions import MapFormatError, OptionError
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from calibrant._typing import FloatVector, JsonObject
     from calibrant.maps.base import StoredMap
@@ -49,6 +50,14 @@ def stored_knots(stored: JsonObject) -> FloatVector:
     if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
         raise MapFormatError("knots of a map must be two or more, and ascend.")
     return knots
+
+
+def refuse_steep(knots: FloatVector, heights: FloatVector) -> None:
+    """Raise where a line from knot to knot is too steep to be computed."""
+    with np.errstate(over="ignore"):
+        slopes = np.diff(heights) / np.diff(knots)
+    if not np.isfinite(slopes).all():
+        raise MapFormatError("slopes between the knots of a map must be finite.")
 
 
 def stored_number(stored: JsonObject, field: str) -> float:
@@ -96,7 +105,12 @@ def map_from_dict(stored: JsonObject) -> StoredMap:
     return MAP_KINDS[kind].from_dict(stored)
 
 
-def save_map(map_: StoredMap, path: str | os.PathLike[str]) -> None:
+def save_map(
+    map_: StoredMap,
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+) -> None:
     """Write a map to a JSON file.
 
     The file is written under a temporary name and then renamed, so that it is either
@@ -108,6 +122,8 @@ def save_map(map_: StoredMap, path: str | os.PathLike[str]) -> None:
         A fitted map, such as ``calibrator.map_``.
     path : path
         Where to write.
+    columns : sequence of str, optional
+        Names of the columns that the map was fitted on, in order, kept in the file.
 
     Examples
     --------
@@ -125,11 +141,11 @@ def save_map(map_: StoredMap, path: str | os.PathLike[str]) -> None:
             f"map_ must be a fitted map; got {type(map_).__name__}. Of a calibrator, "
             f"pass calibrator.map_."
         )
-    text = json.dumps(
-        {"format": FORMAT, "version": VERSION, "map": map_.to_dict()},
-        indent=1,
-        allow_nan=False,
-    )
+    content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    if columns is not None:
+        content["columns"] = list(columns)
+    content["map"] = map_.to_dict()
+    text = json.dumps(content, indent=1, allow_nan=False)
     with replacing(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -160,6 +176,20 @@ def load_map(path: str | os.PathLike[str]) -> StoredMap:
     ...
     FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file.json'
     """
+    return map_from_dict(_read(path).get("map"))  # type: ignore[arg-type]
+
+
+def load_columns(path: str | os.PathLike[str]) -> list[str] | None:
+    """Read the names of the columns that a map in a file was fitted on, if kept."""
+    columns = _read(path).get("columns")
+    if columns is None:
+        return None
+    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
+        raise MapFormatError(f"field 'columns' of {path} must be a list of names.")
+    return columns
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         stored: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -171,4 +201,4 @@ def load_map(path: str | os.PathLike[str]) -> StoredMap:
             f"{path} has version {stored.get('version')!r}; this calibrant reads "
             f"version {VERSION}."
         )
-    return map_from_dict(stored.get("map"))  # type: ignore[arg-type]
+    return stored

@@ -32,6 +32,10 @@ def fold_numbers(
     return fold
 
 
+MOST_KEYS = 10
+"""Rows whose ten largest scores are all equal count as equal."""
+
+
 def class_fold_numbers(
     x: FloatMatrix,
     column: IntVector,
@@ -41,11 +45,15 @@ def class_fold_numbers(
 ) -> IntVector:
     """Return the fold of each row of a multi-class sample.
 
-    Rows are sorted first, by the top score and by that of the class that happened, so
-    that neither the order of rows nor that of classes matters.
+    Rows are sorted first, by the top score, that of the class that happened and the
+    other large ones, so that neither the order of rows nor that of classes matters.
     """
     own = x[np.arange(column.size), column]
-    order = np.lexsort((share, own, x.max(axis=1)))
+    largest = -np.sort(-x, axis=1)[:, :MOST_KEYS]
+    # What is equal so far differs by a swap of classes at most: only there does their
+    # order count.
+    swapped = (column, *x[:, :MOST_KEYS].T)
+    order = np.lexsort((share, *swapped, *largest[:, :0:-1].T, own, largest[:, 0]))
     fold = np.empty(order.size, dtype=np.intp)
     fold[order] = fold_numbers(order.size, folds, rng)
     return fold

@@ -15,7 +15,7 @@ points and take their steps together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -33,22 +33,54 @@ from calibrant.numerics.piecewise_problems import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Scale
 
+    Reach: TypeAlias = Callable[[FloatMatrix], tuple[FloatMatrix, FloatMatrix]]
+
 MAX_STEPS = 60
-FIRST_STEPS = 6
+FIRST_STEPS = 12
 HEIGHTS_FIRST = 3
 """Steps for the heights alone: on the diagonal a knot and its height act alike."""
 FIRST_HEIGHTS = {"prob": (0.02, 0.98), "logit": (-4.0, 4.0)}
 """Between these heights fits start."""
+NEARLY_CERTAIN = 1e-3
+"""From heights this near to 0 or 1 a step may lead to 0 or 1."""
 ENOUGH = 1e-6
 """A step that gains less than this share of the loss is the last one."""
 SMALLEST_GAP = 1e-3
 """Least distance of neighbouring knots, as a share of the range."""
 FARTHEST_MOVE = 0.4
 """A knot moves at most this share of the way to its neighbour in one step."""
+
+
+def _reach_of_logits(heights: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+    return heights - 2.0, heights + 2.0
+
+
+def _reach_of_probabilities(heights: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+    below, above = heights, 1.0 - heights
+    return (
+        np.where(below > NEARLY_CERTAIN, 0.1 * below, 0.0),
+        np.where(above > NEARLY_CERTAIN, 1.0 - 0.1 * above, 1.0),
+    )
+
+
+def _any_reach(heights: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+    return np.full_like(heights, -np.inf), np.full_like(heights, np.inf)
+
+
+REACHES: dict[tuple[str, str], Reach] = {
+    ("prob", "log-loss"): _reach_of_probabilities,
+    ("prob", "brier"): _any_reach,
+    ("logit", "log-loss"): _reach_of_logits,
+    ("logit", "brier"): _reach_of_logits,
+}
+"""How far heights may move in one step. Near certainty losses are flat or steep: a
+step that jumped there would never come back."""
 
 
 def _system(local: Local) -> tuple[FloatMatrix, NDArray[np.float64]]:
@@ -80,6 +112,7 @@ class _Solver:
     bounds: tuple[float, float]
     gap: FloatVector
     monotone: bool
+    reach: Reach
 
     def free(self, lines: Lines, gradient: FloatMatrix, *, knots: bool) -> BoolVector:
         """Tell which variables may move: not those pressed against a bound."""
@@ -123,9 +156,9 @@ class _Solver:
             heights = np.cumsum(increments, axis=1)
         else:
             heights = lines.heights + move[:, :n]
-        return Lines(
-            self._moved(lines.knots, move[:, n:]), np.clip(heights, *self.bounds)
-        )
+        low, high = self.reach(lines.heights)
+        heights = np.clip(np.clip(heights, low, high), *self.bounds)
+        return Lines(self._moved(lines.knots, move[:, n:]), heights)
 
     def _moved(self, knots: FloatMatrix, move: FloatMatrix) -> FloatMatrix:
         space = np.diff(knots)
@@ -188,19 +221,20 @@ def fit_lines(
         problems = PointProblems(points, POINT_LOSSES[scale, loss])
     if (scale, loss) == ("logit", "brier"):
         ahead = PointProblems(points, POINT_LOSSES["logit", "log-loss"])
-        start, _ = _descend(ahead, start, BOUNDS[scale], monotone, FIRST_STEPS)
-    return _descend(problems, start, BOUNDS[scale], monotone, max_steps)
+        start, _ = _descend(ahead, start, (scale, "log-loss"), monotone, FIRST_STEPS)
+    return _descend(problems, start, (scale, loss), monotone, max_steps)
 
 
 def _descend(
     problems: Problems,
     start: Lines,
-    bounds: tuple[float, float],
+    space: tuple[Scale, Loss],
     monotone: bool,  # noqa: FBT001
     max_steps: int,
 ) -> tuple[Lines, FloatVector]:
-    reach = start.knots[:, -1] - start.knots[:, 0]
-    solver = _Solver(bounds, SMALLEST_GAP * reach, monotone)
+    axis = start.knots[:, -1] - start.knots[:, 0]
+    gap = SMALLEST_GAP * axis
+    solver = _Solver(BOUNDS[space[0]], gap, monotone, REACHES[space])
     lines, local = start, problems.expand(start)
     active = np.arange(start.knots.shape[0])
     damping = np.full(active.size, 1e-3)

@@ -12,16 +12,29 @@ from calibrant.numerics.piecewise_problems import Lines, Loss, Points
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, Scale
 
+CROWDED, CROWDED_PIECES = 0.75, 2.5
+"""Knots are crowded if they leave out this share of the axis, or so many times what
+they would leave if they were spread evenly."""
 STARTS = 64
 """Starts of a search for the best lines of one problem."""
 
 
-def quantile_start(points: Points, pieces: int, ends: tuple[float, float]) -> Lines:
-    """Return lines on the diagonal whose knots part each problem's weight equally."""
+def usual_start(points: Points, pieces: int, ends: tuple[float, float]) -> Lines:
+    """Return lines on the diagonal whose knots part each problem's weight equally.
+
+    Where most predictions crowd at one end, so would the knots, and never leave it;
+    they are then moved half the way to knots that part the axis equally.
+    """
     shares = np.broadcast_to(
         np.arange(1, pieces) / pieces, (len(points.weight), pieces - 1)
     )
-    return _on_the_diagonal(_quantiles(points, shares), ends)
+    inner = _quantiles(points, shares)
+    low, high = ends
+    gap = np.diff(inner, prepend=low, append=high, axis=1).max(axis=1) / (high - low)
+    crowded = gap > min(CROWDED, CROWDED_PIECES / pieces)
+    even = low + (high - low) * shares
+    inner = np.where(crowded[:, np.newaxis], 0.5 * (inner + even), inner)
+    return _on_the_diagonal(inner, ends)
 
 
 def _quantiles(points: Points, shares: FloatMatrix) -> FloatMatrix:

@@ -1,0 +1,95 @@
+"""What a smooth map adds to the logit of a prediction: a line and two curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.maps.smooth import Curve, SmoothMap
+from calibrant.numerics.links import logit
+from calibrant.numerics.natural_splines import BentBasis, spaced_knots
+from calibrant.numerics.penalised_logistic import PenalisedProblem
+
+if TYPE_CHECKING:
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector
+    from calibrant.numerics.log_cells import Gathered
+
+TERMS = 3
+"""The straight part, the curve of the logit and that of the prediction."""
+NO_CURVE = Curve(np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What can be added to the logit: a line and two sets of bent curves.
+
+    Attributes
+    ----------
+    by_logit, by_prob : BentBasis
+        Curves of the logit and of the prediction.
+    scales : ndarray of shape (3,)
+        What makes the mean square of each term 1 where its coefficients are drawn
+        with variance 1; so penalties of all terms and samples compare.
+    """
+
+    by_logit: BentBasis
+    by_prob: BentBasis
+    scales: FloatVector
+
+    @classmethod
+    def of(cls, cells: Gathered, knots: int) -> Terms:
+        """Choose knots and scales for a sample."""
+        bases = [
+            BentBasis.over(spaced_knots(x, cells.weight, knots))
+            for x in (logit(cells.p), cells.p)
+        ]
+        unscaled = cls(bases[0], bases[1], np.ones(TERMS))
+        squares = [(part**2).sum(axis=1) for part in unscaled.parts(cells.p)]
+        means = np.average(squares, axis=1, weights=cells.weight)
+        scales = 1.0 / np.sqrt(np.where(means > 0.0, means, 1.0))
+        return cls(bases[0], bases[1], scales)
+
+    def parts(self, p: FloatVector) -> list[FloatMatrix]:
+        """Return the features of each term."""
+        u = logit(p)
+        line = np.column_stack([np.ones(u.size), u])
+        parts = (line, self.by_logit.at(u), self.by_prob.at(p))
+        return [part * scale for part, scale in zip(parts, self.scales, strict=True)]
+
+    def problem(
+        self, p: FloatVector, weight: FloatVector, label: FloatVector
+    ) -> PenalisedProblem:
+        """Return the regression of labels on all terms."""
+        parts = self.parts(p)
+        sizes = np.array([part.shape[1] for part in parts])
+        return PenalisedProblem(np.hstack(parts), logit(p), weight, label, sizes)
+
+    def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
+        """Return coefficients of all terms, 0 for those that are not kept."""
+        bent = (self.by_logit.heights.shape[1], self.by_prob.heights.shape[1])
+        found = np.zeros(2 + sum(bent))
+        found[np.repeat(kept, [2, *bent])] = coefficients
+        return found
+
+    def map(self, coefficients: FloatVector) -> SmoothMap:
+        """Return the map with given coefficients."""
+        bends = self.by_logit.heights.shape[1]
+        (constant, slope), logit_part, prob_part = np.split(
+            coefficients, [2, 2 + bends]
+        )
+        constant, slope = self.scales[0] * constant, self.scales[0] * slope
+        curved = _curve(self.by_logit, self.scales[1] * logit_part)
+        straight = Curve(
+            curved.knots,
+            curved.heights + constant + slope * curved.knots,
+            curved.slopes + slope,
+        )
+        return SmoothMap(straight, _curve(self.by_prob, self.scales[2] * prob_part))
+
+
+def _curve(basis: BentBasis, coefficients: FloatVector) -> Curve:
+    if coefficients.size == 0:
+        return NO_CURVE
+    return Curve(basis.knots, basis.heights @ coefficients, basis.slopes @ coefficients)

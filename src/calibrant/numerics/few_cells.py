@@ -1,0 +1,57 @@
+"""Few cells that are narrow both in rank and on the logit scale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.numerics.links import logit
+from calibrant.numerics.log_cells import Gathered, gather_many
+from calibrant.numerics.sorted_sample import SortedSample
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatVector, IntVector
+
+CELLS = 512
+"""With more distinct predictions than this, neighbours are gathered into cells."""
+
+
+def gather_few(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> Gathered:
+    """Return the distinct predictions, or at most 512 cells of them, ascending.
+
+    A cell holds at most 1/256 of the rows, but for ties, and spans at most 1/256 of the
+    range of logits: so it is fine where predictions are dense, and at both ends.
+
+    Examples
+    --------
+    >>> cells = gather_few(np.array([0.5, 0.2, 0.5]), np.array([1.0, 0.0, 0.0]), None)
+    >>> cells.p, cells.weight, cells.label
+    (array([0.2, 0.5]), array([1., 2.]), array([0., 1.]))
+    """
+    many = gather_many(p, y, weight)
+    if many.p is p:  # too few rows to be gathered
+        rows = SortedSample.of(p, y, weight)
+        ones = np.ones(p.size) if rows.weight is None else rows.weight
+        many = Gathered(rows.p, ones, ones * rows.y)
+    distinct = np.cumsum(np.diff(many.p, prepend=many.p[0]) > 0.0, dtype=np.intp)
+    many = _merged(many, distinct)
+    if many.p.size <= CELLS:
+        return many
+    u = logit(many.p)
+    share = np.cumsum(many.weight) - 0.5 * many.weight
+    even = 0.5 * share / many.weight.sum() + 0.5 * (u - u[0]) / (u[-1] - u[0])
+    return _merged(many, np.minimum((CELLS * even).astype(np.intp), CELLS - 1))
+
+
+def _merged(rows: Gathered, cell: IntVector) -> Gathered:
+    """Return the sums over neighbours that share a cell."""
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    weight = np.add.reduceat(rows.weight, first)
+    label = np.add.reduceat(rows.label, first)
+    if first.size == rows.p.size:
+        return rows
+    inside = rows.p - np.repeat(rows.p[first], np.diff(first, append=rows.p.size))
+    # Sums of distances, so that ties keep their value to the last digit.
+    mean = rows.p[first] + np.add.reduceat(rows.weight * inside, first) / weight
+    return Gathered(mean, weight, label)
