@@ -150,7 +150,7 @@ def test_fail_above_sets_the_exit_code(run, threshold, code):
         "evaluate", BINARY, "--y", "even", "--p", "forest", "--fail-above", threshold
     )
     assert found == code
-    assert ("failed: ew15: 0.0973 exceeds 0.05" in err) == (code == 1)
+    assert ("failed: pl: 0.0974 exceeds 0.05" in err) == (code == 1)
 
 
 @pytest.mark.parametrize(
