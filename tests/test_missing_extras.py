@@ -29,6 +29,7 @@ def test_order_preserving_networks_name_the_torch_extra(monkeypatch, method):
 
 
 def test_fitted_order_preserving_maps_need_no_torch(monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed (make heavy)")
     prob, digit = cb.datasets.load_multiclass("forest")
     fitted = cb.make_calibrator("iop-diag", folds=2, max_steps=10).fit(prob, digit)
     stored = fitted.map_.to_dict()
