@@ -176,3 +176,11 @@ def test_sql_of_single_precision_columns(smooth_sample):
     assert_allclose(
         duckdb.sql(query).fetchall()[0][0], map_(np.array([0.25])), atol=1e-7
     )
+
+
+def test_text_among_numbers_is_named(run, tmp_path):
+    source = tmp_path / "nan.csv"
+    source.write_text("p,y\n0.5,1\nnan,0\n", encoding="utf-8")
+    code, _, err = run("evaluate", source, "--y", "y", "--p", "p")
+    assert code == 2
+    assert "column 'p' must hold numbers, but is text; row 1 is 'nan'" in err

@@ -73,6 +73,8 @@ def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
     """Return a numeric array as native doubles without NaN or infinities."""
+    if array.dtype.kind == "U" and array.size:
+        raise _text(array.reshape(-1), name=name)
     if array.dtype.kind not in "biufO":
         raise InputError(f"{name} must hold numbers; it holds {array.dtype}.")
     try:
@@ -85,6 +87,22 @@ def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
     if not np.isfinite(total):
         _refuse_missing(~np.isfinite(numbers), name=name, found=numbers)
     return numbers
+
+
+def _text(array: NDArray[Any], *, name: str) -> InputError:
+    """Return the error for text, with the entry that made a column of numbers text."""
+
+    def is_number(value: str) -> bool:
+        try:
+            return bool(np.isfinite(float(value)))
+        except ValueError:
+            return False
+
+    row = next((i for i, value in enumerate(array) if not is_number(value)), 0)
+    return InputError(
+        f"{name} must hold numbers, but is text; row {row} is {shown(array[row])}. "
+        f"Convert the column, or pass another one."
+    )
 
 
 def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
