@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         TopLabel,
     )
     from calibrant.calibrators.registry import calibrator_names
+    from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.maps.binned import BinnedMap
@@ -38,6 +39,7 @@ _HOME = {
     "CalibratedModel": "calibrators.model",
     "CalibrationTest": "measures.significance",
     "Comparison": "measures.comparison",
+    "ComparisonDisplay": "displays.comparison",
     "Evaluation": "measures.evaluation",
     "MulticlassCalibrator": "calibrators.multiclass_estimator",
     "OneVsRest": "calibrators.multiclass_estimator",
@@ -68,6 +70,7 @@ __all__ = [
     "CalibratedModel",
     "CalibrationTest",
     "Comparison",
+    "ComparisonDisplay",
     "Evaluation",
     "MulticlassCalibrator",
     "OneVsRest",
