@@ -164,8 +164,8 @@ class FixedBins:
             fewer = max(int(sample.total) // 5, 1)
             raise TooFewRowsError(
                 f"bins must not exceed the number of rows; got {self.bins} bins for "
-                f"{sample.total:g} rows. Use fewer bins, for example {prefix}{fewer} or "
-                f"{prefix}-cv."
+                f"{sample.total:g} rows. Use fewer bins, for example {prefix}{fewer} "
+                f"or {prefix}-cv."
             )
         return _fit_bins(sample, self.bins, spacing=self.spacing, tops=self.tops)
 

@@ -120,7 +120,7 @@ def _calibrated(
     logits = "If these are logits, pass --scale logit."
     if not several:
         words = replace(CALIBRATORS, prob=str(model), logits=logits)
-        held = (scale or options.Holds.prob).value
+        held: Any = (scale or options.Holds.prob).value
         p = check_probabilities(values, scale=held, wording=words)
         return np.asarray(map_.transform(p))[:, np.newaxis]
     if scale not in (None, map_.scale):

@@ -91,7 +91,11 @@ def calibrate(
         event = typed_label(label, pos_label)
         told, map_ = _fit_event(family, prob, label, pos_label=event, **given)
     save_map(map_, out, columns=model.columns)
-    hint = "; apply it with --scale logit" if scale is options.Holds.logit and not several else ""
+    hint = (
+        "; apply it with --scale logit"
+        if scale is options.Holds.logit and not several
+        else ""
+    )
     typer.echo(f"{found.name} fitted to {label.size:,} rows: {told}")
     typer.echo(f"wrote {out}{hint}")
 

@@ -74,7 +74,7 @@ def compare(
     if plot is not None:
         from calibrant.displays.comparison import ComparisonDisplay
 
-        write_figure(ComparisonDisplay(found[0]).plot().figure, plot)
+        write_figure(ComparisonDisplay(found[0]).figure(), plot)
     fail_above_threshold(
         [
             (one.key | {"model": standing.model}, standing.estimate)

@@ -30,18 +30,14 @@ ModelColumns = Annotated[
         help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
         "are the classes of one model. Repeat for several models. 'forest_*' "
         "stands for all columns that match, name=... names a model; names with a "
-        'comma or = go in quotes, \'"a,b"\'.',
+        "comma or = go in quotes, '\"a,b\"'.",
     ),
 ]
 TaskName = Annotated[
     str | None, typer.Option("--task", help="confidence, classwise, or a class.")
 ]
-MethodName = Annotated[
-    str, typer.Option("--method", help="See 'calibrant methods'.")
-]
-Alpha = Annotated[
-    float, typer.Option("--alpha", help="1: absolute, 2: squared error.")
-]
+MethodName = Annotated[str, typer.Option("--method", help="See 'calibrant methods'.")]
+Alpha = Annotated[float, typer.Option("--alpha", help="1: absolute, 2: squared error.")]
 Debiased = Annotated[
     bool, typer.Option("--debias/--raw", help="Take out known bias, or not.")
 ]
@@ -57,9 +53,7 @@ PositiveLabel = Annotated[
 ClassLabels = Annotated[
     str | None, typer.Option("--labels", help="Label of each class column, a,b,c.")
 ]
-InputScale = Annotated[
-    Holds, typer.Option("--scale", help="What columns hold.")
-]
+InputScale = Annotated[Holds, typer.Option("--scale", help="What columns hold.")]
 Confidence = Annotated[
     float, typer.Option("--confidence", help="Level of the intervals.")
 ]

@@ -62,7 +62,9 @@ def plot(
 
     check_figure_path(out)
     if task == "classwise":
-        raise OptionError("a diagram shows one event; use --task confidence or a class.")
+        raise OptionError(
+            "a diagram shows one event; use --task confidence or a class."
+        )
     table = open_table(source)
     wanted: dict[str, Any] = {
         **reading(table, y, task, pos_label, labels),

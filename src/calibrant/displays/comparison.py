@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from calibrant._typing import ArrayLike, FloatMatrix, Frame
 
@@ -85,6 +86,10 @@ class ComparisonDisplay:
             a, b = place[pair.model_a], place[pair.model_b]
             found[a, b], found[b, a] = pair.probability, 1.0 - pair.probability
         return found
+
+    def figure(self) -> Figure:
+        """Draw on a new figure and return it."""
+        return cast("Figure", self.plot().figure)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw errors with intervals, best on top, and beside them the pairs.

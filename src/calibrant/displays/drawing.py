@@ -153,7 +153,7 @@ def _draw_filling(
     if display.kind == "diagonal" or display.table is None:
         curve = display.frame("curve")
         x, top = _kept(curve["p"], curve["calibrated"], low)
-        ax.fill_between(x, low, top, **({"label": "estimated map"} | style))
+        ax.fill_between(x, low, top, **{"label": "estimated map", **style})
         ax.fill_between(x, top, x, color=GAP, alpha=0.28, linewidth=0.0, label=DISTANCE)
         if display.table is None:
             ax.plot(x, top, color=EDGE, linewidth=1.0)
@@ -179,7 +179,7 @@ def _draw_bars(
         x, top = _kept(np.array([left, right]), np.array([height, height]), low)
         if display.kind != "diagonal":
             label = "share of positives" if left == bins["left"][0] else ""
-            ax.fill_between(x, low, top, **({"label": label} | style))
+            ax.fill_between(x, low, top, **{"label": label, **style})
         outline = np.concatenate([[low], top, [low]])
         ax.plot(np.repeat(x, 2), outline, color=EDGE, linewidth=0.8)
 

@@ -124,14 +124,14 @@ def _shown(probability: float) -> str:
 
 
 def shortened(name: str, longest: int) -> str:
-    """Return a name as a figure shows it: on one line, not too long, as it is.
+    r"""Return a name as a figure shows it: on one line, not too long, as it is.
 
     Both ends are kept, since names of models often differ at the end.
 
     Examples
     --------
     >>> shortened("a very long name of a model, v2", 13), shortened("$x$", 12)
-    ('a very…el, v2', '\\\\$x\\\\$')
+    ('a very…el, v2', '\\$x\\$')
     """
     line = " ".join(name.split())
     if len(line) > longest:

@@ -189,12 +189,12 @@ def compare(  # noqa: PLR0913
 
     Notes
     -----
-    A difference is taken as normal with its standard deviation over the resamples. Where
-    noise alone can explain a model's error (its interval begins at 0), it is hardly
-    told to be worse than any other. Ranks count the models that are told to be better,
-    all pairs together wrong with a chance of at most 1 - `confidence` (Holm): models
-    that share a rank are beaten by equally many, and rank 1 by none. A model of rank 1
-    may have a larger error than one of rank 2, if it is far less certain.
+    A difference is taken as normal with its standard deviation over the resamples.
+    Where noise alone can explain a model's error (its interval begins at 0), it is
+    hardly told to be worse than any other. Ranks count the models that are told to be
+    better, all pairs together wrong with a chance of at most 1 - `confidence` (Holm):
+    models that share a rank are beaten by equally many, and rank 1 by none. A model
+    of rank 1 may have a larger error than one of rank 2, if it is far less certain.
 
     Examples
     --------
@@ -283,11 +283,15 @@ def compare_events(
     order = np.argsort(rank, kind="stable").tolist()
 
     def pair(a: int, b: int) -> PairedDifference:
-        numbers = (
-            float(getattr(paired, part)[a, b])
-            for part in ("difference", "low", "high", "probability")
+        return PairedDifference(
+            model_a=names[a],
+            model_b=names[b],
+            difference=float(paired.difference[a, b]),
+            low=float(paired.low[a, b]),
+            high=float(paired.high[a, b]),
+            probability=float(paired.probability[a, b]),
+            distinct=bool(apart[a, b]),
         )
-        return PairedDifference(names[a], names[b], *numbers, bool(apart[a, b]))
 
     return Comparison(
         standings=tuple(Standing(names[i], int(rank[i]), estimates[i]) for i in order),
@@ -316,7 +320,6 @@ def _estimate(
         )
 
     errors = [
-        resampled(fit, sample)
-        for fit, sample in zip(fits, events.samples, strict=True)
+        resampled(fit, sample) for fit, sample in zip(fits, events.samples, strict=True)
     ]
     return estimate, np.mean(errors, axis=0)

@@ -113,4 +113,4 @@ def ranks(difference: FloatMatrix, apart: BoolMatrix) -> IntVector:
     >>> ranks(value[:, np.newaxis] - value, apart)
     array([1, 1, 2])
     """
-    return 1 + np.sum(apart & (difference > 0.0), axis=1)
+    return np.asarray(1 + np.sum(apart & (difference > 0.0), axis=1))
