@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
 
-LOOSE = 0.1
-"""A penalty of this share of the information that the labels hold about a constant
-moves what is fitted by less than a tenth."""
+LOOSE = 0.01
+"""A penalty of this share of the information that labels hold about a constant moves
+what is fitted by hardly a hundredth."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,7 +89,7 @@ class SmoothFit(CurveFit):
         return np.asarray(cells.weight @ gaps / cells.weight.sum())
 
     def loosened(self, sample: BinarySample) -> SmoothFit:
-        """Return the fit of all terms with penalties of at most a tenth of the data.
+        """Return the fit of all terms with penalties far below what the data weigh.
 
         Penalties that hold the map at the identity hold it there in every resample,
         so that errors of resamples scatter less than the error does from sample to
