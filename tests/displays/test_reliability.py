@@ -92,7 +92,8 @@ def test_the_legend_says_what_colours_mean_each_once(sample, method, kind, told)
     assert sorted(texts) == sorted(told)
     _, ax = plt.subplots()
     DISPLAY(y, p, method=method, kind=kind, ax=ax)
-    assert len(ax.get_legend().get_texts()) == len(told)
+    assert ax.get_legend() is None  # there is no room for it
+    assert len(ax.legend().get_texts()) == len(told)
 
 
 @pytest.mark.parametrize("scale", ["prob", "logit"])
@@ -153,6 +154,9 @@ def test_true_map_is_drawn_and_measured(as_array):
     legend = display.plot().figure.legends[0].get_texts()
     told = {text.get_text() for text in legend}
     assert {"true map", "error of an instance"} < told
+    _, ax = plt.subplots()
+    legend = display.plot(ax).get_legend().get_texts()
+    assert [text.get_text() for text in legend] == ["true map", "error of an instance"]
 
 
 def test_true_map_must_have_a_value_for_each_row(sample):

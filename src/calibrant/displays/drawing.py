@@ -25,6 +25,7 @@ EDGE = "#1b1b1b"
 GAP = "#d1352b"
 TRUTH = "#e07b00"
 DISTANCE = "distance to the diagonal"
+LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of an instance")
 AXES = {
     "binary": ("Predicted probability", "Share of positives"),
     "confidence": ("Confidence", "Accuracy"),
@@ -59,7 +60,10 @@ def draw_reliability(
         _explain(figure, [ax])
         return ax
     _draw_diagram(display, ax, fill_style)
-    ax.legend(loc="upper left", fontsize="small", framealpha=0.7)
+    # Room for colours may be scarce here; ``ax.legend()`` explains them too.
+    handles = [h for h in ax.get_legend_handles_labels()[0] if h.get_label() in LINES]
+    if handles:
+        ax.legend(handles=handles, loc="upper left", frameon=False, fontsize="small")
     return ax
 
 
@@ -76,10 +80,10 @@ def _draw_diagram(
     ax.plot(*_kept(grid, grid, low), color=EDGE, linestyle="--", linewidth=1.0)
     if display.true_map is not None:
         truth = display.true_map
-        ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label="true map")
+        ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label=TRUE_MAP)
     if display.instances is not None:
         lines = display.instances
-        _draw_gaps(ax, lines.p, lines.calibrated, low, label="error of an instance")
+        _draw_gaps(ax, lines.p, lines.calibrated, low, label=INSTANCE)
     _describe(display, ax)
     return ax
 
