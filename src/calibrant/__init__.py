@@ -20,11 +20,13 @@ if TYPE_CHECKING:
         TopLabel,
     )
     from calibrant.calibrators.registry import calibrator_names
+    from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.maps.binned import BinnedMap
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
+    from calibrant.measures.comparison import Comparison, compare
     from calibrant.measures.evaluation import Evaluation, evaluate
     from calibrant.measures.kernel import kernel_calibration_error
     from calibrant.measures.proper import ScoreSplit, split_score
@@ -36,6 +38,8 @@ _HOME = {
     "BinnedMap": "maps.binned",
     "CalibratedModel": "calibrators.model",
     "CalibrationTest": "measures.significance",
+    "Comparison": "measures.comparison",
+    "ComparisonDisplay": "displays.comparison",
     "Evaluation": "measures.evaluation",
     "MulticlassCalibrator": "calibrators.multiclass_estimator",
     "OneVsRest": "calibrators.multiclass_estimator",
@@ -46,6 +50,7 @@ _HOME = {
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.significance",
     "calibrator_names": "calibrators.registry",
+    "compare": "measures.comparison",
     "evaluate": "measures.evaluation",
     "evaluate_table": "measures.tables",
     "kernel_calibration_error": "measures.kernel",
@@ -64,6 +69,8 @@ __all__ = [
     "BinnedMap",
     "CalibratedModel",
     "CalibrationTest",
+    "Comparison",
+    "ComparisonDisplay",
     "Evaluation",
     "MulticlassCalibrator",
     "OneVsRest",
@@ -75,6 +82,7 @@ __all__ = [
     "calibration_error",
     "calibration_test",
     "calibrator_names",
+    "compare",
     "datasets",
     "evaluate",
     "evaluate_table",
