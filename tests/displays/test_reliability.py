@@ -207,3 +207,36 @@ def test_histogram_takes_no_room_from_neighbours(sample):
     boxes = [ax.get_position() for ax in figure.axes]
     upper = [box for box in boxes if box.y0 > 0.5]
     assert len(upper) == 2
+
+
+def test_bands_of_smooth_maps_are_drawn_as_tabled(smooth_sample):
+    p, y = smooth_sample
+    display = DISPLAY(y, p, method="smooth", confidence=0.8)
+    band, curve = display.frame("band"), display.frame("curve")
+    map_ = np.interp(band["p"], curve["p"], curve["calibrated"])
+    assert (band["low"] <= map_ + 1e-9).all()
+    assert (map_ <= band["high"] + 1e-9).all()
+    assert band["p"].min() >= p.min()
+    assert band["p"].max() <= p.max()
+    ax = display.plot()
+    (drawn,) = [c for c in ax.collections if c.get_label() == "80 % band, point-wise"]
+    corners = drawn.get_paths()[0].vertices
+    assert np.isin(band["high"].round(9), corners[:, 1].round(9)).all()
+    assert ax.get_legend() is not None
+    plt.close(ax.figure)
+
+
+def test_simultaneous_bands_are_wider_and_none_is_none(smooth_sample):
+    p, y = smooth_sample
+    one, all_, none = (
+        DISPLAY(y, p, method="smooth", band=band).frame("band")
+        for band in ("point-wise", "simultaneous", None)
+    )
+    assert (all_["high"] >= one["high"]).all()
+    assert (all_["high"] > one["high"]).any()
+    assert none["p"].size == 0
+    assert DISPLAY(y, p, method="es15").band is None
+    with pytest.raises(OptionError, match="unknown band 'both'"):
+        DISPLAY(y, p, band="both")
+    with pytest.raises(OptionError, match="confidence must lie"):
+        DISPLAY(y, p, confidence=90)

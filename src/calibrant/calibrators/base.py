@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import numpy as np
 
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant._typing import FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
     from calibrant.numerics.resampling import Cells
@@ -63,6 +63,22 @@ class PosteriorFit(Protocol):
         alpha: float = 1.0,
     ) -> FloatVector:
         """Return the error of each of some maps drawn from the posterior."""
+        ...
+
+
+@runtime_checkable
+class BandedFit(Protocol):
+    """A fit that knows between which limits the true map lies."""
+
+    def band(
+        self,
+        p: FloatVector,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        random_state: Seed = 0,
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return limits at predictions, at each or at all of them at once."""
         ...
 
 

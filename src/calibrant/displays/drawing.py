@@ -22,6 +22,7 @@ FILL = "#7fb2de"
 EDGE = "#1b1b1b"
 GAP = "#d1352b"
 TRUTH = "#e07b00"
+BAND = "#4a4a4a"
 AXES = {
     "binary": ("Predicted probability", "Share of positives"),
     "confidence": ("Confidence", "Accuracy"),
@@ -57,6 +58,13 @@ def draw_reliability(
     _draw_filling(display, ax, low, fill_style)
     grid = np.linspace(0.0, 1.0, 513)
     ax.plot(*_kept(grid, grid, low), color=EDGE, linestyle="--", linewidth=1.0)
+    if display.band is not None:
+        band = display.band
+        x, bottom = _kept(band.p, band.low, low)
+        _, top = _kept(band.p, band.high, low)
+        ax.fill_between(
+            x, bottom, top, color=BAND, alpha=0.3, linewidth=0.0, label=str(band)
+        )
     if display.true_map is not None:
         truth = display.true_map
         ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label="true map")

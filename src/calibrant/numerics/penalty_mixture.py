@@ -27,15 +27,19 @@ LARGEST = 9.0
 """The largest spread: the root of what a group adds to the logit, in mean square."""
 UNSEEN = 0.25
 """The least spread, in units of what the noise of all labels makes of a constant."""
-PRIOR_POWER = 0.5
+PRIOR_POWER = 0.3
 """The prior of a spread's logarithm is the spread to this power: between 0, under which
 most spreads are next to nothing, and 1, under which they are as large as can be."""
+LOOSENED = 1.5
+"""Coefficients of all groups but the first are drawn with spreads larger by this
+factor than the labels ask for. What is smoothed away leaves no trace in the labels, and
+without this intervals miss the steepest stairs."""
 NEGLIGIBLE = 1e-4
 """Choices that are less probable than the best by this factor are left out."""
 ROUND = 1000
 """Least number of coefficients that are drawn at once."""
 MOST_ROUNDS = 10
-ENOUGH = 250
+ENOUGH = 400
 """Draws that count, at which no more are drawn."""
 
 
@@ -114,9 +118,8 @@ class Posterior:
         move = problem.design @ (coefficients - self.pilot[:, np.newaxis])
         quadratic = slope @ move - 0.5 * ((problem.weight * yes * no) @ move**2)
         move += f[:, np.newaxis]
-        return (
-            problem.label @ move - problem.weight @ np.logaddexp(0.0, move) - quadratic
-        )
+        loss = problem.weight @ np.logaddexp(0.0, move) - problem.label @ move
+        return np.asarray(-loss - quadratic, dtype=np.float64)
 
 
 def spread_grid(information: float, groups: int) -> FloatMatrix:
@@ -155,22 +158,36 @@ def posterior(
         with np.errstate(divide="ignore"):  # no penalty
             spreads = penalties[np.newaxis] ** -0.5
     drawn = spreads[:, problem.group] ** -2.0
-    inverse = np.repeat(bend[np.newaxis], len(drawn), axis=0)
-    np.einsum("kjj->kj", inverse)[:] += drawn
-    factor = np.asarray(np.linalg.cholesky(inverse), dtype=np.float64)
-    target = np.broadcast_to(slope, drawn.shape)[..., np.newaxis]
-    half = np.linalg.solve(factor, target)
     share = np.ones(1)
     if penalties is None:
+        factor, half = _solved(bend, drawn, slope)
         diagonal = np.einsum("kjj->kj", factor)
         value = PRIOR_POWER * np.log(spreads).sum(axis=1)
-        value += 0.5 * np.square(half).sum(axis=(1, 2))
+        value += 0.5 * np.square(half).sum(axis=1)
         value += 0.5 * np.log(drawn / diagonal**2).sum(axis=1)
         share = np.exp(value - value.max())
+        drawn = np.where(problem.group > 0, drawn / LOOSENED**2, drawn)
     kept = share > NEGLIGIBLE
-    centre = np.linalg.solve(factor[kept].transpose(0, 2, 1), half[kept])[..., 0]
-    mixture = NormalMixture(share[kept] / share[kept].sum(), centre, factor[kept])
-    return Posterior(problem, coefficients, mixture)
+    share = share[kept] / share[kept].sum()
+    factor, half = _solved(bend, drawn[kept], slope)
+    centre = np.linalg.solve(factor.transpose(0, 2, 1), half[..., np.newaxis])
+    return Posterior(
+        problem, coefficients, NormalMixture(share, centre[..., 0], factor)
+    )
+
+
+def _solved(
+    bend: FloatMatrix, drawn: FloatMatrix, slope: FloatVector
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return Cholesky factors of Hessians, one a row of penalties, and halves of modes.
+
+    A factor times its half is the slope.
+    """
+    hessian = np.repeat(bend[np.newaxis], len(drawn), axis=0)
+    np.einsum("kjj->kj", hessian)[:] += drawn
+    factor = np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
+    target = np.broadcast_to(slope, drawn.shape)[..., np.newaxis]
+    return factor, np.asarray(np.linalg.solve(factor, target)[..., 0])
 
 
 def _quadratic(
