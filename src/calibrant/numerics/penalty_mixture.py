@@ -171,9 +171,8 @@ def posterior(
     share = share[kept] / share[kept].sum()
     factor, half = _solved(bend, drawn[kept], slope)
     centre = np.linalg.solve(factor.transpose(0, 2, 1), half[..., np.newaxis])
-    return Posterior(
-        problem, coefficients, NormalMixture(share, centre[..., 0], factor)
-    )
+    mixture = NormalMixture(share, np.asarray(centre[..., 0], np.float64), factor)
+    return Posterior(problem, coefficients, mixture)
 
 
 def _solved(
