@@ -274,7 +274,7 @@ def test_bands_of_smooth_maps_are_drawn_as_tabled(smooth_sample):
     (drawn,) = [c for c in ax.collections if c.get_label() == "80 % band, point-wise"]
     corners = drawn.get_paths()[0].vertices
     assert np.isin(band["high"].round(9), corners[:, 1].round(9)).all()
-    assert ax.get_legend() is not None
+    assert ax.figure.legends
     plt.close(ax.figure)
 
 
