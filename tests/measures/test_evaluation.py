@@ -240,3 +240,13 @@ def test_intervals_of_smooth_hold_true_errors_small_ones_too():
             zeros += error == 0.0 and frame["low"][0] == 0.0
     assert hits >= 49
     assert zeros >= 25
+
+
+def test_posterior_intervals_take_weights_as_counts():
+    p, y = cb.datasets.load_binary("bayes")
+    rows = np.repeat(np.arange(400), 2)
+    weight = np.full(400, 2.0)
+    weighted = cb.evaluate(y[:400], p[:400], methods="smooth", sample_weight=weight)
+    repeated = cb.evaluate(y[rows], p[rows], methods="smooth")
+    for end in ("low", "high"):
+        assert_allclose(weighted.frame()[end], repeated.frame()[end], rtol=1e-6)

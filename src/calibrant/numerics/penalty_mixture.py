@@ -127,7 +127,7 @@ def spread_grid(information: float, groups: int) -> FloatMatrix:
 
     Examples
     --------
-    >>> spread_grid(100.0, 1)[[0, -1]].ravel()
+    >>> spread_grid(100.0, 1)[[0, -1]].ravel().round(3)
     array([0.025, 9.   ])
     """
     least = UNSEEN / np.sqrt(1.0 / LARGEST**2 + information)
