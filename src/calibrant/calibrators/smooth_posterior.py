@@ -25,7 +25,7 @@ class Member:
 
     Attributes
     ----------
-    kept : ndarray of shape (3,)
+    kept : ndarray of shape (4,)
         Which terms it has.
     mode : Mode
         The penalised fit: coefficients, penalties and the Hessian.

@@ -140,26 +140,31 @@ def fresh(
         str | None,
         typer.Option("--methods", help="a,b,c instead of those that are quick."),
     ] = None,
+    studies: Annotated[
+        str | None,
+        typer.Option("--studies", help="Some of paper,other,skewed,polarised."),
+    ] = None,
 ) -> None:
     """Compare methods on other seeds, shapes and distributions than the paper's.
 
     The oracle, which knows the shape, runs beside them. The same command goes on where
     a run was stopped.
     """
-    from calibrant.experiments.fresh import FRESH_METHODS, STUDIES, fresh_design
+    from calibrant.experiments.fresh import FRESH_METHODS, chosen_studies, fresh_design
     from calibrant.experiments.runner import run
     from calibrant.experiments.tables import overall_table, result_table
 
-    chosen = FRESH_METHODS if methods is None else listed(methods)
-    designs = [fresh_design(s, seeds=seeds, methods=chosen) for s in STUDIES]
+    names = FRESH_METHODS if methods is None else listed(methods)
+    chosen = chosen_studies(None if studies is None else listed(studies))
+    designs = [fresh_design(s, seeds=seeds, methods=names) for s in chosen]
     rows = {}
-    for study, design in zip(STUDIES, designs, strict=True):
+    for study, design in zip(chosen, designs, strict=True):
         with progress_bar(f"fitting: {study.name}") as progress:
             rows[study.name] = run(design, out, jobs=jobs, progress=progress)
-    options = {"--seeds": seeds, "--methods": methods}
+    options = {"--seeds": seeds, "--methods": methods, "--studies": studies}
     notes = [_made_by("fresh", options, jobs), _times(list(rows.values()), out)]
     tables = [overall_table(rows, designs, name) for name in FRESH_TABLES]
-    for study, design in zip(STUDIES, designs, strict=True):
+    for study, design in zip(chosen, designs, strict=True):
         found = [result_table(rows[study.name], design, name) for name in FRESH_TABLES]
         tables += [replace(table, study=study.title) for table in found]
     texts = _texts("Fresh experiments", tables, notes)
