@@ -23,7 +23,7 @@ def test_other_shapes_pass_the_checks_of_new_ones():
     [
         ("jump", 1 / 8),  # c / 2 below the middle, and its mirror image
         ("shift", np.e * (np.e - 2) / (np.e - 1) ** 2 - 1 / 2),
-        ("saturation", 1 / (1 - np.exp(-3)) - 1 / 3 - 1 / 2),
+        ("saturation", 1 / 8),  # half of the mean distance of c to 1/2
         ("tail", 0.7**2 / 4),  # (1 - c) - (1 - c)^3 / 0.49 from 0.3 on
     ],
 )
