@@ -74,10 +74,11 @@ def test_tables_show_ratios_to_the_oracle_which_has_no_rank(found):
     table = result_table(rows["other"], designs[0], "calmap")
     assert table.methods == ("platt", "beta", "oracle")
     assert table.shapes == ("calibrated", "jump")
-    assert_allclose(
-        table.over_oracle[:, 0], table.values[:, 0] / table.values[:, 2], rtol=1e-12
-    )
+    ratio = table.values[1, 0] / table.values[1, 2]
+    assert_allclose(table.over_oracle[1, 0], ratio, rtol=1e-12)
     assert np.isnan(table.over_oracle[:, 2]).all()
+    assert table.values[0, 2] == 0.0  # it found that there is no error at all
+    assert np.isnan(table.over_oracle[0]).all()
     assert np.isnan(table.ranks[:, 2]).all()
     assert sorted(table.ranks[0, :2]) == [1, 2]
     text = as_markdown(table)

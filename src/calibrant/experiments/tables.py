@@ -161,11 +161,17 @@ class ResultTable:
 
     @property
     def over_oracle(self) -> FloatMatrix:
-        """Return the values over the oracle's, of errors only; NaN without oracle."""
+        """Return the values over the oracle's; NaN without one, or where it is perfect.
+
+        There are ratios of errors only: one of biases would say nothing.
+        """
+        found = np.full(self.values.shape, np.nan)
         if not self._is_oracle.any() or self.kind.best != "least":
-            return np.full(self.values.shape, np.nan)
-        found = self.values / self.values[:, self._is_oracle]
-        return np.where(self._is_oracle, np.nan, found)
+            return found
+        oracle = self.values[:, self._is_oracle]
+        compared = ~self._is_oracle & (oracle > 0.0)
+        np.divide(self.values, oracle, out=found, where=compared)
+        return found
 
     @property
     def _is_oracle(self) -> BoolVector:
