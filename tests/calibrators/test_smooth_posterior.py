@@ -22,7 +22,7 @@ def test_bands_of_a_constant_prediction_are_those_of_a_proportion():
     """One free parameter: the logit of a share s has variance 1 / (n s (1 - s))."""
     y = np.repeat([1.0, 0.0], [300, 700])
     sample = BinarySample(np.full(1000, 0.4), y)
-    fit = Smooth(penalties=(1e-9, 1.0, 1.0)).fit(sample)
+    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit(sample)
     low, high = fit.band(np.array([0.4]), 0.95)
     half = 1.959964 / np.sqrt(1000 * 0.3 * 0.7)
     assert_allclose(
@@ -59,7 +59,7 @@ def test_simultaneous_bands_are_wider_and_hold_whole_maps():
 
 def test_simultaneous_limits_of_one_prediction_are_point_wise():
     y = np.repeat([1.0, 0.0], [300, 700])
-    fit = Smooth(penalties=(1e-9, 1.0, 1.0)).fit(BinarySample(np.full(1000, 0.4), y))
+    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit(BinarySample(np.full(1000, 0.4), y))
     one, all_ = (
         fit.band(np.array([0.4]), 0.9, simultaneous=simultaneous)
         for simultaneous in (False, True)

@@ -9,6 +9,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.experiments import design as designs
+from calibrant.experiments import fresh
 
 
 @pytest.fixture
@@ -79,6 +80,25 @@ def test_other_methods_on_the_same_data(run, tmp_path):
     code, _, err = run(*options, "--methods", "isotonic,platts")
     assert code == 2
     assert "did you mean 'platt'" in err
+
+
+def test_the_fresh_study_has_an_overview_and_a_part_for_each(
+    run, tmp_path, monkeypatch
+):
+    study = fresh.Study("small", "One shape", ("jump",), (0.05,), sizes=(200,))
+    other = fresh.Study("large", "The same, larger", ("jump",), (0.05,), sizes=(300,))
+    monkeypatch.setattr(fresh, "STUDIES", (study, other))
+    monkeypatch.setattr(fresh, "TEST_ROWS", 2000)
+    options = ["--seeds", 2, "--methods", "platt,beta", "--out", tmp_path]
+    code, out, _ = run("reproduce", "fresh", *options)
+    assert code == 0
+    assert "Made by `calibrant reproduce fresh --seeds 2 --methods platt,beta`" in out
+    assert "|  | platt | beta | oracle |" in out
+    assert out.count("| jump | ") == 2 * 3
+    assert "| small | " in out
+    assert "The same, larger: Map error" in out
+    rows = json.loads(run("reproduce", "fresh", *options, "--format", "json")[1])
+    assert {row["study"] for row in rows["rows"]} == {"", study.title, other.title}
 
 
 @pytest.mark.slow

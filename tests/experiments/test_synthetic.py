@@ -11,7 +11,7 @@ from calibrant.experiments.synthetic import SHAPES, mixing_amount, predictions, 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("error", [0.0, 0.005, 0.05, 0.1])
+@pytest.mark.parametrize("error", [0.0, 0.005, 0.05, 0.08])
 def test_expected_error_is_as_asked(shape, error):
     amount = mixing_amount(shape, error)
     found, _ = quad(

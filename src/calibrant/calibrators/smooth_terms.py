@@ -1,4 +1,4 @@
-"""What a smooth map adds to the logit of a prediction: a line and two curves."""
+"""What a smooth map adds to the logit of a prediction: shift, tilt and two curves."""
 
 from __future__ import annotations
 
@@ -16,20 +16,26 @@ if TYPE_CHECKING:
     from calibrant._typing import BoolVector, FloatMatrix, FloatVector
     from calibrant.numerics.log_cells import Gathered
 
-TERMS = 3
-"""The straight part, the curve of the logit and that of the prediction."""
+TERMS = 4
+"""A shift, a tilt around 1/2, the curve of the logit and that of the prediction."""
+STRAIGHT = (0, 1)
+"""The terms that every fit has."""
 NO_CURVE = Curve(np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What can be added to the logit: a line and two sets of bent curves.
+    """What can be added to the logit: a constant, a slope and two sets of bent curves.
+
+    Constant and slope are terms of their own, since predictions that are too high
+    everywhere (a changed base rate) and predictions that are too sure (a temperature)
+    are different faults: where one is found, the other is not more likely.
 
     Attributes
     ----------
     by_logit, by_prob : BentBasis
         Curves of the logit and of the prediction.
-    scales : ndarray of shape (3,)
+    scales : ndarray of shape (4,)
         What makes the mean square of each term 1 where its coefficients are drawn
         with variance 1; so penalties of all terms and samples compare.
     """
@@ -54,8 +60,8 @@ class Terms:
     def parts(self, p: FloatVector) -> list[FloatMatrix]:
         """Return the features of each term."""
         u = logit(p)
-        line = np.column_stack([np.ones(u.size), u])
-        parts = (line, self.by_logit.at(u), self.by_prob.at(p))
+        shift, tilt = np.ones((u.size, 1)), u[:, np.newaxis]
+        parts = (shift, tilt, self.by_logit.at(u), self.by_prob.at(p))
         return [part * scale for part, scale in zip(parts, self.scales, strict=True)]
 
     def problem(
@@ -70,23 +76,21 @@ class Terms:
         """Return coefficients of all terms, 0 for those that are not kept."""
         bent = (self.by_logit.heights.shape[1], self.by_prob.heights.shape[1])
         found = np.zeros(2 + sum(bent))
-        found[np.repeat(kept, [2, *bent])] = coefficients
+        found[np.repeat(kept, [1, 1, *bent])] = coefficients
         return found
 
     def map(self, coefficients: FloatVector) -> SmoothMap:
         """Return the map with given coefficients."""
         bends = self.by_logit.heights.shape[1]
-        (constant, slope), logit_part, prob_part = np.split(
-            coefficients, [2, 2 + bends]
-        )
-        constant, slope = self.scales[0] * constant, self.scales[0] * slope
-        curved = _curve(self.by_logit, self.scales[1] * logit_part)
-        straight = Curve(
+        straight, logit_part, prob_part = np.split(coefficients, [2, 2 + bends])
+        constant, slope = straight * self.scales[:2]
+        curved = _curve(self.by_logit, self.scales[2] * logit_part)
+        tilted = Curve(
             curved.knots,
             curved.heights + constant + slope * curved.knots,
             curved.slopes + slope,
         )
-        return SmoothMap(straight, _curve(self.by_prob, self.scales[2] * prob_part))
+        return SmoothMap(tilted, _curve(self.by_prob, self.scales[3] * prob_part))
 
 
 def _curve(basis: BentBasis, coefficients: FloatVector) -> Curve:

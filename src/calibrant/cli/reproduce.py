@@ -18,13 +18,19 @@ from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from calibrant._typing import Frame
     from calibrant.experiments.tables import ResultTable
 
 reproduce = typer.Typer(
-    no_args_is_help=True, help="Run the paper's synthetic study anew; draw its figures."
+    no_args_is_help=True,
+    help="Run the paper's synthetic study anew, or a fresh one; draw its figures.",
 )
 
+
+FRESH_TABLES = ("calmap", "ece", "bias")
+"""Which tables of the fresh study are shown."""
 
 ENDINGS = {"markdown": ".md", "latex": ".tex", "html": ".html"}
 
@@ -109,9 +115,59 @@ def synthetic(
         "--methods": methods,
         "--as-printed": as_printed,
     }
-    notes = [_made_by(options, jobs), _times(rows, out)]
+    notes = [_made_by("synthetic", options, jobs), _times([rows], out)]
     tables = [result_table(rows, design, name) for name in KINDS]
-    texts = _texts(tables, notes)
+    texts = _texts("Synthetic experiments", tables, notes)
+    _write_tables(texts, out)
+    _print_tables(tables, texts, output)
+
+
+@reproduce.command()
+def fresh(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of results, tables and log.")
+    ] = Path("calibrant-fresh"),
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Draws of labels for each size.")
+    ] = 40,
+    jobs: Annotated[
+        int, typer.Option("--jobs", help="Processes; -1 for one a core.")
+    ] = 1,
+    output: Annotated[
+        TableFormat, typer.Option("--format", help="How to print.")
+    ] = TableFormat.markdown,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", help="a,b,c instead of those that are quick."),
+    ] = None,
+    studies: Annotated[
+        str | None,
+        typer.Option("--studies", help="Some of paper,other,skewed,polarised."),
+    ] = None,
+) -> None:
+    """Compare methods on other seeds, shapes and distributions than the paper's.
+
+    The oracle, which knows the shape, runs beside them. The same command goes on where
+    a run was stopped.
+    """
+    from calibrant.experiments.fresh import FRESH_METHODS, chosen_studies, fresh_design
+    from calibrant.experiments.runner import run
+    from calibrant.experiments.tables import overall_table, result_table
+
+    names = FRESH_METHODS if methods is None else listed(methods)
+    chosen = chosen_studies(None if studies is None else listed(studies))
+    designs = [fresh_design(s, seeds=seeds, methods=names) for s in chosen]
+    rows = {}
+    for study, design in zip(chosen, designs, strict=True):
+        with progress_bar(f"fitting: {study.name}") as progress:
+            rows[study.name] = run(design, out, jobs=jobs, progress=progress)
+    options = {"--seeds": seeds, "--methods": methods, "--studies": studies}
+    notes = [_made_by("fresh", options, jobs), _times(list(rows.values()), out)]
+    tables = [overall_table(rows, designs, name) for name in FRESH_TABLES]
+    for study, design in zip(chosen, designs, strict=True):
+        found = [result_table(rows[study.name], design, name) for name in FRESH_TABLES]
+        tables += [replace(table, study=study.title) for table in found]
+    texts = _texts("Fresh experiments", tables, notes)
     _write_tables(texts, out)
     _print_tables(tables, texts, output)
 
@@ -130,42 +186,47 @@ def figures(
         write_figure(draw(), out / f"{name}.png")
 
 
-def _made_by(options: dict[str, bool | int | str | None], jobs: int) -> str:
+def _made_by(
+    study: str, options: Mapping[str, bool | int | str | None], jobs: int
+) -> str:
     """Say by which command, when and with what the tables were made."""
     from calibrant.experiments.runner import versions
 
     given = [
         name if value is True else f"{name} {value}"
-        for name, value in (options | {"--jobs": jobs if jobs != 1 else None}).items()
+        for name, value in {**options, "--jobs": jobs if jobs != 1 else None}.items()
         if value
     ]
-    command = " ".join(["calibrant reproduce synthetic", *given])
+    command = " ".join(["calibrant reproduce", study, *given])
     today = datetime.now(UTC).date()
     return f"Made by `{command}` on {today} with {versions()}."
 
 
-def _times(rows: Frame, folder: Path) -> str:
+def _times(parts: list[Frame], folder: Path) -> str:
     """Say how long the cells of each method took."""
     from calibrant.experiments.store import Store
 
-    seconds = Store(folder).seconds(rows["key"].tolist())
-    taken = np.array([seconds[key] for key in rows["key"]])
-    totals = {
-        name: taken[rows["method"] == name].sum()
-        for name in dict.fromkeys(rows["method"].tolist())
+    method = {
+        key: name
+        for rows in parts
+        for key, name in zip(rows["key"].tolist(), rows["method"].tolist(), strict=True)
     }
-    parts = ", ".join(f"{name} {total:.0f}" for name, total in totals.items())
+    seconds = Store(folder).seconds(method)
+    totals = dict.fromkeys(method.values(), 0.0)
+    for key, name in method.items():
+        totals[name] += seconds[key]
+    told = ", ".join(f"{name} {total:.0f}" for name, total in totals.items())
     return (
-        f"{taken.size} cells took {taken.sum():.0f} seconds of one core: {parts}. "
+        f"{len(seconds)} cells took {sum(seconds.values()):.0f} seconds of one core: "
+        f"{told}. "
         f"The log beside the results has the time of day."
     )
 
 
-def _texts(tables: list[ResultTable], notes: list[str]) -> dict[str, str]:
+def _texts(title: str, tables: list[ResultTable], notes: list[str]) -> dict[str, str]:
     """Return all tables as one text in each language, by its name."""
     from calibrant.experiments import rendering
 
-    title = "Synthetic experiments"
     told = [f"% {note}" for note in notes]
     return {
         "markdown": "\n\n".join(

@@ -67,7 +67,7 @@ def assess(cell: Cell, data: KnownSample, unseen: KnownSample) -> dict[str, Any]
 
 def _measured(cell: Cell, data: KnownSample, unseen: KnownSample) -> dict[str, float]:
     sample = BinarySample(data.p, data.y)
-    fit = cell.contender.family.fit(sample)
+    fit = cell.contender.family_for(cell.truth).fit(sample)
     gap = np.abs(data.p - data.c)
     found = {
         "pieces": float(fit.pieces),

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from calibrant._validation.options import check_count
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
+from calibrant.experiments.oracle import Oracle
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.truths import SyntheticTruth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from calibrant.calibrators.base import Family
+    from calibrant._validation.sample import BinarySample
     from calibrant.experiments.truths import Truth
 
 PAPER_ERRORS = tuple(np.arange(0.0, 0.1001, 0.005).round(3).tolist())
 PAPER_SIZES = (1000, 3000, 10_000)
 PAPER_SEEDS = 5
+
+ORACLE = "oracle"
 
 THINNED = 20
 """Continuous maps are compared with the truth at every 20th of the million rows.
@@ -30,6 +33,31 @@ THINNED = 20
 Against all rows this changes a map error by less than 1e-6, a tenth of the last printed
 digit; maps that jump or rise steeply are compared at all rows.
 """
+
+
+class AssessedFit(Protocol):
+    """What the bench asks of a fit; `map`, where there is one, is compared too."""
+
+    @property
+    def pieces(self) -> int:
+        """Return the number of bins or pieces."""
+        ...
+
+    def debiases(self, alpha: float) -> bool:
+        """Tell whether the bias of the error is known for this exponent."""
+        ...
+
+    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
+        """Return the mean of abs(map(p) - p) ** alpha, less its bias if asked."""
+        ...
+
+
+class AssessedFamily(Protocol):
+    """Whatever can be fitted: families of the library, and others."""
+
+    def fit(self, sample: BinarySample) -> AssessedFit:
+        """Estimate the calibration map of a sample."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -40,8 +68,8 @@ class Contender:
     ----------
     name : str
         Column of the tables.
-    family : Family
-        What is fitted; anything with ``fit(sample)`` that gives a `Fit`. Its repr is
+    family : AssessedFamily or Oracle
+        What is fitted; anything with ``fit(sample)`` that gives a fit. Its repr is
         part of the key by which results are found again.
     every : int
         Which of the unseen rows, in order of p, the map is compared at.
@@ -57,7 +85,7 @@ class Contender:
     """
 
     name: str
-    family: Family
+    family: AssessedFamily | Oracle
     every: int = 1
     squared: bool = False
 
@@ -77,6 +105,17 @@ class Contender:
         """Return a method of the library, with hyper-parameters."""
         found = find_evaluator(method)
         return cls(name or method, found.build(**params), every, found.squared)
+
+    @classmethod
+    def oracle(cls) -> Contender:
+        """Return the oracle, which is told the shape and out of competition."""
+        return cls(ORACLE, Oracle(), every=THINNED)
+
+    def family_for(self, truth: Truth) -> AssessedFamily:
+        """Return what is fitted on data of a truth, which the oracle alone knows."""
+        if isinstance(self.family, Oracle):
+            return self.family.family_of(truth)
+        return self.family
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from calibrant.displays.drawing import (
     new_figure,
 )
 from calibrant.displays.reliability import ReliabilityDisplay
-from calibrant.experiments.shapes import PAPER_SHAPES, find_shape
+from calibrant.experiments.shapes import OTHER_SHAPES, PAPER_SHAPES, find_shape
 from calibrant.experiments.synthetic import draw_truth, mixed, mixing_amount, sample
 from calibrant.experiments.truths import KnownSample
 from calibrant.maps.beta import BetaMap
@@ -163,6 +163,7 @@ def _draw_methods(
 
 FIGURES: dict[str, Callable[[], Figure]] = {
     "base_shapes": base_shapes,
+    "other_shapes": partial(base_shapes, OTHER_SHAPES),
     "truth_and_classical": truth_and_classical,
     "chosen_pieces": chosen_pieces,
     "beta_map": beta_map,

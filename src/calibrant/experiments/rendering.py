@@ -2,7 +2,7 @@
 
 The rank is a subscript, the best of a row is bold, the last row has average ranks.
 Beneath each value stand its standard error and, for the paper's grid, the value that
-the paper printed and the ratio of ours to it.
+the paper printed and the ratio of ours to it; with the oracle, the ratio to its value.
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ AVERAGE = "average rank"
 def caption(table: ResultTable) -> str:
     """Return what a table shows and how sure it is, in words."""
     parts = [
-        f"{table.kind.title}.",
+        f"{table.study}: {table.kind.title}."
+        if table.study
+        else f"{table.kind.title}.",
         "Rank as subscript, the best in bold; below, the standard error",
     ]
     if np.isfinite(table.printed).any():
         parts[-1] += ", the value the paper printed and in brackets ours over it"
+    if np.isfinite(table.over_oracle).any():
+        parts[-1] += " and the ratio to the oracle, which is out of competition"
     parts[-1] += "."
     parts.append(
         f"Only {table.draws} draws of labels are independent: labels depend on size "
@@ -53,6 +57,9 @@ def _notes(table: ResultTable, row: int, column: int) -> list[str]:
     if np.isfinite(printed):
         ratio = shown(table.ratios[row, column], 3)
         notes.append(f"{shown(printed, digits)} ({ratio})")
+    over = table.over_oracle[row, column]
+    if np.isfinite(over):
+        notes.append(f"{shown(over, 2)} x")
     return notes
 
 
@@ -67,7 +74,7 @@ def _rows(
             cell(
                 shown(table.values[i, j], table.kind.digits),
                 ranks[i, j],
-                _notes(table, i, j),
+                _notes(table, i, j) if np.isfinite(table.values[i, j]) else [],
             )
             for j in range(len(table.methods))
         ]
@@ -79,10 +86,8 @@ def as_markdown(table: ResultTable) -> str:
     """Return a table as GitHub shows it."""
 
     def cell(value: str, rank: float, notes: list[str]) -> str:
-        if not np.isfinite(rank):
-            return value
-        text = f"{value}<sub>{int(rank)}</sub>"
-        text = f"**{text}**" if int(rank) == 1 else text
+        text = f"{value}<sub>{int(rank)}</sub>" if np.isfinite(rank) else value
+        text = f"**{text}**" if rank // 1 == 1 else text
         return "<br>".join([text, *(f"<sub>{note}</sub>" for note in notes)])
 
     head = ["", *table.methods]
@@ -97,10 +102,8 @@ def as_latex(table: ResultTable) -> str:
     r"""Return a table for a paper; it needs the package booktabs."""
 
     def cell(value: str, rank: float, notes: list[str]) -> str:
-        if not np.isfinite(rank):
-            return value
-        text = f"{value}_{{{int(rank)}}}"
-        text = rf"\mathbf{{{text}}}" if int(rank) == 1 else text
+        text = f"{value}_{{{int(rank)}}}" if np.isfinite(rank) else value
+        text = rf"\mathbf{{{text}}}" if rank // 1 == 1 else text
         signs = [note.replace("±", r"\pm") for note in notes]
         small = "".join(rf"\\ \scriptstyle {sign}" for sign in signs)
         return (
@@ -136,10 +139,8 @@ def as_html(table: ResultTable) -> str:
     """Return a table as an HTML element."""
 
     def cell(value: str, rank: float, notes: list[str]) -> str:
-        if not np.isfinite(rank):
-            return value
-        text = f"{value}<sub>{int(rank)}</sub>"
-        text = f"<b>{text}</b>" if int(rank) == 1 else text
+        text = f"{value}<sub>{int(rank)}</sub>" if np.isfinite(rank) else value
+        text = f"<b>{text}</b>" if rank // 1 == 1 else text
         return text + "".join(f"<br><small>{escape(note)}</small>" for note in notes)
 
     head = "".join(f"<th>{escape(name)}</th>" for name in ["", *table.methods])

@@ -2,7 +2,8 @@
 
 A shape is one function from the calibrated probability c to the prediction p, so that
 the true calibration map is its inverse. The five shapes of the paper (appendix D.3)
-are here under their names; `add_shape` adds more.
+are here under their names, and five others, which no method was made for; `add_shape`
+adds more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from scipy.special import expit, logit
 
 from calibrant._typing import FloatVector
 from calibrant.exceptions import OptionError, UnknownNameError
@@ -65,16 +67,53 @@ def stairs(c: FloatVector) -> FloatVector:
     return helper(c + 1.0 / 3.0) - helper(np.asarray(1.0 / 3.0))
 
 
+def jump(c: FloatVector) -> FloatVector:
+    """Return predictions that leap over the middle, from 1/4 to 3/4.
+
+    What is too low just below the leap is too high just above it.
+    """
+    return np.where(c < 0.5, 0.5 * c, 0.5 + 0.5 * c)  # noqa: PLR2004
+
+
+def shift(c: FloatVector) -> FloatVector:
+    """Return c with its logit moved by 1, as after a change of the base rate."""
+    return np.asarray(expit(logit(c) + 1.0))
+
+
+def saturation(c: FloatVector) -> FloatVector:
+    """Return predictions from 1/4 to 3/4 only: the true map is 0 and 1 at these."""
+    return np.asarray(0.25 + 0.5 * c)
+
+
+def wiggle(c: FloatVector) -> FloatVector:
+    """Return two and a half sharp waves around the diagonal."""
+    x = 5.0 * np.pi * c
+    for _ in range(3):
+        x = x - np.sin(x)
+    return np.asarray(x / (5.0 * np.pi))
+
+
+def tail(c: FloatVector) -> FloatVector:
+    """Return c up to 0.3, then what is surer than it should be."""
+    return np.where(c < 0.3, c, 1.0 - (1.0 - c) ** 3 / 0.49)  # noqa: PLR2004
+
+
+PAPER_SHAPES = ("square", "sqrt", "beta1", "beta2", "stairs")
+OTHER_SHAPES = ("jump", "shift", "saturation", "wiggle", "tail")
+
 SHAPES: dict[str, Shape] = {
     "square": square,
     "sqrt": sqrt,
     "beta1": BetaShape(0.4, 0.45, 0.4),
     "beta2": BetaShape(2.0, 2.2, 0.48),
     "stairs": stairs,
+    "jump": jump,
+    "shift": shift,
+    "saturation": saturation,
+    "wiggle": wiggle,
+    "tail": tail,
 }
-"""All shapes by name; the first five are the paper's."""
-
-PAPER_SHAPES = tuple(SHAPES)
+"""All shapes by name: the paper's, five others, and what users add."""
 
 
 def find_shape(name: str) -> Shape:

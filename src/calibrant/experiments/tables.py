@@ -10,7 +10,7 @@ mean over errors of one size and seed as one observation, within each size.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,12 @@ import numpy as np
 
 from calibrant._validation.options import check_choice
 from calibrant.experiments.assessment import rank_correlation
+from calibrant.experiments.design import ORACLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector, Frame
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Frame
     from calibrant.experiments.design import Design
 
 THOUSANDTHS = 1000.0
@@ -125,6 +126,8 @@ class ResultTable:
         Independent draws of labels.
     failures : int
         Cells that failed.
+    study : str
+        Which data it is of, where there are several studies.
     """
 
     kind: TableKind
@@ -135,11 +138,16 @@ class ResultTable:
     printed: FloatMatrix
     draws: int
     failures: int
+    study: str = ""
 
     @property
     def ranks(self) -> FloatMatrix:
-        """Return the rank of each method by shape, ties at their mean rank."""
-        return np.stack([ranks_of(row, self.kind.best) for row in self.values])
+        """Return the rank of each method by shape, ties at their mean rank.
+
+        The oracle, which knows the shape, has none.
+        """
+        values = np.where(self._is_oracle, np.nan, self.values)
+        return np.stack([ranks_of(row, self.kind.best) for row in values])
 
     @property
     def average_ranks(self) -> FloatVector:
@@ -151,11 +159,30 @@ class ResultTable:
         """Return the values over the printed ones."""
         return self.values / self.printed
 
+    @property
+    def over_oracle(self) -> FloatMatrix:
+        """Return the values over the oracle's; NaN without one, or where it is perfect.
+
+        There are ratios of errors only: one of biases would say nothing.
+        """
+        found = np.full(self.values.shape, np.nan)
+        if not self._is_oracle.any() or self.kind.best != "least":
+            return found
+        oracle = self.values[:, self._is_oracle]
+        compared = ~self._is_oracle & (oracle > 0.0)
+        np.divide(self.values, oracle, out=found, where=compared)
+        return found
+
+    @property
+    def _is_oracle(self) -> BoolVector:
+        return np.array([method == ORACLE for method in self.methods])
+
     def frame(self) -> Frame:
         """Return one row a shape and method."""
         shapes, methods = len(self.shapes), len(self.methods)
         return {
             "table": np.full(shapes * methods, self.kind.name),
+            "study": np.full(shapes * methods, self.study),
             "shape": np.repeat(self.shapes, methods),
             "method": np.tile(self.methods, shapes),
             "value": self.values.ravel(),
@@ -163,6 +190,7 @@ class ResultTable:
             "rank": self.ranks.ravel(),
             "printed": self.printed.ravel(),
             "ratio": self.ratios.ravel(),
+            "over_oracle": self.over_oracle.ravel(),
         }
 
 
@@ -199,29 +227,70 @@ def result_table(rows: Frame, design: Design, name: str) -> ResultTable:
     """
     kind = KINDS[check_choice(name, KINDS, name="table")]
     shapes = design.shapes
-    methods = [c.name for c in design.contenders if name == "ece_sq" or not c.squared]
-    cells = [
-        [_cell(_picked(rows, shape, method), kind) for method in methods]
-        for shape in shapes
-    ]
-    found = np.array(cells) * kind.scale
-    printed = np.full(found.shape[:2], np.nan)
+    methods = _methods(design, kind)
+    table = _table(
+        kind, {shape: _of(rows, "shape", shape) for shape in shapes}, methods
+    )
+    printed = table.printed
     if design.is_papers_grid:
         printed = printed_values(name, shapes, methods)
+    return replace(table, printed=printed, draws=len(design.sizes) * len(design.seeds))
+
+
+def overall_table(
+    rows: Mapping[str, Frame], designs: Sequence[Design], name: str
+) -> ResultTable:
+    """Return a table with a row for each of several studies, over all its truths.
+
+    Parameters
+    ----------
+    rows : dict of dict of ndarray
+        What `run` gave for each study, by its name.
+    designs : sequence of Design
+        What was run, in the same order, with the same methods.
+    name : str
+        Which table, as in `result_table`.
+
+    Returns
+    -------
+    ResultTable
+        With the name of a study for a shape.
+    """
+    kind = KINDS[check_choice(name, KINDS, name="table")]
+    table = _table(kind, rows, _methods(designs[0], kind))
+    draws = min(len(design.sizes) * len(design.seeds) for design in designs)
+    return replace(table, draws=draws)
+
+
+def _methods(design: Design, kind: TableKind) -> list[str]:
+    squares = kind.name == "ece_sq"
+    return [c.name for c in design.contenders if squares or not c.squared]
+
+
+def _table(
+    kind: TableKind, rows: Mapping[str, Frame], methods: list[str]
+) -> ResultTable:
+    """Return a table with a line for each of some parts of the results."""
+    cells = [
+        [_cell(_of(part, "method", method), kind) for method in methods]
+        for part in rows.values()
+    ]
+    found = np.array(cells) * kind.scale
+    failed = [text != "" for part in rows.values() for text in part["failure"]]
     return ResultTable(
         kind,
-        tuple(shapes),
+        tuple(rows),
         tuple(methods),
         found[..., 0],
         found[..., 1],
-        printed,
-        len(design.sizes) * len(design.seeds),
-        int(np.sum([text != "" for text in rows["failure"]])),
+        np.full(found.shape[:2], np.nan),
+        0,
+        int(np.sum(failed)),
     )
 
 
-def _picked(rows: Frame, shape: str, method: str) -> Frame:
-    mask = (rows["shape"] == shape) & (rows["method"] == method)
+def _of(rows: Frame, column: str, value: str) -> Frame:
+    mask = rows[column] == value
     return {name: values[mask] for name, values in rows.items()}
 
 

@@ -25,7 +25,7 @@ from scipy.special import expit
 from calibrant.numerics.penalised_logistic import solve_penalised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from calibrant._typing import BoolVector, FloatMatrix, FloatVector
     from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
@@ -162,17 +162,20 @@ def most_likely(
     return _descend(problem, min(tried, key=lambda found: found.value), most)
 
 
-def most_likely_members(problem: PenalisedProblem, core: int = 0) -> list[Evidence]:
-    """Return the best penalties for every set of groups that holds the group `core`.
+def most_likely_members(
+    problem: PenalisedProblem, core: Collection[int] = (0,)
+) -> list[Evidence]:
+    """Return the best penalties for every set of groups that holds the groups `core`.
 
     Each set starts from what the sets with one group less have found, so that larger
     ones need few steps. Sets come by size; a set's problem has the other groups empty.
     """
-    others = [k for k in range(problem.sizes.size) if k != core and problem.sizes[k]]
+    groups = np.arange(problem.sizes.size)
+    others = [k for k in groups.tolist() if k not in core and problem.sizes[k]]
     found: dict[frozenset[int], Evidence] = {}
     for size in range(len(others) + 1):
         for chosen in combinations(others, size):
-            kept = np.isin(np.arange(problem.sizes.size), [core, *chosen])
+            kept = np.isin(groups, [*core, *chosen])
             smaller = [found[frozenset(chosen) - {k}] for k in chosen]
             starts = _starts_after(smaller, kept) if smaller else None
             found[frozenset(chosen)] = most_likely(problem.only(kept), starts)

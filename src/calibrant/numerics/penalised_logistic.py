@@ -8,7 +8,7 @@ spread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,11 @@ class PenalisedProblem:
             self.label,
             np.where(kept, self.sizes, 0),
         )
+
+    def joined(self, count: int) -> PenalisedProblem:
+        """Return the problem with the first groups as one."""
+        sizes = np.append(self.sizes[:count].sum(), self.sizes[count:])
+        return replace(self, sizes=sizes)
 
     def loss(self, f: FloatVector) -> float:
         """Return the log-loss of logits, a sum of terms none of which is negative."""
