@@ -71,6 +71,11 @@ class Diagnosis:
 
     findings: tuple[Finding, ...]
 
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Diagnosis:
+        """Return findings in order: the worst first, then by code."""
+        return cls(tuple(sorted(findings, key=lambda f: (-f.rank, f.code))))
+
     @property
     def codes(self) -> list[str]:
         """Return the codes of what was found, each once, worst first."""
@@ -179,7 +184,7 @@ def diagnose_events(
         told = dict(where or {}) | ({"class": name} if several else {})
         for check in checks:
             found += [replace(f, where=told | f.where) for f in _listed(check, subject)]
-    return Diagnosis(tuple(sorted(found, key=lambda f: (-f.rank, f.code))))
+    return Diagnosis.of(found)
 
 
 def _samples(groups: Mapping[str, Events], place: int) -> dict[str, BinarySample]:

@@ -14,6 +14,7 @@ from calibrant.cli.calibrate import calibrate
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
+from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
 from calibrant.exceptions import CalibrantError, CalibrantWarning
 
@@ -25,6 +26,7 @@ app = typer.Typer(
     help="Can I trust this classifier's probabilities, and if not, how do I fix them?",
 )
 app.command()(evaluate)
+app.command()(report)
 app.command()(calibrate)
 app.command()(apply)
 app.command()(methods)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from calibrant.cli.columns import listed, typed_label, typed_labels
 from calibrant.cli.figures import check_figure_path, write_figure
+from calibrant.cli.findings import fail_on_findings, print_findings
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import print_results
@@ -18,6 +20,7 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from calibrant.checks.diagnosis import Diagnosis
     from calibrant.engines.memory import MemoryTable
     from calibrant.measures.evaluation import Evaluation
 
@@ -83,10 +86,25 @@ def evaluate(
             help="Write reliability diagrams by the first method, .png .svg .pdf.",
         ),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also say in words what is wrong.")
+    ] = False,
+    mute: Annotated[
+        str | None,
+        typer.Option("--mute", help="With --explain: checks to leave out, CAL008."),
+    ] = None,
     per_class: Annotated[
         bool,
         typer.Option("--per-class", help="With --task classwise: a row a class."),
     ] = False,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on",
+            help="Exit with 1 at findings: minor, moderate or severe ones and worse, "
+            "or by code, CAL001,CAL010.",
+        ),
+    ] = None,
     fail_above: Annotated[
         float | None,
         typer.Option(
@@ -121,10 +139,32 @@ def evaluate(
             random_state=seed,
             progress=progress,
         )
-    print_results(found, output, per_class=per_class)
+    findings = _findings(
+        table, wanted, scale, mute, wanted_at_all=explain or fail_on is not None
+    )
+    print_results(found, output, per_class=per_class, findings=findings)
+    if explain and findings is not None and output is Format.table:
+        print_findings(findings)
     if plot is not None:
         _plot(table, wanted, scale, found, plot)
     _fail_above(found, fail_above)
+    if findings is not None:
+        fail_on_findings([asdict(f) for f in findings.findings], fail_on)
+
+
+def _findings(
+    table: MemoryTable,
+    wanted: dict[str, Any],
+    scale: str,
+    mute: str | None,
+    *,
+    wanted_at_all: bool,
+) -> Diagnosis | None:
+    from calibrant.checks.tables import diagnose_table
+
+    if not wanted_at_all:
+        return None
+    return diagnose_table(table, **wanted, scale=scale, mute=listed(mute))  # type: ignore[arg-type]
 
 
 def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:

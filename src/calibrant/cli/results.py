@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from calibrant.cli.output import Format, print_frame, rows_of
 
 if TYPE_CHECKING:
     from calibrant._typing import Frame
+    from calibrant.checks.diagnosis import Diagnosis
     from calibrant.measures.evaluation import Evaluation
 
 SHORT_SCORES = {
@@ -25,7 +27,11 @@ SHORT_SCORES = {
 
 
 def print_results(
-    found: Evaluation, output: Format, *, per_class: bool = False
+    found: Evaluation,
+    output: Format,
+    *,
+    per_class: bool = False,
+    findings: Diagnosis | None = None,
 ) -> None:
     """Print errors; a table for people leaves out what is the same in all rows."""
     frame = found.per_class() if per_class else found.frame()
@@ -36,6 +42,8 @@ def print_results(
             "alpha": found.alpha,
             "confidence": found.confidence,
         }
+        if findings is not None:
+            extra["findings"] = [asdict(finding) for finding in findings.findings]
         print_frame(frame, output, extra)
     elif output is Format.table:
         _print_tables(found, frame)

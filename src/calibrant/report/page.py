@@ -1,0 +1,154 @@
+"""The page: a summary laid out by templates. Nothing is computed here."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from calibrant.exceptions import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Environment
+
+UNKNOWN = "\N{EN DASH}"
+UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+"""What could end a script, or a line of one, as JSON may write it instead."""
+
+
+def page(summary: Mapping[str, Any]) -> str:
+    """Return the page of a summary."""
+    environment = _environment()
+    from markupsafe import Markup
+
+    script, style = _asset("page.js"), _asset("page.css")
+    text: str = environment.get_template("page.html.j2").render(
+        report=summary,
+        data=Markup(json_for_script(summary)),  # noqa: S704  (cannot end the script)
+        script=Markup(script),  # noqa: S704  (our own)
+        style=Markup(style),  # noqa: S704
+        policy=_policy(script, style),
+    )
+    return text
+
+
+def json_for_script(content: Mapping[str, Any]) -> str:
+    """Return JSON that may stand in a script element whatever strings it holds.
+
+    Examples
+    --------
+    >>> json_for_script({"name": "</script><b>"})
+    '{"name":"\\\\u003c/script\\\\u003e\\\\u003cb\\\\u003e"}'
+    """
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return text.translate(UNSAFE)
+
+
+def shown(value: float | None, digits: int = 3) -> str:
+    """Return a number as the page shows it; a dash where it is not known.
+
+    Examples
+    --------
+    >>> shown(0.03149), shown(None), shown(-0.00001), shown(12.0, 0)
+    ('0.031', '–', '0.000', '12')
+    """
+    if value is None:
+        return UNKNOWN
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0.0 else text
+
+
+def counted(value: float | None) -> str:
+    """Return a number of rows with thin spaces between thousands.
+
+    Examples
+    --------
+    >>> counted(1234567.0).replace("\\u202f", "_")
+    '1_234_567'
+    """
+    if value is None:
+        return UNKNOWN
+    whole = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    return whole.replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def chance(value: float | None) -> str:
+    """Return a p-value.
+
+    Examples
+    --------
+    >>> chance(0.0), chance(0.034), chance(1.0)
+    ('< 0.001', '0.034', '1.000')
+    """
+    if value is None:
+        return UNKNOWN
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004
+
+
+def capitalise(text: str) -> str:
+    """Return a sentence with its first letter large, the others as they are.
+
+    Examples
+    --------
+    >>> capitalise("probabilities of GPT are off")
+    'Probabilities of GPT are off'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def _policy(script: str, style: str) -> str:
+    """Return what browsers may run: this script and this style, by their hashes."""
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+@cache
+def _asset(name: str) -> str:
+    folder = files("calibrant.report") / "templates"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingDependencyError.for_extra(
+            "an HTML report", "jinja2", "report"
+        ) from None
+    from calibrant.report import drawing
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "shown": shown,
+        "counted": counted,
+        "chance": chance,
+        "capitalise": capitalise,
+    }
+    environment.globals |= {
+        "reliability_svg": drawing.reliability_svg,
+        "overview_svg": drawing.overview_svg,
+        "interval_svg": drawing.interval_svg,
+        "scales": drawing.scale_names(),
+    }
+    return environment
+
+
