@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.report.models import class_row, estimate_row
-from calibrant.report.page import page, shown
+from calibrant.report.page import page
 from calibrant.report.summary import FORMAT, VERSION
 from calibrant.report.verdict import verdict_of
+from calibrant.report.words import shown
 
 if TYPE_CHECKING:
     from calibrant.measures.evaluation import Assessment, Evaluation
@@ -70,6 +71,7 @@ def _model(found: Assessment, evaluation: Evaluation) -> dict[str, Any]:
         errors[0],
         [],
         None,
+        base_rate=found.base_rate,
         confidence=evaluation.confidence,
         task=found.estimates[0].task,
     )

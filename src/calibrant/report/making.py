@@ -93,10 +93,11 @@ def report_table(  # noqa: PLR0913
     reader = TableReader(table, y, sample_weight, reading)
     columns = [by] if isinstance(by, str) else list(by or [])
     groups, notes = _largest(group_rows(table, columns) if columns else [])
+    named = task is None or isinstance(p, Mapping)
     models = {
-        model.name: ModelRows(
+        model.name if named else "": ModelRows(
             reader.events(model),
-            {str(group): reader.events(model, group.rows) for group in groups},
+            {_name(group): reader.events(model, group.rows) for group in groups},
         )
         for model in model_columns(p, task=task, names=table.names)
     }
@@ -172,7 +173,7 @@ def report_predictions(  # noqa: PLR0913
             arrays.append(as_array(sample_weight, name="sample_weight"))
         refuse_different_lengths(y_true=arrays[0], **column)
         parts = {
-            str(group): reading.events(*(array[group.rows] for array in arrays))
+            _name(group): reading.events(*(array[group.rows] for array in arrays))
             for group in kept
         }
         models[str(name)] = ModelRows(events, parts)
@@ -215,6 +216,12 @@ def _largest(groups: list[Group]) -> tuple[list[Group], list[str]]:
     by_size = sorted(groups, key=lambda group: -np.size(group.rows))
     note = f"Of {len(groups)} groups the {MOST_GROUPS} largest are shown."
     return by_size[:MOST_GROUPS], [note]
+
+
+def _name(group: Group) -> str:
+    """Return the value of a group, with its column where there are several."""
+    values = list(group.key.values())
+    return str(values[0]) if len(values) == 1 else str(group)
 
 
 def _source_name(source: Any) -> str:

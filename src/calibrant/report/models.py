@@ -89,6 +89,7 @@ def model_summary(
             errors[0],
             regions,
             repairs,
+            base_rate=found.base_rate,
             confidence=plan.confidence,
             task=events.task,
         ),

@@ -10,7 +10,8 @@ user's: bins, cells, curves and counts only.
   ``confidence``, ``n_resamples``.
 - ``models``, as many as there are, in the order given, each with
   ``name``, ``rows``, ``weight`` (sum of weights), ``base_rate``, ``mean_prob``;
-  ``verdict``: ``grade`` (good, fair, poor, bad, unknown), ``headline``, ``sentences``;
+  ``verdict``: ``grade`` (good, fair, poor, bad, unknown), ``relative_error``,
+  ``headline``, ``sentences``;
   ``errors``: ``method``, ``value``, ``low``, ``high``, ``debiased``, ``bins``;
   ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
   ``refinement``;

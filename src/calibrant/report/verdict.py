@@ -22,8 +22,9 @@ GRADES: tuple[tuple[float, Grade, str], ...] = (
     (0.1, "poor", "clearly off"),
     (np.inf, "bad", "badly off"),
 )
-"""A mean distance to what happens below the first number has this grade."""
+"""Relative errors below the first number have this grade."""
 LEAST_SHOWN = 0.001
+NEGLIGIBLE = 1e-5
 COUNTS = 0.01
 """Regions with a smaller share of the rows are not spoken of."""
 MATTERS = 0.1
@@ -128,22 +129,28 @@ def verdict_of(
     regions: list[Region],
     repairs: Mapping[str, Any] | None,
     *,
+    base_rate: float,
     confidence: float | None,
     task: str,
 ) -> dict[str, Any]:
     """Return the verdict: its grade, a headline and the sentences after it.
 
-    The grade goes by the error alone; "unknown" where the interval reaches from one
-    that is good to one that is poor, so that the rows do not tell.
+    The grade goes by the relative error: the error over twice the standard deviation
+    of the outcome, so that one of a rare event is not good merely as all its
+    probabilities are small. At a base rate of one half it is the error itself. It is
+    "unknown" where the interval reaches from 0 to what is poor.
     """
     value = max(float(error["value"]), 0.0)
-    grade, words = next((g, told) for limit, g, told in GRADES if value < limit)
+    spread = max(2.0 * np.sqrt(base_rate * (1.0 - base_rate)), NEGLIGIBLE)
+    relative = value / spread
+    grade, words = next((g, told) for limit, g, told in GRADES if relative < limit)
     low, high = error["low"], error["high"]
     sure = low is None or low > 0.0
-    if not sure and high is not None and high >= GRADES[1][0]:
+    if not sure and high is not None and high / spread >= GRADES[1][0]:
         grade, words = "unknown", "not known well enough"
     return {
         "grade": grade,
+        "relative_error": float(relative),
         "headline": _headline(words, grade, sure=sure),
         "sentences": [
             *_where(regions if sure else [], task),
@@ -181,13 +188,13 @@ def _digits(p: float) -> int:
 
     Examples
     --------
-    >>> _digits(0.84), _digits(0.0042)
-    (2, 4)
+    >>> _digits(0.84), _digits(0.0042), _digits(1.0)
+    (2, 4, 2)
     """
     near = min(p, 1.0 - p)
-    if near >= 0.01:  # noqa: PLR2004
+    if not NEGLIGIBLE < near < COUNTS:
         return 2
-    return int(1 - np.floor(np.log10(max(near, 1e-6))))
+    return int(1 - np.floor(np.log10(near)))
 
 
 def _error_sentence(
