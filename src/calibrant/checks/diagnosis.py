@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.options import check_choice
-from calibrant._validation.sample import BinarySample
 from calibrant.checks.finding import SEVERITIES, Finding
 from calibrant.checks.groups import group_that_differs
 from calibrant.checks.regions import falling_region, gap_in_a_region
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from calibrant._typing import ArrayLike, Frame, Scale, Task
+    from calibrant._validation.sample import BinarySample
     from calibrant.measures.events import Events
 
 
@@ -84,7 +84,7 @@ class Diagnosis:
     def at_least(self, severity: str) -> Diagnosis:
         """Return the findings that are as bad as `severity` or worse."""
         check_choice(severity, SEVERITIES, name="severity")
-        least = SEVERITIES.index(severity)  # type: ignore[arg-type]
+        least = SEVERITIES.index(severity)
         return Diagnosis(tuple(f for f in self.findings if f.rank >= least))
 
     def frame(self) -> Frame:
@@ -144,9 +144,9 @@ def diagnose(  # noqa: PLR0913
     >>> p, y = cb.datasets.load_binary("forest")
     >>> found = cb.diagnose(y, p)
     >>> found.codes
-    ['CAL002', 'CAL004', 'CAL008']
+    ['CAL002', 'CAL004', 'CAL008', 'CAL009']
     >>> print(found.findings[0].message)
-    Above 0.52 it says 0.891 on average and 0.988 happen; below it says 0.092 and 0.001
+    Above 0.47 it says 0.888 on average and 0.989 happen; below it says 0.111 and 0.018
     happen.
     """
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)

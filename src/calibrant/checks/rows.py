@@ -93,7 +93,9 @@ def certain(subject: Subject) -> Finding | None:
     ones = np.ones(p.size) if weight is None else weight
     rows = float(ones[sure].sum())
     wrong = float((ones * np.abs(y - p))[sure].sum())
-    told = f"{rows:g} predictions ({100 * rows / subject.total:.2g} %) are exactly 0 or 1"
+    told = (
+        f"{rows:g} predictions ({100 * rows / subject.total:.2g} %) are exactly 0 or 1"
+    )
     told += f", and {wrong:g} of them failed." if wrong else "; none of them failed."
     return Finding(
         "CAL009",
@@ -126,7 +128,7 @@ def one_outcome(subject: Subject) -> Finding | None:
 
 def _has_digits(p: object, digits: int) -> bool:
     scaled = np.asarray(p) * 10**digits
-    return bool((np.abs(scaled - np.rint(scaled)) < 1e-9 * 10**digits).all())  # noqa: PLR2004
+    return bool((np.abs(scaled - np.rint(scaled)) < 1e-9 * 10**digits).all())
 
 
 def _as_ranges(which: BoolVector) -> str:

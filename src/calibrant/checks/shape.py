@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr
 
 from calibrant.checks.finding import Finding, severity_of
+from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector
+    from calibrant._typing import BoolVector, FloatVector
     from calibrant.checks.subject import Subject
 
+FARTHEST = 80.0
+"""No prediction needs a larger shift of its logit than this."""
 LEAST_NOISE = 10.0
 """Sums of labels with less variance than this are not near a normal distribution."""
 
@@ -137,12 +141,14 @@ def _confidence_gap(subject: Subject, *, sign: float) -> Found | None:
 def _spread(subject: Subject, *, sign: float) -> Found | None:
     """Look for predictions too far apart (sign -1) or too close together (+1).
 
-    The statistic is the score of a slope at the predictions, less what a common shift
-    of logits explains, so that a shifted base rate alone does not show.
+    The statistic is the score of a slope at the predictions, these moved by one
+    constant on the logit scale to the base rate: so a shift alone does not show.
     """
-    p, noise, excess = subject.cells.p, subject.noise, subject.excess
-    if noise.sum() < LEAST_NOISE:
+    if subject.noise.sum() < LEAST_NOISE:
         return None
+    p = _moved(subject)
+    noise = subject.cells.weight * p * (1.0 - p)
+    excess = subject.cells.label - subject.cells.weight * p
     middle = float(noise @ p / noise.sum())
     variance = float(noise @ (p - middle) ** 2)
     if variance <= 0.0:
@@ -154,8 +160,23 @@ def _spread(subject: Subject, *, sign: float) -> Found | None:
     return _two_sides(subject, middle, pvalue)
 
 
+def _moved(subject: Subject) -> FloatVector:
+    """Return predictions moved by one logit, so that their mean is the base rate."""
+    cells, rate = subject.cells, float(subject.cells.label.sum()) / subject.total
+    if not 0.0 < rate < 1.0:
+        return cells.p
+    logits = logit(cells.p)
+
+    def surplus(shift: float) -> float:
+        return float(cells.weight @ expit(logits + shift)) / subject.total - rate
+
+    shift = float(brentq(surplus, -FARTHEST, FARTHEST, xtol=1e-9))
+    return np.asarray(expit(logits + shift))
+
+
 def _two_sides(subject: Subject, middle: float, pvalue: float) -> Found:
-    upper = subject.cells.p >= middle
+    upper = _moved(subject) >= middle
+    middle = float(subject.cells.p[upper].min())  # as it was predicted, not moved
     says_up, happens_up = _rates(subject, upper)
     says_low, happens_low = _rates(subject, ~upper)
     effect = 0.5 * abs((happens_up - says_up) - (happens_low - says_low))

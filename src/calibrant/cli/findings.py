@@ -43,7 +43,7 @@ def fail_on_findings(
         return
     wanted = listed(fail_on)
     if len(wanted) == 1 and wanted[0] in SEVERITIES:
-        bad = set(SEVERITIES[SEVERITIES.index(wanted[0]) :])  # type: ignore[arg-type]
+        bad = set(SEVERITIES[SEVERITIES.index(wanted[0]) :])
         failed = [f["code"] for f in findings if f["severity"] in bad]
     else:
         codes = check_codes(wanted)

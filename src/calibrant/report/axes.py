@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calibrant._typing import Scale
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from calibrant._typing import Scale
 
 LEFT, TOP, SIDE = 46.0, 12.0, 356.0
 """The square of the diagram within the drawing."""
@@ -18,8 +18,8 @@ BARS_TOP, BARS_HEIGHT = 382.0, 54.0
 """Where the histogram stands."""
 SCALES: tuple[Scale, Scale] = ("prob", "logit")
 PROB_TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-LOGIT_TICKS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
-LOGIT_TICKS += (0.99999, 0.999999)
+LOWER_TICKS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)
+LOGIT_TICKS = (*LOWER_TICKS, 0.5, *(1.0 - tick for tick in reversed(LOWER_TICKS)))
 
 
 @dataclass(frozen=True)

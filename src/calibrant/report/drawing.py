@@ -160,7 +160,8 @@ def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> 
     back = axes.line((p, p) for p, _ in reversed(points))
     # Only the first map fills the gap to the diagonal; two fillings hide each other.
     gaps = [
-        f'<path class="{kind}" clip-path="url(#{identity}-{side})" d="M{line} {back}Z"/>'
+        f'<path class="{kind}" clip-path="url(#{identity}-{side})" '
+        f'd="M{line} {back}Z"/>'
         for kind, side in (("too-low", "above"), ("too-high", "below"))
         if number == 0
     ]
@@ -198,7 +199,9 @@ def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
             continue
         x, end = axes.x(left), axes.x(right)
         height = max(BARS_HEIGHT * count / most, 0.75)
-        bars.append(f"M{x + 0.4:.1f},{base:g}V{base - height:.1f}H{end - 0.4:.1f}V{base:g}Z")
+        bars.append(
+            f"M{x + 0.4:.1f},{base:g}V{base - height:.1f}H{end - 0.4:.1f}V{base:g}Z"
+        )
     floor = f'<path class="floor" d="M{LEFT:g},{base:g}H{RIGHT:g}"/>'
     return f'<g class="bars"><path class="bar" d="{"".join(bars)}"/>{floor}</g>'
 

@@ -19,8 +19,10 @@ def markdown(summary: Mapping[str, Any]) -> str:
     source = f" of {plain(data['source'])}" if data["source"] else ""
     parts = [
         f"# Calibration report{source}",
-        f"{counted(data['rows'])} rows, label {plain(data['label'])}, task "
-        f"{plain(data['task'])}.",
+        (
+            f"{counted(data['rows'])} rows, label {plain(data['label'])}, task "
+            f"{plain(data['task'])}."
+        ),
         *(note for note in summary["notes"]),
     ]
     for model in summary["models"]:
@@ -34,12 +36,12 @@ def markdown(summary: Mapping[str, Any]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that Markdown and HTML show as it is.
+    r"""Return text that Markdown and HTML show as it is.
 
     Examples
     --------
-    >>> plain("a|b <i>")
-    'a\\\\|b \\\\<i\\\\>'
+    >>> print(plain("a|b <i>"))
+    a\|b \<i\>
     """
     return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
 

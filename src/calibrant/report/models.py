@@ -13,7 +13,7 @@ from calibrant.checks.groups import group_gaps
 from calibrant.checks.subject import Subject
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.evaluation import assess
-from calibrant.measures.events import Events
+from calibrant.report.class_repairs import class_repairs_of
 from calibrant.report.diagram import diagram_of
 from calibrant.report.plain import number
 from calibrant.report.repairs import REPAIRS, repairs_of
@@ -22,13 +22,36 @@ from calibrant.report.verdict import regions_of, verdict_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from calibrant._validation.class_sample import ClassSample
     from calibrant._validation.sample import BinarySample
     from calibrant.checks.finding import Finding
     from calibrant.measures.estimate import Estimate, Estimator
     from calibrant.measures.evaluation import Assessment
+    from calibrant.measures.events import Events
 
 WORST_CLASSES = 4
 """Of many classes so many get a diagram, the worst."""
+PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
+"""Checks that speak up only where chance cannot explain what is off."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRows:
+    """The rows of one model.
+
+    Attributes
+    ----------
+    events : Events
+        The events of the task.
+    groups : dict
+        The events of each group of rows.
+    classes : ClassSample or None
+        Predictions of all classes, where there are several.
+    """
+
+    events: Events
+    groups: Mapping[str, Events]
+    classes: ClassSample | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,21 +85,19 @@ class Plan:
 
 
 def model_summary(
-    name: str,
-    events: Events,
-    groups: Mapping[str, Events],
-    plan: Plan,
-    step: Callable[[], None],
+    name: str, rows: ModelRows, plan: Plan, step: Callable[[], None]
 ) -> dict[str, Any]:
     """Return what a report says of one model; `step` is called after each part."""
+    events, groups = rows.events, rows.groups
     found = assess(events, plan.methods, plan.estimator, {})
     step()
     panels = _panels(events, found, plan)
     step()
     several = len(events.samples) > 1
-    repairs = None if several else _repairs(events, plan)
+    repairs = _repairs(rows, plan)
+    findings = diagnose_events(events, groups, mute=plan.mute).findings
     step()
-    rows = _group_rows(events, groups, plan, step)
+    group_rows = _group_rows(events, groups, plan, step)
     errors = [estimate_row(estimate) for estimate in found.estimates]
     regions = panels[0].pop("regions") if not several else []
     return {
@@ -90,6 +111,7 @@ def model_summary(
             regions,
             repairs,
             base_rate=found.base_rate,
+            proved=any(finding.code in PROOFS for finding in findings),
             confidence=plan.confidence,
             task=events.task,
         ),
@@ -98,13 +120,10 @@ def model_summary(
             {**asdict(split), "refinement": split.refinement} for split in found.scores
         ],
         "diagrams": panels,
-        "findings": [
-            _finding_row(finding)
-            for finding in diagnose_events(events, groups, mute=plan.mute).findings
-        ],
+        "findings": [_finding_row(finding) for finding in findings],
         "repairs": repairs,
         "classes": _class_rows(events, found, plan) if several else [],
-        "groups": rows,
+        "groups": group_rows,
     }
 
 
@@ -191,14 +210,16 @@ def class_row(
     }
 
 
-def _repairs(events: Events, plan: Plan) -> dict[str, Any] | None:
-    return repairs_of(
-        events.samples[0],
-        measure=plan.measure,
-        alpha=plan.estimator.alpha,
-        methods=plan.repairs,
-        random_state=plan.estimator.random_state,
-    )
+def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
+    options: dict[str, Any] = {
+        "measure": plan.measure,
+        "alpha": plan.estimator.alpha,
+        "random_state": plan.estimator.random_state,
+    }
+    task = rows.events.task
+    if rows.classes is not None and task in ("confidence", "classwise"):
+        return class_repairs_of(rows.classes, task, **options)
+    return repairs_of(rows.events.samples[0], methods=plan.repairs, **options)
 
 
 def _group_rows(
@@ -223,7 +244,7 @@ def _gaps(events: Events, groups: Mapping[str, Events]) -> Sequence[Any]:
 def _group_row(
     name: str, events: Events, pvalue: float | None, plan: Plan
 ) -> dict[str, Any]:
-    row = {
+    row: dict[str, Any] = {
         "group": name,
         "rows": events.samples[0].total,
         "base_rate": float(np.mean([s.mean(s.y) for s in events.samples])),

@@ -39,12 +39,12 @@ def page(summary: Mapping[str, Any]) -> str:
 
 
 def json_for_script(content: Mapping[str, Any]) -> str:
-    """Return JSON that may stand in a script element whatever strings it holds.
+    r"""Return JSON that may stand in a script element whatever strings it holds.
 
     Examples
     --------
-    >>> json_for_script({"name": "</script><b>"})
-    '{"name":"\\\\u003c/script\\\\u003e\\\\u003cb\\\\u003e"}'
+    >>> print(json_for_script({"name": "</script><b>"}))
+    {"name":"\u003c/script\u003e\u003cb\u003e"}
     """
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     return text.translate(UNSAFE)
@@ -100,5 +100,3 @@ def _environment() -> Environment:
         "scales": drawing.scale_names(),
     }
     return environment
-
-

@@ -62,10 +62,11 @@ def repairs_of(
         repaired = [_repair(name, train, held, random_state) for train, held in kept]
         held = [part for _, part in kept]
         rows.append(_row(name, repaired, held, estimator, measure))
-    return {"folds": folds, "rows": rows, "advised": _advised(rows)}
+    return {"folds": folds, "rows": rows, "advised": advised(rows)}
 
 
-def _advised(rows: list[dict[str, Any]]) -> str:
+def advised(rows: list[dict[str, Any]]) -> str:
+    """Return the repair with the best log-loss, of those whose gain is no chance."""
     worth = [r for r in rows[1:] if r["gain"] > WORTH * r["gain_error"]]
     best = min(worth, key=lambda row: float(row["log_loss"]), default=rows[0])
     return str(best["method"])

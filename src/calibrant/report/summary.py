@@ -6,8 +6,8 @@ user's: bins, cells, curves and counts only.
 - ``format``: "calibrant-report"; ``version``: 1.
 - ``made``: ``calibrant`` (version), ``time`` (ISO, UTC), ``seed``.
 - ``data``: ``source``, ``rows``, ``label``, ``task``, ``weight`` and ``by`` (columns).
-- ``measured``: ``method`` of the verdict, all ``methods`` with a summary each, ``alpha``,
-  ``confidence``, ``n_resamples``.
+- ``measured``: ``method`` of the verdict, all ``methods`` with a summary each,
+  ``alpha``, ``confidence``, ``n_resamples``.
 - ``models``, as many as there are, in the order given, each with
   ``name``, ``rows``, ``weight`` (sum of weights), ``base_rate``, ``mean_prob``;
   ``verdict``: ``grade`` (good, fair, poor, bad, unknown), ``relative_error``,
@@ -28,7 +28,6 @@ user's: bins, cells, curves and counts only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -39,17 +38,9 @@ from calibrant.report.models import Plan, model_summary, task_steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from calibrant.measures.events import Events
+    from calibrant.report.models import ModelRows
 
 FORMAT, VERSION = "calibrant-report", 1
-
-
-@dataclass(frozen=True, eq=False)
-class ModelRows:
-    """The events of one model, and those of each group of its rows."""
-
-    events: Events
-    groups: Mapping[str, Events]
 
 
 def summarise(
@@ -91,8 +82,7 @@ def summarise(
             "n_resamples": plan.estimator.n_resamples,
         },
         "models": [
-            model_summary(name, rows.events, rows.groups, plan, step)
-            for name, rows in models.items()
+            model_summary(name, rows, plan, step) for name, rows in models.items()
         ],
         "comparison": None,
         "notes": list(notes),

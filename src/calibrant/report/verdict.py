@@ -103,7 +103,8 @@ def _region(
         left=float(p[part.start]),
         right=float(p[part.stop - 1]),
         open_left=float(share[: part.start].sum()) < COUNTS,
-        open_right=float(share[part.stop :].sum()) < COUNTS,
+        open_right=float(share[part.stop :].sum()) < COUNTS
+        or f"{p[part.stop - 1]:.2g}" == "1",
         says=float(p[most]),
         happens=float(mid[most]),
         margin=float(half[most]),
@@ -130,6 +131,7 @@ def verdict_of(
     repairs: Mapping[str, Any] | None,
     *,
     base_rate: float,
+    proved: bool = False,
     confidence: float | None,
     task: str,
 ) -> dict[str, Any]:
@@ -138,14 +140,15 @@ def verdict_of(
     The grade goes by the relative error: the error over twice the standard deviation
     of the outcome, so that one of a rare event is not good merely as all its
     probabilities are small. At a base rate of one half it is the error itself. It is
-    "unknown" where the interval reaches from 0 to what is poor.
+    "unknown" where the interval reaches from 0 to what is poor, unless some check
+    has `proved` that predictions are off.
     """
     value = max(float(error["value"]), 0.0)
     spread = max(2.0 * np.sqrt(base_rate * (1.0 - base_rate)), NEGLIGIBLE)
     relative = value / spread
     grade, words = next((g, told) for limit, g, told in GRADES if relative < limit)
     low, high = error["low"], error["high"]
-    sure = low is None or low > 0.0
+    sure = proved or low is None or low > 0.0
     if not sure and high is not None and high / spread >= GRADES[1][0]:
         grade, words = "unknown", "not known well enough"
     return {

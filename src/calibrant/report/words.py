@@ -10,8 +10,8 @@ def shown(value: float | None, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> shown(0.03149), shown(None), shown(-0.00001), shown(12.0, 0)
-    ('0.031', '–', '0.000', '12')
+    >>> shown(0.03149), shown(-0.00001), shown(12.0, 0)
+    ('0.031', '0.000', '12')
     """
     if value is None:
         return UNKNOWN
@@ -20,11 +20,11 @@ def shown(value: float | None, digits: int = 3) -> str:
 
 
 def counted(value: float | None) -> str:
-    """Return a number of rows with thin spaces between thousands.
+    r"""Return a number of rows with thin spaces between thousands.
 
     Examples
     --------
-    >>> counted(1234567.0).replace("\\u202f", "_")
+    >>> counted(1234567.0).replace("\u202f", "_")
     '1_234_567'
     """
     if value is None:
