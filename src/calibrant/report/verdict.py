@@ -27,6 +27,7 @@ LEAST_SHOWN = 0.001
 NEGLIGIBLE = 1e-5
 COUNTS = 0.01
 """Regions with a smaller share of the rows are not spoken of."""
+LEAST_GAP, LEAST_SHARE = 0.005, 0.2
 MATTERS = 0.1
 """Nor are those with a smaller share of the error."""
 
@@ -61,6 +62,12 @@ class Region:
         """Tell whether predictions are too high there."""
         return self.says > self.happens
 
+    @property
+    def matters(self) -> bool:
+        """Tell whether anybody would mind: a fifth of a small chance, or 0.005."""
+        gap, near = abs(self.says - self.happens), min(self.says, 1.0 - self.says)
+        return gap >= LEAST_GAP or (near > NEGLIGIBLE and gap >= LEAST_SHARE * near)
+
     def __str__(self) -> str:
         if self.open_left and self.open_right:
             return "everywhere"
@@ -87,6 +94,7 @@ def regions_of(curve: Mapping[str, Any], sample: BinarySample) -> list[Region]:
             if share[part].sum() >= COUNTS
             and error[part].sum() >= MATTERS * error.sum()
         ]
+    found = [region for region in found if region.matters]
     return sorted(found, key=lambda region: -region.error)
 
 
