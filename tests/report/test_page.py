@@ -1,5 +1,6 @@
 """The page as text: escaped, whole, small, its data beside it."""
 
+import itertools
 import json
 import re
 import sys
@@ -85,7 +86,7 @@ def test_only_our_script_may_run(elements):
 def test_headings_step_down_one_at_a_time(elements):
     levels = [int(t[1]) for t, _ in elements.found if re.fullmatch("h[1-6]", t)]
     assert levels[0] == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:]))
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
 
 
 def test_identities_are_unique(elements):

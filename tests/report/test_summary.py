@@ -38,7 +38,7 @@ def test_the_over_confident_model_is_told_from_the_calibrated_one(report):
     assert good["verdict"]["grade"] in ("good", "fair")
     assert bad["verdict"]["grade"] in ("poor", "bad")
     assert "too high" in " ".join(bad["verdict"]["sentences"])
-    assert [f["code"] for f in bad["findings"]][0] == "CAL001"
+    assert next(f["code"] for f in bad["findings"]) == "CAL001"
 
 
 def test_groups_are_sorted_worst_first_and_all_there(report):
