@@ -70,7 +70,7 @@ def test_rows_next_to_a_neighbour_are_not_lost():
 
 @pytest.mark.parametrize("method", ["pl", "pl-de", "spline-natural"])
 def test_one_row_that_outweighs_all_others(method):
-    weight = np.array([1e20] + [1.0] * 39)
+    weight = np.array([1e15] + [1.0] * 39)
     fitted = cb.make_calibrator(method).fit(np.full(40, 0.3), [0, 1] * 20, weight)
     assert np.isfinite(fitted.transform([0.3])).all()
 

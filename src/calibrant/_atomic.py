@@ -29,6 +29,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     'whole'
     """
     target = Path(path)
+    if target.is_symlink():  # the file that it points to changes, the link stays
+        target = target.resolve()
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"{target} cannot be written: the folder {target.parent} does not exist."

@@ -17,7 +17,7 @@ def test_maps_come_near_the_truth(method):
     fitted = cb.make_calibrator(method).fit(p, y)
     assert np.abs(fitted.map_(p) - c).mean() < 0.015
     assert 2 <= fitted.fit_.pieces <= 6
-    assert fitted.fit_.losses.shape == (16,)
+    assert fitted.fit_.pieces <= fitted.fit_.losses.size <= 16
 
 
 @pytest.mark.parametrize("method", METHODS)

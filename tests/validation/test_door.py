@@ -168,9 +168,19 @@ def test_all_zero_weights_are_refused():
         error(sample_weight=np.zeros(40))
 
 
-def test_overflowing_weights_are_refused():
-    with pytest.raises(ex.WeightError, match="finite sum"):
-        error(sample_weight=np.full(40, 1e308))
+@pytest.mark.parametrize("weight", [1e16, 1e308])
+def test_weights_beyond_exact_counts_are_refused(weight):
+    with pytest.raises(ex.WeightError, match=r"at most 2\*\*53"):
+        error(sample_weight=np.full(40, weight))
+
+
+def test_logits_whose_squares_overflow_are_refused():
+    logits = np.zeros((40, 3))
+    logits[3, 1] = -1e200
+    with pytest.raises(ex.ProbabilityRangeError, match=r"row 3.*-1e\+200.*Clip"):
+        cb.calibration_error(
+            [0, 1] * 20, logits, method="es2", task="confidence", scale="logit"
+        )
 
 
 def test_unknown_method_gives_the_nearest_name():

@@ -31,6 +31,9 @@ ULPS = 4
 
 PERCENT = 100.0
 
+LARGEST_LOGIT = 1e100
+"""Squares of logits beyond it overflow in sums. Those that mask a class stay below."""
+
 
 def check_probabilities(
     values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
@@ -98,6 +101,7 @@ def check_class_scores(
     refuse_empty(array, name=wording.prob)
     numbers = as_float(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
+        _refuse_huge_logits(numbers, wording)
         return numbers
     prob = _within_unit_interval(numbers, array.dtype, wording)
     _refuse_row_sums(prob, wording)
@@ -122,6 +126,18 @@ def _within_unit_interval(
         f"{wording.prob} must hold probabilities in [0, 1]; {shown_place(first)} is "
         f"{shown(prob[first])} ({int(outside.sum())} of {prob.size} values are "
         f"outside). {way_out}"
+    )
+
+
+def _refuse_huge_logits(logits: FloatMatrix, wording: Wording) -> None:
+    if max(logits.max(), -logits.min()) <= LARGEST_LOGIT:
+        return
+    huge = np.abs(logits) > LARGEST_LOGIT
+    first = tuple(int(i) for i in np.argwhere(huge)[0])
+    raise ProbabilityRangeError(
+        f"{wording.prob} must hold logits within {LARGEST_LOGIT:g} of 0; "
+        f"{shown_place(first)} is {shown(logits[first])} ({int(huge.sum())} of "
+        f"{logits.size} values are beyond). Clip them, for example to [-1e9, 1e9]."
     )
 
 

@@ -14,6 +14,8 @@ from calibrant.exceptions import FractionalWeightsWarning, WeightError
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector
 
+LARGEST_TOTAL = 2.0**53
+
 
 def check_weights(
     values: ArrayLike | None, *, name: str = "sample_weight"
@@ -40,12 +42,14 @@ def check_weights(
             f"{name} must be positive somewhere; all {weight.size} weights are 0."
         )
     with np.errstate(over="ignore"):
-        average = float(weight.sum()) / positive
-    if not np.isfinite(average):
+        total = float(weight.sum())
+    if total > LARGEST_TOTAL:
         raise WeightError(
-            f"{name} must have a finite sum; it overflows. Divide the weights by "
+            f"{name} must sum to at most 2**53, the largest count that doubles hold "
+            f"exactly; it sums to {total:g}. Divide weights that are no counts by "
             f"their largest, {weight.max():g}."
         )
+    average = total / positive
     if average < 1.0:
         return _scaled(weight)
     if (weight != np.round(weight)).any():

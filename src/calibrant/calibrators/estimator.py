@@ -123,7 +123,8 @@ def make_calibrator(
         of bins; ``ovr-`` and ``top-`` lift a binary method to several classes.
     **params
         Hyper-parameters of the method, such as ``tops="flat"``; of multi-class
-        methods also ``scale`` and ``labels``.
+        methods also ``scale`` and ``labels``. ``get_params()`` of the result names
+        them all with their values.
 
     Returns
     -------
@@ -137,6 +138,8 @@ def make_calibrator(
     BinaryCalibrator('es-cv', max_bins=20)
     >>> cb.make_calibrator("temperature", scale="logit")
     MulticlassCalibrator('temperature', scale='logit')
+    >>> cb.make_calibrator("platt").get_params()
+    {'method': 'platt', ...}
     """
     if find_method(name).kind == "multi-class":
         return MulticlassCalibrator(name, **params).checked()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from calibrant._typing import FoldEnsemble
 from calibrant._validation.options import (
     check_choice,
     check_count,
@@ -18,7 +19,6 @@ from calibrant._validation.options import (
     legacy_generator,
 )
 from calibrant.calibrators.multiclass import MulticlassFit
-from calibrant.calibrators.piecewise import Ensemble
 from calibrant.maps.multiclass import multiclass_mean
 from calibrant.maps.softmax import Inputs, SoftmaxMap, linear_inputs
 from calibrant.numerics.folds import class_fold_numbers
@@ -129,7 +129,7 @@ class MatrixScaling:
     penalty: float | tuple[float, ...] = GRID
     intercept_penalty: float | tuple[float, ...] | None = None
     folds: int = 5
-    ensemble: Ensemble = "folds"
+    ensemble: FoldEnsemble = "folds"
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
@@ -137,7 +137,7 @@ class MatrixScaling:
         check_choice(
             self.regularisation, get_args(Regularisation), name="regularisation"
         )
-        check_choice(self.ensemble, get_args(Ensemble), name="ensemble")
+        check_choice(self.ensemble, get_args(FoldEnsemble), name="ensemble")
         check_count(self.folds, name="folds", least=2)
         check_penalties(self.penalty, name="penalty")
         if self.intercept_penalty is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from calibrant._typing import FoldEnsemble
 from calibrant._validation.options import (
     check_choice,
     check_count,
@@ -76,12 +77,12 @@ class CumulativeSpline:
     rows_per_knot: int = 200
     folds: int = 10
     tolerance: float = 1e-3
-    ensemble: Literal["folds", "refit"] = "folds"
+    ensemble: FoldEnsemble = "folds"
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
         check_choice(self.runout, get_args(Runout), name="runout")
-        check_choice(self.ensemble, ("folds", "refit"), name="ensemble")
+        check_choice(self.ensemble, get_args(FoldEnsemble), name="ensemble")
         fewest = FEWEST_KNOTS[self.runout]
         check_count(self.max_knots, name="max_knots", least=fewest)
         check_count(self.rows_per_knot, name="rows_per_knot")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from typing import Annotated
@@ -59,11 +60,17 @@ def run() -> None:
     """Run a command; errors in the data or in its use end in one line and exit 2."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", CalibrantWarning)
+    signal.signal(signal.SIGTERM, _leave)
     try:
         app()
     except (CalibrantError, OSError) as error:
         typer.echo(f"error: {_as_options(str(error))}", err=True)
         sys.exit(2)
+
+
+def _leave(number: int, _frame: object) -> None:
+    """Leave as after an interrupt, so that unfinished files are taken away."""
+    sys.exit(128 + number)
 
 
 OPTIONS = {

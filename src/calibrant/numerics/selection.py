@@ -16,6 +16,23 @@ ROUNDING = 1e-12
 LEAST_WEIGHT = 0.2
 """What weighs less than this share of the best is left out of a mean."""
 
+RISES = 4
+CLEARLY_WORSE = 1.001
+"""So many in a row that lose more than 0.1 percent and weigh nothing end a search."""
+
+
+def is_past_the_best(losses: FloatVector, weights: FloatVector) -> bool:
+    """Tell whether losses, from simple to complex, have left the least one behind.
+
+    Examples
+    --------
+    >>> losses = np.array([0.2, 0.1, 0.11, 0.12, 0.11, 0.12])
+    >>> is_past_the_best(losses, simplest_weight(losses, 0.001))
+    True
+    """
+    worse = (losses > CLEARLY_WORSE * losses.min() + ROUNDING) & (weights == 0.0)
+    return bool(losses.size > RISES and worse[-RISES:].all())
+
 
 def likelihood_weights(losses: FloatVector, unit: float) -> FloatVector:
     """Return weights proportional to exp(-loss / unit), the smallest as 0.
