@@ -38,6 +38,7 @@ def test_calibrated_predictions_trip_nothing():
     assert codes(*drawn(calibrated)) == []
 
 
+GOOD = drawn(calibrated)
 TRIPS = {
     "CAL001": drawn(lambda p: 0.5 + 0.6 * (p - 0.5)),
     "CAL002": drawn(lambda p: np.clip(0.5 + 1.6 * (p - 0.5), 0, 1), low=0.2, high=0.8),
@@ -46,9 +47,9 @@ TRIPS = {
     "CAL005": drawn(lambda p: np.where(p < 0.5, p, 0.9 - p)),
     "CAL006": drawn(calibrated, n=200),
     "CAL007": drawn(lambda p: p, low=0.02, high=0.501, n=8000),
-    "CAL008": (lambda p, y: (np.round(p, 2), y))(*drawn(calibrated)),
-    "CAL009": (lambda p, y: (np.where(p < 0.1, 0.0, p), y))(*drawn(calibrated)),
-    "CAL011": (lambda p, y: (p, np.zeros_like(y)))(*drawn(calibrated)),
+    "CAL008": (np.round(GOOD[0], 2), GOOD[1]),
+    "CAL009": (np.where(GOOD[0] < 0.1, 0.0, GOOD[0]), GOOD[1]),
+    "CAL011": (GOOD[0], np.zeros(N)),
     "CAL012": drawn(lambda p: 1 - p),
 }
 
@@ -152,7 +153,7 @@ def test_muted_checks_keep_silent():
 
 
 def test_unknown_codes_are_refused_with_the_nearest():
-    with pytest.raises(UnknownNameError, match="unknown check 'CAL01'.*CAL001"):
+    with pytest.raises(UnknownNameError, match=r"unknown check 'CAL01'.*CAL001"):
         cb.diagnose([0, 1], [0.2, 0.8], mute=["CAL01"])
 
 

@@ -86,7 +86,7 @@ def test_findings_decide_the_exit_code(run, tmp_path, fail_on, expected):
     assert ("failed: found" in err) == bool(expected)
 
 
-def test_unknown_codes_are_refused(run, tmp_path):
+def test_unknown_codes_are_refused(run):
     code, _, err = run("evaluate", *ONE, "--fail-on", "CAL999")
     assert code == 2
     assert "unknown check 'CAL999'" in err

@@ -225,7 +225,7 @@ def test_downloaded_text_is_no_formula(opened, tmp_path, hostile):
     }
 
 
-def test_hostile_names_stay_text(opened, hostile, report, tmp_path):
+def test_hostile_names_stay_text(opened, hostile):
     page = opened()
     assert page.evaluate("window.hacked") is None
     assert page.locator("h1").inner_text() == hostile

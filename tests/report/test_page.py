@@ -26,7 +26,7 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
         self._inside = tag == "script"
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, _):
         self._inside = False
 
     def handle_data(self, data):

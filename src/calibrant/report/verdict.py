@@ -224,8 +224,12 @@ def _repair_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[st
     best = next(r for r in repairs["rows"] if r["method"] == repairs["advised"])
     if best["method"] == "none":
         return ["No recalibration that was tried would make predictions better."]
-    error = max(float(best["error"]), 0.0)
     name = _title(best["method"])
+    if best["error"] is None:
+        return [
+            f"{name} would make predictions better, by {best['gain']:.3f} of log-loss."
+        ]
+    error = max(float(best["error"]), 0.0)
     if error >= value:
         return [f"{name} would make the log-loss better, though not this error."]
     left = f"{error:.3f}" if error >= LEAST_SHOWN else f"below {LEAST_SHOWN:g}"
