@@ -245,8 +245,7 @@ def test_escaping_alone_would_do(opened, hostile, report, tmp_path):
     assert page.locator("h1").inner_text() == hostile
 
 
-@pytest.mark.parametrize("width", [1200, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_axe_finds_no_serious_fault(opened, width, scheme):
     from axe_playwright_python.sync_playwright import Axe
 

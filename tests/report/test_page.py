@@ -157,6 +157,13 @@ def test_a_comparison_is_shown_where_there_is_one(report):
     assert "-0.0123" in page
 
 
+def test_findings_of_many_classes_are_told_once_a_code(fast):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    page = cb.report_predictions(digit, prob, task="classwise", **fast).to_html()
+    assert page.count('<span class="code">CAL002</span>') == 1
+    assert re.search(r"\d+ more like this", page)
+
+
 @pytest.mark.parametrize("scale", ["prob", "logit"])
 def test_axes_are_symmetric_and_rise(scale):
     axes = Axes(scale, 0.001)

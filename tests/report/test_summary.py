@@ -201,6 +201,16 @@ def test_logit_axes_reach_about_to_the_outermost_rows():
     assert nearest_end(np.array([0.0, 1.0])) == 0.01
 
 
+def test_rare_events_are_drawn_on_logit_axes(fast):
+    rng = np.random.default_rng(0)
+    for scale, axes in ((0.04, "logit"), (1.0, "prob")):
+        p = scale * rng.random(500)
+        y = (rng.random(500) < p).astype(int)
+        y[0] = 1
+        found = cb.report_predictions(y, p, **fast).summary["models"][0]
+        assert found["diagrams"][0]["axes"] == axes
+
+
 def test_a_verdict_names_its_certainty(rows, hostile):
     data = rows()
     report = cb.report_predictions(data["label"], data[hostile], n_resamples=50)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 GRID = 81
 """Points of a curve, on each kind of axes."""
 HISTOGRAM_BINS = 40
+AN_END, CROWD = 0.05, 0.9
+"""This share of the rows so near to 0, or to 1, is best seen on logit axes."""
 NEAREST = 1e-6
 """Logit axes never go nearer to 0 and 1 than this."""
 
@@ -38,7 +40,8 @@ def diagram_of(
 ) -> dict[str, Any]:
     """Return curves, bins and histograms of one event.
 
-    Keys: "low", where logit axes begin; "curves", one a method without bins; "bins",
+    Keys: "low", where logit axes begin; "axes", "prob" or, for rare events, "logit",
+    which show more; "curves", one a method without bins; "bins",
     one a binned method; "histogram", by "prob" and "logit". Nothing in it belongs to a
     single row, unless bins hold one only.
     """
@@ -51,6 +54,7 @@ def diagram_of(
     binned = {n: fit for n, fit in fits.items() if isinstance(fit.map, BinnedMap)}
     return {
         "low": low,
+        "axes": "logit" if _at_one_end(sample.p) else "prob",
         "curves": [
             _curve(name, fit, sample, low, confidence)
             for name, fit in fits.items()
@@ -59,6 +63,12 @@ def diagram_of(
         "bins": [_bins(n, fit, sample, confidence) for n, fit in binned.items()],
         "histogram": _histograms(sample, low),
     }
+
+
+def _at_one_end(p: FloatVector) -> bool:
+    """Tell whether nearly all predictions crowd near 0, or nearly all near 1."""
+    crowded = max(float((p < AN_END).mean()), float((p > 1.0 - AN_END).mean()))
+    return crowded >= CROWD
 
 
 def nearest_end(p: FloatVector) -> float:

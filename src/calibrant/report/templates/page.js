@@ -3,6 +3,7 @@
   // The square of the diagram within the drawing; axes.py has the same numbers.
   const LEFT = 46, TOP = 12, SIDE = 356;
   const report = JSON.parse(document.getElementById("data").textContent);
+  const level = Math.round(1000 * report.measured.confidence) / 10 + " %";
 
   function digits(value) {
     if (value === null || value === undefined) return "\u2013";
@@ -54,8 +55,8 @@
           p: p, y: bins.observed[i],
           text: bins.method + ", " + digits(bins.left[i]) + " to " + digits(bins.right[i]) +
             "\nsays " + digits(p) + ", happens " + digits(bins.observed[i]) +
-            "\n" + digits(bins.low[i]) + " to " + digits(bins.high[i]) + " sure, " +
-            bins.rows[i].toLocaleString("en") + " rows"
+            "\n" + level + " interval " + digits(bins.low[i]) + " to " + digits(bins.high[i]) +
+            "\n" + bins.rows[i].toLocaleString("en") + " rows"
         });
       });
     });
