@@ -182,7 +182,7 @@ def test_logit_axes_are_those_of_the_logit():
 def test_five_models_of_very_many_rows_stay_small():
     """A page holds no rows, so its size hardly depends on their number."""
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 200_000)
+    y = rng.integers(0, 2, 80_000)
     models = {f"model {k}": rng.beta(1 + y, 2 - y) for k in range(5)}
     page = cb.report_predictions(y, models, methods=["smooth", "es15"], n_resamples=2)
     assert len(page.to_html().encode()) < 1_500_000
