@@ -157,6 +157,15 @@ def test_a_comparison_is_shown_where_there_is_one(report):
     assert "-0.0123" in page
 
 
+def test_many_models_are_folded_away_but_all_there(rows, fast):
+    data = rows(n=300)
+    models = {f"model {k}": data["good"] ** (1 + k / 20) for k in range(22)}
+    page = cb.report_predictions(data["label"], models, **fast).to_html()
+    assert page.count('<details class="body">') == 22
+    assert page.count('class="card ') == 22
+    assert "The first 20 models are drawn." in page
+
+
 def test_findings_of_many_classes_are_told_once_a_code(fast):
     prob, digit = cb.datasets.load_multiclass("forest")
     page = cb.report_predictions(digit, prob, task="classwise", **fast).to_html()

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from calibrant._typing import Scale
 
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
+MOST_CURVES = 20
+"""The style sheet has a switch for so many; more could not be told apart."""
 LABELS = {
     "confidence": ("Confidence", "Share that is right"),
     "binary": ("Predicted probability", "Share that happens"),
@@ -38,7 +40,8 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
 
 def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
     """Return the curves of several models in one diagram."""
-    drawn = [(k, m["diagrams"][0]) for k, m in enumerate(models) if m["diagrams"]]
+    shown = enumerate(models[:MOST_CURVES])
+    drawn = [(k, model["diagrams"][0]) for k, model in shown if model["diagrams"]]
     low = min(panel["low"] for _, panel in drawn)
     event = drawn[0][1]["event"]
 

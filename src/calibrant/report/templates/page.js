@@ -66,7 +66,7 @@
 
   function overviewTargets(figure) {
     const curves = [];
-    report.models.forEach(function (model, k) {
+    report.models.slice(0, 20).forEach(function (model, k) {
       if (isShown(figure, k) && model.diagrams.length && model.diagrams[0].curves.length) {
         curves.push(Object.assign({ name: model.name }, model.diagrams[0].curves[0]));
       }
