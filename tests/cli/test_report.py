@@ -96,7 +96,7 @@ def test_explaining_prints_what_is_wrong(run):
     code, out, _ = run("evaluate", *ONE, "--explain")
     assert code == 0
     assert "CAL001 over-confident, severe" in out
-    assert "platt scaling makes all predictions less extreme" in out
+    assert "Platt scaling makes all predictions less extreme" in out
 
 
 def test_explaining_nothing_says_so(run, tmp_path):

@@ -203,5 +203,5 @@ def _rates(subject: Subject, which: BoolVector) -> tuple[float, float]:
 
 
 def _scaling(subject: Subject, how: str) -> str:
-    method = "temperature" if subject.top_label else "platt"
+    method = "Temperature" if subject.top_label else "Platt"
     return f"{method} scaling makes all predictions {how} by one rule."

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from calibrant.exceptions import MissingDependencyError
-from calibrant.report.words import capitalise, chance, counted, shown
+from calibrant.report.words import capitalise, chance, counted, shown, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +92,7 @@ def _environment() -> Environment:
         "chance": chance,
         "capitalise": capitalise,
         "quoted": shlex.quote,
+        "unbroken": unbroken,
     }
     environment.globals |= {
         "reliability_svg": drawing.reliability_svg,

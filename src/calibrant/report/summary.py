@@ -11,7 +11,7 @@ user's: bins, cells, curves and counts only.
 - ``models``, as many as there are, in the order given, each with
   ``name``, ``rows``, ``weight`` (sum of weights), ``base_rate``, ``mean_prob``;
   ``verdict``: ``grade`` (good, fair, poor, bad, unknown), ``relative_error``,
-  ``headline``, ``sentences``;
+  ``headline``, ``error`` (a sentence), ``sentences`` (all);
   ``errors``: ``method``, ``value``, ``low``, ``high``, ``debiased``, ``bins``;
   ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
   ``refinement``;

@@ -159,24 +159,27 @@ def verdict_of(
     sure = proved or low is None or low > 0.0
     if not sure and high is not None and high / spread >= GRADES[1][0]:
         grade, words = "unknown", "not known well enough"
+    told = _error_sentence(error, confidence, sure=sure)
     return {
         "grade": grade,
         "relative_error": float(relative),
-        "headline": _headline(words, grade, sure=sure),
+        "headline": _headline(words, grade, task, sure=sure),
+        "error": told,
         "sentences": [
             *_where(regions if sure else [], task),
-            _error_sentence(error, confidence, sure=sure),
+            told,
             *_repair_sentence(repairs, value),
         ],
     }
 
 
-def _headline(words: str, grade: Grade, *, sure: bool) -> str:
+def _headline(words: str, grade: Grade, task: str, *, sure: bool) -> str:
     if grade == "unknown":
         return "too few rows to tell how well calibrated"
     if not sure:
         return "no miscalibration can be told from chance"
-    return f"probabilities are {words}"
+    who = "confidence is" if task == "confidence" else "probabilities are"
+    return f"{who} {words}"
 
 
 def _where(regions: list[Region], task: str) -> list[str]:

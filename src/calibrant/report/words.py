@@ -55,3 +55,16 @@ def capitalise(text: str) -> str:
     'Probabilities of GPT are off'
     """
     return text[:1].upper() + text[1:]
+
+
+def unbroken(text: str) -> str:
+    r"""Return text whose numbers stay on one line with what belongs to them.
+
+    Examples
+    --------
+    >>> unbroken("95 % sure").replace("\u00a0", "_")
+    '95_% sure'
+    """
+    space = "\N{NO-BREAK SPACE}"
+    sign = "\N{PLUS-MINUS SIGN}"
+    return text.replace(" %", f"{space}%").replace(f" {sign} ", f"{space}{sign}{space}")
