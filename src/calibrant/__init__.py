@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from calibrant.calibrators.registry import calibrator_names
     from calibrant.checks.diagnosis import Diagnosis, diagnose
     from calibrant.checks.finding import Finding
+    from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.maps.binned import BinnedMap
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
+    from calibrant.measures.comparison import Comparison, compare
     from calibrant.measures.evaluation import Evaluation, evaluate
     from calibrant.measures.kernel import kernel_calibration_error
     from calibrant.measures.proper import ScoreSplit, split_score
@@ -40,6 +42,8 @@ _HOME = {
     "BinnedMap": "maps.binned",
     "CalibratedModel": "calibrators.model",
     "CalibrationTest": "measures.significance",
+    "Comparison": "measures.comparison",
+    "ComparisonDisplay": "displays.comparison",
     "Diagnosis": "checks.diagnosis",
     "Evaluation": "measures.evaluation",
     "Finding": "checks.finding",
@@ -53,6 +57,7 @@ _HOME = {
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.significance",
     "calibrator_names": "calibrators.registry",
+    "compare": "measures.comparison",
     "diagnose": "checks.diagnosis",
     "evaluate": "measures.evaluation",
     "evaluate_table": "measures.tables",
@@ -74,6 +79,8 @@ __all__ = [
     "BinnedMap",
     "CalibratedModel",
     "CalibrationTest",
+    "Comparison",
+    "ComparisonDisplay",
     "Diagnosis",
     "Evaluation",
     "Finding",
@@ -88,6 +95,7 @@ __all__ = [
     "calibration_error",
     "calibration_test",
     "calibrator_names",
+    "compare",
     "datasets",
     "diagnose",
     "evaluate",

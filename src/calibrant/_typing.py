@@ -13,6 +13,7 @@ FloatMatrix: TypeAlias = NDArray[np.float64]
 IntVector: TypeAlias = NDArray[np.intp]
 IntMatrix: TypeAlias = NDArray[np.intp]
 BoolVector: TypeAlias = NDArray[np.bool_]
+BoolMatrix: TypeAlias = NDArray[np.bool_]
 
 ArrayLike: TypeAlias = Any
 """A list, NumPy array, or a pandas, polars or pyarrow column or table."""

@@ -73,6 +73,53 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.parametrize(
+    ("method", "kind", "told"),
+    [
+        ("es5", "diagonal", {"estimated map", "distance to the diagonal",
+                             "means of the bins"}),
+        ("es5", "bars", {"share of positives"}),
+        ("es5", "centres", {"share of positives", "distance to the diagonal",
+                            "means of the bins"}),
+        ("smooth", "diagonal", {"estimated map", "distance to the diagonal", "knots"}),
+        ("smooth", "centres", {"estimated map", "distance to the diagonal", "knots"}),
+    ],
+)  # fmt: skip
+def test_the_legend_says_what_colours_mean_each_once(sample, method, kind, told):
+    p, y = sample
+    figure = DISPLAY(y, p, method=method, kind=kind).plot().figure
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(texts) == sorted(told)
+    _, ax = plt.subplots()
+    DISPLAY(y, p, method=method, kind=kind, ax=ax)
+    assert ax.get_legend() is None  # there is no room for it
+    assert len(ax.legend().get_texts()) == len(told)
+
+
+@pytest.mark.parametrize("scale", ["prob", "logit"])
+def test_dots_on_knots_keep_apart(scale):
+    p, y, _ = cb.experiments.synthetic.sample("stairs", 0.1, 3000, seed=0)
+    display = DISPLAY(y, p, method="pl", scale=scale)
+    ax = display.plot()
+    dots = next(line for line in ax.lines if line.get_marker() == "o")
+    places = ax.transAxes.inverted().transform(
+        ax.transData.transform(np.column_stack([dots.get_xdata(), dots.get_ydata()]))
+    )[:, 0]
+    inside = places[(places > 0.001) & (places < 0.999)]
+    assert np.diff(inside).min() >= 0.0399
+    assert dots.get_xdata().size < display.frame("knots")["p"].size
+
+
+def test_the_histogram_is_even_on_logit_axes():
+    p, y, _ = cb.experiments.synthetic.sample("square", 0.05, 3000, seed=0)
+    frame = DISPLAY(y, p, scale="logit").frame("histogram")
+    inner = frame["right"][:-1]
+    steps = np.diff(np.log(inner / (1.0 - inner)))
+    assert_allclose(steps, steps[0])
+    assert frame["weight"].sum() == 3000
+    assert frame["weight"].size == 20
+
+
 def test_no_figure_is_made_before_it_is_asked_for(sample):
     p, y = sample
     DISPLAY(y, p)
@@ -104,7 +151,11 @@ def test_true_map_is_drawn_and_measured(as_array):
     display = DISPLAY(y, p, true_map=truth, instances=5)
     lines = display.frame("instances")
     assert_allclose(lines["calibrated"], np.interp(lines["p"], p, c), atol=5e-3)
-    legend = display.plot().get_legend().get_texts()
+    legend = display.plot().figure.legends[0].get_texts()
+    told = {text.get_text() for text in legend}
+    assert {"true map", "error of an instance"} < told
+    _, ax = plt.subplots()
+    legend = display.plot(ax).get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["true map", "error of an instance"]
 
 

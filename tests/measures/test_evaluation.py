@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.measures import estimate
 
 
@@ -154,3 +154,26 @@ def test_very_many_bins_are_resampled_in_little_memory():
     p = rng.random(60_000)
     found = cb.evaluate(rng.random(60_000) < p, p, methods="ew20000", n_resamples=200)
     assert found.frame()["low"][0] == 0.0
+
+
+def test_twelve_rows_are_evaluated_by_the_methods_that_can():
+    rng = np.random.default_rng(0)
+    p = rng.random(12)
+    y = rng.random(12) < p
+    with pytest.warns(SmallSampleWarning) as told:
+        found = cb.evaluate(y, p)
+    assert found.frame()["method"].tolist() == ["pl", "es-sweep"]
+    assert str(told[1].message).startswith(
+        "es15 and ew15 left out: 12 rows are too few"
+    )
+    assert "such as es2." in str(told[1].message)
+    assert all(warning.filename == __file__ for warning in told)
+
+
+def test_methods_that_were_asked_for_are_not_left_out():
+    p = np.linspace(0.1, 0.9, 12)
+    with (
+        pytest.warns(SmallSampleWarning, match="only 12 rows"),
+        pytest.raises(TooFewRowsError, match="for example ew2 or ew-cv"),
+    ):
+        cb.evaluate(p > 0.5, p, methods=["pl", "ew15"])

@@ -54,6 +54,22 @@ def test_small_groups_are_left_out_with_a_warning(table):
     assert found.frame()["region"].tolist() == ["rest"]
 
 
+def test_many_small_groups_are_one_warning(table):
+    table["region"] = np.where(np.arange(500) < 80, np.arange(500) // 8, 99)
+    with pytest.warns(SmallSampleWarning) as told:
+        found = cb.evaluate_table(
+            table, y="y", p=["a", "b"], by="region", methods=["es15", "ew15"]
+        )
+    assert found.frame()["region"].tolist() == [99] * 4
+    (warning,) = told
+    assert str(warning.message) == (
+        "10 groups are left out: region=0; region=1; region=2; region=3; region=4 and "
+        "5 more. Why the first: bins must not exceed the number of rows; got 15 bins "
+        "for 8 rows. Use fewer bins, for example es1 or es-cv."
+    )
+    assert warning.filename == __file__
+
+
 def test_only_small_groups_is_an_error(table):
     table["region"] = np.arange(500) // 5
     with (

@@ -62,7 +62,7 @@ def test_groups_of_rows_spread_as_cells_do(smooth_sample):
     fit = FixedBins(bins=9).fit(sample)
     rng = np.random.default_rng(0)
     cells = gather(sample.p, sample.y, None, fit.edges)
-    groups = RowGroups.draw(sample.n, 3000, rng).weights(cells, None)
+    groups = RowGroups.draw(sample.n, 3000, rng).weights(cells)
     cellwise = multinomial_weights(cells, 3000, rng)
     assert_allclose(groups.sum(axis=1).mean(), sample.n, rtol=0.01)
     spread = [
@@ -70,6 +70,28 @@ def test_groups_of_rows_spread_as_cells_do(smooth_sample):
         for weights in (groups, cellwise)
     ]
     assert_allclose(spread[0], spread[1], rtol=0.12)
+
+
+def test_a_row_of_weight_three_is_resampled_as_three_rows(smooth_sample):
+    p, y = smooth_sample
+    fit = FixedBins(bins=9).fit(BinarySample(p, y))
+
+    def spread(p, y, weight):
+        groups = RowGroups.draw(p.size, 3000, np.random.default_rng(0), weight)
+        cells = gather(p, y, weight, fit.edges)
+        weights = groups.weights(cells)
+        assert_allclose(weights.sum(axis=1).mean(), 1800, rtol=0.01)
+        return fit.resampled_errors(cells, weights, alpha=1, debias=False).std()
+
+    repeated = spread(np.repeat(p, 3), np.repeat(y, 3), None)
+    assert_allclose(spread(p, y, np.full(600, 3.0)), repeated, rtol=0.12)
+
+
+def test_very_heavy_rows_are_drawn_by_several_copies_at_a_time():
+    weight = np.array([2.0**40, 2.0**39, 0.5])
+    groups = RowGroups.draw(3, 2, np.random.default_rng(0), weight)
+    assert groups.row.size <= 2**22 + 3
+    assert_allclose(np.bincount(groups.row, weights=groups.weight), weight)
 
 
 def test_calibrated_labels_have_the_predicted_share(smooth_sample):

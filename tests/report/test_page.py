@@ -148,7 +148,7 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
 
 def test_a_comparison_is_shown_where_there_is_one(report):
     pair = {"model_a": "good", "model_b": "bad", "difference": -0.0123}
-    pair |= {"low": -0.02, "high": -0.005, "probability": 0.997}
+    pair |= {"low": -0.02, "high": -0.005, "probability": 0.997, "distinct": True}
     summary = report.summary | {
         "comparison": {"method": "smooth", "models": [], "pairs": [pair]}
     }

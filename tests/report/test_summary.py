@@ -41,6 +41,16 @@ def test_the_over_confident_model_is_told_from_the_calibrated_one(report):
     assert next(f["code"] for f in bad["findings"]) == "CAL001"
 
 
+def test_models_are_compared_as_compare_does(report, rows, hostile):
+    data = rows()
+    models = {name: data[name] for name in ("good", hostile)}
+    found = cb.compare(data["label"], models, confidence=0.95, n_resamples=50).pairs()
+    (pair,) = report.summary["comparison"]["pairs"]
+    assert pair == {name: values.tolist()[0] for name, values in found.items()}
+    assert (pair["model_a"], pair["distinct"]) == ("good", True)
+    assert [row["rank"] for row in report.summary["comparison"]["models"]] == [1, 2]
+
+
 def test_groups_are_sorted_worst_first_and_all_there(report):
     for model in report.summary["models"]:
         errors = [row["error"] for row in model["groups"]]

@@ -14,6 +14,8 @@ calibrated: np.ndarray = cb.make_calibrator("es-cv").fit(p, y).transform(p)
 display: cb.ReliabilityDisplay = cb.ReliabilityDisplay.from_predictions(y, p)
 split: cb.ScoreSplit = cb.split_score(y, p, score="log-loss")
 kernel_error: float = cb.kernel_calibration_error(y, p, kernel="laplace")
+comparison: cb.Comparison = cb.compare(y, {"a": p, "b": p**2}, method="es15")
+drawn: cb.ComparisonDisplay = cb.ComparisonDisplay(comparison)
 test: cb.CalibrationTest = cb.calibration_test(y, p, method="cox")
 pvalue: float = test.pvalue
 prob, digit = cb.datasets.load_multiclass("forest")

@@ -160,9 +160,12 @@ class FixedBins:
     def fit(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
         if self.bins > sample.total * (1.0 + ROUNDING):
+            prefix = "es" if self.spacing == "size" else "ew"
+            fewer = max(int(sample.total) // 5, 1)
             raise TooFewRowsError(
                 f"bins must not exceed the number of rows; got {self.bins} bins for "
-                f"{sample.total:g} rows. Use fewer bins, for example es-cv."
+                f"{sample.total:g} rows. Use fewer bins, for example {prefix}{fewer} "
+                f"or {prefix}-cv."
             )
         return _fit_bins(sample, self.bins, spacing=self.spacing, tops=self.tops)
 

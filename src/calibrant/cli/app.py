@@ -5,19 +5,24 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from calibrant.__about__ import __version__
 from calibrant.cli.apply import apply
 from calibrant.cli.calibrate import calibrate
+from calibrant.cli.compare import compare
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
+from calibrant.cli.plot import plot
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
 from calibrant.exceptions import CalibrantError, CalibrantWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 app = typer.Typer(
     name="calibrant",
@@ -27,6 +32,8 @@ app = typer.Typer(
     help="Can I trust this classifier's probabilities, and if not, how do I fix them?",
 )
 app.command()(evaluate)
+app.command()(compare)
+app.command()(plot)
 app.command()(report)
 app.command()(calibrate)
 app.command()(apply)
@@ -58,7 +65,7 @@ def _options(
 
 def run() -> None:
     """Run a command; errors in the data or in its use end in one line and exit 2."""
-    warnings.showwarning = _show_warning
+    warnings.showwarning = _once()
     warnings.simplefilter("always", CalibrantWarning)
     signal.signal(signal.SIGTERM, _leave)
     try:
@@ -92,5 +99,14 @@ def _as_options(message: str) -> str:
     return message
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"warning: {_as_options(str(message))}", err=True)
+def _once() -> Callable[..., None]:
+    """Return what shows each warning once: groups and models may repeat it."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        text = _as_options(str(message))
+        if text not in told:
+            told.add(text)
+            typer.echo(f"warning: {text}", err=True)
+
+    return show

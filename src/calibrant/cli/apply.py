@@ -11,6 +11,7 @@ import typer
 
 from calibrant._validation.probabilities import check_class_scores, check_probabilities
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
 from calibrant.maps.multiclass import MulticlassMap
@@ -49,10 +50,8 @@ def apply(
         typer.Option("--suffix", help="What new columns are called after their p."),
     ] = "_calibrated",
     scale: Annotated[
-        str | None,
-        typer.Option(
-            "--scale", help="What a single column holds: prob (usual) or logit."
-        ),
+        options.Holds | None,
+        typer.Option("--scale", help="What a single column holds; usually prob."),
     ] = None,
 ) -> None:
     """Add calibrated probabilities to a file; all its rows and columns stay."""
@@ -109,7 +108,10 @@ def _numbers(frame: Any, model: ModelColumns) -> NDArray[Any]:
 
 
 def _calibrated(
-    map_: Any, values: NDArray[Any], model: ModelColumns, scale: str | None
+    map_: Any,
+    values: NDArray[Any],
+    model: ModelColumns,
+    scale: options.Holds | None,
 ) -> FloatMatrix:
     """Return the calibrated columns, (n, k)."""
     several = isinstance(map_, MulticlassMap)
@@ -118,7 +120,8 @@ def _calibrated(
     logits = "If these are logits, pass --scale logit."
     if not several:
         words = replace(CALIBRATORS, prob=str(model), logits=logits)
-        p = check_probabilities(values, scale=scale or "prob", wording=words)  # type: ignore[arg-type]
+        held: Any = (scale or options.Holds.prob).value
+        p = check_probabilities(values, scale=held, wording=words)
         return np.asarray(map_.transform(p))[:, np.newaxis]
     if scale not in (None, map_.scale):
         raise OptionError(

@@ -12,6 +12,7 @@ from calibrant._validation.class_sample import check_class_sample
 from calibrant._validation.probabilities import check_probability_matrix
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant.cli import options
 from calibrant.cli.columns import listed, typed_label, typed_labels
 from calibrant.exceptions import OptionError
 
@@ -31,7 +32,7 @@ def calibrate(
             metavar="FILE",
         ),
     ],
-    y: Annotated[str, typer.Option("--y", help="Column of labels.")],
+    y: options.LabelColumn,
     p: Annotated[
         str,
         typer.Option(
@@ -49,20 +50,11 @@ def calibrate(
             "for several.",
         ),
     ] = None,
-    weight: Annotated[
-        str | None, typer.Option("--weight", help="Column of sample weights.")
-    ] = None,
-    pos_label: Annotated[
-        str | None, typer.Option("--pos-label", help="Label of the event.")
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option("--labels", help="Label of each class column, a,b,c."),
-    ] = None,
-    scale: Annotated[
-        str, typer.Option("--scale", help="What columns hold: prob or logit.")
-    ] = "prob",
-    seed: Annotated[int, typer.Option("--seed", help="For folds.")] = 0,
+    weight: options.WeightColumn = None,
+    pos_label: options.PositiveLabel = None,
+    labels: options.ClassLabels = None,
+    scale: options.InputScale = options.Holds.prob,
+    seed: options.RandomSeed = 0,
 ) -> None:
     """Fit a calibration map to held-out predictions, for 'calibrant apply'."""
     from calibrant.calibrators.registry import find_method
@@ -81,7 +73,7 @@ def calibrate(
     label = table.column(y)
     given: dict[str, Any] = {
         "sample_weight": None if weight is None else table.column(weight),
-        "scale": scale,
+        "scale": scale.value,
         "wording": replace(
             CLASS_CALIBRATORS if several else CALIBRATORS,
             label=f"column {y!r}",
@@ -99,7 +91,11 @@ def calibrate(
         event = typed_label(label, pos_label)
         told, map_ = _fit_event(family, prob, label, pos_label=event, **given)
     save_map(map_, out, columns=model.columns)
-    hint = "; apply it with --scale logit" if scale == "logit" and not several else ""
+    hint = (
+        "; apply it with --scale logit"
+        if scale is options.Holds.logit and not several
+        else ""
+    )
     typer.echo(f"{found.name} fitted to {label.size:,} rows: {told}")
     typer.echo(f"wrote {out}{hint}")
 

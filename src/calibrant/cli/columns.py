@@ -1,22 +1,65 @@
-"""Columns and labels as users type them."""
+"""Columns, models and labels as users type them."""
 
 from __future__ import annotations
 
+import csv
+import re
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from calibrant.engines.memory import MemoryTable
+
+NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(.*)', re.DOTALL)
+"""A name, in quotes or not, before the first = sign."""
+
 
 def listed(text: str | None) -> list[str]:
-    """Return the parts of a list with commas.
+    """Return the parts of a list with commas; a part in quotes may hold any sign.
 
     Examples
     --------
     >>> listed("a, b,,c")
     ['a', 'b', 'c']
+    >>> listed('"a, b",c')
+    ['a, b', 'c']
     """
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    lines = (text or "").split("\n")
+    rows = csv.reader([f"{line}\n" for line in lines], skipinitialspace=True)
+    return [part.strip() for row in rows for part in row if part.strip()]
+
+
+def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] | str:
+    """Return what tables take for the given --p options.
+
+    Examples
+    --------
+    >>> models(["a,b"], None), models(["rf=a,b", "c,d"], "confidence")
+    (['a', 'b'], {'rf': ['a', 'b'], 'c,d': ['c', 'd']})
+    >>> models(['"x=1"'], None)
+    'x=1'
+    """
+    named = [NAMED.fullmatch(entry) for entry in p]
+    if not any(named) and (len(p) == 1 or task is None):
+        columns = [column for entry in p for column in listed(entry)]
+        return columns[0] if len(columns) == 1 else columns
+    found: dict[str, list[str]] = {}
+    for entry, match in zip(p, named, strict=True):
+        name = entry if match is None else _name(match)
+        if name in found:
+            raise OptionError(f"--p names the model {name!r} twice.")
+        found[name] = listed(entry if match is None else match.group(3))
+    return found
+
+
+def _name(match: re.Match[str]) -> str:
+    quoted, plain = match.group(1), match.group(2)
+    return plain.strip() if quoted is None else quoted.replace('""', '"')
 
 
 def typed_label(column: NDArray[Any], text: str | None) -> Any:
@@ -29,3 +72,30 @@ def typed_label(column: NDArray[Any], text: str | None) -> Any:
 def typed_labels(column: NDArray[Any], text: str | None) -> list[Any] | None:
     """Return labels that were typed as a list, None where there are none."""
     return [typed_label(column, part) for part in listed(text)] or None
+
+
+def reading(
+    table: MemoryTable,
+    y: str,
+    task: str | None,
+    pos_label: str | None,
+    labels: str | None,
+) -> dict[str, Any]:
+    """Return task and labels, typed as text, in the type of the label column."""
+    column = table.column(y)
+    return {
+        "task": _task(column, task),
+        "pos_label": typed_label(column, pos_label),
+        "labels": typed_labels(column, labels),
+    }
+
+
+def _task(column: NDArray[Any], task: str | None) -> Any:
+    """Return a class as its label if the column has it, else as a column number."""
+    from calibrant.measures.table_models import NOT_A_CLASS, typed_like
+
+    if task in NOT_A_CLASS:
+        return task
+    label = typed_like(column, str(task))
+    is_label = bool(np.any(column == label))
+    return int(str(task)) if str(task).isdecimal() and not is_label else label

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from calibrant.displays.grid import ReliabilityGrid
+
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -37,3 +39,14 @@ def write_figure(figure: Figure, path: Path) -> None:
     with replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)
     typer.echo(f"wrote {path}", err=True)
+
+
+def write_grid(grid: ReliabilityGrid, path: Path) -> None:
+    """Write the diagrams of a table, and say where some were left out."""
+    write_figure(grid.plot(), path)
+    if grid.left_out:
+        typer.echo(
+            f"only the first {len(grid.displays)} diagrams are drawn, "
+            f"{grid.left_out} more are not",
+            err=True,
+        )

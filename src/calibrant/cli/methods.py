@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
-import typer
 
+from calibrant.cli import options
 from calibrant.cli.output import Format, print_frame
 
 
 def methods(
-    output: Annotated[
-        Format, typer.Option("--format", help="How to print.")
-    ] = Format.table,
+    output: options.Output = Format.table,
 ) -> None:
     """List the methods; a trailing number is the number of bins.
 

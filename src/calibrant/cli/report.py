@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli.columns import listed
-from calibrant.cli.evaluate import _models, _reading
+from calibrant.cli import options
+from calibrant.cli.columns import listed, models, reading
 from calibrant.cli.findings import fail_on_findings
 from calibrant.cli.progress import progress_bar
 from calibrant.exceptions import OptionError
@@ -27,20 +27,9 @@ SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
 def report(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV, TSV, Parquet, JSON lines or npz file.", metavar="FILE"
-        ),
-    ],
-    y: Annotated[str, typer.Option("--y", help="Column of labels.")],
-    p: Annotated[
-        list[str],
-        typer.Option(
-            "--p",
-            help="Column(s) of probabilities, as in 'calibrant evaluate'.",
-        ),
-    ],
+    source: options.Source,
+    y: options.LabelColumn,
+    p: options.ModelColumns,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -53,45 +42,20 @@ def report(
         ReportFormat | None,
         typer.Option("--format", help="What to write; by default by the name."),
     ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", help="Column(s) of groups, a,b.")
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option("--task", help="confidence, classwise, or a class."),
-    ] = None,
+    by: options.GroupColumns = None,
+    task: options.TaskName = None,
     methods: Annotated[
         str | None,
         typer.Option("--methods", help="a,b,c; the verdict is about the first."),
     ] = None,
-    weight: Annotated[
-        str | None, typer.Option("--weight", help="Column of sample weights.")
-    ] = None,
-    pos_label: Annotated[
-        str | None, typer.Option("--pos-label", help="Label of the event.")
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option("--labels", help="Label of each class column, a,b,c."),
-    ] = None,
-    scale: Annotated[
-        str, typer.Option("--scale", help="What columns hold: prob or logit.")
-    ] = "prob",
-    confidence: Annotated[
-        float, typer.Option("--confidence", help="Level of intervals and bands.")
-    ] = 0.95,
-    mute: Annotated[
-        str | None, typer.Option("--mute", help="Checks to leave out, CAL008,CAL009.")
-    ] = None,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on",
-            help="Exit with 1 at findings: minor, moderate or severe ones and worse, "
-            "or by code, CAL001,CAL010.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="For folds and resamples.")] = 0,
+    weight: options.WeightColumn = None,
+    pos_label: options.PositiveLabel = None,
+    labels: options.ClassLabels = None,
+    scale: options.InputScale = options.Holds.prob,
+    confidence: options.Confidence = 0.95,
+    mute: options.Mute = None,
+    fail_on: options.FailOn = None,
+    seed: options.RandomSeed = 0,
 ) -> None:
     """Make one page: verdict, diagram, numbers, groups, checks and what to do."""
     from calibrant.engines.memory import open_table
@@ -106,12 +70,12 @@ def report(
         found = report_table(
             table,
             y=y,
-            p=_models(p, task),
+            p=models(p, task),
             by=listed(by),
             methods=listed(methods) or REPORT_METHODS,
             sample_weight=weight,
-            **_reading(table, y, task, pos_label, labels),
-            scale=scale,  # type: ignore[arg-type]
+            **reading(table, y, task, pos_label, labels),
+            scale=scale.value,
             confidence=confidence,
             mute=listed(mute),
             random_state=seed,

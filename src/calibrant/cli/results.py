@@ -1,18 +1,23 @@
-"""An evaluation on standard output."""
+"""Evaluations and comparisons on standard output, and the exit code they give."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
 from calibrant.cli.output import Format, print_frame, rows_of
+from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from calibrant._typing import Frame
     from calibrant.checks.diagnosis import Diagnosis
+    from calibrant.measures.comparison import Comparison
+    from calibrant.measures.estimate import Estimate
     from calibrant.measures.evaluation import Evaluation
 
 SHORT_SCORES = {
@@ -69,3 +74,63 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
     dropped = {"brier_refinement", "log_loss_refinement"}
     kept = {k: v for k, v in found.scores().items() if k not in dropped}
     print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
+
+
+def print_comparisons(
+    found: Sequence[Comparison], output: Format, *, pairs: bool = False
+) -> None:
+    """Print models by rank, and pairs of them; one comparison a group."""
+    models = _stacked([one.frame() for one in found])
+    paired = _stacked([one.pairs() for one in found])
+    if output is Format.json:
+        extra = {
+            "pairs": rows_of(paired),
+            "alpha": found[0].alpha,
+            "confidence": found[0].confidence,
+        }
+        print_frame(models, output, extra)
+    elif output is Format.table:
+        _print_ranks(found[0], models, paired)
+    else:
+        print_frame(paired if pairs else models, output)
+
+
+def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
+    level = f"{100 * first.confidence:g}% intervals"
+    bias = ", bias taken out" if models["debiased"].all() else ""
+    method, task = str(models["method"][0]), str(models["task"][0])
+    event = "" if task == "binary" else f", {task}"
+    typer.echo(f"Calibration error by {method}{event}")
+    typer.echo(f"with {level}{bias} (alpha = {first.alpha:g})")
+    hidden = {"debiased", "task", "method", "bins"}
+    print_frame({k: v for k, v in models.items() if k not in hidden}, Format.table)
+    typer.echo(
+        "Rank: 1 + the number of models that are told to be better calibrated.\n"
+    )
+    typer.echo(f"Pairs on the same rows, with {level} of the difference of errors")
+    names = {"model_a": "a", "model_b": "b", "difference": "a - b"}
+    names |= {"probability": "a is better", "distinct": "told apart"}
+    shown = {names.get(k, k): v for k, v in paired.items()}
+    shown["told apart"] = np.where(paired["distinct"], "yes", "no")
+    print_frame(shown, Format.table)
+
+
+def _stacked(frames: list[Frame]) -> Frame:
+    return {name: np.concatenate([f[name] for f in frames]) for name in frames[0]}
+
+
+def fail_above_threshold(
+    found: Iterable[tuple[dict[str, Any], Estimate]], threshold: float | None
+) -> None:
+    """Exit with 1 where the largest error exceeds the threshold."""
+    if threshold is None:
+        return
+    if threshold != threshold:  # noqa: PLR0124  (NaN would never be exceeded)
+        raise OptionError("--fail-above must be a number.")
+    worst, whose = max(
+        (estimate.value, " ".join([estimate.method, *map(str, key.values())]))
+        for key, estimate in found
+    )
+    if worst > threshold:
+        typer.echo(f"failed: {whose}: {worst:.4f} exceeds {threshold:g}", err=True)
+        raise typer.Exit(1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.displays.parts import lowest_logit
 from calibrant.exceptions import MissingDependencyError
+from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,14 +24,19 @@ FILL = "#7fb2de"
 EDGE = "#1b1b1b"
 GAP = "#d1352b"
 TRUTH = "#e07b00"
+DISTANCE = "distance to the diagonal"
+LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of an instance")
 AXES = {
     "binary": ("Predicted probability", "Share of positives"),
     "confidence": ("Confidence", "Accuracy"),
 }
 MOST_COLUMNS = 4
-NEAREST_LOGIT = 1e-6
-"""Logit axes never go nearer to 0 and 1 than this."""
+LEAST_STEP = 0.04
+"""Dots nearer than this share of the axis are left out: a map that is a mean of others
+has the knots of them all."""
 LOGIT_TICKS = (1e-6, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6)
+FEWER_TICKS = (1e-4, 0.01, 0.5, 0.99, 0.9999)
+MOST_TICKS = 7
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -48,7 +55,21 @@ def draw_reliability(
 ) -> Axes:
     """Draw a diagram and return its axes."""
     if ax is None:
-        ax = new_figure(5.0, 6.2 if display.histogram else 5.2).add_subplot()
+        figure = new_figure(5.2, 6.8 if display.histogram else 5.8)
+        ax = _draw_diagram(display, figure.add_subplot(), fill_style)
+        _explain(figure, [ax])
+        return ax
+    _draw_diagram(display, ax, fill_style)
+    # Room for colours may be scarce here; ``ax.legend()`` explains them too.
+    handles = [h for h in ax.get_legend_handles_labels()[0] if h.get_label() in LINES]
+    if handles:
+        ax.legend(handles=handles, loc="upper left", frameon=False, fontsize="small")
+    return ax
+
+
+def _draw_diagram(
+    display: ReliabilityDisplay, ax: Axes, fill_style: Mapping[str, Any]
+) -> Axes:
     low = _lowest(display)
     if display.scale == "logit":
         _use_logit_axes(ax, low)
@@ -59,16 +80,36 @@ def draw_reliability(
     ax.plot(*_kept(grid, grid, low), color=EDGE, linestyle="--", linewidth=1.0)
     if display.true_map is not None:
         truth = display.true_map
-        ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label="true map")
+        ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label=TRUE_MAP)
     if display.instances is not None:
         lines = display.instances
-        _draw_gaps(ax, lines.p, lines.calibrated, low, label="error of an instance")
+        _draw_gaps(ax, lines.p, lines.calibrated, low, label=INSTANCE)
     _describe(display, ax)
     return ax
 
 
+def _explain(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Say below all diagrams what the colours mean, each once."""
+    found: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found = dict(zip(labels, handles, strict=True)) | found
+    figure.legend(
+        found.values(),
+        found.keys(),
+        loc="outside lower center",
+        ncols=min(len(found), 3 * len(axes)),
+        frameon=False,
+        fontsize="small",
+        handlelength=1.3,
+        columnspacing=1.2,
+    )
+
+
 def _use_logit_axes(ax: Axes, low: float) -> None:
     ticks = [t for t in LOGIT_TICKS if low <= t <= 1.0 - low]
+    if len(ticks) > MOST_TICKS:
+        ticks = [t for t in FEWER_TICKS if low <= t <= 1.0 - low]
     ax.set(xscale="logit", yscale="logit")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -79,7 +120,7 @@ def _lowest(display: ReliabilityDisplay) -> float:
     """Return the lower limit of the axes: for logits, about the outermost rows."""
     if display.scale == "prob":
         return 0.0
-    return float(np.clip(display.outermost / 2.0, NEAREST_LOGIT, 0.05))
+    return lowest_logit(display.outermost)
 
 
 def _kept(
@@ -91,12 +132,22 @@ def _kept(
     return np.clip(x, low, 1.0 - low), np.clip(y, low, 1.0 - low)
 
 
-def _centres(display: ReliabilityDisplay) -> tuple[FloatVector, FloatVector]:
-    """Return the dots of a diagram: bin centres, or knots where there are no bins."""
+def _centres(
+    display: ReliabilityDisplay, low: float
+) -> tuple[FloatVector, FloatVector]:
+    """Return the dots of a diagram: bin centres, or some knots if it has no bins."""
     frame = display.frame()
-    if display.table is None:
-        return frame["p"], frame["calibrated"]
-    return frame["predicted"], frame["observed"]
+    if display.table is not None:
+        return frame["predicted"], frame["observed"]
+    place = frame["p"]
+    if low > 0.0:
+        ends = logit(np.array([low, 1.0 - low]))
+        place = (logit(place) - ends[0]) / np.ptp(ends)
+    kept: list[int] = []
+    for knot, at in enumerate(place.tolist()):
+        if not kept or at - place[kept[-1]] >= LEAST_STEP:
+            kept.append(knot)
+    return frame["p"][kept], frame["calibrated"][kept]
 
 
 def _draw_filling(
@@ -106,17 +157,20 @@ def _draw_filling(
     if display.kind == "diagonal" or display.table is None:
         curve = display.frame("curve")
         x, top = _kept(curve["p"], curve["calibrated"], low)
-        ax.fill_between(x, low, top, **style)
-        ax.fill_between(x, top, x, color=GAP, alpha=0.28, linewidth=0.0)
+        ax.fill_between(x, low, top, **{"label": "estimated map", **style})
+        ax.fill_between(x, top, x, color=GAP, alpha=0.28, linewidth=0.0, label=DISTANCE)
         if display.table is None:
             ax.plot(x, top, color=EDGE, linewidth=1.0)
     _draw_bars(display, ax, low, style)
-    p, height = _centres(display)
+    p, height = _centres(display, low)
     if display.kind == "centres":
-        _draw_gaps(ax, p, height, low)
+        filled = display.table is None  # then the distance is in the legend already
+        _draw_gaps(ax, p, height, low, label="" if filled else DISTANCE)
     if display.kind != "bars" and p.size:  # no dots would upset the layout
         x, y = _kept(p, height, low)
-        ax.plot(x, y, "o", color=GAP, markersize=4.0, clip_on=False, zorder=3)
+        style = {"color": GAP, "markersize": 4.0, "clip_on": False, "zorder": 3}
+        told = "knots" if display.table is None else "means of the bins"
+        ax.plot(x, y, "o", label=told, **style)
 
 
 def _draw_bars(
@@ -128,7 +182,8 @@ def _draw_bars(
     ):
         x, top = _kept(np.array([left, right]), np.array([height, height]), low)
         if display.kind != "diagonal":
-            ax.fill_between(x, low, top, **style)
+            label = "share of positives" if left == bins["left"][0] else ""
+            ax.fill_between(x, low, top, **{"label": label, **style})
         outline = np.concatenate([[low], top, [low]])
         ax.plot(np.repeat(x, 2), outline, color=EDGE, linewidth=0.8)
 
@@ -154,9 +209,6 @@ def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
     ax.set_ylabel(observed)
     below = _draw_histogram(display, ax) if display.histogram else ax
     below.set_xlabel(predicted)
-    handles, _ = ax.get_legend_handles_labels()
-    if handles:
-        ax.legend(loc="upper left", frameon=False, fontsize="small")
 
 
 def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
@@ -191,12 +243,18 @@ def draw_grid(
 ) -> Figure:
     """Draw diagrams in one row, or from five on in several, and return the figure."""
     count = len(displays)
+    if count == 1:  # as large as a diagram by itself
+        ax = draw_reliability(displays[0], None, fill_style)
+        return cast("Figure", ax.figure)
     columns = (
         count if count <= MOST_COLUMNS else min(math.isqrt(count - 1) + 1, MOST_COLUMNS)
     )
     rows = -(-len(displays) // columns)
     height = 4.6 if displays[0].histogram else 4.0
-    figure = new_figure(3.8 * columns, height * rows)
-    for place, display in enumerate(displays, start=1):
-        draw_reliability(display, figure.add_subplot(rows, columns, place), fill_style)
+    figure = new_figure(3.8 * columns, height * rows + 0.2)
+    axes = [
+        _draw_diagram(display, figure.add_subplot(rows, columns, place), fill_style)
+        for place, display in enumerate(displays, start=1)
+    ]
+    _explain(figure, axes)
     return figure

@@ -26,9 +26,12 @@ class ReliabilityGrid:
     ----------
     displays : tuple of ReliabilityDisplay
         One per model.
+    left_out : int
+        How many more there would be, of a table with very many groups.
     """
 
     displays: tuple[ReliabilityDisplay, ...]
+    left_out: int = 0
 
     @classmethod
     def from_predictions(

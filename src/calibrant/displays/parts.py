@@ -14,11 +14,12 @@ from calibrant.calibrators.registry import find_binary
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.grid import bin_index
+from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Tops
+    from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Seed, Tops
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import Fit
 
@@ -26,6 +27,8 @@ CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 
 """Where curves are drawn: fine on both kinds of axes."""
 
 HISTOGRAM_BINS = 20
+NEAREST_LOGIT = 1e-6
+"""Logit axes never go nearer to 0 and 1 than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +79,23 @@ def knots_of(fit: Fit) -> Points:
     return Points(bends, fit.map(bends))
 
 
-def histogram_of(sample: BinarySample, fit: Fit) -> BinTable:
-    """Return the distribution of predictions, over the bins if equally wide."""
+def lowest_logit(outermost: float) -> float:
+    """Return where logit axes begin: about at the outermost rows."""
+    return float(np.clip(outermost / 2.0, NEAREST_LOGIT, 0.05))
+
+
+def histogram_of(sample: BinarySample, fit: Fit, scale: Scale) -> BinTable:
+    """Return the distribution of predictions over parts of the axis, equally wide.
+
+    For probabilities these are the bins of the map, if they are equally wide.
+    """
     own = fit.edges.size - 1
     equal_width = own > 1 and np.array_equal(fit.edges, width_edges(own))
     edges = fit.edges if equal_width else width_edges(HISTOGRAM_BINS)
+    if scale == "logit":
+        end = float(logit(np.array(lowest_logit(outermost(sample.p)))))
+        inner = expit(np.linspace(end, -end, HISTOGRAM_BINS + 1)[1:-1])
+        edges = np.concatenate([[0.0], inner, [1.0]])
     return tabulate(sample.p, sample.y, sample.weight, edges)
 
 

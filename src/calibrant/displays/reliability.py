@@ -203,7 +203,7 @@ class ReliabilityDisplay:
             table=getattr(fit, "table", None),
             curve=map_curve(fit),
             knots=knots_of(fit),
-            histogram_table=histogram_of(sample, fit),
+            histogram_table=histogram_of(sample, fit, scale),
             error=fit.error(sample, alpha=1.0, debias=False),
             outermost=outermost(sample.p),
             method=method,

@@ -73,4 +73,4 @@ def reliability_of_table(  # noqa: PLR0913
                 events.samples[0], name=", ".join(told), event=events.task, **options
             )
         )
-    return ReliabilityGrid(tuple(displays))
+    return ReliabilityGrid(tuple(displays), len(sets) - len(displays))

@@ -111,7 +111,16 @@ class Estimator:
 
     def estimate(self, events: Events, method: str) -> tuple[Estimate, ...]:
         """Return the estimate for the task, then one for each class if it has any."""
-        fits = [self._fit(sample, method) for sample in events.samples]
+        return self.estimate_by(self.fit(events, method), events, method)
+
+    def fit(self, events: Events, method: str) -> list[ErrorFit]:
+        """Fit the method to each event."""
+        return [self._fit(sample, method) for sample in events.samples]
+
+    def estimate_by(
+        self, fits: list[ErrorFit], events: Events, method: str
+    ) -> tuple[Estimate, ...]:
+        """Return what `estimate` does, from fits of the method."""
         debias = self._debias(fits[0], method)
         values = self._errors(fits, events, debias=debias)
         draws = self._draws(fits, events, debias=debias)
@@ -158,14 +167,18 @@ class Estimator:
             )
         return known and bool(self.debias)
 
+    def shared_rows(self, events: Events, rng: np.random.Generator) -> RowGroups:
+        """Draw resamples of the rows, for all events on these rows together."""
+        sample = events.samples[0]
+        return RowGroups.draw(sample.n, self.n_resamples, rng, sample.weight)
+
     def _draws(
         self, fits: list[ErrorFit], events: Events, *, debias: bool
     ) -> _Draws | None:
         if self.confidence is None:
             return None
         rng = generator(self.random_state)
-        n = events.samples[0].n
-        shared = RowGroups.draw(n, self.n_resamples, rng) if len(fits) > 1 else None
+        shared = self.shared_rows(events, rng) if len(fits) > 1 else None
         errors, noise = [], []
         for fit, sample in zip(fits, events.samples, strict=True):
             cells = gather(sample.p, sample.y, sample.weight, fit.edges)
@@ -174,7 +187,7 @@ class Estimator:
                 draw = partial(multinomial_weights, cells, rng=rng)
                 parts = [measure(cells, draw(n)) for n in self._parts(cells)]
             else:
-                parts = [measure(cells, shared.weights(cells, sample.weight))]
+                parts = [measure(cells, shared.weights(cells))]
             errors.append(np.concatenate(parts))
             calibrated = (calibrated_weights(cells, n, rng) for n in self._parts(cells))
             noise.append(np.concatenate([measure(*drawn) for drawn in calibrated]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.sample import warn_if_small
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.events import Events, Reading
+from calibrant.measures.frames import columns_of
 from calibrant.measures.proper import ScoreSplit, mean_splits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from calibrant._typing import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.numerics.resampling import IntervalKind
@@ -90,7 +92,7 @@ class Evaluation:
                 row[f"{name}_calibration"] = part.calibration
                 row[f"{name}_refinement"] = part.refinement
             rows.append(row)
-        return _columns(rows)
+        return columns_of(rows)
 
     def to_html(self) -> str:
         """Return a page of verdicts and numbers that needs no network.
@@ -123,7 +125,7 @@ def _estimate_frame(
     found: Iterable[tuple[dict[str, Any], tuple[Estimate, ...]]],
 ) -> Frame:
     names = [f.name for f in fields(Estimate)]
-    return _columns(
+    return columns_of(
         [
             {**key, **{name: getattr(estimate, name) for name in names}}
             for key, estimates in found
@@ -132,22 +134,19 @@ def _estimate_frame(
     )
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> Frame:
-    names = list(dict.fromkeys(chain.from_iterable(rows)))
-    columns = {name: np.array([row[name] for row in rows]) for name in names}
-    if "bins" in columns and (columns["bins"] % 1 == 0).all():
-        columns["bins"] = columns["bins"].astype(int)  # a mean over classes is not
-    return columns
-
-
 def assess(
     events: Events,
     methods: Sequence[str],
     estimator: Estimator,
     key: dict[str, Any],
+    *,
+    lenient: bool = False,
 ) -> Assessment:
-    """Apply every method to the events of one set of predictions."""
-    found = [estimator.estimate(events, method) for method in methods]
+    """Apply every method to the events of one set of predictions.
+
+    Where `lenient`, methods that need more rows are left out with a warning.
+    """
+    found = _estimates(events, methods, estimator, lenient=lenient)
     return Assessment(
         estimates=tuple(rows[0] for rows in found),
         classes=tuple(chain.from_iterable(rows[1:] for rows in found)),
@@ -156,6 +155,28 @@ def assess(
         mean_prob=float(np.mean([s.mean(s.p) for s in events.samples])),
         key=key,
     )
+
+
+def _estimates(
+    events: Events, methods: Sequence[str], estimator: Estimator, *, lenient: bool
+) -> list[tuple[Estimate, ...]]:
+    found, left_out = [], []
+    for method in methods:
+        try:
+            found.append(estimator.estimate(events, method))
+        except TooFewRowsError:
+            if not lenient:
+                raise
+            left_out.append(method)
+    if left_out:
+        rows = events.samples[0].total
+        warnings.warn(
+            f"{' and '.join(left_out)} left out: {rows:g} rows are too few for so many "
+            f"bins. Name methods with fewer, such as es{max(int(rows) // 5, 1)}.",
+            SmallSampleWarning,
+            stacklevel=4,
+        )
+    return found
 
 
 def check_methods(methods: Sequence[str] | str) -> tuple[str, ...]:
@@ -190,7 +211,8 @@ def evaluate(  # noqa: PLR0913
     y_true, y_prob, alpha, debias, task, sample_weight, pos_label, labels, scale
         As in `calibration_error`.
     methods : sequence of str
-        Which estimates; see `calibrator_names`. Also "kce".
+        Which estimates; see `calibrator_names`. Also "kce". Of the default ones, those
+        that have more bins than there are rows are left out with a warning.
     confidence : float or None
         Level of the bootstrap intervals; None for no intervals.
     interval : {"basic", "percentile"}
@@ -226,5 +248,6 @@ def evaluate(  # noqa: PLR0913
     )
     events = reading.events(y_true, y_prob, sample_weight)
     warn_if_small(events.samples[0], stacklevel=3)
-    found = assess(events, check_methods(methods), estimator, {})
+    lenient = methods is DEFAULT_METHODS  # nobody asked for so many bins
+    found = assess(events, check_methods(methods), estimator, {}, lenient=lenient)
     return Evaluation((found,), float(alpha), confidence)

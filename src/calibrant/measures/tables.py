@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from calibrant._validation.options import check_choice
 from calibrant._validation.sample import warn_if_small
 from calibrant.engines.memory import open_table
-from calibrant.exceptions import (
-    OptionError,
-    SmallSampleWarning,
-    TooFewRowsError,
-    WeightError,
-)
-from calibrant.measures.estimate import Estimate, Estimator
+from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
+from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import (
     DEFAULT_METHODS,
-    Assessment,
     Evaluation,
     assess,
     check_methods,
 )
 from calibrant.measures.events import Reading
-from calibrant.measures.groups import Group, group_rows
+from calibrant.measures.groups import LeftOut, group_rows, refuse_reserved
 from calibrant.measures.table_models import (
     Columns,
-    ModelColumns,
     TableReader,
     model_columns,
 )
@@ -121,55 +112,30 @@ def evaluate_table(  # noqa: PLR0913
     models = model_columns(p, task=task, names=table.names)
     named = isinstance(p, Mapping) or len(models) > 1
     grouped_by = [by] if isinstance(by, str) else list(by or [])
-    _refuse_reserved(grouped_by)
+    refuse_reserved(grouped_by)
     groups = group_rows(table, grouped_by)
     sets = [(model, group) for model in models for group in groups]
     if by:
         for model in models:  # bad rows are named by their place in the whole table
             reader.events(model)
     chosen = check_methods(methods)
-    found = []
+    found, left_out = [], LeftOut()
     for done, (model, group) in enumerate(sets):
         if progress is not None:
             progress(done, len(sets))
         key = {"model": model.name} if named else {}
-        found += _assess_group(reader, model, group, chosen, estimator, key)
+        if not group.key:
+            events = reader.events(model)
+            warn_if_small(events.samples[0], stacklevel=3)
+            lenient = methods is DEFAULT_METHODS
+            found.append(assess(events, chosen, estimator, key, lenient=lenient))
+            continue
+        try:
+            events = reader.events(model, group.rows)
+            found.append(assess(events, chosen, estimator, key | group.key))
+        except (TooFewRowsError, WeightError) as error:
+            left_out.add(group, error)
+    left_out.warn(stacklevel=3)
     if not found:
-        raise OptionError(
-            "no group has as many rows as the methods need; use fewer bins, or larger "
-            "groups."
-        )
+        raise OptionError(left_out.nothing_left)
     return Evaluation(tuple(found), float(alpha), confidence)
-
-
-def _refuse_reserved(by: Sequence[str]) -> None:
-    """Refuse group columns that would be overwritten by the results."""
-    reserved = {"model", *(f.name for f in fields(Estimate))}
-    taken = [name for name in by if name in reserved]
-    if taken:
-        raise OptionError(
-            f"by must not name a column called like a result; rename {taken[0]!r}."
-        )
-
-
-def _assess_group(
-    reader: TableReader,
-    model: ModelColumns,
-    group: Group,
-    methods: tuple[str, ...],
-    estimator: Estimator,
-    key: dict[str, Any],
-) -> list[Assessment]:
-    """Assess one set of rows: none, where it is a group too small for a method."""
-    if not group.key:
-        events = reader.events(model)
-        warn_if_small(events.samples[0])
-        return [assess(events, methods, estimator, key)]
-    try:
-        events = reader.events(model, group.rows)
-        return [assess(events, methods, estimator, key | group.key)]
-    except (TooFewRowsError, WeightError) as error:
-        warnings.warn(
-            f"group {group} is left out: {error}", SmallSampleWarning, stacklevel=3
-        )
-        return []

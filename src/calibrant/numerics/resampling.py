@@ -26,6 +26,9 @@ the variance p (1 - p) of a label, so that nothing is lost by taking its mean.""
 GROUPS = 512
 """How many groups of rows are resampled where several events share the rows."""
 
+MOST_COPIES = 2**22
+"""How many copies of weighted rows are told apart where several events share rows."""
+
 LARGEST_DRAW = 2**53
 """Draws are whole numbers; beyond this many rows there is no noise left to show."""
 
@@ -119,25 +122,51 @@ class RowGroups:
 
     With no more than `GROUPS` rows every row is a group of its own: the ordinary
     bootstrap. Several events on the same rows use the same draws, so that what they
-    have in common stays in common.
+    have in common stays in common. A row of weight 2 counts as two rows, which may
+    come into different groups.
+
+    Attributes
+    ----------
+    group : ndarray of shape (m,)
+        The group of each row, or of each copy of a row.
+    counts : ndarray of shape (replicates, groups)
+        How often each resample draws each group.
+    row, weight : ndarray of shape (m,) or None
+        The row and the weight of each copy; None where rows have no weights.
     """
 
     group: IntVector
     counts: FloatMatrix
+    row: IntVector | None = None
+    weight: FloatVector | None = None
 
     @classmethod
-    def draw(cls, n: int, replicates: int, rng: np.random.Generator) -> RowGroups:
+    def draw(
+        cls,
+        n: int,
+        replicates: int,
+        rng: np.random.Generator,
+        weight: FloatVector | None = None,
+    ) -> RowGroups:
         """Put `n` rows into groups and resample the groups."""
+        row = share = None
+        if weight is not None:
+            at_a_time = max(weight.sum() / MOST_COPIES, 1.0)
+            copies = np.ceil(weight / at_a_time - ROUNDING).astype(np.intp)
+            row = np.repeat(np.arange(n), copies)
+            share = (weight / copies)[row]
+            n = row.size
         groups = min(n, GROUPS)
         group = rng.permutation(np.arange(n) % groups)
         counts = rng.multinomial(groups, np.full(groups, 1.0 / groups), replicates)
-        return cls(group, counts.astype(np.float64))
+        return cls(group, counts.astype(np.float64), row, share)
 
-    def weights(self, cells: Cells, weight: FloatVector | None) -> FloatMatrix:
+    def weights(self, cells: Cells) -> FloatMatrix:
         """Return the weight of each cell in each resample of the groups."""
         groups, size = self.counts.shape[1], cells.weight.size
-        code = self.group * size + cells.row_cell
-        share = np.bincount(code, weights=weight, minlength=groups * size)
+        cell = cells.row_cell if self.row is None else cells.row_cell[self.row]
+        code = self.group * size + cell
+        share = np.bincount(code, weights=self.weight, minlength=groups * size)
         return np.asarray(self.counts @ share.reshape(groups, size), dtype=np.float64)
 
 

@@ -22,7 +22,7 @@ user's: bins, cells, curves and counts only.
   ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010).
 - ``comparison``: None, or ``method``, ``models`` (``model``, ``value``, ``low``,
   ``high``, ``rank``) and ``pairs`` (``model_a``, ``model_b``, ``difference``, ``low``,
-  ``high``, ``probability``).
+  ``high``, ``probability``, ``distinct``); see `comparison_of`.
 - ``notes``: sentences about what was left out.
 """
 
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator
+from calibrant.report.comparison import comparison_of
 from calibrant.report.models import Plan, model_summary, task_steps
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def summarise(
         "models": [
             model_summary(name, rows, plan, step) for name, rows in models.items()
         ],
-        "comparison": None,
+        "comparison": comparison_of(models, plan),
         "notes": list(notes),
     }
 

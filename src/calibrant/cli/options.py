@@ -1,0 +1,76 @@
+"""Options that several commands share, each said once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.cli.output import Format
+
+
+class Holds(StrEnum):
+    """What columns of predictions hold."""
+
+    prob = "prob"
+    logit = "logit"
+
+
+Source = Annotated[
+    Path,
+    typer.Argument(help="CSV, TSV, Parquet, JSON lines or npz file.", metavar="FILE"),
+]
+LabelColumn = Annotated[str, typer.Option("--y", help="Column of labels.")]
+ModelColumns = Annotated[
+    list[str],
+    typer.Option(
+        "--p",
+        help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
+        "are the classes of one model. Repeat for several models. 'forest_*' "
+        "stands for all columns that match, name=... names a model; names with a "
+        "comma or = go in quotes, '\"a,b\"'.",
+    ),
+]
+TaskName = Annotated[
+    str | None, typer.Option("--task", help="confidence, classwise, or a class.")
+]
+MethodName = Annotated[str, typer.Option("--method", help="See 'calibrant methods'.")]
+Alpha = Annotated[float, typer.Option("--alpha", help="1: absolute, 2: squared error.")]
+Debiased = Annotated[
+    bool, typer.Option("--debias/--raw", help="Take out known bias, or not.")
+]
+GroupColumns = Annotated[
+    str | None, typer.Option("--by", help="Column(s) of groups, a,b.")
+]
+WeightColumn = Annotated[
+    str | None, typer.Option("--weight", help="Column of sample weights.")
+]
+PositiveLabel = Annotated[
+    str | None, typer.Option("--pos-label", help="Label of the event.")
+]
+ClassLabels = Annotated[
+    str | None, typer.Option("--labels", help="Label of each class column, a,b,c.")
+]
+InputScale = Annotated[Holds, typer.Option("--scale", help="What columns hold.")]
+Confidence = Annotated[
+    float, typer.Option("--confidence", help="Level of the intervals.")
+]
+RandomSeed = Annotated[int, typer.Option("--seed", help="For folds and resamples.")]
+Output = Annotated[Format, typer.Option("--format", help="How to print.")]
+FailAbove = Annotated[
+    float | None,
+    typer.Option("--fail-above", min=0.0, help="Exit with 1 if any error is larger."),
+]
+Mute = Annotated[
+    str | None, typer.Option("--mute", help="Checks to leave out, CAL008,CAL009.")
+]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on",
+        help="Exit with 1 at findings: minor, moderate or severe ones and worse, or by "
+        "code, CAL001,CAL010.",
+    ),
+]

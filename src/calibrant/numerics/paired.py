@@ -1,0 +1,116 @@
+"""Differences of errors that were estimated on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+if TYPE_CHECKING:
+    from calibrant._typing import BoolMatrix, FloatMatrix, FloatVector, IntVector
+
+
+@dataclass(frozen=True, eq=False)
+class PairedDifferences:
+    """Every model's error less every other's; row a, column b.
+
+    Attributes
+    ----------
+    difference, low, high : ndarray of shape (k, k)
+        Error of a less error of b, and the ends of its interval.
+    probability : ndarray of shape (k, k)
+        How probable it is that the error of a is the smaller one.
+    """
+
+    difference: FloatMatrix
+    low: FloatMatrix
+    high: FloatMatrix
+    probability: FloatMatrix
+
+
+def paired_differences(
+    value: FloatVector, low: FloatVector, draws: FloatMatrix, confidence: float
+) -> PairedDifferences:
+    """Return the differences of errors with intervals, from resamples of all at once.
+
+    A difference is taken as normal, with the standard deviation s that it has over
+    the resamples. An error whose own interval begins at 0 could be 0: then the side of
+    the interval of a difference on which that error is smaller is widened by as much
+    as its own lower side is wider than its resamples say. So no error is told to be
+    larger than another where noise alone can explain it.
+
+    Parameters
+    ----------
+    value, low : ndarray of shape (k,)
+        Estimates, and the lower ends of their intervals.
+    draws : ndarray of shape (k, replicates)
+        Errors of resamples, the same resamples for all.
+    confidence : float
+        Level of the intervals.
+
+    Examples
+    --------
+    >>> draws = np.array([[0.1, 0.2, 0.3], [0.5, 0.4, 0.6]])
+    >>> found = paired_differences(np.array([0.2, 0.35]), np.ones(2), draws, 0.9)
+    >>> found.probability.round(3)  # 0.15 is 1.84 standard deviations
+    array([[0.5  , 0.967],
+           [0.033, 0.5  ]])
+    """
+    z = float(ndtri(0.5 + 0.5 * confidence))
+    held = np.maximum(value, 0.0)
+    difference = held[:, np.newaxis] - held
+    spread = z * np.array([(draws - one).std(axis=1) for one in draws])
+    own = z * draws.std(axis=1)
+    released = np.where(low > 0.0, 0.0, np.maximum(held**2 - own**2, 0.0))
+    down = np.sqrt(spread**2 + released[:, np.newaxis])
+    up = np.sqrt(spread**2 + released)
+    towards_zero = np.where(difference < 0.0, up, down)
+    score = np.zeros_like(difference)
+    with np.errstate(divide="ignore"):  # no spread at all: certain
+        np.divide(z * difference, towards_zero, out=score, where=difference != 0.0)
+    return PairedDifferences(
+        difference, difference - down, difference + up, ndtr(-score)
+    )
+
+
+def told_apart(probability: FloatMatrix, level: float) -> BoolMatrix:
+    """Tell which pairs differ, by Holm's procedure over all pairs.
+
+    The chance that any pair of equal errors is told apart is at most `level`.
+
+    Examples
+    --------
+    >>> one, two = 0.96, 0.999
+    >>> p = np.array([[0.5, one, two], [1 - one, 0.5, 0.9], [1 - two, 0.1, 0.5]])
+    >>> told_apart(p, 0.1)[0]
+    array([False, False,  True])
+    """
+    k = len(probability)
+    pairs = np.triu_indices(k, 1)
+    pvalue = 2.0 * np.minimum(probability, 1.0 - probability)[pairs]
+    order = np.argsort(pvalue, kind="stable")
+    allowed = level / np.arange(pvalue.size, 0, -1)
+    found = np.zeros(pvalue.size, dtype=bool)
+    found[order] = np.logical_and.accumulate(pvalue[order] <= allowed)
+    apart = np.zeros((k, k), dtype=bool)
+    apart[pairs] = found
+    return apart | apart.T
+
+
+def ranks(difference: FloatMatrix, apart: BoolMatrix) -> IntVector:
+    """Return 1 plus the number of models that are told to have a smaller error.
+
+    That is well defined even where a cannot be told from b, nor b from c, but a from
+    c: then a and b have rank 1, and c has rank 2.
+
+    Examples
+    --------
+    >>> value = np.array([0.1, 0.2, 0.3])
+    >>> apart = np.zeros((3, 3), dtype=bool)
+    >>> apart[0, 2] = apart[2, 0] = True
+    >>> ranks(value[:, np.newaxis] - value, apart)
+    array([1, 1, 2])
+    """
+    return np.asarray(1 + np.sum(apart & (difference > 0.0), axis=1))
