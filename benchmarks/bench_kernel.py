@@ -52,7 +52,7 @@ def sample(n: int):
 def contestants(y, p):
     """Return what is timed, by name."""
     error = partial(cb.kernel_calibration_error, y, p)
-    test = partial(cb.calibration_test, y, p)
+    test = partial(cb.calibration_test, y, p, method="kce")
     found = {
         "laplace, h = 0.1": partial(error, kernel="laplace", bandwidth=0.1),
         "laplace, h = median": partial(error, kernel="laplace", bandwidth="median"),

@@ -81,8 +81,9 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
         ("es5", "bars", {"share of positives"}),
         ("es5", "centres", {"share of positives", "distance to the diagonal",
                             "means of the bins"}),
-        ("smooth", "diagonal", {"estimated map", "distance to the diagonal", "knots"}),
-        ("smooth", "centres", {"estimated map", "distance to the diagonal", "knots"}),
+        ("smooth", "diagonal", {"estimated map", "distance to the diagonal", "knots",
+                                "90 % band, point-wise"}),
+        ("pl", "centres", {"estimated map", "distance to the diagonal", "knots"}),
     ],
 )  # fmt: skip
 def test_the_legend_says_what_colours_mean_each_once(sample, method, kind, told):
@@ -258,3 +259,36 @@ def test_histogram_takes_no_room_from_neighbours(sample):
     boxes = [ax.get_position() for ax in figure.axes]
     upper = [box for box in boxes if box.y0 > 0.5]
     assert len(upper) == 2
+
+
+def test_bands_of_smooth_maps_are_drawn_as_tabled(smooth_sample):
+    p, y = smooth_sample
+    display = DISPLAY(y, p, method="smooth", confidence=0.8)
+    band, curve = display.frame("band"), display.frame("curve")
+    map_ = np.interp(band["p"], curve["p"], curve["calibrated"])
+    assert (band["low"] <= map_ + 1e-9).all()
+    assert (map_ <= band["high"] + 1e-9).all()
+    assert band["p"].min() >= p.min()
+    assert band["p"].max() <= p.max()
+    ax = display.plot()
+    (drawn,) = [c for c in ax.collections if c.get_label() == "80 % band, point-wise"]
+    corners = drawn.get_paths()[0].vertices
+    assert np.isin(band["high"].round(9), corners[:, 1].round(9)).all()
+    assert ax.figure.legends
+    plt.close(ax.figure)
+
+
+def test_simultaneous_bands_are_wider_and_none_is_none(smooth_sample):
+    p, y = smooth_sample
+    one, all_, none = (
+        DISPLAY(y, p, method="smooth", band=band).frame("band")
+        for band in ("point-wise", "simultaneous", None)
+    )
+    assert (all_["high"] >= one["high"]).all()
+    assert (all_["high"] > one["high"]).any()
+    assert none["p"].size == 0
+    assert DISPLAY(y, p, method="es15").band is None
+    with pytest.raises(OptionError, match="unknown band 'both'"):
+        DISPLAY(y, p, band="both")
+    with pytest.raises(OptionError, match="confidence must lie"):
+        DISPLAY(y, p, confidence=90)

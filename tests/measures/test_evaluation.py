@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
+from calibrant._validation.sample import BinarySample
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
+from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.measures import estimate
 
 
@@ -177,3 +179,74 @@ def test_methods_that_were_asked_for_are_not_left_out():
         pytest.raises(TooFewRowsError, match="for example ew2 or ew-cv"),
     ):
         cb.evaluate(p > 0.5, p, methods=["pl", "ew15"])
+
+
+def test_intervals_of_smooth_start_at_zero_where_the_test_finds_nothing():
+    rng = np.random.default_rng(5)
+    for power in (1.0, 1.05, 1.5):
+        p = rng.uniform(0.02, 0.98, 1000)
+        y = (rng.random(1000) < p**power).astype(float)
+        pvalue = cb.calibration_test(y, p).pvalue
+        for confidence in (0.5, 0.9):
+            options = {"methods": "smooth", "confidence": confidence}
+            found = cb.evaluate(y, p, **options).frame()
+            tail = (1 - confidence) / 2
+            assert (found["low"][0] == 0.0) == (pvalue > tail)
+            assert found["low"][0] <= found["value"][0] <= found["high"][0]
+
+
+def test_posterior_intervals_follow_draws_of_the_map(smooth_sample):
+    p, y = smooth_sample
+    frame = cb.evaluate(y, p, methods="smooth", confidence=0.8, alpha=2).frame()
+    fit = cb.make_calibrator("smooth").fit(p, y).fit_
+    errors = fit.posterior_errors(
+        BinarySample(p, y), n_draws=1000, rng=np.random.default_rng(0), alpha=2.0
+    )
+    ends = np.quantile(errors, [0.1, 0.9])
+    assert_allclose([frame["low"][0], frame["high"][0]], ends)
+
+
+def test_classwise_intervals_of_smooth_are_means_over_classes():
+    prob, y = cb.datasets.load_multiclass("bayes")
+    found = cb.evaluate(y, prob, task="classwise", methods="smooth", n_resamples=300)
+    classes = found.per_class()
+    assert_allclose(found.frame()["high"][0], classes["high"].mean(), rtol=0.02)
+    assert found.frame()["low"][0] <= classes["low"].mean() + 1e-9
+
+
+def test_kinds_of_intervals_can_be_chosen(smooth_sample):
+    p, y = smooth_sample
+    auto, posterior, basic = (
+        cb.evaluate(y, p, methods="smooth", interval=kind, n_resamples=200).frame()
+        for kind in ("auto", "posterior", "basic")
+    )
+    assert auto["high"][0] == posterior["high"][0] != basic["high"][0]
+    with pytest.raises(OptionError, match="not possible for method 'es15'"):
+        cb.evaluate(y, p, methods="es15", interval="posterior")
+    with pytest.raises(OptionError, match="unknown interval 'bca'"):
+        cb.evaluate(y, p, interval="bca")
+
+
+@pytest.mark.slow
+def test_intervals_of_smooth_hold_true_errors_small_ones_too():
+    """Nominal 90 %: 60 draws leave a standard error of 4 points."""
+    hits, zeros = 0, 0
+    for seed in range(30):
+        for error in (0.025, 0.0):
+            p, y, c = paper_sample("beta2", error, 1000, 900 + seed)
+            frame = cb.evaluate(y, p, methods="smooth", n_resamples=300).frame()
+            truth = np.abs(c - p).mean()
+            hits += frame["low"][0] <= truth <= frame["high"][0]
+            zeros += error == 0.0 and frame["low"][0] == 0.0
+    assert hits >= 49
+    assert zeros >= 25
+
+
+def test_posterior_intervals_take_weights_as_counts():
+    p, y = cb.datasets.load_binary("bayes")
+    rows = np.repeat(np.arange(400), 2)
+    weight = np.full(400, 2.0)
+    weighted = cb.evaluate(y[:400], p[:400], methods="smooth", sample_weight=weight)
+    repeated = cb.evaluate(y[rows], p[rows], methods="smooth")
+    for end in ("low", "high"):
+        assert_allclose(weighted.frame()[end], repeated.frame()[end], rtol=1e-6)

@@ -12,7 +12,7 @@ from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "kernel.json").read_text(encoding="ascii")
 )
-METHODS = ["kce", "spiegelhalter", "hosmer-lemeshow", "cox"]
+METHODS = ["smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox"]
 
 
 def drawn():
@@ -33,6 +33,7 @@ def pvalues(method, runs, *, power=1.0, n=300, **options):
 @pytest.mark.parametrize(
     ("method", "options"),
     [
+        ("smooth", {}),
         ("kce", {"n_resamples": 199}),
         ("kce", {"n_resamples": 199, "kernel": "laplace", "bandwidth": 0.05}),
         ("kce", {"null": "asymptotic", "n": 2000}),
@@ -50,6 +51,7 @@ def test_pvalues_of_calibrated_predictions_are_uniform(method, options):
 @pytest.mark.parametrize(
     ("method", "options"),
     [
+        ("smooth", {}),
         ("kce", {"n_resamples": 199}),
         ("kce", {"n_resamples": 199, "kernel": "laplace"}),
         ("hosmer-lemeshow", {}),
@@ -68,19 +70,20 @@ def test_the_asymptotic_test_finds_much_with_many_rows_only():
     assert np.mean(few <= 0.05) < 0.9
 
 
-def test_kce_sees_what_cox_cannot():
+def test_kce_and_smooth_see_what_cox_cannot():
     """A fine wave around the diagonal keeps intercept and slope, near enough."""
     rng = np.random.default_rng(0)
     p = rng.uniform(0.1, 0.9, 5000)
     y = rng.random(5000) < p + 0.1 * np.sin(20 * np.pi * p)
-    assert cb.calibration_test(y, p, bandwidth=0.02).pvalue < 0.002
+    assert cb.calibration_test(y, p, method="kce", bandwidth=0.02).pvalue < 0.002
+    assert cb.calibration_test(y, p).pvalue < 1e-6
     assert cb.calibration_test(y, p, method="cox").pvalue > 0.05
 
 
 def test_one_prediction_gives_the_binomial_test():
     """With equal predictions the error grows with the distance from the mean."""
     y = np.repeat([1.0, 0.0], [24, 76])
-    found = cb.calibration_test(y, np.full(100, 0.3), n_resamples=20_000)
+    found = cb.calibration_test(y, np.full(100, 0.3), method="kce", n_resamples=20_000)
     counts = np.arange(101)
     residual = counts - 30.0
     squares = counts * 0.7**2 + (100 - counts) * 0.3**2
@@ -120,13 +123,13 @@ def test_the_statistic_is_the_kernel_error():
     wanted = cb.kernel_calibration_error(
         y, p, bandwidth="median", outcome_kernel="linear"
     )
-    assert cb.calibration_test(y, p).statistic == wanted
+    assert cb.calibration_test(y, p, method="kce").statistic == wanted
 
 
 def test_seeds_decide_the_pvalue():
     p, y = drawn()
     one, same, other = (
-        cb.calibration_test(y, p, random_state=seed, n_resamples=99)
+        cb.calibration_test(y, p, method="kce", random_state=seed, n_resamples=99)
         for seed in (1, 1, 2)
     )
     assert one == same
@@ -139,6 +142,7 @@ def test_results_are_told_and_tabled():
     wanted = "spiegelhalter (binary): statistic 0.3774, p-value 0.706, n = 600"
     assert str(found) == wanted
     assert found.frame()["method"].tolist() == ["spiegelhalter"]
+    assert found.alternative == "a Brier score other than promised"
 
 
 def test_classes_are_tested_one_at_a_time():
@@ -165,15 +169,39 @@ def test_classes_are_tested_one_at_a_time():
             OptionError,
             "fitted must be less than groups",
         ),
+        ({"method": "smooth", "most": 0}, OptionError, "most must be"),
     ],
 )
 def test_bad_options_are_named(options, kind, words):
     p, y = drawn()
     with pytest.raises(kind, match=words):
-        cb.calibration_test(y, p, **options)
+        cb.calibration_test(y, p, **{"method": "kce"} | options)
 
 
 def test_blocks_without_noise_decide_by_their_sign():
     y, p = np.ones(100), np.full(100, 0.5)
-    assert cb.calibration_test(y, p, null="asymptotic").pvalue == 0.0
-    assert cb.calibration_test(y, np.ones(100), null="asymptotic").pvalue == 1.0
+    options = {"method": "kce", "null": "asymptotic"}
+    assert cb.calibration_test(y, p, **options).pvalue == 0.0
+    assert cb.calibration_test(y, np.ones(100), **options).pvalue == 1.0
+
+
+def test_the_default_says_what_it_looks_for_and_needs_no_seed():
+    p, y = drawn()
+    one, other = (cb.calibration_test(y, p, random_state=seed) for seed in (1, 2))
+    assert one == other
+    assert (one.method, one.alternative) == ("smooth", "any smooth map")
+
+
+def test_gathered_rows_give_nearly_the_same_test():
+    """Beyond 65,536 rows sums over cells replace the rows."""
+    rng = np.random.default_rng(4)
+    p = rng.uniform(size=80_000)
+    y = (rng.random(p.size) < p**1.02).astype(float)
+    whole = cb.calibration_test(y, p)
+    # All rows at once, each cell the mean of rows that differ by less than 1/2000.
+    order = np.argsort(p)
+    rounded = p.copy()
+    rounded[order] = np.repeat(p[order].reshape(-1, 40).mean(axis=1), 40)
+    coarse = cb.calibration_test(y, rounded)
+    assert 1e-8 < whole.pvalue < 1e-2
+    assert_allclose(coarse.statistic, whole.statistic, rtol=0.02)

@@ -172,6 +172,8 @@ def test_regions_are_where_the_band_leaves_the_diagonal():
         "calibrated": p + shift,
         "low": p + shift - 0.02,
         "high": p + shift + 0.02,
+        "whole_low": p + shift - 0.05,
+        "whole_high": p + shift + 0.05,
     }
     sample = Reading().events(np.zeros(101), p).samples[0]
     (region,) = regions_of(curve, sample)

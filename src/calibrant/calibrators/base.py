@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    import numpy as np
+
+    from calibrant._typing import FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
     from calibrant.numerics.resampling import Cells
@@ -45,6 +47,38 @@ class Fit(ErrorFit, Protocol):
     @property
     def map(self) -> CalibrationMap:
         """Return the estimated calibration map."""
+        ...
+
+
+@runtime_checkable
+class PosteriorFit(Protocol):
+    """A fit that knows how sure it is of its map."""
+
+    def posterior_errors(
+        self,
+        sample: BinarySample,
+        *,
+        n_draws: int,
+        rng: np.random.Generator,
+        alpha: float = 1.0,
+    ) -> FloatVector:
+        """Return the error of each of some maps drawn from the posterior."""
+        ...
+
+
+@runtime_checkable
+class BandedFit(Protocol):
+    """A fit that knows between which limits the true map lies."""
+
+    def band(
+        self,
+        p: FloatVector,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        random_state: Seed = 0,
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return limits at predictions, at each or at all of them at once."""
         ...
 
 

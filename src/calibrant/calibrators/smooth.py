@@ -3,43 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit, ndtr, ndtri
 
 from calibrant._validation.options import (
     check_count,
     check_flag,
     check_fraction,
     check_penalties,
+    generator,
 )
 from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.smooth_posterior import Member, logits_drawn, moments
 from calibrant.calibrators.smooth_terms import TERMS, Terms
 from calibrant.exceptions import OptionError
 from calibrant.numerics.few_cells import gather_few
 from calibrant.numerics.links import logit
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
-from calibrant.numerics.penalised_logistic import (
-    PenalisedProblem,
-    solve_many,
-    solve_penalised,
-)
+from calibrant.numerics.penalised_logistic import solve_many, solve_penalised
+from calibrant.numerics.penalty_mixture import posterior
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
     from calibrant.maps.smooth import SmoothMap
-    from calibrant.numerics.marginal_likelihood import Evidence
+    from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
+    from calibrant.numerics.penalty_mixture import Posterior
 
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
-
+BAND_DRAWS = 1000
+"""Drawn maps from which simultaneous limits are found."""
 LOOSE = 0.01
 """A penalty of this share of the information that labels hold about a constant moves
 what is fitted by hardly a hundredth."""
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One of the fits whose mean the map is.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (3,)
+        Which terms it has.
+    mode : Mode
+        The penalised fit: coefficients, penalties and the Hessian.
+    share : float
+        How probable it is; shares of all members sum to 1.
+    """
+
+    kept: BoolVector
+    mode: Mode
+    share: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,23 +71,58 @@ class SmoothFit(CurveFit):
         What the map is made of.
     members : tuple of Member
         Fits with and without curves, most probable first.
+    problem : PenalisedProblem
+        The regression of labels on all terms.
+    coefficients : ndarray
+        Those of the map, for all terms.
     """
 
     terms: Terms
     members: tuple[Member, ...]
+    problem: PenalisedProblem
+    coefficients: FloatVector
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Return the posterior of the coefficients, over all penalties."""
+        given = cast("Smooth", self.family).penalties
+        known = None if given is None else np.array(given, dtype=np.float64)
+        return posterior(self.problem, self.coefficients, known)
 
     def band(
-        self, p: FloatVector, confidence: float = 0.95
+        self,
+        p: FloatVector,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        random_state: Seed = 0,
     ) -> tuple[FloatVector, FloatVector]:
-        """Return point-wise limits of the map at predictions.
+        """Return limits of the map at predictions.
 
-        They come from the posterior of the logit, taken as normal.
+        They come from the posterior of the logit, as a normal distribution with a
+        spread of its own on either side of the median, and hold the map itself.
+
+        Parameters
+        ----------
+        p : ndarray
+            Where.
+        confidence : float
+            Chance that the true map lies between the limits.
+        simultaneous : bool
+            At all predictions of the sample at once, instead of at each.
+        random_state : int, generator or None
+            Seeds the maps that are drawn.
         """
         check_fraction(confidence, name="confidence")
-        mean, variance = moments(self.terms, self.members, p)
-        centre = logit(p) + mean
-        half = float(ndtri(0.5 + 0.5 * confidence)) * np.sqrt(variance)
-        return expit(centre - half), expit(centre + half)
+        draws = self.posterior.draws(BAND_DRAWS, generator(random_state))
+        reach = float(ndtri(0.5 + 0.5 * confidence))
+        if simultaneous:
+            reach = _reach(self.problem.design, draws, confidence)
+        low, middle, high = _spreads(np.hstack(self.terms.parts(p)), draws)
+        u, map_ = logit(p), self.map(p)
+        lower = expit(u + middle - reach * (middle - low))
+        upper = expit(u + middle + reach * (high - middle))
+        return np.minimum(lower, map_), np.maximum(upper, map_)
 
     def posterior_errors(
         self,
@@ -81,9 +135,10 @@ class SmoothFit(CurveFit):
         """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
         check_count(n_draws, name="n_draws")
         cells = gather_few(sample.p, sample.y, sample.weight)
-        added = logits_drawn(self.terms, self.members, cells.p, n_draws, rng)
-        added += logit(cells.p)[:, np.newaxis]
-        gaps = np.abs(expit(added, out=added) - cells.p[:, np.newaxis])
+        design = np.hstack(self.terms.parts(cells.p))
+        drawn = design @ self.posterior.draws(n_draws, rng)
+        drawn += logit(cells.p)[:, np.newaxis]
+        gaps = np.abs(expit(drawn, out=drawn) - cells.p[:, np.newaxis])
         if alpha != 1.0:
             gaps **= alpha
         return np.asarray(cells.weight @ gaps / cells.weight.sum())
@@ -157,12 +212,22 @@ class Smooth:
         """Estimate the calibration map of a sample."""
         cells = gather_few(sample.p, sample.y, sample.weight)
         terms = Terms.of(cells, self.coefficients)
-        members = self._members(terms.problem(cells.p, cells.weight, cells.label))
+        problem = terms.problem(cells.p, cells.weight, cells.label)
+        members = self._members(problem)
         parts = [m.share * terms.spread(m.mode.coefficients, m.kept) for m in members]
-        map_ = terms.map(np.sum(parts, axis=0))
+        coefficients = np.sum(parts, axis=0)
+        map_ = terms.map(coefficients)
         edges = _edges(map_)
-        pieces = edges.size - 1
-        return SmoothFit(map_, pieces, edges, self, terms=terms, members=members)
+        return SmoothFit(
+            map_,
+            edges.size - 1,
+            edges,
+            self,
+            terms=terms,
+            members=members,
+            problem=problem,
+            coefficients=coefficients,
+        )
 
     def refitted(
         self,
@@ -188,7 +253,7 @@ class Smooth:
             given = np.array(self.penalties, dtype=np.float64)
             return (Member(whole, solve_penalised(problem, given), 1.0),)
         if not self.average:
-            return (_member(whole, most_likely(problem), 1.0),)
+            return (Member(whole, most_likely(problem).mode, 1.0),)
         found = most_likely_members(problem)
         kept = [evidence.mode.problem.sizes > 0 for evidence in found]
         # A fitted penalty gains about 1 by chance alone, as a fitted parameter does.
@@ -198,14 +263,29 @@ class Smooth:
         share[share < NEGLIGIBLE] = 0.0
         share /= share.sum()
         return tuple(
-            _member(kept[k], found[k], float(share[k]))
+            Member(kept[k], found[k].mode, float(share[k]))
             for k in np.argsort(-share, kind="stable")
             if share[k] > 0.0
         )
 
 
-def _member(kept: BoolVector, evidence: Evidence, share: float) -> Member:
-    return Member(kept, evidence.mode, share, evidence)
+def _spreads(
+    design: FloatMatrix, draws: FloatMatrix
+) -> tuple[FloatVector, FloatVector, FloatVector]:
+    """Return where a normal distribution has -1, 0 and 1 standard deviations."""
+    blocks = np.array_split(design, 1 + len(design) // 1024)
+    found = [np.quantile(block @ draws, ndtr([-1, 0, 1]), axis=1) for block in blocks]
+    low, middle, high = np.hstack(found)
+    return low, middle, high
+
+
+def _reach(design: FloatMatrix, draws: FloatMatrix, confidence: float) -> float:
+    """Return how many standard deviations hold whole drawn maps so often."""
+    low, middle, high = (line[:, np.newaxis] for line in _spreads(design, draws))
+    apart = design @ draws - middle
+    spread = np.where(apart > 0.0, high - middle, middle - low)
+    apart = np.abs(apart) / np.maximum(spread, np.finfo(float).tiny)
+    return float(np.quantile(apart.max(axis=0), confidence))
 
 
 def _edges(map_: SmoothMap) -> FloatVector:

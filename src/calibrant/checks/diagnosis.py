@@ -146,7 +146,7 @@ def diagnose(  # noqa: PLR0913
     >>> found.codes
     ['CAL002', 'CAL004', 'CAL008', 'CAL009']
     >>> print(found.findings[0].message)
-    Above 0.47 it says 0.888 on average and 0.989 happen; below it says 0.111 and 0.018
+    Above 0.47 it says 0.888 on average and 0.989 happen; below it says 0.110 and 0.016
     happen.
     """
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)

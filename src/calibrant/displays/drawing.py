@@ -26,6 +26,7 @@ GAP = "#d1352b"
 TRUTH = "#e07b00"
 DISTANCE = "distance to the diagonal"
 LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of an instance")
+BAND = "#4a4a4a"
 AXES = {
     "binary": ("Predicted probability", "Share of positives"),
     "confidence": ("Confidence", "Accuracy"),
@@ -78,6 +79,13 @@ def _draw_diagram(
     _draw_filling(display, ax, low, fill_style)
     grid = np.linspace(0.0, 1.0, 513)
     ax.plot(*_kept(grid, grid, low), color=EDGE, linestyle="--", linewidth=1.0)
+    if display.band is not None:
+        band = display.band
+        x, bottom = _kept(band.p, band.low, low)
+        _, top = _kept(band.p, band.high, low)
+        ax.fill_between(
+            x, bottom, top, color=BAND, alpha=0.3, linewidth=0.0, label=str(band)
+        )
     if display.true_map is not None:
         truth = display.true_map
         ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label=TRUE_MAP)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
-from calibrant._validation.options import generator
+from calibrant._validation.options import check_choice, check_fraction, generator
+from calibrant.calibrators.base import BandedFit
 from calibrant.calibrators.registry import find_binary
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
@@ -30,6 +31,8 @@ HISTOGRAM_BINS = 20
 NEAREST_LOGIT = 1e-6
 """Logit axes never go nearer to 0 and 1 than this."""
 
+BandKind: TypeAlias = Literal["point-wise", "simultaneous"]
+
 
 @dataclass(frozen=True, eq=False)
 class Points:
@@ -44,6 +47,34 @@ class Points:
 
 
 NO_POINTS = Points(np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Limits between which the true map is thought to lie.
+
+    Attributes
+    ----------
+    p, low, high : ndarray
+        Limits at predictions, in ascending order, where the sample has any.
+    kind : {"point-wise", "simultaneous"}
+        Whether the level holds at each prediction, or at all of them at once.
+    confidence : float
+        The level.
+    """
+
+    p: FloatVector
+    low: FloatVector
+    high: FloatVector
+    kind: BandKind
+    confidence: float
+
+    def frame(self) -> Frame:
+        """Return the limits as columns."""
+        return {"p": self.p, "low": self.low, "high": self.high}
+
+    def __str__(self) -> str:
+        return f"{100 * self.confidence:g} % band, {self.kind}"
 
 
 def fit_method(
@@ -62,6 +93,27 @@ def map_curve(fit: Fit) -> Points:
     edges = fit.edges
     p = np.unique(np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0)]))
     return Points(p, fit.map(p))
+
+
+def band_of(
+    sample: BinarySample,
+    fit: Fit,
+    curve: Points,
+    kind: BandKind | None,
+    confidence: float,
+    random_state: Seed,
+) -> Band | None:
+    """Return the band of a map along its curve, where the family has one."""
+    if kind is not None:
+        check_choice(kind, get_args(BandKind), name="band")
+    check_fraction(confidence, name="confidence")
+    if kind is None or not isinstance(fit, BandedFit):
+        return None
+    p = curve.p[(curve.p >= sample.p.min()) & (curve.p <= sample.p.max())]
+    low, high = fit.band(
+        p, confidence, simultaneous=kind == "simultaneous", random_state=random_state
+    )
+    return Band(p, low, high, kind, confidence)
 
 
 def outermost(p: FloatVector) -> float:
@@ -135,3 +187,24 @@ def picked_instances(
     if truth is not None:
         return Points(p, np.interp(p, truth.p, truth.calibrated))
     return Points(p, fit.map(p))
+
+
+def ends_of(edges: FloatVector) -> Frame:
+    """Return both ends of each bin as columns."""
+    return {"left": edges[:-1], "right": edges[1:]}
+
+
+def bin_columns(table: BinTable | None) -> Frame:
+    """Return what is known of each bin that has rows, as columns."""
+    if table is None:
+        empty = np.empty(0)
+        table = BinTable(empty, empty, empty, empty)
+    columns = {
+        **ends_of(table.edges),
+        "predicted": table.mean_prob,
+        "observed": table.mean_label,
+        "gap": table.mean_label - table.mean_prob,
+        "weight": table.weight,
+    }
+    used = table.weight > 0.0
+    return {name: values[used] for name, values in columns.items()}

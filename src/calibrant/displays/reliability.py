@@ -13,7 +13,12 @@ from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import DISPLAYS
 from calibrant.displays.parts import (
     NO_POINTS,
+    Band,
+    BandKind,
     Points,
+    band_of,
+    bin_columns,
+    ends_of,
     fit_method,
     histogram_of,
     knots_of,
@@ -24,7 +29,6 @@ from calibrant.displays.parts import (
 )
 from calibrant.exceptions import OptionError
 from calibrant.measures.events import Reading
-from calibrant.numerics.binning import BinTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,10 +37,11 @@ if TYPE_CHECKING:
 
     from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Task, Tops
     from calibrant._validation.sample import BinarySample
+    from calibrant.numerics.binning import BinTable
 
 Kind: TypeAlias = Literal["bars", "centres", "diagonal"]
 Part: TypeAlias = Literal[
-    "bins", "curve", "knots", "histogram", "instances", "true_map"
+    "bins", "curve", "knots", "band", "histogram", "instances", "true_map"
 ]
 
 
@@ -69,6 +74,8 @@ class ReliabilityDisplay:
         Rows for which the distance to the diagonal is drawn.
     true_map : Points or None
         The true calibration map.
+    band : Band or None
+        Limits of the true map, where the method knows any.
     """
 
     table: BinTable | None
@@ -85,6 +92,7 @@ class ReliabilityDisplay:
     event: str = "binary"
     instances: Points | None = None
     true_map: Points | None = None
+    band: Band | None = None
 
     @classmethod
     def from_predictions(  # noqa: PLR0913
@@ -101,6 +109,8 @@ class ReliabilityDisplay:
         true_map: Callable[[FloatVector], FloatVector] | ArrayLike | None = None,
         instances: int = 0,
         tops: Tops | None = None,
+        band: BandKind | None = "point-wise",
+        confidence: float = 0.9,
         task: Task = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
@@ -135,8 +145,13 @@ class ReliabilityDisplay:
             diagonal: that of the true map if given, else of the estimated one.
         tops : {"slope-1", "flat"}, optional
             Tops of the bins, by default as the method has them.
+        band : {"point-wise", "simultaneous"}, optional
+            Limits of the true map for methods that know them, such as "smooth": at
+            each prediction, or at all at once; None for no band.
+        confidence : float
+            Level of the band.
         random_state : int, generator or None
-            Seeds cross-validation and the choice of instances.
+            Seeds cross-validation, the band and the choice of instances.
 
         Returns
         -------
@@ -172,6 +187,8 @@ class ReliabilityDisplay:
             truth=truth,
             instances=instances,
             tops=tops,
+            band=band,
+            confidence=confidence,
             random_state=random_state,
         )
         if ax is not None:
@@ -192,6 +209,8 @@ class ReliabilityDisplay:
         truth: Points | None = None,
         instances: int = 0,
         tops: Tops | None = None,
+        band: BandKind | None = "point-wise",
+        confidence: float = 0.9,
         random_state: Seed = 0,
     ) -> ReliabilityDisplay:
         """Compute the diagram of data that have passed the door."""
@@ -199,9 +218,10 @@ class ReliabilityDisplay:
         check_choice(scale, get_args(Scale), name="scale")
         check_count(instances, name="instances", least=0)
         fit = fit_method(sample, method, tops=tops, random_state=random_state)
+        curve = map_curve(fit)
         return cls(
             table=getattr(fit, "table", None),
-            curve=map_curve(fit),
+            curve=curve,
             knots=knots_of(fit),
             histogram_table=histogram_of(sample, fit, scale),
             error=fit.error(sample, alpha=1.0, debias=False),
@@ -214,6 +234,7 @@ class ReliabilityDisplay:
             event=event,
             instances=picked_instances(sample, fit, truth, instances, random_state),
             true_map=truth,
+            band=band_of(sample, fit, curve, band, confidence, random_state),
         )
 
     @classmethod
@@ -276,11 +297,12 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        part : {"bins", "knots", "curve", "histogram", "instances", "true_map"}
+        part : {"bins", "knots", "curve", "band", "histogram", "instances", "true_map"}
             "bins": one row a bin that has rows: its ends, mean prediction and share
             of positives, their difference (gap) and the weight. "knots": where a map
-            without bins bends. "curve": the estimated map. "histogram": ends and
-            weights. "instances" and "true_map": empty where none were asked for. By
+            without bins bends. "curve": the estimated map. "band": limits of the
+            true one. "histogram": ends and weights. "instances" and "true_map": empty
+            where none were asked for, as is "band" where the method has none. By
             default bins, or knots where there are no bins.
 
         Returns
@@ -293,9 +315,12 @@ class ReliabilityDisplay:
         check_choice(part, get_args(Part), name="part")
         if part == "histogram":
             table = self.histogram_table
-            return _ends(table.edges) | {"weight": table.weight}
+            return ends_of(table.edges) | {"weight": table.weight}
         if part == "bins":
-            return _bin_columns(self.table)
+            return bin_columns(self.table)
+        if part == "band":
+            none = {name: np.empty(0) for name in ("p", "low", "high")}
+            return none if self.band is None else self.band.frame()
         points: Points | None = getattr(self, part)
         return (points or NO_POINTS).frame()
 
@@ -324,25 +349,6 @@ class ReliabilityDisplay:
     def __str__(self) -> str:
         model = "" if self.name is None else f"{self.name}, "
         return f"{model}{self.method}: error {self.error:.4f}"
-
-
-def _ends(edges: FloatVector) -> Frame:
-    return {"left": edges[:-1], "right": edges[1:]}
-
-
-def _bin_columns(table: BinTable | None) -> Frame:
-    if table is None:
-        empty = np.empty(0)
-        table = BinTable(empty, empty, empty, empty)
-    columns = {
-        **_ends(table.edges),
-        "predicted": table.mean_prob,
-        "observed": table.mean_label,
-        "gap": table.mean_label - table.mean_prob,
-        "weight": table.weight,
-    }
-    used = table.weight > 0.0
-    return {name: values[used] for name, values in columns.items()}
 
 
 def refuse_classwise(task: Task) -> None:

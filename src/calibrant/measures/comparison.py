@@ -90,8 +90,8 @@ class PairedDifference:
     def __str__(self) -> str:
         told = "" if self.distinct else ", not told apart"
         return (
-            f"{self.model_a} - {self.model_b}: {self.difference:.4f} "
-            f"[{self.low:.4f}, {self.high:.4f}], better with probability "
+            f"{self.model_a} - {self.model_b}: {self.difference:z.4f} "
+            f"[{self.low:z.4f}, {self.high:z.4f}], better with probability "
             f"{self.probability:.3f}{told}"
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from calibrant._validation.options import (
     check_positive,
     generator,
 )
+from calibrant.calibrators.base import PosteriorFit
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
+from calibrant.measures.posterior import PosteriorDraws
 from calibrant.numerics.resampling import (
     IntervalKind,
     RowGroups,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from calibrant.measures.events import Events
     from calibrant.numerics.resampling import Cells
 
+
+Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
 MOST_AT_ONCE = 2**21
 """Most weights of cells that are drawn at once."""
@@ -86,10 +90,11 @@ class Estimator:
         "auto" takes out the bias where a method knows it.
     confidence : float or None
         Level of the interval; None for no interval.
-    interval : {"basic", "percentile"}
-        Kind of bootstrap interval.
+    interval : {"auto", "posterior", "basic", "percentile"}
+        Kind of interval: by the posterior, or by bootstrap; "auto" takes the posterior
+        where a method has one, else "basic".
     n_resamples : int
-        Number of bootstrap resamples.
+        Number of bootstrap resamples, or of draws from the posterior.
     random_state : int, generator or None
         Seeds folds and resamples.
     """
@@ -97,14 +102,14 @@ class Estimator:
     alpha: float = 1.0
     debias: Debias = "auto"
     confidence: float | None = None
-    interval: IntervalKind = "basic"
+    interval: Interval = "auto"
     n_resamples: int = 1000
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
         check_positive(self.alpha, name="alpha")
         check_choice(self.debias, ["auto", True, False], name="debias")
-        check_choice(self.interval, get_args(IntervalKind), name="interval")
+        check_choice(self.interval, get_args(Interval), name="interval")
         check_count(self.n_resamples, name="n_resamples", least=2)
         if self.confidence is not None:
             check_fraction(self.confidence, name="confidence")
@@ -123,7 +128,7 @@ class Estimator:
         """Return what `estimate` does, from fits of the method."""
         debias = self._debias(fits[0], method)
         values = self._errors(fits, events, debias=debias)
-        draws = self._draws(fits, events, debias=debias)
+        draws = self._draws(fits, events, method, debias=debias)
         needed = debias and draws is not None
         plain = self._errors(fits, events, debias=False) if needed else values
         bins = np.array([float(fit.pieces) for fit in fits])
@@ -132,7 +137,7 @@ class Estimator:
             value, truth, size = (
                 float(np.mean(v[which])) for v in (values, plain, bins)
             )
-            low, high = self._ends(method, value, truth, draws, which)
+            low, high = self._ends(value, truth, draws, which)
             n = events.samples[0].n
             return Estimate(method, task, value, low, high, n, debias, size)
 
@@ -173,10 +178,29 @@ class Estimator:
         return RowGroups.draw(sample.n, self.n_resamples, rng, sample.weight)
 
     def _draws(
-        self, fits: list[ErrorFit], events: Events, *, debias: bool
-    ) -> _Draws | None:
+        self, fits: list[ErrorFit], events: Events, method: str, *, debias: bool
+    ) -> Resampled | PosteriorDraws | None:
         if self.confidence is None:
             return None
+        known = isinstance(fits[0], PosteriorFit)
+        if self.interval == "posterior" and not known:
+            raise OptionError(
+                f'interval="posterior" is not possible for method {method!r}, which '
+                f'has none; pass interval="auto" or "basic".'
+            )
+        if known and self.interval in {"auto", "posterior"}:
+            return PosteriorDraws.of(
+                cast("list[PosteriorFit]", fits),
+                events.samples,
+                alpha=self.alpha,
+                n_draws=self.n_resamples,
+                rng=generator(self.random_state),
+            )
+        return self._resampled(fits, events, method, debias=debias)
+
+    def _resampled(
+        self, fits: list[ErrorFit], events: Events, method: str, *, debias: bool
+    ) -> Resampled:
         rng = generator(self.random_state)
         shared = self.shared_rows(events, rng) if len(fits) > 1 else None
         errors, noise = [], []
@@ -193,7 +217,12 @@ class Estimator:
             noise.append(np.concatenate([measure(*drawn) for drawn in calibrated]))
         # How noise of different classes goes together is not drawn; sorted draws
         # take it as going together fully, which errs towards a lower end of 0.
-        return _Draws(np.stack(errors), np.sort(np.stack(noise), axis=1))
+        return Resampled(
+            np.stack(errors),
+            np.sort(np.stack(noise), axis=1),
+            "percentile" if self.interval == "percentile" else "basic",
+            find_evaluator(method).squared,
+        )
 
     def _parts(self, cells: Cells) -> list[int]:
         """Part the resamples so that those drawn at once fit into little memory."""
@@ -203,28 +232,37 @@ class Estimator:
 
     def _ends(
         self,
-        method: str,
         value: float,
         truth: float,
-        draws: _Draws | None,
+        draws: Resampled | PosteriorDraws | None,
         which: slice,
     ) -> tuple[float, float]:
         if draws is None or self.confidence is None:
             return float("nan"), float("nan")
-        ends = squared_interval if find_evaluator(method).squared else interval
-        return ends(
-            value,
-            draws.errors[which].mean(axis=0),
-            truth=truth,
-            noise=draws.noise[which].mean(axis=0),
-            confidence=self.confidence,
-            kind=self.interval,
-        )
+        if isinstance(draws, PosteriorDraws):
+            return draws.ends(value, which, self.confidence)
+        return draws.ends(value, truth, which, self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
-class _Draws:
+class Resampled:
     """Errors of resamples, and of perfectly calibrated ones; one row an event."""
 
     errors: FloatMatrix
     noise: FloatMatrix
+    kind: IntervalKind
+    squared: bool
+
+    def ends(
+        self, value: float, truth: float, which: slice, confidence: float
+    ) -> tuple[float, float]:
+        """Return the bootstrap interval for the mean error of some events."""
+        ends = squared_interval if self.squared else interval
+        return ends(
+            value,
+            self.errors[which].mean(axis=0),
+            truth=truth,
+            noise=self.noise[which].mean(axis=0),
+            confidence=confidence,
+            kind=self.kind,
+        )

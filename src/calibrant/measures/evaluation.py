@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from calibrant._typing import ArrayLike, Debias, Frame, Scale, Seed, Task
-    from calibrant.numerics.resampling import IntervalKind
+    from calibrant.measures.estimate import Interval
 
 DEFAULT_METHODS = ("pl", "es15", "es-sweep", "ew15")
 
@@ -196,7 +196,7 @@ def evaluate(  # noqa: PLR0913
     debias: Debias = "auto",
     task: Task = None,
     confidence: float | None = 0.9,
-    interval: IntervalKind = "basic",
+    interval: Interval = "auto",
     n_resamples: int = 1000,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
@@ -214,12 +214,16 @@ def evaluate(  # noqa: PLR0913
         Which estimates; see `calibrator_names`. Also "kce". Of the default ones, those
         that have more bins than there are rows are left out with a warning.
     confidence : float or None
-        Level of the bootstrap intervals; None for no intervals.
-    interval : {"basic", "percentile"}
-        "percentile": quantiles of the resampled errors. "basic": these reflected at
-        the estimate, which takes out the bias that resampling adds.
+        Level of the intervals; None for no intervals.
+    interval : {"auto", "posterior", "basic", "percentile"}
+        "posterior": quantiles of the errors of maps drawn from the posterior, the
+        lower one 0 where `calibration_test` finds nothing; "smooth" has one.
+        "percentile": quantiles of the errors of bootstrap resamples. "basic": these
+        reflected at the estimate, which takes out the bias that resampling adds.
+        "auto": "posterior" for methods that have one, else "basic".
     n_resamples : int
-        Number of bootstrap resamples. Bins stay as they were fitted.
+        Number of bootstrap resamples, in which bins stay as they were fitted; or of
+        maps drawn.
     random_state : int, generator or None
         Seeds cross-validation and resampling.
 

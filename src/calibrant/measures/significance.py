@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,6 +20,7 @@ from calibrant.numerics.calibration_tests import (
     hosmer_lemeshow,
     spiegelhalter_z,
 )
+from calibrant.numerics.smooth_scores import ORDERS, smooth_test
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,8 @@ class CalibrationTest:
         The chance of a statistic at least as extreme under perfect calibration.
     n : int
         Number of rows.
+    alternative : str
+        What the test looks for.
     """
 
     method: str
@@ -53,6 +56,7 @@ class CalibrationTest:
     statistic: float
     pvalue: float
     n: int
+    alternative: str
 
     def __str__(self) -> str:
         return (
@@ -68,9 +72,33 @@ class CalibrationTest:
 class Test(Protocol):
     """A test with its options."""
 
+    alternative: ClassVar[str]
+
     def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
         """Return statistic and p-value."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmoothTest:
+    """Smooth departures of growing order, from a line to a fine wave.
+
+    Attributes
+    ----------
+    most : int
+        Largest number of functions of the prediction that labels are held against.
+        With few rows fewer are used.
+    """
+
+    alternative = "any smooth map"
+    most: int = ORDERS[-1]
+
+    def __post_init__(self) -> None:
+        check_count(self.most, name="most")
+
+    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
+        """Return minus the log of the least p-value, and its own p-value."""
+        return smooth_test(sample.p, sample.y, sample.weight, self.most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +123,7 @@ class KernelTest:
         Rows a block of the asymptotic test.
     """
 
+    alternative = "any map"
     kernel: KernelName = "rbf"
     bandwidth: float | Literal["median"] = "median"
     null: Null = "resampled"
@@ -146,6 +175,8 @@ class KernelTest:
 class SpiegelhalterTest:
     """Spiegelhalter's z: whether the Brier score is what the predictions promise."""
 
+    alternative = "a Brier score other than promised"
+
     def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
         """Return z and its two-sided p-value."""
         return spiegelhalter_z(sample.p, sample.y, _weights(sample))
@@ -164,6 +195,7 @@ class HosmerLemeshowTest:
         2 by custom for those of a logistic regression on its own training rows.
     """
 
+    alternative = "a share of positives off in some group"
     groups: int = 10
     fitted: int = 0
 
@@ -186,12 +218,15 @@ class HosmerLemeshowTest:
 class CoxTest:
     """Cox's test: whether a regression on logit(p) has intercept 0 and slope 1."""
 
+    alternative = "an intercept other than 0 or a slope other than 1"
+
     def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
         """Return the likelihood ratio, chi-square with two degrees of freedom."""
         return cox(sample.p, sample.y, _weights(sample))
 
 
 TESTS: dict[str, type[Any]] = {
+    "smooth": SmoothTest,
     "kce": KernelTest,
     "spiegelhalter": SpiegelhalterTest,
     "hosmer-lemeshow": HosmerLemeshowTest,
@@ -218,7 +253,7 @@ def calibration_test(  # noqa: PLR0913
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
-    method: str = "kce",
+    method: str = "smooth",
     task: Task = None,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
@@ -233,17 +268,18 @@ def calibration_test(  # noqa: PLR0913
     ----------
     y_true, y_prob, sample_weight, pos_label, labels, scale
         As in `calibration_error`.
-    method : {"kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
+    method : {"smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
+        "smooth": lines and curves of growing order, simple ones first, without draws;
         "kce": the kernel calibration error, which sees any departure, given enough
         rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": shares of positives
-        in groups; "cox": intercept and slope of a logistic regression. "kce" is the
-        default for now.
+        in groups; "cox": intercept and slope of a logistic regression.
     task : None, "confidence" or a class
         As in `calibration_error`, but one event only.
     random_state : int, generator or None
         Seeds drawn labels and blocks.
     **options
-        Of the method. "kce": ``kernel``, ``bandwidth`` (by default "median"),
+        Of the method. "smooth": ``most=24``, the largest number of functions.
+        "kce": ``kernel``, ``bandwidth`` (by default "median"),
         ``null="resampled"`` or "asymptotic", ``n_resamples=1000``, ``block_size=2``.
         "hosmer-lemeshow": ``groups=10``, ``fitted=0`` (degrees of freedom that
         fitting on the same rows used up).
@@ -251,10 +287,13 @@ def calibration_test(  # noqa: PLR0913
     Returns
     -------
     CalibrationTest
-        With `statistic` and `pvalue`.
+        With `statistic`, `pvalue` and the `alternative`.
 
     References
     ----------
+    J. Fan (1996). Test of significance based on wavelet thresholding and Neyman's
+    truncation. JASA 91. doi:10.1080/01621459.1996.10476936
+
     D. Widmann, F. Lindsten, D. Zachariah (2019). Calibration tests in multi-class
     classification: a unifying framework. NeurIPS.
 
@@ -272,7 +311,7 @@ def calibration_test(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.calibration_test(y, p))
-    kce (binary): statistic 0.002711, p-value 0.000999, n = 1797
+    smooth (binary): statistic 89.11, p-value 9.32e-39, n = 1797
     >>> print(cb.calibration_test(y, p, method="hosmer-lemeshow", groups=5))
     hosmer-lemeshow (binary): statistic 101, p-value 3.2e-20, n = 1797
     """
@@ -287,4 +326,4 @@ def calibration_test(  # noqa: PLR0913
     sample = events.samples[0]
     warn_if_small(sample, stacklevel=3)
     found = test.run(sample, generator(random_state))
-    return CalibrationTest(method, events.task, *found, sample.n)
+    return CalibrationTest(method, events.task, *found, sample.n, test.alternative)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from calibrant._typing import Debias, Scale, Seed, Task
-    from calibrant.numerics.resampling import IntervalKind
+    from calibrant.measures.estimate import Interval
 
 ENGINES = ("auto", "memory")
 
@@ -45,7 +45,7 @@ def evaluate_table(  # noqa: PLR0913
     debias: Debias = "auto",
     task: Task = None,
     confidence: float | None = 0.9,
-    interval: IntervalKind = "basic",
+    interval: Interval = "auto",
     n_resamples: int = 1000,
     sample_weight: str | None = None,
     pos_label: Any = None,

@@ -41,7 +41,8 @@ def diagram_of(
     """Return curves, bins and histograms of one event.
 
     Keys: "low", where logit axes begin; "axes", "prob" or, for rare events, "logit",
-    which show more; "curves", one a method without bins; "bins",
+    which show more (limits "low" and "high" of a smooth curve hold at each point,
+    "whole_low" and "whole_high" at all points at once); "curves", one a method without bins; "bins",
     one a binned method; "histogram", by "prob" and "logit". Nothing in it belongs to a
     single row, unless bins hold one only.
     """
@@ -138,6 +139,8 @@ def _curve(
     if isinstance(fit, SmoothFit):
         below, above = fit.band(p, confidence)
         found |= {"low": numbers(below), "high": numbers(above)}
+        below, above = fit.band(p, confidence, simultaneous=True)
+        found |= {"whole_low": numbers(below), "whole_high": numbers(above)}
     return found
 
 

@@ -47,7 +47,7 @@ def report_table(  # noqa: PLR0913
     alpha: float = 1,
     task: Task = None,
     confidence: float = 0.95,
-    n_resamples: int = 200,
+    n_resamples: int = 1000,
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
@@ -69,7 +69,7 @@ def report_table(  # noqa: PLR0913
     confidence : float
         Level of intervals and bands.
     n_resamples : int
-        Number of bootstrap resamples.
+        Number of bootstrap resamples, or of draws from a posterior.
     mute : sequence of str
         Codes of checks to leave out; see `diagnose`.
     random_state : int, generator or None
@@ -135,7 +135,7 @@ def report_predictions(  # noqa: PLR0913
     methods: Sequence[str] | str = REPORT_METHODS,
     alpha: float = 1,
     confidence: float = 0.95,
-    n_resamples: int = 200,
+    n_resamples: int = 1000,
     mute: Sequence[str] | str = (),
     random_state: Seed = 0,
     title: str = "",

@@ -79,7 +79,10 @@ class Region:
 
 
 def regions_of(curve: Mapping[str, Any], sample: BinarySample) -> list[Region]:
-    """Return where the band of a map excludes the diagonal, largest error first."""
+    """Return where the band of a map excludes the diagonal, largest error first.
+
+    It is the band that holds everywhere at once, as all regions are looked at.
+    """
     p, mid, low, high = (
         np.asarray(curve[name], dtype=np.float64)
         for name in ("p", "calibrated", "low", "high")
@@ -87,7 +90,11 @@ def regions_of(curve: Mapping[str, Any], sample: BinarySample) -> list[Region]:
     share = _shares(p, sample)
     error = share * np.abs(mid - p)
     found = []
-    for off in (high < p, low > p):
+    whole_low, whole_high = (
+        np.asarray(curve[name], dtype=np.float64)
+        for name in ("whole_low", "whole_high")
+    )
+    for off in (whole_high < p, whole_low > p):
         found += [
             _region(part, p, mid, 0.5 * (high - low), share)
             for part in _runs(off)

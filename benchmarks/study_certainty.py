@@ -1,0 +1,173 @@
+"""How honest tests, intervals and bands are, on data whose true map is known.
+
+    python benchmarks/study_certainty.py size --draws 4000
+    python benchmarks/study_certainty.py power --draws 1000
+    python benchmarks/study_certainty.py coverage --seeds 200
+    python benchmarks/study_certainty.py bands --seeds 60
+
+Tables are printed as Markdown. Labels of the studies are drawn by seeds of their own,
+which no method was tuned on.
+"""
+
+import argparse
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from itertools import product
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import scipy
+from scipy.special import expit
+
+import calibrant as cb
+from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.smooth import Smooth
+from calibrant.experiments.shapes import PAPER_SHAPES
+from calibrant.experiments.synthetic import mixing_amount, predictions, sample
+from calibrant.measures.posterior import PosteriorDraws
+
+FIRST_SEED = 20_000
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+CASES = [("any", 0.0), *product(PAPER_SHAPES, (0.025, 0.05, 0.1))]
+DISTRIBUTIONS = {
+    "uniform": (1.0, 1.0),
+    "Beta(0.5, 2)": (0.5, 2.0),
+    "Beta(0.3, 5)": (0.3, 5.0),
+    "Beta(0.2, 0.2)": (0.2, 0.2),
+    "Beta(5, 1)": (5.0, 1.0),
+}
+TESTS = ("smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox")
+
+
+def row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def head(*cells):
+    row(*cells)
+    row(*["---"] * len(cells))
+
+
+def percent(values):
+    return f"{100 * np.mean(values):.1f}"
+
+
+def study_size(draws, sizes=(300, 1000, 10_000)):
+    """How often the smooth test rejects calibrated predictions."""
+    head("predictions", "n", "at 10 %", "at 5 %", "at 1 %")
+    for (name, (a, b)), n in product(DISTRIBUTIONS.items(), sizes):
+        rng = np.random.default_rng(FIRST_SEED)
+        found = []
+        for _ in range(draws):
+            p = rng.beta(a, b, n)
+            found.append(cb.calibration_test(rng.random(n) < p, p).pvalue)
+        row(name, n, *[percent(np.array(found) <= at) for at in (0.1, 0.05, 0.01)])
+
+
+def study_power(draws, sizes=(1000, 3000, 10_000)):
+    """How often miscalibrated predictions are rejected at 5 %."""
+    head("shape", "error", "n", *TESTS)
+    errors = {1000: (0.025, 0.05), 3000: (0.0125, 0.025), 10_000: (0.0125,)}
+    for n in sizes:
+        for error, shape in product(errors[n], PAPER_SHAPES):
+            rng = np.random.default_rng(FIRST_SEED)
+            amount = mixing_amount(shape, error)
+            found = {method: [] for method in TESTS}
+            for k in range(draws):
+                c = rng.random(n)
+                p = predictions(shape, amount, c)
+                y = rng.random(n) < c
+                for method in TESTS:
+                    if method == "kce" and k >= draws // 5:
+                        continue  # it draws labels: twenty times the time
+                    options = {"n_resamples": 199} if method == "kce" else {}
+                    test = cb.calibration_test(y, p, method=method, **options)
+                    found[method].append(test.pvalue <= 0.05)
+            row(shape, error, n, *[f"{100 * np.mean(v):.0f}" for v in found.values()])
+
+
+def known(shape, error, n, k):
+    """Return the sample number `k` of a case; all cases have labels of their own."""
+    seed = FIRST_SEED + 1000 * CASES.index((shape, error)) + k
+    p, y, c = sample("square" if shape == "any" else shape, error, n, seed)
+    return BinarySample(p, y), c
+
+
+def study_coverage(seeds, sizes=(1000, 3000, 10_000)):
+    """How often intervals of smooth hold the true error, for alpha 1 and 2."""
+    levels = [f"{100 * level:.0f} %" for level in LEVELS]
+    squared = [f"squared, {level}" for level in levels]
+    head("n", "shape", "error", *levels, "width at 90 %", *squared)
+    kept = {}
+    for n, (shape, error) in product(sizes, CASES):
+        found = [held(shape, error, n, k) for k in range(seeds)]
+        means = np.mean(found, axis=0)
+        kept[n, shape, error] = means
+        rates = [f"{100 * share:.0f}" for share in means]
+        row(n, shape, error, *rates[:4], f"{means[4]:.4f}", *rates[5:])
+    own = [means for (_, _, error), means in kept.items() if error > 0.0]
+    for name, means in (("mean", np.mean(own, axis=0)), ("least", np.min(own, axis=0))):
+        rates = (100 * means).round(1)
+        row("all", name, "> 0", *rates[:4], "", *rates[5:])
+
+
+def held(shape, error, n, k):
+    """Whether intervals of all levels hold the truth, and the width of one."""
+    rows, c = known(shape, error, n, k)
+    fit = Smooth().fit(rows)
+    maps = fit.posterior.draws(500, np.random.default_rng(k))
+    cells, total = fit.problem, fit.problem.weight.sum()
+    p = expit(cells.offset)[:, np.newaxis]
+    gaps = np.abs(expit(cells.offset[:, np.newaxis] + cells.design @ maps) - p)
+    pvalue = np.array([cb.calibration_test(rows.y, rows.p).pvalue])
+    found = []
+    for alpha in (1.0, 2.0):  # as evaluate does, but with the same draws
+        errors = cells.weight @ gaps**alpha / total
+        draws = PosteriorDraws(errors[np.newaxis], pvalue)
+        value = fit.error(rows, alpha=alpha, debias=False)
+        truth = float(np.mean(np.abs(c - rows.p) ** alpha))
+        ends = [draws.ends(value, slice(None), level) for level in LEVELS]
+        found += [low - 1e-12 <= truth <= high for low, high in ends]
+        found += [ends[2][1] - ends[2][0]]
+    return found[:-1]
+
+
+def study_bands(seeds, sizes=(1000, 3000, 10_000)):
+    """How many rows point-wise bands of 90 % hold, and how many maps whole ones do."""
+    head("n", "shape", "error", "point-wise", "simultaneous", "middle 99 %")
+    for n, (shape, error) in product(sizes, CASES):
+        found = []
+        for k in range(seeds):
+            rows, c = known(shape, error, n, k)
+            fit = Smooth().fit(rows)
+            step = max(n // 500, 1)
+            p, c = rows.p[::step], c[::step]
+            held = []
+            for simultaneous in (False, True):
+                low, high = fit.band(p, 0.9, simultaneous=simultaneous)
+                held.append((low <= c + 1e-12) & (c <= high + 1e-12))
+            edge = max(p.size // 200, 1)
+            found.append([held[0].mean(), held[1].all(), held[1][edge:-edge].all()])
+        row(n, shape, error, *[percent(v) for v in zip(*found, strict=True)])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=["size", "power", "coverage", "bands"])
+    parser.add_argument("--draws", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--sizes", type=int, nargs="*")
+    given = parser.parse_args()
+    print(f"{' '.join(sys.argv)}, {datetime.now(UTC):%Y-%m-%d}:", end=" ")
+    print(f"calibrant {cb.__version__}, Python {platform.python_version()},", end=" ")
+    print(f"NumPy {np.__version__}, SciPy {scipy.__version__}\n")
+    count = given.draws if given.part in {"size", "power"} else given.seeds
+    sizes = {"sizes": tuple(given.sizes)} if given.sizes else {}
+    globals()[f"study_{given.part}"](count, **sizes)
+
+
+if __name__ == "__main__":
+    main()

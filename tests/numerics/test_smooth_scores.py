@@ -1,0 +1,121 @@
+"""The smooth test's null distribution, against simulation and closed forms."""
+
+from math import factorial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import log_ndtr
+from scipy.stats import chi2, kstest
+
+from calibrant.numerics.calibration_tests import cox
+from calibrant.numerics.few_cells import gather_few
+from calibrant.numerics.nested_chi_squares import (
+    chance_of_least,
+    least_log_tail,
+    log_tail,
+)
+from calibrant.numerics.smooth_scores import ORDERS, scores, smooth_test
+
+
+@pytest.mark.parametrize("orders", [(2, 4), (2, 4, 8), ORDERS])
+def test_the_chance_of_the_least_pvalue_is_that_of_simulation(orders):
+    normal = np.random.default_rng(0).standard_normal((200_000, orders[-1]))
+    sums = np.cumsum(normal**2, axis=1)[:, np.array(orders) - 1]
+    least = chi2.sf(sums, orders).min(axis=1)
+    for level in (0.3, 0.05, 0.01):
+        drawn = np.mean(least <= level)
+        error = np.sqrt(drawn * (1 - drawn) / least.size)
+        assert abs(chance_of_least(orders, level) - drawn) < 4 * error
+
+
+def test_two_orders_have_a_closed_form():
+    """Below its limit a the sum of two squares is exponential."""
+    level = 0.05
+    a, b = chi2.isf(level, 2), chi2.isf(level, 4)
+    # Given S2 = s below a, S4 passes b with chance exp(-(b - s) / 2).
+    wanted = level + 0.5 * a * np.exp(-b / 2)
+    assert_allclose(chance_of_least((2, 4), level), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [1e-3, 1e-30, 1e-200])
+def test_the_price_of_looking_is_below_that_of_bonferroni(level):
+    chance = chance_of_least(ORDERS, level)
+    assert level < chance < len(ORDERS) * level * 1.05
+
+
+def test_certain_and_impossible_levels_stay():
+    assert chance_of_least(ORDERS, 0.0) == 0.0
+    assert chance_of_least(ORDERS, 1.0) == 1.0
+    assert 0.999 < chance_of_least(ORDERS, 0.9999) <= 1.0
+
+
+@pytest.mark.parametrize("order", [2, 4, 24])
+@pytest.mark.parametrize("value", [0.5, 30.0, 1400.0, 1e5])
+def test_tails_keep_their_logarithm_where_chances_vanish(order, value):
+    """A chi-square of even order passes x with the chance of few Poisson events."""
+    terms = [(value / 2) ** j / factorial(j) for j in range(order // 2)]
+    wanted = -value / 2 + np.log(sum(terms))
+    assert_allclose(log_tail(order, value), wanted, rtol=1e-6, atol=1e-12)
+
+
+def test_the_tail_of_one_square_is_that_of_the_normal():
+    for value in (0.5, 1e5):
+        wanted = np.log(2.0) + log_ndtr(-np.sqrt(value))
+        assert_allclose(log_tail(1, value), wanted, rtol=1e-6)
+
+
+def test_the_least_is_taken_among_the_orders_only():
+    squares = np.array([0.0, 0.0, 50.0, 0.0])
+    assert_allclose(least_log_tail(squares, (2, 4)), chi2.logsf(50.0, 4))
+    assert least_log_tail(squares, (2,)) == 0.0
+
+
+def test_scores_of_calibrated_labels_are_independent_and_standard():
+    rng = np.random.default_rng(1)
+    p = np.sort(rng.beta(0.5, 2.0, 300))
+    found = np.array(
+        [scores(gather_few(p, rng.random(300) < p, None), 8) for _ in range(3000)]
+    )
+    assert_allclose(found.mean(axis=0), 0.0, atol=4 / np.sqrt(3000))
+    assert_allclose(np.cov(found.T), np.eye(8), atol=5 * np.sqrt(2 / 3000))
+
+
+def test_two_functions_give_the_score_form_of_cox():
+    """Score and likelihood ratio agree to first order in small departures."""
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.05, 0.95, 100_000)
+    y = (rng.random(p.size) < np.clip(p + 0.004, 0, 1)).astype(float)
+    ours = smooth_test(p, y, None, 2)
+    theirs = cox(p, y, np.ones(p.size))
+    assert theirs.statistic > 4.0
+    assert_allclose(2 * ours.statistic, theirs.statistic, rtol=0.02)
+    assert_allclose(ours.pvalue, np.exp(-ours.statistic))
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.3, 5.0), (0.2, 0.2)])
+def test_a_calibrated_model_is_rejected_as_often_as_promised(a, b):
+    rng = np.random.default_rng(3)
+    found = []
+    for _ in range(1500):
+        p = rng.beta(a, b, 300)
+        y = (rng.random(300) < p).astype(float)
+        found.append(smooth_test(p, y, None, ORDERS[-1]).pvalue)
+    found = np.array(found)
+    assert kstest(found, "uniform").statistic < 0.045
+    assert abs(np.mean(found <= 0.05) - 0.05) < 0.02
+
+
+def test_one_prediction_gives_the_normal_test_of_a_share():
+    y = np.repeat([1.0, 0.0], [24, 76])
+    z = (24 - 30) / np.sqrt(100 * 0.3 * 0.7)
+    found = smooth_test(np.full(100, 0.3), y, None, ORDERS[-1])
+    assert_allclose(found.pvalue, chi2.sf(z**2, 1))
+
+
+def test_certain_predictions_pass_or_fail_for_certain():
+    p = np.repeat([0.0, 1.0], 50)
+    assert smooth_test(p, p, None, 24).pvalue == 1.0
+    y = p.copy()
+    y[0] = 1.0
+    assert smooth_test(p, y, None, 24).pvalue < 1e-100
