@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy demo test lint types layers tests bench golden clean
+.PHONY: help setup heavy browser demo test lint types layers tests bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -19,6 +19,11 @@ setup: $(READY) ## make .venv with the package and all tools
 
 heavy: $(READY) ## add torch, without which a few tests are skipped
 	$(BIN)/python -m pip install --quiet torch==2.13.0
+
+browser: ## add Chromium, without which the browser tests are skipped (Debian, as root)
+	command -v chromium >/dev/null || { apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	chromium fonts-dejavu-core; }
 
 demo: $(READY) ## evaluate the bundled predictions, print a table, write a figure
 	$(BIN)/calibrant demo
@@ -44,7 +49,7 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	$(PYTHON) -m venv .bench-venv
 	.bench-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.bench-venv/bin/python -m pip install --quiet torch==2.13.0
-	.bench-venv/bin/python -m pip install --quiet --editable ".[cli]" -r benchmarks/requirements.txt
+	.bench-venv/bin/python -m pip install --quiet --editable ".[cli,report]" -r benchmarks/requirements.txt
 	.bench-venv/bin/python -m pip install --quiet --no-deps --ignore-requires-python dirichletcal==0.5.3
 	.bench-venv/bin/python benchmarks/bench_binned.py
 	.bench-venv/bin/python benchmarks/bench_piecewise.py
@@ -52,6 +57,7 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	.bench-venv/bin/python benchmarks/bench_calibrators.py
 	.bench-venv/bin/python benchmarks/bench_multiclass.py
 	.bench-venv/bin/python benchmarks/bench_compare.py
+	.bench-venv/bin/python benchmarks/bench_report.py
 	.bench-venv/bin/python benchmarks/bench_startup.py
 
 golden: ## record the peers' numbers that the tests compare with (after make bench)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         TopLabel,
     )
     from calibrant.calibrators.registry import calibrator_names
+    from calibrant.checks.diagnosis import Diagnosis, diagnose
+    from calibrant.checks.finding import Finding
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from calibrant.measures.proper import ScoreSplit, split_score
     from calibrant.measures.significance import CalibrationTest, calibration_test
     from calibrant.measures.tables import evaluate_table
+    from calibrant.report.making import report_predictions, report_table
+    from calibrant.report.report import Report
 
 _HOME = {
     "BinaryCalibrator": "calibrators.estimator",
@@ -40,23 +44,29 @@ _HOME = {
     "CalibrationTest": "measures.significance",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
+    "Diagnosis": "checks.diagnosis",
     "Evaluation": "measures.evaluation",
+    "Finding": "checks.finding",
     "MulticlassCalibrator": "calibrators.multiclass_estimator",
     "OneVsRest": "calibrators.multiclass_estimator",
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
+    "Report": "report.report",
     "ScoreSplit": "measures.proper",
     "TopLabel": "calibrators.multiclass_estimator",
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.significance",
     "calibrator_names": "calibrators.registry",
     "compare": "measures.comparison",
+    "diagnose": "checks.diagnosis",
     "evaluate": "measures.evaluation",
     "evaluate_table": "measures.tables",
     "kernel_calibration_error": "measures.kernel",
     "load_map": "maps.stored",
     "make_calibrator": "calibrators.estimator",
     "map_from_dict": "maps.stored",
+    "report_predictions": "report.making",
+    "report_table": "report.making",
     "save_map": "maps.stored",
     "split_score": "measures.proper",
 }
@@ -71,11 +81,14 @@ __all__ = [
     "CalibrationTest",
     "Comparison",
     "ComparisonDisplay",
+    "Diagnosis",
     "Evaluation",
+    "Finding",
     "MulticlassCalibrator",
     "OneVsRest",
     "ReliabilityDisplay",
     "ReliabilityGrid",
+    "Report",
     "ScoreSplit",
     "TopLabel",
     "__version__",
@@ -84,6 +97,7 @@ __all__ = [
     "calibrator_names",
     "compare",
     "datasets",
+    "diagnose",
     "evaluate",
     "evaluate_table",
     "exceptions",
@@ -92,6 +106,8 @@ __all__ = [
     "load_map",
     "make_calibrator",
     "map_from_dict",
+    "report_predictions",
+    "report_table",
     "save_map",
     "split_score",
     "testing",

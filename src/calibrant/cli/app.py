@@ -17,6 +17,7 @@ from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
 from calibrant.cli.plot import plot
+from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
 from calibrant.exceptions import CalibrantError, CalibrantWarning
 
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command()(evaluate)
 app.command()(compare)
 app.command()(plot)
+app.command()(report)
 app.command()(calibrate)
 app.command()(apply)
 app.command()(methods)

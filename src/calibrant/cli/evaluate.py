@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,12 +11,14 @@ import typer
 from calibrant.cli import options
 from calibrant.cli.columns import listed, models, reading
 from calibrant.cli.figures import check_figure_path, write_grid
+from calibrant.cli.findings import fail_on_findings, print_findings
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from calibrant.checks.diagnosis import Diagnosis
     from calibrant.engines.memory import MemoryTable
     from calibrant.measures.evaluation import Evaluation
 
@@ -46,10 +49,15 @@ def evaluate(
             help="Write reliability diagrams by the first method, .png .svg .pdf.",
         ),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also say in words what is wrong.")
+    ] = False,
+    mute: options.Mute = None,
     per_class: Annotated[
         bool,
         typer.Option("--per-class", help="With --task classwise: a row a class."),
     ] = False,
+    fail_on: options.FailOn = None,
     fail_above: options.FailAbove = None,
 ) -> None:
     """Estimate calibration errors of predictions in a file, with intervals."""
@@ -80,12 +88,31 @@ def evaluate(
             random_state=seed,
             progress=progress,
         )
-    print_results(found, output, per_class=per_class)
+    findings = _findings(
+        table,
+        wanted | {"scale": held, "mute": listed(mute)},
+        wanted_at_all=explain or fail_on is not None,
+    )
+    print_results(found, output, per_class=per_class, findings=findings)
+    if explain and findings is not None and output is Format.table:
+        print_findings(findings)
     if plot is not None:
         _plot(table, wanted | {"input_scale": held}, found, plot)
     fail_above_threshold(
         [(a.key, e) for a in found.assessments for e in a.estimates], fail_above
     )
+    if findings is not None:
+        fail_on_findings([asdict(f) for f in findings.findings], fail_on)
+
+
+def _findings(
+    table: MemoryTable, wanted: dict[str, Any], *, wanted_at_all: bool
+) -> Diagnosis | None:
+    from calibrant.checks.tables import diagnose_table
+
+    if not wanted_at_all:
+        return None
+    return diagnose_table(table, **wanted)
 
 
 def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:

@@ -63,3 +63,14 @@ FailAbove = Annotated[
     float | None,
     typer.Option("--fail-above", min=0.0, help="Exit with 1 if any error is larger."),
 ]
+Mute = Annotated[
+    str | None, typer.Option("--mute", help="Checks to leave out, CAL008,CAL009.")
+]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on",
+        help="Exit with 1 at findings: minor, moderate or severe ones and worse, or by "
+        "code, CAL001,CAL010.",
+    ),
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from calibrant._typing import Frame
+    from calibrant.checks.diagnosis import Diagnosis
     from calibrant.measures.comparison import Comparison
     from calibrant.measures.estimate import Estimate
     from calibrant.measures.evaluation import Evaluation
@@ -30,7 +32,11 @@ SHORT_SCORES = {
 
 
 def print_results(
-    found: Evaluation, output: Format, *, per_class: bool = False
+    found: Evaluation,
+    output: Format,
+    *,
+    per_class: bool = False,
+    findings: Diagnosis | None = None,
 ) -> None:
     """Print errors; a table for people leaves out what is the same in all rows."""
     frame = found.per_class() if per_class else found.frame()
@@ -41,6 +47,8 @@ def print_results(
             "alpha": found.alpha,
             "confidence": found.confidence,
         }
+        if findings is not None:
+            extra["findings"] = [asdict(finding) for finding in findings.findings]
         print_frame(frame, output, extra)
     elif output is Format.table:
         _print_tables(found, frame)

@@ -94,6 +94,21 @@ class Evaluation:
             rows.append(row)
         return columns_of(rows)
 
+    def to_html(self) -> str:
+        """Return a page of verdicts and numbers that needs no network.
+
+        An evaluation keeps no rows, so the page has no diagram, checks or repairs; a
+        page with them is made by `report_predictions` or `report_table`.
+        """
+        from calibrant.report.evaluations import evaluation_page
+
+        return evaluation_page(self)
+
+    def _repr_html_(self) -> str:
+        from calibrant.report.evaluations import evaluation_table
+
+        return evaluation_table(self)
+
     def __repr__(self) -> str:
         return f"<Evaluation, alpha = {self.alpha:g}>\n{self}"
 

@@ -1,0 +1,1 @@
+"""What is wrong with predictions, as findings with stable codes."""

@@ -1,0 +1,209 @@
+"""All checks at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calibrant._validation.arrays import as_array, refuse_different_lengths
+from calibrant._validation.options import check_choice
+from calibrant.checks.finding import SEVERITIES, Finding
+from calibrant.checks.groups import group_that_differs
+from calibrant.checks.regions import falling_region, gap_in_a_region
+from calibrant.checks.rows import certain, few_rows, one_outcome, rounded, thin_region
+from calibrant.checks.shape import (
+    over_confident,
+    reversed_order,
+    shifted_base_rate,
+    under_confident,
+)
+from calibrant.checks.subject import LEVEL, Subject
+from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.measures.events import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from calibrant._typing import ArrayLike, Frame, Scale, Task
+    from calibrant._validation.sample import BinarySample
+    from calibrant.measures.events import Events
+
+
+class Check(NamedTuple):
+    """A check: its code, what it looks for, and the function."""
+
+    code: str
+    title: str
+    run: Callable[[Subject], Finding | list[Finding] | None]
+
+
+CHECKS: dict[str, Check] = {
+    check.code: check
+    for check in (
+        Check("CAL001", "over-confident", over_confident),
+        Check("CAL002", "under-confident", under_confident),
+        Check("CAL003", "shifted base rate", shifted_base_rate),
+        Check("CAL004", "region that is off", gap_in_a_region),
+        Check("CAL005", "not monotone", falling_region),
+        Check("CAL006", "few rows", few_rows),
+        Check("CAL007", "thin region", thin_region),
+        Check("CAL008", "rounded predictions", rounded),
+        Check("CAL009", "certain predictions", certain),
+        Check("CAL010", "group worse than the rest", group_that_differs),
+        Check("CAL011", "one outcome only", one_outcome),
+        Check("CAL012", "upside down", reversed_order),
+    )
+}
+"""Every check by its code. A code keeps its meaning for ever."""
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What the checks found, worst first.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Empty where nothing is wrong.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Diagnosis:
+        """Return findings in order: the worst first, then by code."""
+        return cls(tuple(sorted(findings, key=lambda f: (-f.rank, f.code))))
+
+    @property
+    def codes(self) -> list[str]:
+        """Return the codes of what was found, each once, worst first."""
+        return list(dict.fromkeys(finding.code for finding in self.findings))
+
+    def at_least(self, severity: str) -> Diagnosis:
+        """Return the findings that are as bad as `severity` or worse."""
+        check_choice(severity, SEVERITIES, name="severity")
+        least = SEVERITIES.index(severity)
+        return Diagnosis(tuple(f for f in self.findings if f.rank >= least))
+
+    def frame(self) -> Frame:
+        """Return one row a finding: code, title, severity, message, remedy, ..."""
+        names = ("code", "title", "severity", "message", "remedy", "calibrator")
+        columns = {n: np.array([getattr(f, n) for f in self.findings]) for n in names}
+        places = list(dict.fromkeys(key for f in self.findings for key in f.where))
+        told = {
+            key: np.array([str(f.where.get(key, "")) for f in self.findings])
+            for key in places
+        }
+        return told | columns
+
+    def __repr__(self) -> str:
+        return f"<Diagnosis of {len(self.findings)} findings>\n{self}"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings)) or "nothing found"
+
+
+def diagnose(  # noqa: PLR0913
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    mute: Sequence[str] | str = (),
+    task: Task = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+    scale: Scale = "prob",
+) -> Diagnosis:
+    """Tell in words what is wrong with predicted probabilities.
+
+    Each check has a code that keeps its meaning; docs/checks.md lists them. A check
+    speaks up about calibrated predictions in at most 1 % of samples; with several
+    classes, of all classes together.
+
+    Parameters
+    ----------
+    y_true, y_prob, task, sample_weight, pos_label, labels, scale
+        As in `calibration_error`.
+    groups : array-like of shape (n,), optional
+        A group for each row: groups are held against all rows.
+    mute : sequence of str
+        Codes of checks to leave out, as "CAL008".
+
+    Returns
+    -------
+    Diagnosis
+        ``findings``, worst first, each with code, severity, message, evidence and the
+        calibrator that would help; ``frame()`` has them as columns.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> found = cb.diagnose(y, p)
+    >>> found.codes
+    ['CAL002', 'CAL004', 'CAL008', 'CAL009']
+    >>> print(found.findings[0].message)
+    Above 0.47 it says 0.888 on average and 0.989 happen; below it says 0.110 and 0.016
+    happen.
+    """
+    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    events = reading.events(y_true, y_prob, sample_weight)
+    parts: dict[str, Events] = {}
+    if groups is not None:
+        group = as_array(groups, name="groups")
+        truth, prob = as_array(y_true, name="y_true"), as_array(y_prob, name="y_prob")
+        refuse_different_lengths(y_true=truth, groups=group)
+        weight = None if sample_weight is None else as_array(sample_weight, name="w")
+        for value in dict.fromkeys(group.tolist()):
+            rows = group == value
+            own = None if weight is None else weight[rows]
+            parts[str(value)] = reading.events(truth[rows], prob[rows], own)
+    return diagnose_events(events, parts, mute=mute)
+
+
+def diagnose_events(
+    events: Events,
+    groups: Mapping[str, Events] | None = None,
+    *,
+    mute: Sequence[str] | str = (),
+    where: Mapping[str, Any] | None = None,
+) -> Diagnosis:
+    """Run all checks that are not muted on the events of a task."""
+    checks = [CHECKS[code] for code in CHECKS if code not in check_codes(mute)]
+    several = len(events.samples) > 1
+    found: list[Finding] = []
+    for place, (name, sample) in enumerate(
+        zip(events.names, events.samples, strict=True)
+    ):
+        parts = _samples(groups or {}, place)
+        event = name if several else events.task
+        subject = Subject(sample, event, LEVEL / len(events.samples), parts)
+        told = dict(where or {}) | ({"class": name} if several else {})
+        for check in checks:
+            found += [replace(f, where=told | f.where) for f in _listed(check, subject)]
+    return Diagnosis.of(found)
+
+
+def _samples(groups: Mapping[str, Events], place: int) -> dict[str, BinarySample]:
+    return {name: events.samples[place] for name, events in groups.items()}
+
+
+def _listed(check: Check, subject: Subject) -> Iterable[Finding]:
+    found = check.run(subject)
+    if found is None:
+        return []
+    return found if isinstance(found, list) else [found]
+
+
+def check_codes(codes: Sequence[str] | str) -> tuple[str, ...]:
+    """Return codes of checks as a tuple, or raise with the nearest ones."""
+    given = (codes,) if isinstance(codes, str) else tuple(codes)
+    for code in given:
+        if code not in CHECKS:
+            raise UnknownNameError.among("check", code, CHECKS)
+    if len(given) == len(CHECKS):
+        raise OptionError("mute leaves no check; leave one out.")
+    return given

@@ -1,0 +1,146 @@
+"""Check of groups: whose calibration differs from that of all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import chdtrc
+
+from calibrant.calibrators.smooth import Smooth
+from calibrant.checks.finding import Finding, severity_of
+from calibrant.numerics.log_cells import gather_many
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import FloatVector
+    from calibrant._validation.sample import BinarySample
+    from calibrant.checks.subject import Subject
+    from calibrant.maps.base import CalibrationMap
+
+LEAST_NOISE = 5.0
+"""Groups whose sums of labels vary less than this are not judged."""
+FEWEST_GROUPS = 2
+
+
+@dataclass(frozen=True)
+class GroupGap:
+    """How one group departs from the map of all rows.
+
+    Attributes
+    ----------
+    name : str
+        The group.
+    rows : float
+        Its rows.
+    predicted, observed : float
+        Mean prediction and share of positives.
+    gap, expected_gap : float
+        Observed less predicted, and what the map of all rows makes of it.
+    pvalue : float
+        Chance of so large a departure, after Holm's correction for all groups.
+    """
+
+    name: str
+    rows: float
+    predicted: float
+    observed: float
+    gap: float
+    expected_gap: float
+    pvalue: float
+
+
+def group_gaps(subject: Subject) -> list[GroupGap]:
+    """Return how each group departs from the map of all rows.
+
+    Each group is tested for a level and a slope of its own, given the smooth map of
+    all rows: chi-square with two degrees of freedom, a little too careful since the
+    group itself took part in that map. P-values are Holm's over all groups.
+    """
+    if len(subject.groups) < FEWEST_GROUPS:
+        return []
+    map_ = Smooth().fit(subject.sample).map
+    found = [_departure(name, s, map_) for name, s in subject.groups.items()]
+    adjusted = holm([pvalue for _, pvalue in found])
+    return [
+        GroupGap(*fields, pvalue)
+        for (fields, _), pvalue in zip(found, adjusted, strict=True)
+    ]
+
+
+def group_that_differs(subject: Subject) -> list[Finding]:
+    """CAL010: a group is worse calibrated than the rest, beyond chance."""
+    return [
+        Finding(
+            "CAL010",
+            "group worse than the rest",
+            severity_of(group.gap),
+            f"{group.name}: predictions say {group.predicted:.3f} and "
+            f"{group.observed:.3f} happen; by the map of all rows it would be "
+            f"{group.predicted + group.expected_gap:.3f}.",
+            "Recalibrate this group apart, or give the model what tells it apart.",
+            "smooth",
+            {
+                "rows": group.rows,
+                "predicted": group.predicted,
+                "observed": group.observed,
+                "expected": group.predicted + group.expected_gap,
+                "pvalue": group.pvalue,
+            },
+            {"group": group.name},
+        )
+        for group in group_gaps(subject)
+        if group.pvalue < subject.level and abs(group.gap) > abs(group.expected_gap)
+    ]
+
+
+def holm(pvalues: Sequence[float]) -> FloatVector:
+    """Return p-values adjusted so that any false one is as rare as the level says.
+
+    References
+    ----------
+    S. Holm (1979). A simple sequentially rejective multiple test procedure.
+    Scandinavian Journal of Statistics 6.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    given = np.asarray(pvalues, dtype=np.float64)
+    order = np.argsort(given, kind="stable")
+    steps = given[order] * np.arange(given.size, 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def _departure(
+    name: str, sample: BinarySample, map_: CalibrationMap
+) -> tuple[tuple[str, float, float, float, float, float], float]:
+    cells = gather_many(sample.p, sample.y, sample.weight)
+    total = float(cells.weight.sum())
+    expected = np.asarray(map_(cells.p))
+    predicted = float(cells.weight @ cells.p) / total
+    observed = float(cells.label.sum()) / total
+    mean = float(cells.weight @ expected) / total
+    noise = cells.weight * expected * (1.0 - expected)
+    pvalue = _score_test(cells.p, cells.label - cells.weight * expected, noise)
+    fields = (name, total, predicted, observed, observed - predicted, mean - predicted)
+    return fields, pvalue
+
+
+def _score_test(p: FloatVector, excess: FloatVector, noise: FloatVector) -> float:
+    """Return the p-value of a level and a slope among the residuals."""
+    total = float(noise.sum())
+    if total < LEAST_NOISE:
+        return 1.0
+    centred = p - float(noise @ p) / total
+    statistic = float(excess.sum()) ** 2 / total
+    spread = float(noise @ centred**2)
+    if spread <= 1e-12 * total:
+        return float(chdtrc(1, statistic))
+    statistic += float(excess @ centred) ** 2 / spread
+    return float(chdtrc(2, statistic))

@@ -1,0 +1,109 @@
+"""What recalibration of all classes at once would bring, on rows left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.options import generator
+from calibrant.calibrators.registry import find_method
+from calibrant.measures.estimate import Estimator
+from calibrant.measures.events import Reading
+from calibrant.numerics.links import clipped
+from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.numerics.softmax import class_probabilities
+from calibrant.report.plain import number
+from calibrant.report.repairs import FEWEST_ROWS, FOLDS, FOLDS_OF_MANY, NONE, advised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant._validation.class_sample import ClassSample
+
+CLASS_REPAIRS = ("temperature", "vector")
+MOST_CLASSES = 20
+"""With more classes than this the error of each class after a repair is left out."""
+
+
+def class_repairs_of(
+    sample: ClassSample,
+    task: str,
+    *,
+    measure: str,
+    alpha: float,
+    methods: Sequence[str] = CLASS_REPAIRS,
+    random_state: Seed = 0,
+) -> dict[str, Any] | None:
+    """Return what each repair of all classes would bring; keys as of `repairs_of`.
+
+    "error" is that of the task; Brier score and log-loss are those of all classes.
+    """
+    if sample.n < FEWEST_ROWS or task not in ("confidence", "classwise"):
+        return None
+    folds = FOLDS if sample.n <= MANY_ROWS else FOLDS_OF_MANY
+    fold = generator(random_state).permutation(sample.n) % folds
+    estimator = Estimator(alpha=alpha, random_state=random_state)
+    before = class_probabilities(sample.scores, sample.scale)
+
+    def row(name: str, prob: FloatMatrix) -> dict[str, Any]:
+        gain, gain_error = _gain(before, prob, sample)
+        return {
+            "method": name,
+            "summary": "as they are" if name == NONE else find_method(name).summary,
+            "error": _error(prob, sample, task, measure, estimator),
+            "brier": _brier(prob, sample),
+            "log_loss": _mean(_losses(prob, sample.column), sample),
+            "gain": gain,
+            "gain_error": gain_error,
+        }
+
+    rows = [row(NONE, before)]
+    rows += [row(name, _repaired(name, sample, fold)) for name in methods]
+    return {"folds": folds, "rows": rows, "advised": advised(rows)}
+
+
+def _repaired(name: str, sample: ClassSample, fold: IntVector) -> FloatMatrix:
+    """Return calibrated probabilities, each row's by a fit on the other folds."""
+    found = np.empty(sample.scores.shape)
+    for number_ in range(int(fold.max()) + 1):
+        held = fold == number_
+        fitted: Any = find_method(name).build().fit(sample.rows(~held))  # type: ignore[arg-type]
+        found[held] = fitted.map.calibrated(sample.scores[held])
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _error(
+    prob: FloatMatrix,
+    sample: ClassSample,
+    task: str,
+    measure: str,
+    estimator: Estimator,
+) -> float | None:
+    if task == "classwise" and sample.n_classes > MOST_CLASSES:
+        return None
+    events = Reading(task=task).events(sample.column, prob, sample.weight)
+    return number(estimator.estimate(events, measure)[0].value)
+
+
+def _mean(values: FloatVector, sample: ClassSample) -> float:
+    return float(np.average(values, weights=sample.weight))
+
+
+def _losses(prob: FloatMatrix, column: IntVector) -> FloatVector:
+    return -np.log(clipped(prob[np.arange(column.size), column]))
+
+
+def _brier(prob: FloatMatrix, sample: ClassSample) -> float:
+    happened = prob[np.arange(sample.n), sample.column]
+    return _mean((prob**2).sum(axis=1) - 2.0 * happened + 1.0, sample)
+
+
+def _gain(
+    before: FloatMatrix, after: FloatMatrix, sample: ClassSample
+) -> tuple[float, float]:
+    falls = _losses(before, sample.column) - _losses(after, sample.column)
+    mean = _mean(falls, sample)
+    square = _mean(falls**2, sample)
+    return mean, float(np.sqrt(max(square - mean**2, 0.0) / sample.total))

@@ -1,0 +1,182 @@
+"""What the diagrams of a report show, as plain numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from calibrant.calibrators.registry import find_binary, find_evaluator
+from calibrant.calibrators.smooth import SmoothFit
+from calibrant.maps.binned import BinnedMap
+from calibrant.numerics.binning import BinTable, tabulate, width_edges
+from calibrant.numerics.links import logit
+from calibrant.numerics.log_cells import gather_many
+from calibrant.report.plain import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import FloatVector, Seed
+    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.base import Fit
+
+GRID = 81
+"""Points of a curve, on each kind of axes."""
+HISTOGRAM_BINS = 40
+AN_END, CROWD = 0.05, 0.9
+"""This share of the rows so near to 0, or to 1, is best seen on logit axes."""
+NEAREST = 1e-6
+"""Logit axes never go nearer to 0 and 1 than this."""
+
+
+def diagram_of(
+    sample: BinarySample,
+    methods: Sequence[str],
+    *,
+    confidence: float,
+    random_state: Seed,
+) -> dict[str, Any]:
+    """Return curves, bins and histograms of one event.
+
+    Keys: "low", where logit axes begin; "axes", "prob" or, for rare events, "logit",
+    which show more (limits "low" and "high" of a smooth curve hold at each point,
+    "whole_low" and "whole_high" at all points at once); "curves", one a method without bins; "bins",
+    one a binned method; "histogram", by "prob" and "logit". Nothing in it belongs to a
+    single row, unless bins hold one only.
+    """
+    fits = {
+        name: _fit(sample, name, random_state)
+        for name in dict.fromkeys(methods)
+        if find_evaluator(name).kind == "binary" and _has_map(name)
+    }
+    low = nearest_end(sample.p)
+    binned = {n: fit for n, fit in fits.items() if isinstance(fit.map, BinnedMap)}
+    return {
+        "low": low,
+        "axes": "logit" if _at_one_end(sample.p) else "prob",
+        "curves": [
+            _curve(name, fit, sample, low, confidence)
+            for name, fit in fits.items()
+            if name not in binned
+        ],
+        "bins": [_bins(n, fit, sample, confidence) for n, fit in binned.items()],
+        "histogram": _histograms(sample, low),
+    }
+
+
+def _at_one_end(p: FloatVector) -> bool:
+    """Tell whether nearly all predictions crowd near 0, or nearly all near 1."""
+    crowded = max(float((p < AN_END).mean()), float((p > 1.0 - AN_END).mean()))
+    return crowded >= CROWD
+
+
+def nearest_end(p: FloatVector) -> float:
+    """Return where logit axes begin: about how near rows come to 0 or 1."""
+    near = np.minimum(p, 1.0 - p)
+    inner = near[near > 0.0]
+    if inner.size == 0:
+        return 0.01
+    few = float(np.quantile(inner, 0.005))
+    return float(f"{np.clip(few / 1.5, NEAREST, 0.05):.1g}")
+
+
+def wilson(
+    label: FloatVector, weight: FloatVector, confidence: float
+) -> tuple[FloatVector, FloatVector]:
+    """Return Wilson's interval of a share.
+
+    References
+    ----------
+    E. B. Wilson (1927). Probable inference, the law of succession, and statistical
+    inference. JASA 22. doi:10.1080/01621459.1927.10502953
+
+    Examples
+    --------
+    >>> np.round(wilson(np.array([0.0, 8.0]), np.array([10.0, 10.0]), 0.95), 4)
+    array([[0.    , 0.4902],
+           [0.2775, 0.9433]])
+    """
+    z2 = float(ndtri(0.5 + 0.5 * confidence)) ** 2
+    share = label / weight
+    centre = (share + 0.5 * z2 / weight) / (1.0 + z2 / weight)
+    half = np.sqrt(z2 * (share * (1.0 - share) + 0.25 * z2 / weight) / weight)
+    half /= 1.0 + z2 / weight
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _has_map(name: str) -> bool:
+    return name != "kce"
+
+
+def _fit(sample: BinarySample, name: str, random_state: Seed) -> Fit:
+    found = find_binary(name)
+    seeded = "random_state" in found.defaults()
+    return found.build(**({"random_state": random_state} if seeded else {})).fit(sample)
+
+
+def _grid(sample: BinarySample, fit: Fit, low: float) -> FloatVector:
+    """Return where to draw a curve: within the predictions, fine on both axes."""
+    first, last = float(sample.p.min()), float(sample.p.max())
+    ends = logit(np.clip([first, last], low / 4, 1.0 - low / 4))
+    grid = np.concatenate(
+        [
+            np.linspace(first, last, GRID),
+            expit(np.linspace(ends[0], ends[1], GRID)),
+            fit.edges,
+            np.nextafter(fit.edges, 0.0),
+        ]
+    )
+    return np.unique(np.clip(grid, first, last))
+
+
+def _curve(
+    name: str, fit: Fit, sample: BinarySample, low: float, confidence: float
+) -> dict[str, Any]:
+    p = _grid(sample, fit, low)
+    found = {"method": name, "p": numbers(p), "calibrated": numbers(fit.map(p))}
+    if isinstance(fit, SmoothFit):
+        below, above = fit.band(p, confidence)
+        found |= {"low": numbers(below), "high": numbers(above)}
+        below, above = fit.band(p, confidence, simultaneous=True)
+        found |= {"whole_low": numbers(below), "whole_high": numbers(above)}
+    return found
+
+
+def _bins(
+    name: str, fit: Fit, sample: BinarySample, confidence: float
+) -> dict[str, Any]:
+    table = tabulate(sample.p, sample.y, sample.weight, fit.edges)
+    used = table.weight > 0.0
+    weight, label = table.weight[used], table.label[used]
+    below, above = wilson(label, weight, confidence)
+    return {
+        "method": name,
+        "left": numbers(table.edges[:-1][used]),
+        "right": numbers(table.edges[1:][used]),
+        "predicted": numbers(table.mean_prob[used]),
+        "observed": numbers(table.mean_label[used]),
+        "low": numbers(below),
+        "high": numbers(above),
+        "rows": numbers(weight),
+    }
+
+
+def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
+    cells = gather_many(sample.p, sample.y, sample.weight)
+    share = cells.label / cells.weight
+    ends = logit(np.array([low, 1.0 - low]))
+    inner = expit(np.linspace(ends[0], ends[1], HISTOGRAM_BINS + 1))[1:-1]
+    edges = {
+        "prob": width_edges(HISTOGRAM_BINS),
+        "logit": np.concatenate([[0.0], inner, [1.0]]),
+    }
+    return {
+        scale: _histogram(tabulate(cells.p, share, cells.weight, edge))
+        for scale, edge in edges.items()
+    }
+
+
+def _histogram(table: BinTable) -> dict[str, Any]:
+    return {"edges": numbers(table.edges), "rows": numbers(table.weight)}

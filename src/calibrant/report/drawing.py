@@ -1,0 +1,214 @@
+"""Diagrams as SVG, drawn from the numbers of a summary. Text is always escaped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from calibrant.report.axes import (
+    BARS_HEIGHT,
+    BARS_TOP,
+    HEIGHT,
+    LEFT,
+    SCALES,
+    SIDE,
+    TOP,
+    WIDTH,
+    Axes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from calibrant._typing import Scale
+
+RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
+MOST_CURVES = 20
+"""The style sheet has a switch for so many; more could not be told apart."""
+LABELS = {
+    "confidence": ("Confidence", "Share that is right"),
+    "binary": ("Predicted probability", "Share that happens"),
+}
+
+
+def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Markup:
+    """Return the diagram of one event: curves, bins and histogram, on both axes."""
+    parts = [_both(panel["low"], lambda axes: _reliability(panel, axes, identity))]
+    return _svg(identity, title, panel["event"], panel["low"], parts)
+
+
+def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
+    """Return the curves of several models in one diagram."""
+    shown = enumerate(models[:MOST_CURVES])
+    drawn = [(k, model["diagrams"][0]) for k, model in shown if model["diagrams"]]
+    low = min(panel["low"] for _, panel in drawn)
+    event = drawn[0][1]["event"]
+
+    def inside(axes: Axes) -> str:
+        lines = [_frame(axes), _diagonal()]
+        for number, panel in drawn:
+            for curve in panel["curves"][:1]:
+                path = axes.line(zip(curve["p"], curve["calibrated"], strict=True))
+                lines.append(
+                    f'<path class="curve l{number} c{number % 8}" d="M{path}"/>'
+                )
+        return "".join(lines)
+
+    parts = [_both(low, inside)]
+    return _svg(identity, "Maps of all models", event, low, parts, bars=False)
+
+
+def interval_svg(
+    value: float | None, low: float | None, high: float | None, most: float
+) -> Markup:
+    """Return a dot with its interval, from 0 to `most`, for a cell of a table."""
+    if value is None or most <= 0.0:
+        return Markup("")
+    width = 110.0
+
+    def x(number: float) -> float:
+        return 4.0 + (width - 8.0) * min(max(number, 0.0), most) / most
+
+    line = ""
+    if low is not None and high is not None:
+        line = f'<path class="whisker" d="M{x(low):.1f},7H{x(high):.1f}"/>'
+    return Markup(  # noqa: S704  (numbers only)
+        f'<svg class="spark" viewBox="0 0 {width:g} 14" width="{width:g}" height="14" '
+        f'aria-hidden="true"><path class="zero" d="M4,1V13"/>{line}'
+        f'<circle class="dot" cx="{x(value):.1f}" cy="7" r="3"/></svg>'
+    )
+
+
+def _svg(
+    identity: str,
+    title: str,
+    event: str,
+    low: float,
+    parts: Iterable[str],
+    *,
+    bars: bool = True,
+) -> Markup:
+    height = HEIGHT if bars else BOTTOM + 48.0
+    across, up = LABELS.get(
+        event, (f"Predicted probability of {event}", f"Share of {event}")
+    )
+    below = height - 8.0
+    names = (
+        f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{below:g}" '
+        f'text-anchor="middle">{escape(across)}</text>'
+        f'<text class="name" transform="translate(11,{(TOP + BOTTOM) / 2:g}) '
+        f'rotate(-90)" text-anchor="middle">{escape(up)}</text>'
+    )
+    return Markup(  # noqa: S704  (what users wrote is escaped)
+        f'<svg class="chart" viewBox="0 0 {WIDTH:g} {height:g}" role="img" '
+        f'aria-label="{escape(title)}" data-low="{low:g}">'
+        f"{_triangles(identity)}{''.join(parts)}{names}"
+        f'<g class="pointer" visibility="hidden"><path class="guide"/>'
+        f'<circle class="spot" r="4.5"/></g></svg>'
+    )
+
+
+def _triangles(identity: str) -> str:
+    """Return clips above and below the diagonal: too low, and too high."""
+    corners = {
+        "above": f"{LEFT},{TOP} {RIGHT},{TOP} {LEFT},{BOTTOM}",
+        "below": f"{RIGHT},{BOTTOM} {RIGHT},{TOP} {LEFT},{BOTTOM}",
+    }
+    clips = "".join(
+        f'<clipPath id="{identity}-{side}"><polygon points="{points}"/></clipPath>'
+        for side, points in corners.items()
+    )
+    return f"<defs>{clips}</defs>"
+
+
+def _both(low: float, inside: Any) -> str:
+    return "".join(
+        f'<g class="on-{scale}">{inside(Axes(scale, low))}</g>' for scale in SCALES
+    )
+
+
+def _reliability(panel: Mapping[str, Any], axes: Axes, identity: str) -> str:
+    layers = []
+    for number, curve in enumerate(panel["curves"]):
+        layers.append(_curve(curve, axes, number, identity))
+    for number, bins in enumerate(panel["bins"], start=len(panel["curves"])):
+        layers.append(_bins(bins, axes, number))
+    bars = _histogram(panel["histogram"][axes.scale], axes)
+    return _frame(axes, bars=True) + bars + _diagonal() + "".join(layers)
+
+
+def _frame(axes: Axes, *, bars: bool = False) -> str:
+    bottom = BARS_TOP + BARS_HEIGHT if bars else BOTTOM
+    lines, names = [], []
+    for value, name in axes.ticks():
+        x, y = axes.x(value), axes.y(value)
+        lines.append(f"M{x:.1f},{TOP:g}V{BOTTOM:g}M{LEFT:g},{y:.1f}H{RIGHT:g}")
+        names.append(
+            f'<text class="tick" x="{x:.1f}" y="{bottom + 16:g}" '
+            f'text-anchor="middle">{name}</text>'
+            f'<text class="tick" x="{LEFT - 6:g}" y="{y + 4:.1f}" '
+            f'text-anchor="end">{name}</text>'
+        )
+    return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
+
+
+def _diagonal() -> str:
+    return f'<path class="diagonal" d="M{LEFT:g},{BOTTOM:g}L{RIGHT:g},{TOP:g}"/>'
+
+
+def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> str:
+    points = list(zip(curve["p"], curve["calibrated"], strict=True))
+    line = axes.line(points)
+    back = axes.line((p, p) for p, _ in reversed(points))
+    # Only the first map fills the gap to the diagonal; two fillings hide each other.
+    gaps = [
+        f'<path class="{kind}" clip-path="url(#{identity}-{side})" '
+        f'd="M{line} {back}Z"/>'
+        for kind, side in (("too-low", "above"), ("too-high", "below"))
+        if number == 0
+    ]
+    band = ""
+    if "low" in curve:
+        upper = axes.line(zip(curve["p"], curve["high"], strict=True))
+        lower = axes.line(reversed(list(zip(curve["p"], curve["low"], strict=True))))
+        band = f'<path class="band" d="M{upper} {lower}Z"/>'
+    return (
+        f'<g class="l{number} m{number}">{"".join(gaps)}{band}'
+        f'<path class="curve" d="M{line}"/></g>'
+    )
+
+
+def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
+    drawn = []
+    for p, y, low, high in zip(
+        bins["predicted"], bins["observed"], bins["low"], bins["high"], strict=True
+    ):
+        x = f"{axes.x(p):.1f}"
+        drawn.append(
+            f'<path class="whisker" d="M{x},{axes.y(low):.1f}V{axes.y(high):.1f}"/>'
+            f'<circle class="dot" cx="{x}" cy="{axes.y(y):.1f}" r="3.2"/>'
+        )
+    return f'<g class="l{number} m{number}">{"".join(drawn)}</g>'
+
+
+def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
+    edges, rows = histogram["edges"], histogram["rows"]
+    most = max(rows)
+    base = BARS_TOP + BARS_HEIGHT
+    bars = []
+    for left, right, count in zip(edges, edges[1:], rows, strict=False):
+        if not count:
+            continue
+        x, end = axes.x(left), axes.x(right)
+        height = max(BARS_HEIGHT * count / most, 0.75)
+        bars.append(
+            f"M{x + 0.4:.1f},{base:g}V{base - height:.1f}H{end - 0.4:.1f}V{base:g}Z"
+        )
+    floor = f'<path class="floor" d="M{LEFT:g},{base:g}H{RIGHT:g}"/>'
+    return f'<g class="bars"><path class="bar" d="{"".join(bars)}"/>{floor}</g>'
+
+
+def scale_names() -> dict[Scale, str]:
+    """Return what the axes are called on the page."""
+    return {"prob": "probability", "logit": "logit"}

@@ -1,0 +1,127 @@
+"""A report as Markdown: verdicts, tables, findings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from calibrant.report.words import chance, counted, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
+
+
+def markdown(summary: Mapping[str, Any]) -> str:
+    """Return a summary as Markdown; what users wrote stays text."""
+    data, measured = summary["data"], summary["measured"]
+    source = f" of {plain(data['source'])}" if data["source"] else ""
+    parts = [
+        f"# Calibration report{source}",
+        (
+            f"{counted(data['rows'])} rows, label {plain(data['label'])}, task "
+            f"{plain(data['task'])}."
+        ),
+        *(note for note in summary["notes"]),
+    ]
+    for model in summary["models"]:
+        parts += _model(model, measured)
+    parts.append(
+        f"Errors by {measured['method']} with {100 * measured['confidence']:g} % "
+        f"intervals. calibrant {summary['made']['calibrant']}, "
+        f"{summary['made']['time']}."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(text: str) -> str:
+    r"""Return text that Markdown and HTML show as it is.
+
+    Examples
+    --------
+    >>> print(plain("a|b <i>"))
+    a\|b \<i\>
+    """
+    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    verdict = model["verdict"]
+    parts = [
+        f"## {plain(model['name'] or 'Verdict')}",
+        f"**{verdict['headline'].capitalize()}.** {' '.join(verdict['sentences'])}",
+        _table(
+            ("method", "error", "interval"),
+            (
+                (row["method"], shown(row["value"], 4), _interval(row))
+                for row in model["errors"]
+            ),
+        ),
+    ]
+    if model["findings"]:
+        lines = [
+            f"- {f['code']} ({f['severity']}): {plain(f['message'])} "
+            f"{plain(f['remedy'])}"
+            for f in model["findings"]
+        ]
+        parts += ["### What the checks found", "\n".join(lines)]
+    if model["groups"]:
+        parts += [
+            "### Groups",
+            _table(
+                ("group", "rows", "says", "happens", "error", "interval", "differs"),
+                (
+                    (
+                        plain(row["group"]),
+                        counted(row["rows"]),
+                        shown(row["mean_prob"]),
+                        shown(row["base_rate"]),
+                        shown(row["error"]),
+                        _interval(row),
+                        chance(row["pvalue"]),
+                    )
+                    for row in model["groups"]
+                ),
+            ),
+        ]
+    if model["classes"]:
+        parts += [
+            f"### Classes, by {measured['method']}",
+            _table(
+                ("class", "error", "interval"),
+                (
+                    (plain(row["class"]), shown(row["error"], 4), _interval(row))
+                    for row in model["classes"]
+                ),
+            ),
+        ]
+    if model["repairs"]:
+        parts += [
+            "### What to do",
+            f"Best on rows left out: {model['repairs']['advised']}.",
+            _table(
+                ("repair", "error left", "Brier score", "log-loss"),
+                (
+                    (
+                        row["method"],
+                        shown(row["error"], 4),
+                        shown(row["brier"], 4),
+                        shown(row["log_loss"], 4),
+                    )
+                    for row in model["repairs"]["rows"]
+                ),
+            ),
+        ]
+    return parts
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    if row["low"] is None:
+        return shown(None)
+    return f"{shown(row['low'], 4)} to {shown(row['high'], 4)}"
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

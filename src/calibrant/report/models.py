@@ -1,0 +1,265 @@
+"""One model of a report: errors, diagram, findings, repairs, classes, groups."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.sample import FEW_ROWS
+from calibrant.checks.diagnosis import diagnose_events
+from calibrant.checks.groups import group_gaps
+from calibrant.checks.subject import Subject
+from calibrant.exceptions import TooFewRowsError, WeightError
+from calibrant.measures.evaluation import assess
+from calibrant.report.class_repairs import class_repairs_of
+from calibrant.report.diagram import diagram_of
+from calibrant.report.plain import number
+from calibrant.report.repairs import REPAIRS, repairs_of
+from calibrant.report.verdict import regions_of, verdict_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from calibrant._validation.class_sample import ClassSample
+    from calibrant._validation.sample import BinarySample
+    from calibrant.checks.finding import Finding
+    from calibrant.measures.estimate import Estimate, Estimator
+    from calibrant.measures.evaluation import Assessment
+    from calibrant.measures.events import Events
+
+WORST_CLASSES = 4
+"""Of many classes so many get a diagram, the worst."""
+PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
+"""Checks that speak up only where chance cannot explain what is off."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRows:
+    """The rows of one model.
+
+    Attributes
+    ----------
+    events : Events
+        The events of the task.
+    groups : dict
+        The events of each group of rows.
+    classes : ClassSample or None
+        Predictions of all classes, where there are several.
+    """
+
+    events: Events
+    groups: Mapping[str, Events]
+    classes: ClassSample | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How each model is looked at.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Estimates of the error; the first is the one that the verdict is about.
+    estimator : Estimator
+        Exponent, intervals and seed.
+    confidence : float
+        Level of bands and intervals.
+    mute : tuple of str
+        Codes of checks to leave out.
+    repairs : tuple of str
+        Calibrators to try.
+    """
+
+    methods: tuple[str, ...]
+    estimator: Estimator
+    confidence: float
+    mute: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = REPAIRS
+
+    @property
+    def measure(self) -> str:
+        """Return the method that the verdict is about."""
+        return self.methods[0]
+
+
+def model_summary(
+    name: str, rows: ModelRows, plan: Plan, step: Callable[[], None]
+) -> dict[str, Any]:
+    """Return what a report says of one model; `step` is called after each part."""
+    events, groups = rows.events, rows.groups
+    found = assess(events, plan.methods, plan.estimator, {})
+    step()
+    panels = _panels(events, found, plan)
+    step()
+    several = len(events.samples) > 1
+    repairs = _repairs(rows, plan)
+    findings = diagnose_events(events, groups, mute=plan.mute).findings
+    step()
+    group_rows = _group_rows(events, groups, plan, step)
+    errors = [estimate_row(estimate) for estimate in found.estimates]
+    regions = panels[0].pop("regions") if not several else []
+    return {
+        "name": name,
+        "rows": events.samples[0].n,
+        "weight": events.samples[0].total,
+        "base_rate": number(found.base_rate),
+        "mean_prob": number(found.mean_prob),
+        "verdict": verdict_of(
+            errors[0],
+            regions,
+            repairs,
+            base_rate=found.base_rate,
+            proved=any(finding.code in PROOFS for finding in findings),
+            confidence=plan.confidence,
+            task=events.task,
+        ),
+        "errors": errors,
+        "scores": [
+            {**asdict(split), "refinement": split.refinement} for split in found.scores
+        ],
+        "diagrams": panels,
+        "findings": [_finding_row(finding) for finding in findings],
+        "repairs": repairs,
+        "classes": _class_rows(events, found, plan) if several else [],
+        "groups": group_rows,
+    }
+
+
+def task_steps(groups: int) -> int:
+    """Return how often `model_summary` calls `step`."""
+    return 3 + groups
+
+
+def estimate_row(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as a summary holds it."""
+    return {
+        "method": estimate.method,
+        "value": number(estimate.value),
+        "low": number(estimate.low),
+        "high": number(estimate.high),
+        "debiased": estimate.debiased,
+        "bins": number(estimate.bins),
+    }
+
+
+def _finding_row(finding: Finding) -> dict[str, Any]:
+    row = asdict(finding)
+    row["evidence"] = {
+        name: value if isinstance(value, str) else number(value)
+        for name, value in finding.evidence.items()
+    }
+    row["where"] = {name: str(value) for name, value in finding.where.items()}
+    return row
+
+
+def _panels(events: Events, found: Assessment, plan: Plan) -> list[dict[str, Any]]:
+    """Return the diagram of the event, or those of the worst classes."""
+    if len(events.samples) == 1:
+        return [_panel(events.task, events.samples[0], plan)]
+    order = _worst_first(found, plan)[:WORST_CLASSES]
+    panels = [_panel(events.names[k], events.samples[k], plan) for k in order]
+    for panel in panels:
+        panel.pop("regions")
+    return panels
+
+
+def _panel(event: str, sample: BinarySample, plan: Plan) -> dict[str, Any]:
+    drawn = diagram_of(
+        sample,
+        plan.methods,
+        confidence=plan.confidence,
+        random_state=plan.estimator.random_state,
+    )
+    banded = [curve for curve in drawn["curves"] if "low" in curve]
+    regions = regions_of(banded[0], sample) if banded else []
+    return {"event": event, **drawn, "regions": regions}
+
+
+def _own_estimates(found: Assessment, plan: Plan) -> list[Estimate]:
+    return [e for e in found.classes if e.method == plan.measure]
+
+
+def _worst_first(found: Assessment, plan: Plan) -> list[int]:
+    values = [estimate.value for estimate in _own_estimates(found, plan)]
+    return [int(k) for k in np.argsort(-np.asarray(values), kind="stable")]
+
+
+def _class_rows(events: Events, found: Assessment, plan: Plan) -> list[dict[str, Any]]:
+    own = _own_estimates(found, plan)
+    rows = []
+    for k in _worst_first(found, plan):
+        sample = events.samples[k]
+        base_rate, mean_prob = sample.mean(sample.y), sample.mean(sample.p)
+        rows.append(class_row(own[k], base_rate=base_rate, mean_prob=mean_prob))
+    return rows
+
+
+def class_row(
+    estimate: Estimate, *, base_rate: float | None, mean_prob: float | None
+) -> dict[str, Any]:
+    """Return the estimate of one class as a summary holds it."""
+    return {
+        "class": estimate.task,
+        "error": number(estimate.value),
+        "low": number(estimate.low),
+        "high": number(estimate.high),
+        "base_rate": number(base_rate),
+        "mean_prob": number(mean_prob),
+    }
+
+
+def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
+    options: dict[str, Any] = {
+        "measure": plan.measure,
+        "alpha": plan.estimator.alpha,
+        "random_state": plan.estimator.random_state,
+    }
+    task = rows.events.task
+    if rows.classes is not None and task in ("confidence", "classwise"):
+        return class_repairs_of(rows.classes, task, **options)
+    return repairs_of(rows.events.samples[0], methods=plan.repairs, **options)
+
+
+def _group_rows(
+    events: Events, groups: Mapping[str, Events], plan: Plan, step: Callable[[], None]
+) -> list[dict[str, Any]]:
+    """Return one row a group, worst first; groups too small have no error."""
+    gaps = {gap.name: gap.pvalue for gap in _gaps(events, groups)}
+    rows = []
+    for name, part in groups.items():
+        rows.append(_group_row(name, part, gaps.get(name), plan))
+        step()
+    return sorted(rows, key=lambda row: -(row["error"] or -1.0))
+
+
+def _gaps(events: Events, groups: Mapping[str, Events]) -> Sequence[Any]:
+    if len(events.samples) > 1:
+        return ()
+    samples = {name: part.samples[0] for name, part in groups.items()}
+    return group_gaps(Subject(events.samples[0], events.task, groups=samples))
+
+
+def _group_row(
+    name: str, events: Events, pvalue: float | None, plan: Plan
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "group": name,
+        "rows": events.samples[0].total,
+        "base_rate": float(np.mean([s.mean(s.y) for s in events.samples])),
+        "mean_prob": float(np.mean([s.mean(s.p) for s in events.samples])),
+        "error": None,
+        "low": None,
+        "high": None,
+        "pvalue": number(pvalue),
+    }
+    if row["rows"] < FEW_ROWS:
+        return row
+    try:
+        estimate = plan.estimator.estimate(events, plan.measure)[0]
+    except (TooFewRowsError, WeightError):
+        return row
+    row |= {"error": number(estimate.value)}
+    row |= {"low": number(estimate.low), "high": number(estimate.high)}
+    return row

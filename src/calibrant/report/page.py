@@ -1,0 +1,103 @@
+"""The page: a summary laid out by templates. Nothing is computed here."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shlex
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from calibrant.exceptions import MissingDependencyError
+from calibrant.report.words import capitalise, chance, counted, shown, unbroken
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jinja2 import Environment
+
+UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+"""What could end a script, or a line of one, as JSON may write it instead."""
+
+
+def page(summary: Mapping[str, Any]) -> str:
+    """Return the page of a summary."""
+    environment = _environment()
+    from markupsafe import Markup
+
+    script, style = _asset("page.js"), _asset("page.css")
+    text: str = environment.get_template("page.html.j2").render(
+        report=summary,
+        data=Markup(json_for_script(summary)),  # noqa: S704  (cannot end the script)
+        script=Markup(script),  # noqa: S704  (our own)
+        style=Markup(style),  # noqa: S704
+        policy=_policy(script, style),
+    )
+    return text
+
+
+def json_for_script(content: Mapping[str, Any]) -> str:
+    r"""Return JSON that may stand in a script element whatever strings it holds.
+
+    Examples
+    --------
+    >>> print(json_for_script({"name": "</script><b>"}))
+    {"name":"\u003c/script\u003e\u003cb\u003e"}
+    """
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return text.translate(UNSAFE)
+
+
+def _policy(script: str, style: str) -> str:
+    """Return what browsers may run: this script and this style, by their hashes."""
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+@cache
+def _asset(name: str) -> str:
+    folder = files("calibrant.report") / "templates"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingDependencyError.for_extra(
+            "an HTML report", "jinja2", "report"
+        ) from None
+    from calibrant.report import drawing
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "shown": shown,
+        "counted": counted,
+        "chance": chance,
+        "capitalise": capitalise,
+        "quoted": shlex.quote,
+        "unbroken": unbroken,
+    }
+    environment.globals |= {
+        "reliability_svg": drawing.reliability_svg,
+        "overview_svg": drawing.overview_svg,
+        "interval_svg": drawing.interval_svg,
+        "scales": drawing.scale_names(),
+    }
+    return environment

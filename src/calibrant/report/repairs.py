@@ -1,0 +1,152 @@
+"""What recalibration would bring, told honestly: on rows that it was not fitted on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.options import generator
+from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.registry import find_binary, find_method
+from calibrant.measures.estimate import Estimator
+from calibrant.measures.events import Events
+from calibrant.numerics.links import clipped
+from calibrant.numerics.log_cells import MANY_ROWS, gather_many
+from calibrant.report.plain import number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import FloatVector, IntVector, Seed
+
+REPAIRS = ("platt", "beta", "isotonic", "smooth")
+NONE = "none"
+FOLDS, FOLDS_OF_MANY = 5, 2
+FEWEST_ROWS = 50
+"""With fewer rows nothing is said of repairs."""
+WORTH = 1.0
+"""By how many standard errors of the log-loss a repair must gain to be advised."""
+
+
+def repairs_of(
+    sample: BinarySample,
+    *,
+    measure: str,
+    alpha: float,
+    methods: Sequence[str] = REPAIRS,
+    random_state: Seed = 0,
+) -> dict[str, Any] | None:
+    """Return what each repair would bring on rows that it was not fitted on.
+
+    The rows are parted into five folds (two where there are very many); each fold is
+    repaired by a calibrator fitted on the others, and what comes out is measured.
+
+    Returns None where there are too few rows, or only one outcome. Keys: "folds";
+    "rows", one a repair with "none" first: "method", "error", "brier", "log_loss",
+    "gain" in log-loss and its standard error "gain_error"; "advised", the repair with
+    the best log-loss, or "none" where no gain exceeds its standard error.
+    """
+    positives = float(sample.y.sum())
+    if sample.n < FEWEST_ROWS or not 0.0 < positives < sample.n:
+        return None
+    folds = FOLDS if sample.n <= MANY_ROWS else FOLDS_OF_MANY
+    fold = generator(random_state).permutation(sample.n) % folds
+    parts = [_fold(sample, fold == k) for k in range(folds)]
+    kept = [part for part in parts if part is not None]
+    if len(kept) < folds:
+        return None
+    estimator = Estimator(alpha=alpha, random_state=random_state)
+    rows = [_row(NONE, [held for _, held in kept], None, estimator, measure)]
+    for name in methods:
+        repaired = [_repair(name, train, held, random_state) for train, held in kept]
+        held = [part for _, part in kept]
+        rows.append(_row(name, repaired, held, estimator, measure))
+    return {"folds": folds, "rows": rows, "advised": advised(rows)}
+
+
+def advised(rows: list[dict[str, Any]]) -> str:
+    """Return the repair with the best log-loss, of those whose gain is no chance."""
+    worth = [r for r in rows[1:] if r["gain"] > WORTH * r["gain_error"]]
+    best = min(worth, key=lambda row: float(row["log_loss"]), default=rows[0])
+    return str(best["method"])
+
+
+def _fold(
+    sample: BinarySample, held: IntVector
+) -> tuple[BinarySample, BinarySample] | None:
+    """Return the rows to fit on and those held out, gathered where there are many."""
+    train, test = (_rows(sample, which) for which in (~held, held))
+    positives = float(train.y @ _weights(train))
+    return (train, test) if 0.0 < positives < train.total else None
+
+
+def _rows(sample: BinarySample, which: Any) -> BinarySample:
+    weight = None if sample.weight is None else sample.weight[which]
+    p, y = sample.p[which], sample.y[which]
+    if p.size <= MANY_ROWS:
+        return BinarySample(p, y, weight)
+    cells = gather_many(p, y, weight)
+    return BinarySample(cells.p, cells.label / cells.weight, cells.weight)
+
+
+def _weights(sample: BinarySample) -> FloatVector:
+    return np.ones(sample.n) if sample.weight is None else sample.weight
+
+
+def _repair(
+    name: str, train: BinarySample, held: BinarySample, random_state: Seed
+) -> BinarySample:
+    method = find_binary(name)
+    seeded = "random_state" in method.defaults()
+    params = {"random_state": random_state} if seeded else {}
+    map_ = method.build(**params).fit(train).map
+    return BinarySample(map_.transform(held.p), held.y, held.weight)
+
+
+def _joined(parts: list[BinarySample]) -> BinarySample:
+    return BinarySample(
+        np.concatenate([part.p for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        np.concatenate([_weights(part) for part in parts]),
+    )
+
+
+def _row(
+    name: str,
+    parts: list[BinarySample],
+    before: list[BinarySample] | None,
+    estimator: Estimator,
+    measure: str,
+) -> dict[str, Any]:
+    sample = _joined(parts)
+    events = Events("binary", ("binary",), (sample,))
+    gain, error = (0.0, 0.0) if before is None else _gain(_joined(before), sample)
+    return {
+        "method": name,
+        "summary": "as they are" if name == NONE else find_method(name).summary,
+        "error": number(estimator.estimate(events, measure)[0].value),
+        "brier": _mean(sample, (sample.p - 1.0) ** 2, sample.p**2),
+        "log_loss": _mean(sample, *_log_losses(sample.p)),
+        "gain": gain,
+        "gain_error": error,
+    }
+
+
+def _mean(sample: BinarySample, happened: FloatVector, not_: FloatVector) -> float:
+    """Return the mean of a loss that differs by outcome; rows may hold shares."""
+    return sample.mean(sample.y * happened + (1.0 - sample.y) * not_)
+
+
+def _gain(before: BinarySample, after: BinarySample) -> tuple[float, float]:
+    """Return by how much the log-loss falls, and the standard error of that."""
+    pairs = zip(_log_losses(before.p), _log_losses(after.p), strict=True)
+    falls = [old - new for old, new in pairs]
+    mean = _mean(after, falls[0], falls[1])
+    square = _mean(after, falls[0] ** 2, falls[1] ** 2)
+    return mean, float(np.sqrt(max(square - mean**2, 0.0) / after.total))
+
+
+def _log_losses(p: FloatVector) -> tuple[FloatVector, FloatVector]:
+    held = clipped(p)
+    return -np.log(held), -np.log1p(-held)

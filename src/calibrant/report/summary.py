@@ -1,0 +1,95 @@
+"""The summary behind a report: a documented, versioned, plain dict.
+
+Layout, version 1. Numbers that are not known are None. Nothing in it is a row of the
+user's: bins, cells, curves and counts only.
+
+- ``format``: "calibrant-report"; ``version``: 1.
+- ``made``: ``calibrant`` (version), ``time`` (ISO, UTC), ``seed``.
+- ``data``: ``source``, ``rows``, ``label``, ``task``, ``weight`` and ``by`` (columns).
+- ``measured``: ``method`` of the verdict, all ``methods`` with a summary each,
+  ``alpha``, ``confidence``, ``n_resamples``.
+- ``models``, as many as there are, in the order given, each with
+  ``name``, ``rows``, ``weight`` (sum of weights), ``base_rate``, ``mean_prob``;
+  ``verdict``: ``grade`` (good, fair, poor, bad, unknown), ``relative_error``,
+  ``headline``, ``error`` (a sentence), ``sentences`` (all);
+  ``errors``: ``method``, ``value``, ``low``, ``high``, ``debiased``, ``bins``;
+  ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
+  ``refinement``;
+  ``diagrams``, one, or one for each of the worst classes: see `diagram_of`;
+  ``findings``: see `Finding`; ``repairs``: see `repairs_of`, or None;
+  ``classes``, worst first: ``class``, ``error``, ``low``, ``high``, ``base_rate``,
+  ``mean_prob``; ``groups``, worst first: ``group``, ``rows``, ``base_rate``,
+  ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010).
+- ``comparison``: None, or ``method``, ``models`` (``model``, ``value``, ``low``,
+  ``high``, ``rank``) and ``pairs`` (``model_a``, ``model_b``, ``difference``, ``low``,
+  ``high``, ``probability``, ``distinct``); see `comparison_of`.
+- ``notes``: sentences about what was left out.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from calibrant.__about__ import __version__
+from calibrant.calibrators.registry import find_evaluator
+from calibrant.report.comparison import comparison_of
+from calibrant.report.models import Plan, model_summary, task_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from calibrant.report.models import ModelRows
+
+FORMAT, VERSION = "calibrant-report", 1
+
+
+def summarise(
+    models: Mapping[str, ModelRows],
+    plan: Plan,
+    data: Mapping[str, Any],
+    *,
+    notes: Sequence[str] = (),
+    created: datetime | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Return the summary of all models; the module says what is in it."""
+    total = sum(task_steps(len(rows.groups)) for rows in models.values())
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "made": {
+            "calibrant": __version__,
+            "time": (created or datetime.now(UTC)).isoformat(timespec="seconds"),
+            "seed": _seed(plan),
+        },
+        "data": dict(data),
+        "measured": {
+            "method": plan.measure,
+            "methods": [
+                {"method": name, "summary": find_evaluator(name).summary}
+                for name in plan.methods
+            ],
+            "alpha": plan.estimator.alpha,
+            "confidence": plan.confidence,
+            "n_resamples": plan.estimator.n_resamples,
+        },
+        "models": [
+            model_summary(name, rows, plan, step) for name, rows in models.items()
+        ],
+        "comparison": comparison_of(models, plan),
+        "notes": list(notes),
+    }
+
+
+def _seed(plan: Plan) -> int | None:
+    seed = plan.estimator.random_state
+    return seed if isinstance(seed, int) else None

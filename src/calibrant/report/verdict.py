@@ -1,0 +1,258 @@
+"""The verdict: what a manager should know, in two or three sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from calibrant.numerics.log_cells import gather_many
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from calibrant._typing import BoolVector, FloatVector
+    from calibrant._validation.sample import BinarySample
+
+Grade: TypeAlias = Literal["good", "fair", "poor", "bad", "unknown"]
+GRADES: tuple[tuple[float, Grade, str], ...] = (
+    (0.01, "good", "well calibrated"),
+    (0.03, "fair", "slightly off"),
+    (0.1, "poor", "clearly off"),
+    (np.inf, "bad", "badly off"),
+)
+"""Relative errors below the first number have this grade."""
+LEAST_SHOWN = 0.001
+NEGLIGIBLE = 1e-5
+COUNTS = 0.01
+"""Regions with a smaller share of the rows are not spoken of."""
+LEAST_GAP, LEAST_SHARE = 0.005, 0.2
+MATTERS = 0.1
+"""Nor are those with a smaller share of the error."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A range of predictions that is surely too high or too low.
+
+    Attributes
+    ----------
+    left, right : float
+        Where it lies.
+    open_left, open_right : bool
+        Whether hardly any prediction lies beyond that end.
+    says, happens, margin : float
+        Where most of the error is: what is predicted, what happens, and plus or minus.
+    error : float
+        What it adds to the calibration error.
+    """
+
+    left: float
+    right: float
+    open_left: bool
+    open_right: bool
+    says: float
+    happens: float
+    margin: float
+    error: float
+
+    @property
+    def too_high(self) -> bool:
+        """Tell whether predictions are too high there."""
+        return self.says > self.happens
+
+    @property
+    def matters(self) -> bool:
+        """Tell whether anybody would mind: a fifth of a small chance, or 0.005."""
+        gap, near = abs(self.says - self.happens), min(self.says, 1.0 - self.says)
+        return gap >= LEAST_GAP or (near > NEGLIGIBLE and gap >= LEAST_SHARE * near)
+
+    def __str__(self) -> str:
+        if self.open_left and self.open_right:
+            return "everywhere"
+        if self.open_left:
+            return f"below {self.right:.2g}"
+        if self.open_right:
+            return f"above {self.left:.2g}"
+        return f"between {self.left:.2g} and {self.right:.2g}"
+
+
+def regions_of(curve: Mapping[str, Any], sample: BinarySample) -> list[Region]:
+    """Return where the band of a map excludes the diagonal, largest error first.
+
+    It is the band that holds everywhere at once, as all regions are looked at.
+    """
+    p, mid, low, high = (
+        np.asarray(curve[name], dtype=np.float64)
+        for name in ("p", "calibrated", "low", "high")
+    )
+    share = _shares(p, sample)
+    error = share * np.abs(mid - p)
+    found = []
+    whole_low, whole_high = (
+        np.asarray(curve[name], dtype=np.float64)
+        for name in ("whole_low", "whole_high")
+    )
+    for off in (whole_high < p, whole_low > p):
+        found += [
+            _region(part, p, mid, 0.5 * (high - low), share)
+            for part in _runs(off)
+            if share[part].sum() >= COUNTS
+            and error[part].sum() >= MATTERS * error.sum()
+        ]
+    found = [region for region in found if region.matters]
+    return sorted(found, key=lambda region: -region.error)
+
+
+def _region(
+    part: slice,
+    p: FloatVector,
+    mid: FloatVector,
+    half: FloatVector,
+    share: FloatVector,
+) -> Region:
+    # Where rows and gap together are largest, not where few rows are far off.
+    most = part.start + int(np.argmax((share * np.abs(mid - p))[part]))
+    return Region(
+        left=float(p[part.start]),
+        right=float(p[part.stop - 1]),
+        open_left=float(share[: part.start].sum()) < COUNTS,
+        open_right=float(share[part.stop :].sum()) < COUNTS
+        or f"{p[part.stop - 1]:.2g}" == "1",
+        says=float(p[most]),
+        happens=float(mid[most]),
+        margin=float(half[most]),
+        error=float((share * np.abs(mid - p))[part].sum()),
+    )
+
+
+def _shares(p: FloatVector, sample: BinarySample) -> FloatVector:
+    """Return the share of rows around each point of a curve."""
+    cells = gather_many(sample.p, sample.y, sample.weight)
+    place = np.searchsorted(0.5 * (p[1:] + p[:-1]), cells.p)
+    rows = np.bincount(place, weights=cells.weight, minlength=p.size)
+    return np.asarray(rows / rows.sum())
+
+
+def _runs(which: BoolVector) -> list[slice]:
+    ends = np.flatnonzero(np.diff(np.concatenate([[0], which.astype(int), [0]])))
+    return [slice(a, b) for a, b in ends.reshape(-1, 2).tolist()]
+
+
+def verdict_of(
+    error: Mapping[str, Any],
+    regions: list[Region],
+    repairs: Mapping[str, Any] | None,
+    *,
+    base_rate: float,
+    proved: bool = False,
+    confidence: float | None,
+    task: str,
+) -> dict[str, Any]:
+    """Return the verdict: its grade, a headline and the sentences after it.
+
+    The grade goes by the relative error: the error over twice the standard deviation
+    of the outcome, so that one of a rare event is not good merely as all its
+    probabilities are small. At a base rate of one half it is the error itself. It is
+    "unknown" where the interval reaches from 0 to what is poor, unless some check
+    has `proved` that predictions are off.
+    """
+    value = max(float(error["value"]), 0.0)
+    spread = max(2.0 * np.sqrt(base_rate * (1.0 - base_rate)), NEGLIGIBLE)
+    relative = value / spread
+    grade, words = next((g, told) for limit, g, told in GRADES if relative < limit)
+    low, high = error["low"], error["high"]
+    sure = proved or low is None or low > 0.0
+    if not sure and high is not None and high / spread >= GRADES[1][0]:
+        grade, words = "unknown", "not known well enough"
+    told = _error_sentence(error, confidence, sure=sure)
+    return {
+        "grade": grade,
+        "relative_error": float(relative),
+        "headline": _headline(words, grade, task, sure=sure),
+        "error": told,
+        "sentences": [
+            *_where(regions if sure else [], task),
+            told,
+            *_repair_sentence(repairs, value),
+        ],
+    }
+
+
+def _headline(words: str, grade: Grade, task: str, *, sure: bool) -> str:
+    if grade == "unknown":
+        return "too few rows to tell how well calibrated"
+    if not sure:
+        return "no miscalibration can be told from chance"
+    who = "confidence is" if task == "confidence" else "probabilities are"
+    return f"{who} {words}"
+
+
+def _where(regions: list[Region], task: str) -> list[str]:
+    told = []
+    for region in regions[:2]:
+        how = "too high" if region.too_high else "too low"
+        digits = _digits(region.says)
+        truth = f"{region.happens:.{digits}f} \N{PLUS-MINUS SIGN} "
+        truth += f"{max(region.margin, 10.0**-digits):.{digits}f}"
+        who, what = f"Probabilities are {how}", f"{truth} happen"
+        if task == "confidence":
+            who, what = f"Confidence is {how}", f"it is right in {truth}"
+        says = f"where it says {region.says:.{digits}f}"
+        told.append(f"{who} {region}: {says}, {what}.")
+    return told
+
+
+def _digits(p: float) -> int:
+    """Return how many decimals tell a prediction: two, more near 0 and 1.
+
+    Examples
+    --------
+    >>> _digits(0.84), _digits(0.0042), _digits(1.0)
+    (2, 4, 2)
+    """
+    near = min(p, 1.0 - p)
+    if not NEGLIGIBLE < near < COUNTS:
+        return 2
+    return int(1 - np.floor(np.log10(near)))
+
+
+def _error_sentence(
+    error: Mapping[str, Any], confidence: float | None, *, sure: bool
+) -> str:
+    value, low, high = error["value"], error["low"], error["high"]
+    told = f"Calibration error {value:.3f}"
+    if low is not None and confidence is not None:
+        told += f", {100 * confidence:g} % interval {low:.3f} to {high:.3f}"
+    return f"{told}." if sure else f"{told}: chance alone could explain it."
+
+
+def _repair_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[str]:
+    if repairs is None:
+        return []
+    best = next(r for r in repairs["rows"] if r["method"] == repairs["advised"])
+    if best["method"] == "none":
+        return ["No recalibration that was tried would make predictions better."]
+    name = _title(best["method"])
+    if best["error"] is None:
+        return [
+            f"{name} would make predictions better, by {best['gain']:.3f} of log-loss."
+        ]
+    error = max(float(best["error"]), 0.0)
+    if error >= value:
+        return [f"{name} would make the log-loss better, though not this error."]
+    left = f"{error:.3f}" if error >= LEAST_SHOWN else f"below {LEAST_SHOWN:g}"
+    return [f"{name} would bring it to {left} (on rows not used to fit it)."]
+
+
+def _title(method: str) -> str:
+    names = {
+        "platt": "Platt scaling",
+        "beta": "Beta calibration",
+        "isotonic": "Isotonic calibration",
+        "temperature": "Temperature scaling",
+        "vector": "Vector scaling",
+        "smooth": "Smooth calibration",
+    }
+    return names.get(method, f"Calibration by {method}")

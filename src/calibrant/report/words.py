@@ -1,0 +1,70 @@
+"""Numbers and sentences as pages show them."""
+
+from __future__ import annotations
+
+UNKNOWN = "\N{EN DASH}"
+
+
+def shown(value: float | None, digits: int = 3) -> str:
+    """Return a number as the page shows it; a dash where it is not known.
+
+    Examples
+    --------
+    >>> shown(0.03149), shown(-0.00001), shown(12.0, 0)
+    ('0.031', '0.000', '12')
+    """
+    if value is None:
+        return UNKNOWN
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0.0 else text
+
+
+def counted(value: float | None) -> str:
+    r"""Return a number of rows with thin spaces between thousands.
+
+    Examples
+    --------
+    >>> counted(1234567.0).replace("\u202f", "_")
+    '1_234_567'
+    """
+    if value is None:
+        return UNKNOWN
+    whole = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    return whole.replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def chance(value: float | None) -> str:
+    """Return a p-value.
+
+    Examples
+    --------
+    >>> chance(0.0), chance(0.034), chance(1.0)
+    ('< 0.001', '0.034', '1.000')
+    """
+    if value is None:
+        return UNKNOWN
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004
+
+
+def capitalise(text: str) -> str:
+    """Return a sentence with its first letter large, the others as they are.
+
+    Examples
+    --------
+    >>> capitalise("probabilities of GPT are off")
+    'Probabilities of GPT are off'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def unbroken(text: str) -> str:
+    r"""Return text whose numbers stay on one line with what belongs to them.
+
+    Examples
+    --------
+    >>> unbroken("95 % sure").replace("\u00a0", "_")
+    '95_% sure'
+    """
+    space = "\N{NO-BREAK SPACE}"
+    sign = "\N{PLUS-MINUS SIGN}"
+    return text.replace(" %", f"{space}%").replace(f" {sign} ", f"{space}{sign}{space}")

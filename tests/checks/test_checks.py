@@ -1,0 +1,198 @@
+"""Each check: data that trips it, data that does not, and false alarms."""
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.checks.diagnosis import CHECKS
+from calibrant.checks.finding import SEVERITIES
+from calibrant.checks.groups import holm
+from calibrant.exceptions import OptionError, UnknownNameError
+
+N = 4000
+STATISTICAL = ["CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL010", "CAL012"]
+
+
+def drawn(truth, n=N, seed=0, low=0.02, high=0.98):
+    """Predictions that are uniform, with labels that happen with `truth(p)`."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(low, high, n)
+    return p, (rng.random(n) < truth(p)).astype(float)
+
+
+def codes(p, y, **options):
+    return cb.diagnose(y, p, **options).codes
+
+
+def finding(p, y, code, **options):
+    found = [f for f in cb.diagnose(y, p, **options).findings if f.code == code]
+    assert found, code
+    return found[0]
+
+
+def calibrated(p):
+    return p
+
+
+def test_calibrated_predictions_trip_nothing():
+    assert codes(*drawn(calibrated)) == []
+
+
+GOOD = drawn(calibrated)
+TRIPS = {
+    "CAL001": drawn(lambda p: 0.5 + 0.6 * (p - 0.5)),
+    "CAL002": drawn(lambda p: np.clip(0.5 + 1.6 * (p - 0.5), 0, 1), low=0.2, high=0.8),
+    "CAL003": drawn(lambda p: 1 / (1 + np.exp(-(np.log(p / (1 - p)) + 0.5)))),
+    "CAL004": drawn(lambda p: np.where((p > 0.7) & (p < 0.8), 0.4, p)),
+    "CAL005": drawn(lambda p: np.where(p < 0.5, p, 0.9 - p)),
+    "CAL006": drawn(calibrated, n=200),
+    "CAL007": drawn(lambda p: p, low=0.02, high=0.501, n=8000),
+    "CAL008": (np.round(GOOD[0], 2), GOOD[1]),
+    "CAL009": (np.where(GOOD[0] < 0.1, 0.0, GOOD[0]), GOOD[1]),
+    "CAL011": (GOOD[0], np.zeros(N)),
+    "CAL012": drawn(lambda p: 1 - p),
+}
+
+
+@pytest.mark.parametrize("code", TRIPS)
+def test_each_check_speaks_up_about_what_it_is_for(code):
+    p, y = TRIPS[code]
+    told = finding(p, y, code)
+    assert told.title == CHECKS[code].title
+    assert told.message
+    assert told.remedy
+    assert told.severity in SEVERITIES
+
+
+def test_every_check_is_tested():
+    assert {*TRIPS, "CAL010"} == set(CHECKS)
+
+
+def test_a_shift_of_logits_alone_is_neither_over_nor_under_confidence():
+    assert not {"CAL001", "CAL002"} & set(codes(*TRIPS["CAL003"]))
+
+
+def test_evidence_of_a_shift_is_the_plain_means():
+    p, y = TRIPS["CAL003"]
+    told = finding(p, y, "CAL003")
+    assert told.evidence["mean_prob"] == pytest.approx(p.mean(), abs=1e-12)
+    assert told.evidence["base_rate"] == pytest.approx(y.mean(), abs=1e-12)
+
+
+def test_failed_certainties_are_counted():
+    told = finding(*TRIPS["CAL009"], "CAL009")
+    p, y = TRIPS["CAL009"]
+    assert told.evidence["rows"] == (p == 0).sum()
+    assert told.evidence["failed"] == y[p == 0].sum()
+    assert told.severity == "severe"
+
+
+def test_the_region_that_is_off_is_named():
+    told = finding(*TRIPS["CAL004"], "CAL004")
+    assert told.evidence["left"] > 0.65
+    assert told.evidence["right"] < 0.85
+    assert told.evidence["observed"] == pytest.approx(0.4, abs=0.08)
+
+
+def test_thin_regions_are_named_in_words():
+    told = finding(*TRIPS["CAL007"], "CAL007")
+    assert told.evidence["where"] == "from 0.5 to 0.6"
+
+
+def test_a_group_that_differs_is_found_and_no_other():
+    p, y = drawn(calibrated, n=8000)
+    groups = np.arange(8000) % 10
+    rng = np.random.default_rng(1)
+    bad = groups == 3
+    y[bad] = rng.random(bad.sum()) < 0.6 * p[bad]
+    found = cb.diagnose(y, p, groups=groups)
+    told = [f for f in found.findings if f.code == "CAL010"]
+    assert [f.where["group"] for f in told] == ["3"]
+    assert told[0].evidence["observed"] == pytest.approx(y[bad].mean(), abs=1e-12)
+
+
+def test_holm_is_the_published_procedure():
+    # by hand: sorted 0.01 * 4, 0.02 * 3, 0.03 * 2, 0.5 * 1, then never falling
+    assert holm([0.5, 0.01, 0.03, 0.02]).tolist() == [0.5, 0.04, 0.06, 0.06]
+
+
+def test_top_labels_are_judged_by_confidence_against_accuracy():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    found = cb.diagnose(digit, prob, task="confidence")
+    told = next(f for f in found.findings if f.code == "CAL002")
+    assert told.evidence["confidence"] == pytest.approx(prob.max(axis=1).mean())
+    assert told.evidence["accuracy"] == pytest.approx(
+        (prob.argmax(axis=1) == digit).mean()
+    )
+    assert told.calibrator == "temperature"
+    assert "CAL003" not in found.codes
+
+
+def test_classes_are_named():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    found = cb.diagnose(digit, prob, task="classwise")
+    assert {f.where["class"] for f in found.findings} <= {str(d) for d in range(10)}
+
+
+def test_weights_are_counts():
+    p, y = drawn(lambda p: p**1.3, n=600)
+    weight = np.random.default_rng(3).integers(1, 4, 600)
+    weighted = cb.diagnose(y, p, sample_weight=weight)
+    repeated = cb.diagnose(np.repeat(y, weight), np.repeat(p, weight))
+    for one, other in zip(weighted.findings, repeated.findings, strict=True):
+        assert (one.code, one.severity) == (other.code, other.severity)
+        for name, value in one.evidence.items():
+            if isinstance(value, float):
+                assert value == pytest.approx(other.evidence[name], nan_ok=True)
+
+
+def test_muted_checks_keep_silent():
+    p, y = TRIPS["CAL001"]
+    assert "CAL001" in codes(p, y)
+    assert "CAL001" not in codes(p, y, mute="CAL001")
+
+
+def test_unknown_codes_are_refused_with_the_nearest():
+    with pytest.raises(UnknownNameError, match=r"unknown check 'CAL01'.*CAL001"):
+        cb.diagnose([0, 1], [0.2, 0.8], mute=["CAL01"])
+
+
+def test_muting_everything_is_refused():
+    with pytest.raises(OptionError, match="no check"):
+        cb.diagnose([0, 1], [0.2, 0.8], mute=list(CHECKS))
+
+
+def test_groups_must_be_as_long_as_the_rows():
+    with pytest.raises(ValueError, match="groups"):
+        cb.diagnose([0, 1, 1], [0.2, 0.8, 0.7], groups=["a", "b"])
+
+
+def test_findings_come_worst_first_and_as_columns():
+    found = cb.diagnose(*reversed(TRIPS["CAL001"]))
+    ranks = [f.rank for f in found.findings]
+    assert ranks == sorted(ranks, reverse=True)
+    frame = found.frame()
+    assert frame["code"].tolist() == [f.code for f in found.findings]
+    assert "CAL001 severe" in str(found)
+    assert all(f.rank >= 2 for f in found.at_least("moderate").findings)
+
+
+@pytest.mark.slow
+def test_calibrated_samples_raise_few_false_alarms():
+    """Each check at most 1 %, and all of them together at most 5 %, of samples."""
+    rng = np.random.default_rng(5)
+    shapes = [(1, 1), (0.3, 1.5), (4, 4), (0.1, 1)]
+    quiet = [code for code in CHECKS if code not in STATISTICAL]
+    alarms, samples = dict.fromkeys(STATISTICAL, 0), 300
+    any_alarm = 0
+    for number in range(samples):
+        p = rng.beta(*shapes[number % 4], 1000)
+        y = (rng.random(1000) < p).astype(float)
+        groups = rng.integers(0, 8, 1000) if number % 4 == 0 else None
+        found = cb.diagnose(y, p, groups=groups, mute=quiet).codes
+        any_alarm += bool(found)
+        for code in found:
+            alarms[code] += 1
+    # 1 % of 300 is 3; 9 or more would come once in 260 such runs.
+    assert max(alarms.values()) < 9, alarms
+    assert any_alarm / samples < 0.06, alarms

@@ -1,0 +1,131 @@
+"""``calibrant report`` and ``calibrant evaluate --explain``, as users run them."""
+
+import json
+
+import pytest
+
+import calibrant as cb
+
+BINARY = str(cb.datasets.BINARY_FILE)
+ONE = (BINARY, "--y", "even", "--p", "bayes", "--methods", "es15")
+
+
+def test_a_page_with_its_data_beside(run, tmp_path):
+    out = tmp_path / "page.html"
+    code, told, err = run("report", *ONE, "--out", out)
+    assert code == 0, err
+    assert "probabilities are clearly off" in told
+    assert f"wrote {out}" in err
+    summary = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    assert summary["data"]["source"] == "digits_even.csv"
+    assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_without_a_name_the_page_is_report_html(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("report", *ONE)[0] == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "report.json"]
+
+
+def test_json_on_standard_output_is_that_of_the_library(run):
+    code, out, err = run("report", *ONE, "--format", "json", "--seed", "3")
+    assert code == 0, err
+    found = json.loads(out)
+    own = cb.report_table(
+        BINARY, y="even", p="bayes", methods="es15", random_state=3
+    ).summary
+    assert found["models"] == own["models"]
+
+
+def test_markdown_by_the_name(run, tmp_path):
+    out = tmp_path / "page.md"
+    assert run("report", *ONE, "--out", out)[0] == 0
+    assert out.read_text(encoding="utf-8").startswith("# Calibration report")
+
+
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [
+        ("page.pdf", "reports are written as .html, .json or .md"),
+        ("nowhere/page.html", "does not exist"),
+        (".", "is a folder"),
+    ],
+)
+def test_names_that_cannot_be_written_are_refused_first(
+    run, tmp_path, monkeypatch, out, told
+):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(
+        "report", "no-such-file.csv", "--y", "y", "--p", "p", "--out", out,
+        *(("--format", "html") if out == "." else ()),
+    )  # fmt: skip
+    assert code == 2
+    assert told in err
+
+
+def test_classes_by_pattern(run, tmp_path):
+    out = tmp_path / "page.json"
+    source = str(cb.datasets.MULTICLASS_FILE)
+    wanted = ("--y", "digit", "--p", "forest_*", "--task", "confidence")
+    code, _, err = run("report", source, *wanted, "--methods", "es15", "--out", out)
+    assert code == 0, err
+    model = json.loads(out.read_text(encoding="utf-8"))["models"][0]
+    assert model["name"] == ""
+    assert model["repairs"]["advised"] in ("temperature", "vector")
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [("severe", 1), ("CAL003", 1), ("CAL005,CAL012", 0)],
+)
+def test_findings_decide_the_exit_code(run, tmp_path, fail_on, expected):
+    out = tmp_path / "page.json"
+    code, _, err = run("report", *ONE, "--out", out, "--fail-on", fail_on)
+    assert code == expected, err
+    assert out.exists()
+    assert ("failed: found" in err) == bool(expected)
+
+
+def test_unknown_codes_are_refused(run):
+    code, _, err = run("evaluate", *ONE, "--fail-on", "CAL999")
+    assert code == 2
+    assert "unknown check 'CAL999'" in err
+
+
+def test_explaining_prints_what_is_wrong(run):
+    code, out, _ = run("evaluate", *ONE, "--explain")
+    assert code == 0
+    assert "CAL001 over-confident, severe" in out
+    assert "Platt scaling makes all predictions less extreme" in out
+
+
+def test_explaining_nothing_says_so(run, tmp_path):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.98, 2000)
+    path = tmp_path / "good.npz"
+    np.savez(path, p=p, y=rng.random(2000) < p)
+    wanted = ("--y", "y", "--p", "p", "--methods", "es15", "--explain")
+    code, out, _ = run("evaluate", path, *wanted)
+    assert code == 0
+    assert out.rstrip().endswith("nothing")
+
+
+def test_muted_checks_are_left_out_of_json(run):
+    mute = ("--explain", "--mute", "CAL001,CAL009", "--format", "json")
+    code, out, _ = run("evaluate", *ONE, *mute)
+    assert code == 0
+    found = [finding["code"] for finding in json.loads(out)["findings"]]
+    assert found == ["CAL004", "CAL003"]
+
+
+def test_without_explain_there_are_no_findings(run):
+    assert "findings" not in json.loads(run("evaluate", *ONE, "--format", "json")[1])
+
+
+def test_findings_of_several_models_name_them(run):
+    wanted = ("--y", "even", "--p", "bayes,forest", "--methods", "es15")
+    out = run("evaluate", BINARY, *wanted, "--explain")[1]
+    assert "CAL001 over-confident, severe (bayes)" in out
+    assert "CAL002 under-confident, severe (forest)" in out

@@ -1,0 +1,56 @@
+"""Reports that several tests look at."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+
+HOSTILE = "</script><img src=x onerror=window.hacked=1>{{7*7}}'\"&"
+FORMULA = "=HYPERLINK(1)"
+FAST = {
+    "methods": ["es15"],
+    "n_resamples": 20,
+    "created": datetime(2024, 5, 17, 12, 0, tzinfo=UTC),
+}
+
+
+def _rows(n=3000):
+    rng = np.random.default_rng(2)
+    truth = rng.beta(1, 1.5, n)
+    y = (rng.random(n) < truth).astype(int)
+    bold = 1 / (1 + np.exp(-2.0 * np.log(truth / (1 - truth))))
+    region = rng.choice([HOSTILE, FORMULA, "north"], n)
+    return {"label": y, "good": truth, HOSTILE: bold, "region": region}
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    """A name that would be markup, script and template if it could."""
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def fast():
+    """Options of a report that is made in no time."""
+    return FAST
+
+
+@pytest.fixture(scope="session")
+def rows():
+    """Two models, one calibrated and one over-confident, with hostile names."""
+    return _rows
+
+
+@pytest.fixture(scope="session")
+def report():
+    """A report of both models and of groups, with all methods of a page."""
+    return cb.report_table(
+        _rows(),
+        y="label",
+        p=["good", HOSTILE],
+        by="region",
+        **FAST | {"methods": ["smooth", "pl", "es15", "ew15"], "n_resamples": 50},
+        title=HOSTILE,
+    )

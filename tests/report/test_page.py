@@ -1,0 +1,197 @@
+"""The page as text: escaped, whole, small, its data beside it."""
+
+import itertools
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.exceptions import MissingDependencyError, UnknownNameError
+from calibrant.report.axes import Axes
+from calibrant.report.page import json_for_script
+
+
+class Elements(HTMLParser):
+    """All elements with their attributes, and the text of scripts."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.scripts, self._inside = [], [], False
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self._inside = tag == "script"
+
+    def handle_endtag(self, _):
+        self._inside = False
+
+    def handle_data(self, data):
+        if self._inside:
+            self.scripts.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return report.to_html()
+
+
+@pytest.fixture(scope="module")
+def elements(page):
+    parser = Elements()
+    parser.feed(page)
+    return parser
+
+
+def test_hostile_names_are_no_markup(elements):
+    tags = [tag for tag, _ in elements.found]
+    assert "img" not in tags
+    assert tags.count("script") == 2
+    for _, attributes in elements.found:
+        assert not any(name.startswith("on") for name in attributes)
+
+
+def test_hostile_names_are_no_template(page):
+    assert "{{7*7}}" in page
+
+
+def test_the_data_in_the_page_are_the_summary(report, elements):
+    assert json.loads(elements.scripts[0]) == report.summary
+
+
+@pytest.mark.parametrize("sign", ["<", ">", "&", "\u2028", "\u2029"])
+def test_json_in_a_script_holds_no_sign_that_could_end_it(sign):
+    text = json_for_script({"a": f"x{sign}y"})
+    assert sign not in text
+    assert json.loads(text) == {"a": f"x{sign}y"}
+
+
+def test_nothing_is_loaded_from_elsewhere(elements):
+    for tag, attributes in elements.found:
+        assert tag not in ("link", "iframe", "object", "embed")
+        assert "src" not in attributes
+        assert attributes.get("href", "#").startswith("#")
+
+
+def test_only_our_script_may_run(elements):
+    policy = next(a["content"] for _, a in elements.found if "http-equiv" in a)
+    assert "default-src 'none'" in policy
+    assert re.search(r"script-src 'sha256-[\w+/]{43}='", policy)
+    assert "unsafe" not in policy
+
+
+def test_headings_step_down_one_at_a_time(elements):
+    levels = [int(t[1]) for t, _ in elements.found if re.fullmatch("h[1-6]", t)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+def test_identities_are_unique(elements):
+    ids = [a["id"] for _, a in elements.found if "id" in a]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_report_is_written_whole_with_its_data_beside(report, tmp_path):
+    written = report.save(tmp_path / "report.html")
+    assert [path.name for path in written] == ["report.html", "report.json"]
+    assert json.loads(written[1].read_text(encoding="utf-8")) == report.summary
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "report.json"]
+
+
+def test_a_page_that_cannot_be_made_leaves_the_old_one(report, tmp_path, monkeypatch):
+    target = tmp_path / "report.html"
+    target.write_text("old", encoding="utf-8")
+    monkeypatch.setattr(type(report), "to_json", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        report.save(target)
+    assert target.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_the_name_decides_the_format(report, tmp_path):
+    (written,) = report.save(tmp_path / "report.md")
+    assert written.read_text(encoding="utf-8").startswith("# Calibration report")
+    (written,) = report.save(tmp_path / "data", output="json")
+    assert json.loads(written.read_text(encoding="utf-8")) == report.summary
+
+
+def test_unknown_formats_are_refused(report):
+    with pytest.raises(UnknownNameError, match="unknown format 'pdf'"):
+        report.text("pdf")
+
+
+def test_markdown_has_no_markup_of_users(report):
+    text = report.to_markdown()
+    assert "<img" not in text.replace(r"\<img", "")
+    assert "| smooth |" in text
+    assert "CAL001" in text
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(report):
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe")
+    assert shown.count("<") == 2
+    assert "allow-same-origin" not in shown
+
+
+def test_without_jinja_the_extra_is_named(report, monkeypatch):
+    from calibrant.report import page as module
+
+    module._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingDependencyError, match=r"calibrant\[report\]"):
+        report.to_html()
+
+
+def test_a_comparison_is_shown_where_there_is_one(report):
+    pair = {"model_a": "good", "model_b": "bad", "difference": -0.0123}
+    pair |= {"low": -0.02, "high": -0.005, "probability": 0.997, "distinct": True}
+    summary = report.summary | {
+        "comparison": {"method": "smooth", "models": [], "pairs": [pair]}
+    }
+    page = cb.Report(summary).to_html()
+    assert "Who is better calibrated?" in page
+    assert "-0.0123" in page
+
+
+def test_many_models_are_folded_away_but_all_there(rows, fast):
+    data = rows(n=300)
+    models = {f"model {k}": data["good"] ** (1 + k / 20) for k in range(22)}
+    page = cb.report_predictions(data["label"], models, **fast).to_html()
+    assert page.count('<details class="body">') == 22
+    assert page.count('class="card ') == 22
+    assert "The first 20 models are drawn." in page
+
+
+def test_findings_of_many_classes_are_told_once_a_code(fast):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    page = cb.report_predictions(digit, prob, task="classwise", **fast).to_html()
+    assert page.count('<span class="code">CAL002</span>') == 1
+    assert re.search(r"\d+ more like this", page)
+
+
+@pytest.mark.parametrize("scale", ["prob", "logit"])
+def test_axes_are_symmetric_and_rise(scale):
+    axes = Axes(scale, 0.001)
+    values = np.linspace(0.001, 0.999, 50).tolist()
+    places = [axes.share(value) for value in values]
+    assert places == sorted(places)
+    assert axes.share(0.5) == 0.5
+    assert axes.share(0.1) == pytest.approx(1 - axes.share(0.9))
+
+
+def test_logit_axes_are_those_of_the_logit():
+    axes = Axes("logit", 0.01)  # logit(0.99) = log 99, so logit(0.9) lies at
+    assert axes.share(0.9) == pytest.approx(0.5 + 0.5 * np.log(9) / np.log(99))
+
+
+def test_five_models_of_very_many_rows_stay_small():
+    """A page holds no rows, so its size hardly depends on their number."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80_000)
+    models = {f"model {k}": rng.beta(1 + y, 2 - y) for k in range(5)}
+    page = cb.report_predictions(y, models, methods=["smooth", "es15"], n_resamples=2)
+    assert len(page.to_html().encode()) < 1_500_000

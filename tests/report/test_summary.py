@@ -1,0 +1,259 @@
+"""The summary: plain, complete, honest, the same each time."""
+
+import json
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.measures.events import Reading
+from calibrant.report.diagram import nearest_end, wilson
+from calibrant.report.repairs import repairs_of
+from calibrant.report.verdict import regions_of, verdict_of
+
+
+def test_a_summary_is_plain_json(report):
+    again = json.loads(report.to_json())
+    assert again == report.summary
+    assert (again["format"], again["version"]) == ("calibrant-report", 1)
+    assert again["made"]["time"] == "2024-05-17T12:00:00+00:00"
+
+
+def test_errors_are_those_of_evaluate(report, rows):
+    data = rows()
+    found = cb.evaluate(
+        data["label"],
+        data["good"],
+        methods=["smooth", "pl", "es15", "ew15"],
+        confidence=0.95,
+        n_resamples=50,
+    ).frame()
+    errors = report.summary["models"][0]["errors"]
+    assert [row["value"] for row in errors] == found["value"].tolist()
+    assert [row["high"] for row in errors] == found["high"].tolist()
+
+
+def test_the_over_confident_model_is_told_from_the_calibrated_one(report):
+    good, bad = report.summary["models"]
+    assert good["verdict"]["grade"] in ("good", "fair")
+    assert bad["verdict"]["grade"] in ("poor", "bad")
+    assert "too high" in " ".join(bad["verdict"]["sentences"])
+    assert next(f["code"] for f in bad["findings"]) == "CAL001"
+
+
+def test_models_are_compared_as_compare_does(report, rows, hostile):
+    data = rows()
+    models = {name: data[name] for name in ("good", hostile)}
+    found = cb.compare(data["label"], models, confidence=0.95, n_resamples=50).pairs()
+    (pair,) = report.summary["comparison"]["pairs"]
+    assert pair == {name: values.tolist()[0] for name, values in found.items()}
+    assert (pair["model_a"], pair["distinct"]) == ("good", True)
+    assert [row["rank"] for row in report.summary["comparison"]["models"]] == [1, 2]
+
+
+def test_groups_are_sorted_worst_first_and_all_there(report):
+    for model in report.summary["models"]:
+        errors = [row["error"] for row in model["groups"]]
+        assert errors == sorted(errors, reverse=True)
+        assert sum(row["rows"] for row in model["groups"]) == model["rows"]
+
+
+def test_bins_are_those_of_the_library(report, rows):
+    data = rows()
+    display = cb.ReliabilityDisplay.from_predictions(data["label"], data["good"])
+    bins = report.summary["models"][0]["diagrams"][0]["bins"][0]
+    assert bins["method"] == "es15"
+    np.testing.assert_allclose(bins["observed"], display.frame()["observed"], 1e-5)
+    assert sum(bins["rows"]) == 3000
+
+
+def test_histograms_hold_every_row(report):
+    for model in report.summary["models"]:
+        for scale in ("prob", "logit"):
+            assert sum(model["diagrams"][0]["histogram"][scale]["rows"]) == 3000
+
+
+def test_no_row_of_the_user_is_in_it(report, rows):
+    text = report.to_json()
+    assert not any(f"{value!r}" in text for value in rows()["good"][:200])
+
+
+def test_the_same_seed_gives_the_same_summary(rows, fast):
+    data = rows(n=400)
+    first, second = (
+        cb.report_table(data, y="label", p="good", **fast).summary for _ in range(2)
+    )
+    assert first == second
+
+
+def test_progress_ends_where_it_should(rows, hostile, fast):
+    seen = []
+    cb.report_table(
+        rows(n=400),
+        y="label",
+        p=["good", hostile],
+        by="region",
+        progress=lambda *now: seen.append(now),
+        **fast,
+    )
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_arrays_and_tables_give_the_same(rows, fast):
+    data = rows(n=600)
+    table = cb.report_table(data, y="label", p="good", by="region", **fast).summary
+    arrays = cb.report_predictions(
+        data["label"], {"good": data["good"]}, groups=data["region"], **fast
+    ).summary
+    assert table["models"] == arrays["models"]
+
+
+def test_many_groups_are_cut_to_the_largest_and_said_so(rows, fast):
+    n = 2000
+    data = rows(n=n)
+    data["id"] = np.where(np.arange(n) < 400, np.arange(n) % 4, np.arange(n))
+    found = cb.report_table(data, y="label", p="good", by="id", **fast).summary
+    assert len(found["models"][0]["groups"]) == 200
+    assert found["notes"] == ["Of 1604 groups the 200 largest are shown."]
+    assert sum(row["error"] is not None for row in found["models"][0]["groups"]) == 4
+
+
+def test_many_classes_get_a_ranking_and_few_diagrams(fast):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    found = cb.report_predictions(digit, prob, task="classwise", **fast).summary
+    model = found["models"][0]
+    assert len(model["diagrams"]) == 4
+    errors = [row["error"] for row in model["classes"]]
+    assert errors == sorted(errors, reverse=True)
+    assert [d["event"] for d in model["diagrams"]] == [
+        row["class"] for row in model["classes"][:4]
+    ]
+    assert model["repairs"]["advised"] in ("temperature", "vector")
+
+
+def test_temperature_repairs_the_top_label(fast):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    repairs = cb.report_predictions(digit, prob, task="confidence", **fast).summary[
+        "models"
+    ][0]["repairs"]
+    by_name = {row["method"]: row for row in repairs["rows"]}
+    assert by_name["temperature"]["error"] < 0.1 * by_name["none"]["error"]
+
+
+def test_repairs_are_measured_on_rows_left_out():
+    """Pure noise: isotonic on its own rows would gain, on others it must lose."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.7, 2000)
+    y = (rng.random(2000) < p).astype(float)
+    sample = Reading().events(y, p).samples[0]
+    found = repairs_of(sample, measure="es15", alpha=1.0, methods=("isotonic", "es15"))
+    assert all(row["gain"] < 0 for row in found["rows"][1:])
+    assert found["advised"] == "none"
+
+
+def test_repairs_of_few_rows_are_not_spoken_of():
+    sample = Reading().events([0, 1] * 10, [0.5] * 20).samples[0]
+    assert repairs_of(sample, measure="es15", alpha=1.0) is None
+
+
+def test_wilson_at_a_half_is_the_textbook_formula():
+    low, high = wilson(np.array([50.0]), np.array([100.0]), 0.95)
+    z2 = 1.959963984540054**2  # by hand: centre 1/2, half-width z / 2 / sqrt(n + z2)
+    half = 0.5 * np.sqrt(z2 / (100 + z2))
+    assert (low[0], high[0]) == pytest.approx((0.5 - half, 0.5 + half))
+
+
+def test_regions_are_where_the_band_leaves_the_diagonal():
+    p = np.linspace(0, 1, 101)
+    shift = np.where(p > 0.6, -0.1, 0.0)
+    curve = {
+        "p": p,
+        "calibrated": p + shift,
+        "low": p + shift - 0.02,
+        "high": p + shift + 0.02,
+        "whole_low": p + shift - 0.05,
+        "whole_high": p + shift + 0.05,
+    }
+    sample = Reading().events(np.zeros(101), p).samples[0]
+    (region,) = regions_of(curve, sample)
+    assert str(region) == "above 0.61"
+    assert region.too_high
+    assert region.says - region.happens == pytest.approx(0.1)
+    assert region.margin == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "grade"),
+    [
+        (0.004, 0.001, 0.008, "good"),
+        (0.02, 0.01, 0.03, "fair"),
+        (0.05, 0.04, 0.06, "poor"),
+        (0.2, 0.1, 0.3, "bad"),
+        (0.02, 0.0, 0.02, "fair"),
+        (0.02, 0.0, 0.06, "unknown"),
+    ],
+)
+def test_grades_go_by_error_and_interval(value, low, high, grade):
+    error = {"value": value, "low": low, "high": high}
+    found = verdict_of(error, [], None, base_rate=0.5, confidence=0.95, task="binary")
+    assert found["grade"] == grade
+
+
+def test_errors_of_rare_events_are_judged_by_their_spread():
+    error = {"value": 0.005, "low": 0.004, "high": 0.006}
+    found = verdict_of(error, [], None, base_rate=0.01, confidence=0.95, task="binary")
+    assert found["relative_error"] == pytest.approx(0.005 / (2 * 0.0995), rel=1e-3)
+    assert found["grade"] == "fair"
+
+
+def test_logit_axes_reach_about_to_the_outermost_rows():
+    assert nearest_end(np.array([0.2, 0.5, 0.9])) == 0.05
+    assert nearest_end(np.full(1000, 1e-9)) == 1e-6
+    assert nearest_end(np.array([0.0, 1.0])) == 0.01
+
+
+def test_rare_events_are_drawn_on_logit_axes(fast):
+    rng = np.random.default_rng(0)
+    for scale, axes in ((0.04, "logit"), (1.0, "prob")):
+        p = scale * rng.random(500)
+        y = (rng.random(500) < p).astype(int)
+        y[0] = 1
+        found = cb.report_predictions(y, p, **fast).summary["models"][0]
+        assert found["diagrams"][0]["axes"] == axes
+
+
+def test_a_verdict_names_its_certainty(rows, hostile):
+    data = rows()
+    report = cb.report_predictions(data["label"], data[hostile], n_resamples=50)
+    told = str(report)
+    assert "95 % interval" in told
+    assert "happen" in told
+    assert "would bring it to" in told
+
+
+def test_an_evaluation_has_a_page_of_its_numbers(rows):
+    data = rows(n=500)
+    evaluation = cb.evaluate(data["label"], data["good"], methods=["es15", "ew15"])
+    page = evaluation.to_html()
+    assert "neither diagram nor checks nor repairs" in page
+    assert "<figure" not in page
+    assert f"{evaluation.frame()['value'][0]:.3f}" in page
+
+
+def test_an_evaluation_without_intervals_has_a_page_too():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    evaluation = cb.evaluate(
+        digit, prob, methods="es15", task="classwise", confidence=None
+    )
+    assert "Classes, worst first" in evaluation.to_html()
+
+
+def test_an_evaluation_in_a_notebook_escapes_names(rows, hostile):
+    data = rows(n=500)
+    found = cb.evaluate_table(
+        data, y="label", p=["good", hostile], methods="es15", n_resamples=20
+    )
+    shown = found._repr_html_()
+    assert "<img" not in shown
+    assert "&lt;img" in shown
