@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from calibrant.calibrators.registry import calibrator_names
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
+    from calibrant.engines.cell_files import load_cells, save_cells
+    from calibrant.engines.cells import CellTable
     from calibrant.maps.binned import BinnedMap
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
     from calibrant.measures.evaluation import Evaluation, evaluate
+    from calibrant.measures.gathered import gather_table
     from calibrant.measures.kernel import kernel_calibration_error
     from calibrant.measures.proper import ScoreSplit, split_score
     from calibrant.measures.significance import CalibrationTest, calibration_test
@@ -35,6 +38,7 @@ _HOME = {
     "BinaryCalibrator": "calibrators.estimator",
     "BinnedMap": "maps.binned",
     "CalibratedModel": "calibrators.model",
+    "CellTable": "engines.cells",
     "CalibrationTest": "measures.significance",
     "Evaluation": "measures.evaluation",
     "MulticlassCalibrator": "calibrators.multiclass_estimator",
@@ -48,10 +52,13 @@ _HOME = {
     "calibrator_names": "calibrators.registry",
     "evaluate": "measures.evaluation",
     "evaluate_table": "measures.tables",
+    "gather_table": "measures.gathered",
     "kernel_calibration_error": "measures.kernel",
+    "load_cells": "engines.cell_files",
     "load_map": "maps.stored",
     "make_calibrator": "calibrators.estimator",
     "map_from_dict": "maps.stored",
+    "save_cells": "engines.cell_files",
     "save_map": "maps.stored",
     "split_score": "measures.proper",
 }
@@ -64,6 +71,7 @@ __all__ = [
     "BinnedMap",
     "CalibratedModel",
     "CalibrationTest",
+    "CellTable",
     "Evaluation",
     "MulticlassCalibrator",
     "OneVsRest",
@@ -80,10 +88,13 @@ __all__ = [
     "evaluate_table",
     "exceptions",
     "experiments",
+    "gather_table",
     "kernel_calibration_error",
+    "load_cells",
     "load_map",
     "make_calibrator",
     "map_from_dict",
+    "save_cells",
     "save_map",
     "split_score",
     "testing",

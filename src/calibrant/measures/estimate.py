@@ -124,7 +124,7 @@ class Estimator:
                 float(np.mean(v[which])) for v in (values, plain, bins)
             )
             low, high = self._ends(method, value, truth, draws, which)
-            n = events.samples[0].n
+            n = events.samples[0].n_data
             return Estimate(method, task, value, low, high, n, debias, size)
 
         whole = row(events.task, slice(None))
