@@ -9,11 +9,13 @@ import numpy as np
 
 from calibrant._validation.options import legacy_generator
 from calibrant.numerics.binning import size_edges
+from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.folds import fold_counts, fold_numbers
 from calibrant.numerics.grid import bin_index
 from calibrant.numerics.isotonic import SAME
+from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.numerics.piecewise_problems import Points
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.sorted_sample import SortedSample, are_binary
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
@@ -25,11 +27,13 @@ def folded_rows(
 ) -> tuple[SortedSample, IntVector]:
     """Return the rows of a sample in order, and the fold of each.
 
-    Rows are sorted first, so that their order does not matter. Rows that were gathered
-    from many are parted: each part goes into one fold.
+    Rows are sorted first, so that their order does not matter. Very many are gathered
+    into cells, as engines do; what was gathered is parted, each part into one fold.
     """
     rng = legacy_generator(random_state)
     folds = min(folds, sample.n_data)
+    if sample.gathered is None and sample.n > MANY_ROWS and are_binary(sample.y):
+        sample = sum_cells(sample.p, sample.y, sample.weight).sample()
     if sample.gathered is None:
         rows = SortedSample.of(sample.p, sample.y, sample.weight)
         return rows, fold_numbers(sample.n, folds, rng)

@@ -13,7 +13,7 @@ from calibrant.engines.cells import CellOrigin, CellTable, cell_table, merged
 from calibrant.engines.files import PARQUET, load_polars
 from calibrant.engines.groups import numbered_keys
 from calibrant.exceptions import OptionError, SourceError
-from calibrant.numerics.cell_grid import ROOTS, WIDTHS
+from calibrant.numerics.cell_grid import CELLS, ROOTS, WIDTHS
 
 if TYPE_CHECKING:
     import os
@@ -24,7 +24,6 @@ KEY = "calibrant_cells"
 VERSION = 1
 GRID = f"{WIDTHS} widths, {ROOTS} fourth roots"
 """Only cells of the same grid add up."""
-LAST_CELL = WIDTHS * ROOTS
 
 
 def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
@@ -164,7 +163,7 @@ def _refuse_nonsense(
     rows, happened = columns["rows"], columns["happened"]
     fine = [
         np.isin(columns["event"], np.arange(events)),
-        (columns["cell"] >= 0) & (columns["cell"] <= LAST_CELL),
+        (columns["cell"] >= 0) & (columns["cell"] < CELLS),
         (happened >= 0) & (happened <= rows) & (rows > 0),
         (columns["low"] >= 0.0) & (columns["low"] <= columns["high"]),
         (columns["high"] <= 1.0) & np.isfinite(columns["near"]),

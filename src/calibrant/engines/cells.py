@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.sample import BinarySample
 from calibrant.exceptions import (
     EmptyInputError,
     OptionError,
     UnknownNameError,
-    WeightError,
 )
-from calibrant.numerics.cell_grid import ascending, cell_numbers, mean_predictions
+from calibrant.numerics.cell_grid import CELLS
+from calibrant.numerics.cell_sums import CellSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import FloatVector
+    from calibrant._validation.sample import BinarySample
 
 COUNTS = ("group", "event", "cell", "rows", "happened")
 """Columns of whole numbers."""
@@ -119,50 +118,10 @@ class CellTable:
         return CellTable(origin, groups, _added(columns), self.dropped)
 
     def sample(self, group: int, event: int) -> BinarySample:
-        """Return the cells of one group and event as a weighted sample.
-
-        Each cell makes a row for the label 1 and one for 0, at the mean prediction of
-        the cell.
-        """
+        """Return the cells of one group and event as a weighted sample."""
         own = (self.columns["group"] == group) & (self.columns["event"] == event)
-        of = {name: self.columns[name][own] for name in self.origin.columns}
-        order = np.argsort(ascending(of["cell"]))
-        of = {name: values[order] for name, values in of.items()}
-        happened, others = of["happened"], of["rows"] - of["happened"]
-        weights = _weights(of) if self.origin.weighted else (happened, others)
-        gathered = np.concatenate([happened, others])
-        used = gathered > 0
-        return BinarySample(
-            p=np.tile(_predictions(of), 2)[used],
-            y=np.repeat([1.0, 0.0], happened.size)[used],
-            weight=np.concatenate(weights)[used].astype(np.float64),
-            gathered=gathered[used].astype(np.intp),
-        )
-
-
-def _predictions(of: dict[str, NDArray[Any]]) -> FloatVector:
-    """Return the mean prediction of each cell, exact where all rows agree."""
-    low, high = of["low"], of["high"]
-    weight = of.get("weight", of["rows"])
-    mean = mean_predictions(of["cell"], weight, of["near"])
-    return np.where(low == high, low, np.clip(mean, low, high))
-
-
-def _weights(of: dict[str, NDArray[Any]]) -> tuple[FloatVector, FloatVector]:
-    """Return the weights of events and of others.
-
-    As at the door of rows, weights below one on average are scaled to sum to the
-    effective number of rows.
-    """
-    happened = np.minimum(of["weight_happened"], of["weight"])
-    total = float(of["weight"].sum())
-    if not np.isfinite(total):
-        raise WeightError("weights must have a finite sum; divide them by the largest.")
-    scale = 1.0
-    if total < of["rows"].sum():
-        scale = total / float(of["weight_squared"].sum())
-    others = np.where(of["happened"] < of["rows"], of["weight"] - happened, 0.0)
-    return scale * happened, scale * np.maximum(others, 0.0)
+        names = [name for name in self.origin.columns if name != "event"]
+        return CellSums(**{name: self.columns[name][own] for name in names}).sample()
 
 
 def merged(tables: Iterable[CellTable]) -> CellTable:
@@ -241,12 +200,12 @@ def cell_table(
 
 def _hold_within(columns: dict[str, NDArray[Any]]) -> None:
     """Put predictions that pass 0 or 1 by rounding into the cells of 0 and 1."""
-    for outside, end in (
-        (columns["low"] < 0.0, 0.0),
-        (columns["high"] > 1.0, 1.0),
+    for outside, end, cell in (
+        (columns["low"] < 0.0, 0.0, 0),
+        (columns["high"] > 1.0, 1.0, CELLS - 1),
     ):
         if outside.any():
-            columns["cell"][outside] = cell_numbers(np.array([end]))[0]
+            columns["cell"][outside] = cell
             columns["low"][outside] = columns["high"][outside] = end
             columns["near"][outside] = 0.0
 

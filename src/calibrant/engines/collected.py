@@ -13,6 +13,7 @@ from calibrant.engines.cells import CellOrigin, CellTable, cell_table
 from calibrant.engines.groups import key_values, numbered_keys
 from calibrant.engines.sql import UNUSABLE, WEIGHTLESS, compares_labels
 from calibrant.exceptions import EmptyInputError, WeightError
+from calibrant.numerics.cell_grid import ROOTS, cell_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -58,6 +59,8 @@ def collected_cells(
     if compares_labels(wanted):
         _refuse_third_label(wanted, found, used)
     columns = {name: np.asarray(values)[used] for name, values in found.items()}
+    interval, root = np.divmod(columns["cell"].astype(np.int64), ROOTS)
+    columns["cell"] = cell_of(interval, root)
     columns["rows"], columns["near"] = columns.pop("n_rows"), columns.pop("near_end")
     groups: tuple[tuple[Any, ...], ...] = ((),)
     columns["group"] = np.zeros(columns["cell"].size, dtype=np.int64)
@@ -72,8 +75,8 @@ def collected_cells(
 def _raise_empty(wanted: Gathering, told: str, unusable: int, rows: int) -> None:
     if rows > unusable:
         raise WeightError(
-            f"column {wanted.weight!r} must be positive somewhere; all {rows:,} weights "
-            f"are 0."
+            f"column {wanted.weight!r} must be positive somewhere; all {rows:,} "
+            f"weights are 0."
         )
     left = (
         f"none of its {unusable:,} rows can be used" if unusable else "it has no rows"

@@ -184,7 +184,7 @@ def open_duckdb(source: Any, *, bad_rows: BadRows = "raise") -> DuckDBTable:
         reader = reader.replace(")", ", store_rejects = true)")
     with reading(str(source)):
         relation = connection.sql(
-            f"SELECT * FROM {reader}",  # noqa: S608  (one of ours)
+            f"SELECT * FROM {reader}",
             params={"files": source.patterns},
         )
         return DuckDBTable(relation, str(source), connection if noted else None)

@@ -18,7 +18,7 @@ from calibrant._validation.weights import check_raw_weights
 from calibrant._validation.wording import MEASURES
 from calibrant.engines.cells import CellOrigin, CellTable, cell_table
 from calibrant.engines.groups import group_rows
-from calibrant.numerics.cell_grid import cell_numbers
+from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.class_events import event_of_class
 
 if TYPE_CHECKING:
@@ -112,35 +112,10 @@ def _sums(
     happened: FloatVector,
     weight: FloatVector | None,
 ) -> dict[str, NDArray[Any]]:
-    """Return the sums over the rows of each group and cell."""
+    """Return the sums over the rows of each group and cell, as columns."""
     if weight is not None and not weight.all():
         used = weight > 0.0
         group, p, happened, weight = group[used], p[used], happened[used], weight[used]
-    cell = cell_numbers(p)
-    order = np.lexsort((cell, group))
-    group, cell, p = group[order], cell[order], p[order]
-    happened = happened[order]
-    starts = np.flatnonzero(
-        (np.diff(group, prepend=-1) != 0) | (np.diff(cell, prepend=-1) != 0)
-    )
-    near = np.minimum(p, 1.0 - p)
-
-    def total(values: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(np.add.reduceat(values, starts))
-
-    sums = {
-        "group": group[starts],
-        "event": np.full(starts.size, event),
-        "cell": cell[starts],
-        "rows": np.diff(starts, append=p.size),
-        "happened": total(happened),
-        "near": total(near if weight is None else weight[order] * near),
-        "low": np.minimum.reduceat(p, starts),
-        "high": np.maximum.reduceat(p, starts),
-    }
-    if weight is not None:
-        own = weight[order]
-        sums["weight"] = total(own)
-        sums["weight_happened"] = total(own * happened)
-        sums["weight_squared"] = total(own**2)
-    return sums
+    sums = vars(sum_cells(p, happened, weight, group))
+    columns = {name: values for name, values in sums.items() if values is not None}
+    return columns | {"event": np.full(columns["cell"].size, event)}

@@ -153,7 +153,7 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
             f"{MEASURES.two_labels} {MEASURES.several_labels}",
         )
         return [there, known]
-    known = [
+    classes = [
         RowCheck(
             f"{code(place)} >= 0",
             code(place),
@@ -166,7 +166,7 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
         )
         for place, model in enumerate(wanted.models)
     ]
-    return [there, *known]
+    return [there, *classes]
 
 
 def _weight_checks(wanted: Gathering) -> list[RowCheck]:

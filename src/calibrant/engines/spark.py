@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -238,9 +239,8 @@ def reading(told: str) -> Iterator[None]:
 def load_functions() -> ModuleType:
     """Return Spark's functions of columns, or say how to install it."""
     try:
-        from pyspark.sql import functions
+        return import_module("pyspark.sql.functions")
     except ImportError:
         raise MissingDependencyError.for_extra(
             "the spark engine", "pyspark", "spark"
         ) from None
-    return functions

@@ -3,9 +3,10 @@
 It never holds a name or a value of the user's: engines hand over rows whose columns
 have names of our own, and numbers are ours. It uses what DuckDB and Spark share.
 
-Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of probabilities or
-logits, as doubles; ``code_0``, ... with the number of the label's class for each model,
-0.0 or 1.0 where the model has one column; ``label`` as it is; and ``w`` of weights.
+Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of probabilities
+or logits, as doubles; ``code_0``, ... with the number of the label's class for each
+model, 0.0 or 1.0 where the model has one column; ``label`` as it is; and ``w`` of
+weights.
 """
 
 from __future__ import annotations
@@ -86,9 +87,9 @@ def gather_sql(
 
 
 def _placed(text: str) -> str:
-    """Return the rows with the cell of each, as `cell_numbers` has it.
+    """Return the rows with interval and root of the cell of each, as one number.
 
-    A cell that is no whole number of its kind is NULL.
+    Where the row cannot be used it is NULL.
     """
     text = _selected(text, "LEAST(p, 1 - p) AS near", f"FLOOR(p * {UP}) AS up")
     # Predictions may pass 0 or 1 by rounding, where there is no square root.

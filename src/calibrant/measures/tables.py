@@ -64,8 +64,8 @@ def evaluate_table(  # noqa: PLR0913
     ----------
     source : path, pattern, data frame, dict of columns, relation or cells
         CSV, TSV, Parquet, JSON lines or npz file; several of them by a pattern such as
-        ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow table; DuckDB
-        relation; Spark data frame; or cells by `gather_table`, or files of them.
+        ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow table;
+        DuckDB relation; Spark data frame; or cells by `gather_table`, or files of them.
     y : str
         Column of labels. Cells need none.
     p : str, list of str or dict

@@ -33,45 +33,35 @@ NEVER_LOW = WIDTHS * (1.0 + 2.0**-51)
 """A prediction times this, rounded down, is its interval or the next, never one less
 for rounding."""
 HALF = WIDTHS // 2
+LARGEST_ROOT = int(np.ceil(ROOTS * TAIL**0.25))
+CELLS = WIDTHS + 2 * LARGEST_ROOT + 1
+"""Number of cells."""
+
+
+def cell_of(interval: FloatVector, root: FloatVector) -> IntVector:
+    """Return the cell that is the common part of two intervals, in ascending order.
+
+    Whenever a prediction rises from one cell to the next, either its interval or its
+    root changes: so their sum counts cells, once roots rise above 1/2 as well.
+    """
+    rising = np.where(interval < HALF, root, 2 * LARGEST_ROOT - root)
+    return np.asarray(interval + rising, dtype=np.int64)
 
 
 def cell_numbers(p: FloatVector) -> IntVector:
-    """Return the cell of each prediction: its interval and root as one number.
-
-    Numbers of cells do not rise with predictions above 1/2; see `ascending`.
+    """Return the cell of each prediction.
 
     Examples
     --------
-    >>> cell_numbers(np.array([0.0, 0.3, 1.0])) // ROOTS
-    array([    0,  3780, 12600])
+    >>> cell_numbers(np.array([0.0, 1e-100, 0.3, 0.5, 1.0]))
+    array([    0,     1,  7654, 10174, 20348])
     """
     interval = np.floor(p * NEVER_LOW)
     interval -= p < interval / WIDTHS
     near = np.minimum(p, 1.0 - p)
     root = np.ceil(ROOTS * np.sqrt(np.sqrt(np.minimum(near, TAIL))))
-    return np.asarray(interval * ROOTS + root, dtype=np.int64)
+    return cell_of(interval, root)
 
 
-def ascending(cell: IntVector) -> IntVector:
-    """Return numbers that rise with the predictions of the cells.
-
-    Examples
-    --------
-    >>> upper = cell_numbers(np.array([0.999, 0.99999]))
-    >>> np.diff(ascending(upper)) > 0
-    array([ True])
-    """
-    interval, root = np.divmod(cell, ROOTS)
-    return np.where(interval < HALF, cell, (interval + 1) * ROOTS - root)
-
-
-def mean_predictions(
-    cell: IntVector, weight: FloatVector, near: FloatVector
-) -> FloatVector:
-    """Return the mean prediction of each cell, from sums over its rows.
-
-    `near` sums weights times distances to the nearer end of [0, 1]: so even means near
-    1 have all their digits.
-    """
-    distance = near / weight
-    return np.where(cell // ROOTS < HALF, distance, 1.0 - distance)
+FIRST_ABOVE_HALF = HALF + LARGEST_ROOT
+"""The first cell whose predictions are at least 1/2."""

@@ -38,7 +38,9 @@ MOST_DRAWN = 10**9
 """NumPy draws without replacement from fewer rows than this."""
 
 
-def fold_counts(rows: IntVector, folds: int, rng: np.random.RandomState) -> IntMatrix:
+def fold_counts(
+    rows: IntVector, folds: int, rng: np.random.RandomState | np.random.Generator
+) -> IntMatrix:
     """Return how many of the rows of each cell are in each fold, shape (m, folds).
 
     As if all rows were shuffled: counts are drawn without replacement, so that sizes
@@ -56,7 +58,7 @@ def fold_counts(rows: IntVector, folds: int, rng: np.random.RandomState) -> IntM
         cell = np.repeat(np.arange(rows.size), rows)
         code = cell * folds + fold_numbers(total, folds, rng)
         return np.bincount(code, minlength=rows.size * folds).reshape(-1, folds)
-    draw = np.random.default_rng(rng.randint(2**32, size=4, dtype=np.uint32))
+    draw = _generator(rng)
     if total >= MOST_DRAWN:
         return draw.multinomial(rows, np.full(folds, 1.0 / folds))
     left, parts = rows.astype(np.int64), []
@@ -65,6 +67,14 @@ def fold_counts(rows: IntVector, folds: int, rng: np.random.RandomState) -> IntM
         parts.append(draw.multivariate_hypergeometric(left, size, method="marginals"))
         left = left - parts[-1]
     return np.stack([*parts, left], axis=1)
+
+
+def _generator(
+    rng: np.random.RandomState | np.random.Generator,
+) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(rng.randint(2**32, size=4, dtype=np.uint32))
 
 
 MOST_KEYS = 10
