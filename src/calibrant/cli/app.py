@@ -13,6 +13,7 @@ from calibrant.cli.apply import apply
 from calibrant.cli.calibrate import calibrate
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
+from calibrant.cli.gather import gather
 from calibrant.cli.methods import methods
 from calibrant.cli.reproduce import reproduce
 from calibrant.exceptions import CalibrantError, CalibrantWarning
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(evaluate)
 app.command()(calibrate)
 app.command()(apply)
+app.command()(gather)
 app.command()(methods)
 app.command()(demo)
 app.add_typer(reproduce, name="reproduce")
@@ -73,6 +75,8 @@ OPTIONS = {
         "For several classes name their columns by --p, and a --task."
     ),
     "leave task=None": "leave out --task",
+    'bad_rows="drop"': "--bad-rows drop",
+    'engine="duckdb"': "--engine duckdb",
 }
 """What library messages recommend, as it is written on the command line."""
 

@@ -5,40 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from calibrant.cli.columns import listed, typed_label, typed_labels
+from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import print_results
+from calibrant.cli.rows import BAD_ROWS_HELP, ENGINE_HELP, read_rows
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from calibrant.engines.memory import MemoryTable
     from calibrant.measures.evaluation import Evaluation
 
 
 def evaluate(
     source: Annotated[
-        Path,
+        list[str],
         typer.Argument(
-            help="CSV, TSV, Parquet, JSON lines or npz file.", metavar="FILE"
+            help="CSV, TSV, Parquet, JSON lines or npz file; several, a folder or a "
+            "pattern, 'lake/*.parquet'; or cells that 'calibrant gather' wrote.",
+            metavar="FILE...",
         ),
     ],
-    y: Annotated[str, typer.Option("--y", help="Column of labels.")],
+    y: Annotated[
+        str | None, typer.Option("--y", help="Column of labels; cells need none.")
+    ] = None,
     p: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--p",
             help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
             "are the classes of one model. Repeat for several models. 'forest_*' "
             "stands for all columns that match, name=... names a model.",
         ),
-    ],
+    ] = None,
     task: Annotated[
         str | None,
         typer.Option("--task", help="confidence, classwise, or a class."),
@@ -69,6 +71,8 @@ def evaluate(
     scale: Annotated[
         str, typer.Option("--scale", help="What columns hold: prob or logit.")
     ] = "prob",
+    engine: Annotated[str, typer.Option("--engine", help=ENGINE_HELP)] = "auto",
+    bad_rows: Annotated[str, typer.Option("--bad-rows", help=BAD_ROWS_HELP)] = "raise",
     confidence: Annotated[
         float, typer.Option("--confidence", help="Level of the intervals.")
     ] = 0.9,
@@ -94,21 +98,34 @@ def evaluate(
         ),
     ] = None,
 ) -> None:
-    """Estimate calibration errors of predictions in a file, with intervals."""
-    from calibrant.engines.memory import open_table
+    """Estimate calibration errors of predictions in files, with intervals."""
+    from calibrant.engines.opening import open_cells
     from calibrant.measures.evaluation import DEFAULT_METHODS
     from calibrant.measures.tables import evaluate_table
 
     check_figure_path(plot)
-    _refuse_classwise(task, plot=plot is not None, per_class=per_class)
-    table = open_table(source)
-    wanted: dict[str, Any] = {
-        "y": y,
-        "p": _models(p, task),
-        "sample_weight": weight,
-        "by": listed(by),
-        **_reading(table, y, task, pos_label, labels),
-    }
+    files = source[0] if len(source) == 1 else source
+    cells = open_cells(files)
+    if cells is not None:
+        _refuse_columns(y, p, task, weight, pos_label, labels)
+        _refuse_classwise(cells.origin.task, plot=False, per_class=per_class)
+        table: Any = cells
+        wanted: dict[str, Any] = {} if by is None else {"by": listed(by)}
+    else:
+        _refuse_classwise(task, plot=plot is not None, per_class=per_class)
+        table, wanted = read_rows(
+            files,
+            y=y,
+            p=p,
+            task=task,
+            weight=weight,
+            by=by,
+            pos_label=pos_label,
+            labels=labels,
+            engine=engine,
+            bad_rows=bad_rows,
+        )
+    _refuse_plot(table, plot)
     with progress_bar("evaluating") as progress:
         found = evaluate_table(
             table,
@@ -117,6 +134,7 @@ def evaluate(
             alpha=alpha,
             debias="auto" if debias else False,
             scale=scale,  # type: ignore[arg-type]
+            bad_rows=bad_rows,  # type: ignore[arg-type]
             confidence=confidence,
             random_state=seed,
             progress=progress,
@@ -134,47 +152,21 @@ def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:
         raise OptionError("--per-class goes with --task classwise.")
 
 
-def _models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] | str:
-    """Return what `evaluate_table` takes for the given --p options."""
-    if len(p) == 1 and "=" not in p[0]:
-        columns = listed(p[0])
-        return columns[0] if len(columns) == 1 else columns
-    if task is None and not any("=" in entry for entry in p):
-        return [column for entry in p for column in listed(entry)]
-    models: dict[str, list[str]] = {}
-    for entry in p:
-        name, equals, columns_text = entry.partition("=")
-        if name in models:
-            raise OptionError(f"--p names the model {name!r} twice.")
-        models[name] = listed(columns_text if equals else entry)
-    return models
+def _refuse_columns(*given: Any) -> None:
+    if any(option is not None and option != [] for option in given):
+        raise OptionError(
+            "cells know their columns; leave out --y, --p, --task, --weight, "
+            "--pos-label and --labels."
+        )
 
 
-def _reading(
-    table: MemoryTable,
-    y: str,
-    task: str | None,
-    pos_label: str | None,
-    labels: str | None,
-) -> dict[str, Any]:
-    """Read labels that were typed as text in the type of the label column."""
-    column = table.column(y)
-    return {
-        "task": _task(column, task),
-        "pos_label": typed_label(column, pos_label),
-        "labels": typed_labels(column, labels),
-    }
+def _refuse_plot(table: Any, plot: Path | None) -> None:
+    from calibrant.engines.memory import MemoryTable
 
-
-def _task(column: NDArray[Any], task: str | None) -> Any:
-    """Return a class as its label if the column has it, else as a column number."""
-    from calibrant.measures.table_models import NOT_A_CLASS, typed_like
-
-    if task in NOT_A_CLASS:
-        return task
-    label = typed_like(column, str(task))
-    is_label = bool(np.any(column == label))
-    return int(str(task)) if str(task).isdecimal() and not is_label else label
+    if plot is not None and not isinstance(table, MemoryTable):
+        raise OptionError(
+            "--plot draws rows, not cells; use --engine memory and a file of rows."
+        )
 
 
 def _plot(

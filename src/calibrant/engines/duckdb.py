@@ -12,6 +12,7 @@ from calibrant.engines.collected import collected_cells, comparable
 from calibrant.engines.row_checks import (
     diagnosis_sql,
     fault_sql,
+    precision_of,
     raise_first,
     refuse_no_numbers,
     row_checks,
@@ -100,11 +101,7 @@ class DuckDBTable:
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows and return their cells."""
         refuse_no_numbers(self, wanted)
-        precision = {
-            name: float(np.finfo(kind if kind.kind == "f" else float).eps)
-            for name in wanted.columns
-            for kind in [self.like(name).dtype]
-        }
+        precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
         rows = self._prepared(wanted)
         query = gather_sql(wanted, ROWS, fault=fault_sql(checks), exploded=_exploded)
@@ -114,7 +111,7 @@ class DuckDBTable:
             name: _days(values, name, self, wanted) for name, values in found.items()
         }
         cells = collected_cells(
-            wanted, found, told=self.told, diagnose=lambda: self._diagnose(rows, checks)
+            wanted, found, told=self.told, diagnose=lambda: self.diagnose(rows, checks)
         )
         return replace(cells, dropped=cells.dropped + self._lines_left_out())
 
@@ -157,7 +154,8 @@ class DuckDBTable:
             case = case.when(condition, value(result))
         return case
 
-    def _diagnose(self, rows: Any, checks: list[RowCheck]) -> None:
+    def diagnose(self, rows: Any, checks: list[RowCheck]) -> None:
+        """Raise the error about the first check that rows miss."""
         with reading(self.told):
             found = rows.query(ROWS, diagnosis_sql(checks, ROWS))
             row = dict(zip(found.columns, found.fetchone(), strict=True))

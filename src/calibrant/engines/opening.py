@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import CellTable
@@ -46,9 +46,13 @@ def open_source(
     pattern, a folder, an address, several files, or one larger than 256 MiB; and
     "memory" for everything else.
     """
+    if hasattr(source, "gather"):  # opened already
+        return cast("MemoryTable | DuckDBTable | SparkTable", source)
     files = find_files(source) if _is_paths(source) and not _is_npz(source) else None
     if engine == "auto":
-        engine = _usual_engine(source, files)
+        engine = (
+            _usual_engine(source) if files is None else engine_of_files(source, files)
+        )
     if engine == "memory":
         return open_table(source if files is None else _one_file(files))
     if engine == "spark":
@@ -60,11 +64,14 @@ def open_source(
     return open_duckdb(source if files is None else files, bad_rows=bad_rows)
 
 
-def _usual_engine(source: Any, files: FileSet | None) -> Engine:
-    if files is not None:
-        one = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-        small = files.paths == (one,) and files.size <= COMFORTABLE
-        return "memory" if small and "://" not in str(one) else "duckdb"
+def engine_of_files(source: Any, files: FileSet) -> Engine:
+    """Return "memory" for one file that was named and is small, else "duckdb"."""
+    one = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    small = files.local_paths == (one,) and files.size <= COMFORTABLE
+    return "memory" if small else "duckdb"
+
+
+def _usual_engine(source: Any) -> Engine:
     module = type(source).__module__.partition(".")[0]
     if module == "pyspark":
         return "spark"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from calibrant._typing import Scale
     from calibrant.engines.gathering import Gathering
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -85,7 +86,9 @@ def row_checks(wanted: Gathering, precision: Mapping[str, float]) -> list[RowChe
     """
     checks = []
     for place, column in enumerate(wanted.columns):
-        checks += _prediction_checks(wanted, column, f"x_{place}", precision[column])
+        checks += prediction_checks(
+            column, f"x_{place}", precision[column], scale=wanted.scale
+        )
     for model in wanted.models:
         if model.labels and wanted.scale == "prob":
             total = " + ".join(read_columns(wanted, model))
@@ -113,11 +116,12 @@ def _finite(column: str, name: str) -> RowCheck:
     )
 
 
-def _prediction_checks(
-    wanted: Gathering, name: str, column: str, precision: float
+def prediction_checks(
+    name: str, column: str, precision: float, *, scale: Scale = "prob"
 ) -> list[RowCheck]:
+    """Return the conditions of a column of predictions."""
     finite = _finite(column, name)
-    if wanted.scale == "logit":
+    if scale == "logit":
         return [finite]
     slack = ULPS * precision
     within = RowCheck(
@@ -181,6 +185,11 @@ def _weight_checks(wanted: Gathering) -> list[RowCheck]:
         "Weights are counts.",
     )
     return [_finite("w", wanted.weight), positive]
+
+
+def precision_of(like: NDArray[Any]) -> float:
+    """Return the rounding unit of a column's type, that of doubles for whole numbers."""
+    return float(np.finfo(like.dtype if like.dtype.kind == "f" else np.float64).eps)
 
 
 def fault_sql(checks: Sequence[RowCheck]) -> str:

@@ -52,10 +52,14 @@ class FileSet:
         return [path if _is_address(path) else escape(path) for path in self.paths]
 
     @property
+    def local_paths(self) -> tuple[str, ...]:
+        """Return the files that are no addresses."""
+        return tuple(path for path in self.paths if not _is_address(path))
+
+    @property
     def size(self) -> int:
-        """Return the bytes of all files; 0 for addresses."""
-        local = (path for path in self.paths if not _is_address(path))
-        return sum(Path(path).stat().st_size for path in local)
+        """Return the bytes of all local files."""
+        return sum(Path(path).stat().st_size for path in self.local_paths)
 
     def __str__(self) -> str:
         return self.told

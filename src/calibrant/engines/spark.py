@@ -14,6 +14,7 @@ from calibrant.engines.collected import collected_cells, comparable
 from calibrant.engines.row_checks import (
     diagnosis_sql,
     fault_sql,
+    precision_of,
     raise_first,
     refuse_no_numbers,
     row_checks,
@@ -91,11 +92,7 @@ class SparkTable:
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows, where they are, and return their cells."""
         refuse_no_numbers(self, wanted)
-        precision = {
-            name: float(np.finfo(kind if kind.kind == "f" else float).eps)
-            for name in wanted.columns
-            for kind in [self.like(name).dtype]
-        }
+        precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
         with self._view(wanted) as view:
             query = gather_sql(

@@ -164,8 +164,10 @@ class Estimator:
         if self.confidence is None:
             return None
         rng = generator(self.random_state)
-        n = events.samples[0].n
-        shared = RowGroups.draw(n, self.n_resamples, rng) if len(fits) > 1 else None
+        first = events.samples[0]
+        # Of cells nobody knows which classes share rows: each is resampled by itself.
+        together = len(fits) > 1 and first.gathered is None
+        shared = RowGroups.draw(first.n, self.n_resamples, rng) if together else None
         errors, noise = [], []
         for fit, sample in zip(fits, events.samples, strict=True):
             cells = gather(sample.p, sample.y, sample.weight, fit.edges)
