@@ -62,7 +62,7 @@ def apply_in_duckdb(
                 ROWS, f"SELECT *, {calibrated} AS {new} FROM {ROWS}"
             )
             _write(rows, temporary)
-            count = table.relation.aggregate("COUNT(*)").fetchone()[0]
+            count = table.relation.aggregate("COUNT(*)").fetchall()[0][0]
     except SourceError as error:
         if NO_PROBABILITY in str(error):
             _raise_no_probability(table, column)

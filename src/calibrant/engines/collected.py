@@ -12,7 +12,7 @@ from calibrant._validation.wording import MEASURES
 from calibrant.engines.cells import CellOrigin, CellTable, cell_table
 from calibrant.engines.groups import key_values, numbered_keys
 from calibrant.engines.sql import UNUSABLE, WEIGHTLESS, compares_labels
-from calibrant.exceptions import EmptyInputError, WeightError
+from calibrant.exceptions import EmptyInputError, InputError, WeightError
 from calibrant.numerics.cell_grid import ROOTS, cell_of
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ def collected_cells(
     unusable = int(rows[first & (cell == UNUSABLE)].sum())
     if unusable and wanted.bad_rows == "raise":
         diagnose()
+        raise InputError(
+            f'{told}: {unusable:,} rows cannot be used; pass bad_rows="drop".'
+        )
     used = (cell != UNUSABLE) & (cell != WEIGHTLESS)
     if not used.any():
         _raise_empty(wanted, told, unusable, int(rows[first].sum()))

@@ -158,7 +158,7 @@ class DuckDBTable:
         """Raise the error about the first check that rows miss."""
         with reading(self.told):
             found = rows.query(ROWS, diagnosis_sql(checks, ROWS))
-            row = dict(zip(found.columns, found.fetchone(), strict=True))
+            row = dict(zip(found.columns, found.fetchall()[0], strict=True))
         raise_first(checks, row)
 
     def _lines_left_out(self) -> int:

@@ -46,7 +46,7 @@ def open_source(
     pattern, a folder, an address, several files, or one larger than 256 MiB; and
     "memory" for everything else.
     """
-    if hasattr(source, "gather"):  # opened already
+    if type(source).__module__.startswith("calibrant."):  # opened already
         return cast("MemoryTable | DuckDBTable | SparkTable", source)
     files = find_files(source) if _is_paths(source) and not _is_npz(source) else None
     if engine == "auto":

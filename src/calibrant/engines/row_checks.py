@@ -107,7 +107,7 @@ def row_checks(wanted: Gathering, precision: Mapping[str, float]) -> list[RowChe
 
 def _finite(column: str, name: str) -> RowCheck:
     return RowCheck(
-        f"ABS({column}) <= {number(LARGEST)}",
+        f"NOT ISNAN({column}) AND ABS({column}) <= {number(LARGEST)}",
         f"0 * {column}",
         column,
         MissingValueError,
@@ -119,7 +119,10 @@ def _finite(column: str, name: str) -> RowCheck:
 def prediction_checks(
     name: str, column: str, precision: float, *, scale: Scale = "prob"
 ) -> list[RowCheck]:
-    """Return the conditions of a column of predictions."""
+    """Return the conditions of a column of predictions.
+
+    NaN has to be asked for: statistics of files leave it out, and engines trust them.
+    """
     finite = _finite(column, name)
     if scale == "logit":
         return [finite]
@@ -139,7 +142,7 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
     name = f"column {wanted.y!r}"
     first = code(0)
     there = RowCheck(
-        f"{first} = {first}",
+        f"NOT ISNAN({first})",
         first,
         "label",
         MissingValueError,
