@@ -183,7 +183,7 @@ def test_rows_that_do_not_sum_to_one_are_refused(engine, rows, tmp_path):
 
 def test_classes_that_have_no_column_are_refused(engine, rows, tmp_path):
     path = spoiled(rows, "kind", 9, tmp_path / "bad.parquet")
-    with pytest.raises(LabelError, match="classes 0, 1, 2.*9"):
+    with pytest.raises(LabelError, match=r"classes 0, 1, 2.*9"):
         cb.gather_table(path, y="kind", p="c_*", task="classwise", engine=engine)
 
 
@@ -194,7 +194,7 @@ def test_a_third_label_is_refused(engine, rows, tmp_path):
 
 
 def test_text_labels_need_to_be_named(engine, row_file):
-    with pytest.raises(LabelError, match="'no'.*'yes'.*pos_label="):
+    with pytest.raises(LabelError, match=r"'no'.*'yes'.*pos_label="):
         cb.gather_table(row_file, y="happened", p="p", engine=engine)
 
 
