@@ -66,6 +66,9 @@ def apply_in_duckdb(
     except SourceError as error:
         if NO_PROBABILITY in str(error):
             _raise_no_probability(table, column)
+        told = str(error).partition("cannot be read: ")[2]
+        if "write" in told.lower():
+            raise SourceError(f"{out} cannot be written: {told}") from None
         raise
     return int(count)
 
