@@ -93,3 +93,9 @@ def engine(request):
     if request.param == "spark":
         request.getfixturevalue("spark")
     return request.param
+
+
+@pytest.fixture(params=["memory", "duckdb"])
+def local_engine(request):
+    """Return the name of an engine that is quick to start."""
+    return request.param
