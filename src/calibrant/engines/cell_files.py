@@ -99,6 +99,18 @@ def load_cells(*paths: str | os.PathLike[str]) -> CellTable:
     -------
     CellTable
         The cells of all files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import calibrant as cb
+    >>> day = cb.gather_table({"y": np.ones(3), "p": np.full(3, 0.7)}, y="y", p="p")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = [f"{folder}/{name}.parquet" for name in ("monday", "tuesday")]
+    ...     for file in files:
+    ...         cb.save_cells(day, file)
+    ...     cb.load_cells(*files)
+    <CellTable: 6 rows, 1 cells>
     """
     return merged(_read_one(path) for path in paths)
 
