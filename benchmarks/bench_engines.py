@@ -77,16 +77,17 @@ def measure(pattern: str, rows: int) -> None:
     cells = cb.gather_table(pattern, y="y", p="p", engine="duckdb")
     gathered = time.perf_counter() - started
     used = time.process_time() - used
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), time.process_time()
     methods = [*cb.calibrator_names("binary"), "kce"]
     cb.evaluate_table(cells, methods=methods, confidence=None)
     evaluated = time.perf_counter() - started
+    busy = time.process_time() - busy
     print(
         f"{rows:>13,} rows  scan {scan:6.2f} s  gather {gathered:6.2f} s "
         f"({rows / gathered / 1e6:5.1f} million rows/s; CPU {used:6.2f} s, "
         f"{THREADS * rows / used / 1e6:5.1f} million rows/s of {THREADS} free cores)  "
         f"gather / scan {gathered / scan:4.1f}  {len(methods)} methods "
-        f"{evaluated:5.2f} s  all {gathered + evaluated:6.2f} s  "
+        f"{evaluated:5.2f} s (CPU {busy:4.2f} s)  all {gathered + evaluated:6.2f} s  "
         f"peak {peak_memory():.2f} GB",
         flush=True,
     )

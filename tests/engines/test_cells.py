@@ -125,7 +125,7 @@ def test_groups_of_cells_can_be_merged(rows):
     everything = cb.evaluate_table(rows, y="y", p="p", **options).frame()["value"]
     assert_allclose(whole, everything, atol=1e-12)
     with pytest.raises(UnknownNameError, match="did you mean 'place'"):
-        cb.evaluate_table(cells, by="plase")
+        cb.evaluate_table(cells, by="plac")
 
 
 def test_only_cells_of_the_same_kind_add_up(rows):
