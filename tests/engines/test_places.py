@@ -206,7 +206,7 @@ def test_a_killed_process_leaves_the_old_file(map_file, rows, tmp_path):
     command = ["apply", map_file, tmp_path / "many.parquet", "--p", "p", "--out", out]
     arguments = [*map(str, command), "--engine", "duckdb"]
     started = subprocess.Popen([sys.executable, "-m", "calibrant", *arguments])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while time.monotonic() < deadline and not list(tmp_path.glob(".out-*")):
         time.sleep(0.005)
     os.kill(started.pid, signal.SIGKILL)
