@@ -17,8 +17,9 @@ $(READY): pyproject.toml
 
 setup: $(READY) ## make .venv with the package and all tools
 
-heavy: $(READY) ## add torch, without which a few tests are skipped
+heavy: $(READY) ## add torch and Spark (needs Java 17), without which some tests are skipped
 	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet "pyspark>=4,<5"
 
 browser: ## add Chromium, without which the browser tests are skipped (Debian, as root)
 	command -v chromium >/dev/null || { apt-get update -qq && \
@@ -43,13 +44,13 @@ layers: $(READY)
 
 # One thread a worker: there is a worker for each core.
 tests: $(READY)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=95
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term --cov-fail-under=95
 
 bench: $(READY) ## race the peers (installs them into .bench-venv)
 	$(PYTHON) -m venv .bench-venv
 	.bench-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	.bench-venv/bin/python -m pip install --quiet torch==2.13.0
-	.bench-venv/bin/python -m pip install --quiet --editable ".[cli,report]" -r benchmarks/requirements.txt
+	.bench-venv/bin/python -m pip install --quiet --editable ".[cli,data,report]" -r benchmarks/requirements.txt
 	.bench-venv/bin/python -m pip install --quiet --no-deps --ignore-requires-python dirichletcal==0.5.3
 	.bench-venv/bin/python benchmarks/bench_binned.py
 	.bench-venv/bin/python benchmarks/bench_piecewise.py
@@ -59,6 +60,7 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	.bench-venv/bin/python benchmarks/bench_compare.py
 	.bench-venv/bin/python benchmarks/bench_report.py
 	.bench-venv/bin/python benchmarks/bench_startup.py
+	.bench-venv/bin/python benchmarks/bench_engines.py 7
 
 golden: ## record the peers' numbers that the tests compare with (after make bench)
 	.bench-venv/bin/python tests/golden/record_peers.py

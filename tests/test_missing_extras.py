@@ -44,3 +44,13 @@ def test_reading_files_names_the_data_extra(monkeypatch):
         ImportError, match=r"reading .csv files needs polars.*calibrant\[data\]"
     ):
         cb.evaluate_table(cb.datasets.BINARY_FILE, y="even", p="forest")
+
+
+@pytest.mark.parametrize(
+    ("engine", "package", "extra"),
+    [("duckdb", "duckdb", "data"), ("spark", "pyspark.sql.functions", "spark")],
+)
+def test_engines_name_their_extra(monkeypatch, engine, package, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"calibrant\[{extra}\]"):
+        cb.gather_table(cb.datasets.BINARY_FILE, y="even", p="bayes", engine=engine)

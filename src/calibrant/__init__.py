@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
+    from calibrant.engines.cell_files import load_cells, save_cells
+    from calibrant.engines.cells import CellTable
     from calibrant.maps.binned import BinnedMap
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
     from calibrant.measures.comparison import Comparison, compare
     from calibrant.measures.evaluation import Evaluation, evaluate
+    from calibrant.measures.gathered import gather_table
     from calibrant.measures.kernel import kernel_calibration_error
     from calibrant.measures.proper import ScoreSplit, split_score
     from calibrant.measures.significance import CalibrationTest, calibration_test
@@ -41,6 +44,7 @@ _HOME = {
     "BinaryCalibrator": "calibrators.estimator",
     "BinnedMap": "maps.binned",
     "CalibratedModel": "calibrators.model",
+    "CellTable": "engines.cells",
     "CalibrationTest": "measures.significance",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
@@ -61,12 +65,15 @@ _HOME = {
     "diagnose": "checks.diagnosis",
     "evaluate": "measures.evaluation",
     "evaluate_table": "measures.tables",
+    "gather_table": "measures.gathered",
     "kernel_calibration_error": "measures.kernel",
+    "load_cells": "engines.cell_files",
     "load_map": "maps.stored",
     "make_calibrator": "calibrators.estimator",
     "map_from_dict": "maps.stored",
     "report_predictions": "report.making",
     "report_table": "report.making",
+    "save_cells": "engines.cell_files",
     "save_map": "maps.stored",
     "split_score": "measures.proper",
 }
@@ -79,6 +86,7 @@ __all__ = [
     "BinnedMap",
     "CalibratedModel",
     "CalibrationTest",
+    "CellTable",
     "Comparison",
     "ComparisonDisplay",
     "Diagnosis",
@@ -102,12 +110,15 @@ __all__ = [
     "evaluate_table",
     "exceptions",
     "experiments",
+    "gather_table",
     "kernel_calibration_error",
+    "load_cells",
     "load_map",
     "make_calibrator",
     "map_from_dict",
     "report_predictions",
     "report_table",
+    "save_cells",
     "save_map",
     "split_score",
     "testing",

@@ -19,6 +19,7 @@ CalibrantError
 
 CalibrantWarning (a UserWarning)
 ├── SmallSampleWarning: too few rows for the numbers to mean much
+├── DroppedRowsWarning: rows that could not be used were left out, as asked
 └── FewerPiecesWarning: the data cannot support as many pieces as asked for
 """
 
@@ -138,6 +139,10 @@ class CalibrantWarning(UserWarning):
 
 class SmallSampleWarning(CalibrantWarning):
     """There are too few rows for a calibration error to mean much."""
+
+
+class DroppedRowsWarning(CalibrantWarning):
+    """Rows that could not be used were left out."""
 
 
 class FractionalWeightsWarning(CalibrantWarning):

@@ -59,7 +59,9 @@ def test_simultaneous_bands_are_wider_and_hold_whole_maps():
 
 def test_simultaneous_limits_of_one_prediction_are_point_wise():
     y = np.repeat([1.0, 0.0], [300, 700])
-    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit(BinarySample(np.full(1000, 0.4), y))
+    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit(
+        BinarySample(np.full(1000, 0.4), y)
+    )
     one, all_ = (
         fit.band(np.array([0.4]), 0.9, simultaneous=simultaneous)
         for simultaneous in (False, True)

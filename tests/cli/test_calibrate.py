@@ -171,6 +171,6 @@ def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     assert "needs one column by --p; it names 2: forest, bayes" in two[2]
     assert run("apply", saved, BINARY, *new)[0] == 0
     again = run("apply", saved, new[3], *new)
-    assert "--out is the file that is read" in again[2]
+    assert "--out is a file that is read" in again[2]
     twice = run("apply", saved, new[3], *new[:3], tmp_path / "other.csv")
     assert "has a column 'forest_calibrated' already" in twice[2]

@@ -38,6 +38,14 @@ def check_binary_labels(
     if pos_label is None:
         return _zero_one(array, wording)
     distinct = distinct_values(array, name=wording.label)
+    refuse_other_labels(distinct, pos_label=pos_label, wording=wording)
+    return np.asarray(array == pos_label, dtype=np.float64)
+
+
+def refuse_other_labels(
+    distinct: Sequence[Any], *, pos_label: Any, wording: Wording = MEASURES
+) -> None:
+    """Raise unless labels are `pos_label` and at most one other."""
     there = pos_label in distinct
     alike = [value for value in distinct if str(value) == str(pos_label)]
     if len(distinct) > 2 or (not there and (alike or len(distinct) == 2)):  # noqa: PLR2004
@@ -50,7 +58,6 @@ def check_binary_labels(
             f"{wording.label} must hold two values, one of them "
             f"pos_label={shown(pos_label)}; it holds {_listed(distinct)}. {way_out}"
         )
-    return np.asarray(array == pos_label, dtype=np.float64)
 
 
 def _zero_one(array: NDArray[Any], wording: Wording) -> FloatVector:
@@ -83,14 +90,7 @@ def check_class_labels(
     labels must be the column numbers 0 .. k-1 themselves: the order is not guessed.
     """
     array = as_vector(values, name=wording.label)
-    if isinstance(labels, set | frozenset):
-        raise LabelError("labels must be in the order of the columns; a set has none.")
-    order = list(range(n_classes)) if labels is None else list(labels)
-    if len(order) != n_classes or len(set(order)) != len(order):
-        raise LabelError(
-            f"labels must name each of the {n_classes} probability columns once; "
-            f"got {order!r}."
-        )
+    order = check_label_order(labels, n_classes)
     distinct, codes = _distinct_codes(array, name=wording.label)
     position = {value: column for column, value in enumerate(order)}
     unknown = np.array([value not in position for value in distinct])
@@ -103,6 +103,19 @@ def check_class_labels(
         )
     columns = np.array([position[value] for value in distinct], dtype=np.intp)
     return np.asarray(columns[codes], dtype=np.intp)
+
+
+def check_label_order(labels: Sequence[Any] | None, n_classes: int) -> list[Any]:
+    """Return the label of each probability column, by default the column's number."""
+    if isinstance(labels, set | frozenset):
+        raise LabelError("labels must be in the order of the columns; a set has none.")
+    order = list(range(n_classes)) if labels is None else list(labels)
+    if len(order) != n_classes or len(set(order)) != len(order):
+        raise LabelError(
+            f"labels must name each of the {n_classes} probability columns once; "
+            f"got {order!r}."
+        )
+    return order
 
 
 def _distinct_codes(

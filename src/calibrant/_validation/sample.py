@@ -16,7 +16,7 @@ from calibrant._validation.wording import MEASURES, Wording
 from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, Scale
+    from calibrant._typing import ArrayLike, FloatVector, IntVector, Scale
 
 
 class Sized(Protocol):
@@ -45,16 +45,25 @@ class BinarySample:
         hold the share in between.
     weight : ndarray of shape (n,) or None
         How many rows each row stands for; None where each stands for itself.
+    gathered : ndarray of shape (n,) or None
+        How many rows of the data were gathered into each row, which folds may part;
+        None where nothing was gathered.
     """
 
     p: FloatVector
     y: FloatVector
     weight: FloatVector | None = None
+    gathered: IntVector | None = None
 
     @property
     def n(self) -> int:
         """Return the number of rows."""
         return self.p.size
+
+    @property
+    def n_data(self) -> int:
+        """Return the number of rows of the data, before any were gathered."""
+        return self.n if self.gathered is None else int(self.gathered.sum())
 
     @property
     def total(self) -> float:

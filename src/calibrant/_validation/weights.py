@@ -29,18 +29,8 @@ def check_weights(
     """
     if values is None:
         return None
-    weight = as_float(as_vector(values, name=name), name=name)
-    if weight.min() < 0.0:
-        row = int(np.argmax(weight < 0.0))
-        raise WeightError(
-            f"{name} must not be negative; row {row} is {shown(weight[row])} "
-            f"({int((weight < 0.0).sum())} of {weight.size} rows)."
-        )
+    weight = check_raw_weights(values, name=name)
     positive = np.count_nonzero(weight)
-    if positive == 0:
-        raise WeightError(
-            f"{name} must be positive somewhere; all {weight.size} weights are 0."
-        )
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     if total > LARGEST_TOTAL:
@@ -52,13 +42,36 @@ def check_weights(
     average = total / positive
     if average < 1.0:
         return _scaled(weight)
+    warn_if_fractional(weight, average, name=name, stacklevel=5)
+    return weight
+
+
+def warn_if_fractional(
+    weight: FloatVector, average: float, *, name: str, stacklevel: int = 3
+) -> None:
+    """Warn where weights, or sums of them, are no whole numbers."""
     if (weight != np.round(weight)).any():
         warnings.warn(
             f"{name} averages {average:.3g} and is not in whole numbers; weights are "
             f"counts, so intervals and p-values take it for {weight.sum():.6g} rows. "
             f"Divide weights that are no counts by their sum.",
             FractionalWeightsWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
+        )
+
+
+def check_raw_weights(values: ArrayLike, *, name: str) -> FloatVector:
+    """Return weights as they are: not negative, and positive somewhere."""
+    weight = as_float(as_vector(values, name=name), name=name)
+    if weight.min() < 0.0:
+        row = int(np.argmax(weight < 0.0))
+        raise WeightError(
+            f"{name} must not be negative; row {row} is {shown(weight[row])} "
+            f"({int((weight < 0.0).sum())} of {weight.size} rows)."
+        )
+    if not weight.any():
+        raise WeightError(
+            f"{name} must be positive somewhere; all {weight.size} weights are 0."
         )
     return weight
 

@@ -12,8 +12,8 @@ from calibrant._validation.options import (
     check_choice,
     check_count,
     check_positive,
-    legacy_generator,
 )
+from calibrant.calibrators.folded_points import folded_rows
 from calibrant.exceptions import TooFewRowsError
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
@@ -23,7 +23,6 @@ from calibrant.numerics.binning import (
     tabulate,
     width_edges,
 )
-from calibrant.numerics.folds import fold_numbers
 from calibrant.numerics.gaps import (
     DEBIASED_ALPHAS,
     binned_error,
@@ -212,12 +211,10 @@ class CrossValidatedBins:
         )
 
     def _losses(self, sample: BinarySample) -> FloatVector:
-        ordered = SortedSample.of(sample.p, sample.y, sample.weight)
-        folds = min(self.folds, sample.n)
-        if folds == 1:  # one row: nothing to hold out, and nothing to choose
+        if sample.n_data == 1:  # nothing to hold out, and nothing to choose
             return np.zeros(1)
-        fold = fold_numbers(sample.n, folds, legacy_generator(self.random_state))
-        fewest_fitted = sample.n - int(np.bincount(fold).max())
+        ordered, fold = folded_rows(sample, self.folds, self.random_state)
+        fewest_fitted = fold.size - int(np.bincount(fold).max())
         return cross_validated_losses(
             ordered,
             fold,

@@ -1,4 +1,4 @@
-"""A sample gathered into few points whose rows are parted into folds."""
+"""Samples parted into folds, and gathered into few points."""
 
 from __future__ import annotations
 
@@ -7,14 +7,46 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant._validation.options import legacy_generator
 from calibrant.numerics.binning import size_edges
+from calibrant.numerics.cell_sums import sum_cells
+from calibrant.numerics.folds import fold_counts, fold_numbers
 from calibrant.numerics.grid import bin_index
 from calibrant.numerics.isotonic import SAME
+from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.numerics.piecewise_problems import Points
+from calibrant.numerics.sorted_sample import SortedSample, are_binary
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
-    from calibrant.numerics.sorted_sample import SortedSample
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant._validation.sample import BinarySample
+
+
+def folded_rows(
+    sample: BinarySample, folds: int, random_state: Seed
+) -> tuple[SortedSample, IntVector]:
+    """Return the rows of a sample in order, and the fold of each.
+
+    Rows are sorted first, so that their order does not matter. Very many are gathered
+    into cells, as engines do; what was gathered is parted, each part into one fold.
+    """
+    rng = legacy_generator(random_state)
+    folds = min(folds, sample.n_data)
+    if sample.gathered is None and sample.n > MANY_ROWS and are_binary(sample.y):
+        sample = sum_cells(sample.p, sample.y, sample.weight).sample()
+    if sample.gathered is None:
+        rows = SortedSample.of(sample.p, sample.y, sample.weight)
+        return rows, fold_numbers(sample.n, folds, rng)
+    order = np.lexsort((sample.y, sample.p))
+    gathered = sample.gathered[order]
+    counts = fold_counts(gathered, folds, rng)
+    row, fold = np.nonzero(counts)
+    each = order[row]
+    weight = counts[row, fold].astype(np.float64)
+    if sample.weight is not None:
+        weight *= sample.weight[each] / gathered[row]
+    return SortedSample(sample.p[each], sample.y[each], weight), fold
+
 
 MOST_POINTS = 1024
 """With more distinct predictions than this, rows are gathered into cells."""
@@ -50,7 +82,7 @@ class FoldedPoints:
             cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > SAME, dtype=np.intp)
         else:
             even = size_edges(rows.p, rows.weight, CELLS)
-            cell = bin_index(rows.p, np.union1d(even, _tail_edges(rows.p, CELLS)))
+            cell = bin_index(rows.p, np.union1d(even, _tail_edges(rows, CELLS)))
         size = int(cell[-1]) + 1
 
         def per_fold(values: FloatVector) -> FloatMatrix:
@@ -84,15 +116,19 @@ class FoldedPoints:
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
 
 
-def _tail_edges(p: FloatVector, cells: int) -> FloatVector:
+def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
     """Return edges that part both outer cells of sorted rows, ever finer outwards.
 
     Between logits the outermost rows are far apart, and lines end there.
     """
-    rows = 2 ** np.arange(max(int(np.log2(p.size / cells)), 0) + 1)
-    low = 0.5 * (p[rows - 1] + p[rows])
-    high = 0.5 * (p[-rows] + p[-rows - 1])
-    return np.concatenate([low, high])
+    octaves = max(int(np.log2(rows.total / cells)), 0) + 1
+    rank = np.exp2(np.arange(octaves, dtype=np.float64))
+    last = rows.total - 1.0
+    # Halfway between rows rank - 1 and rank from either end.
+    inner = np.concatenate([rank, last - rank])
+    outer = np.concatenate([rank - 1.0, last - rank + 1.0])
+    halfway: FloatVector = 0.5 * rows.at_rank(inner) + 0.5 * rows.at_rank(outer)
+    return halfway
 
 
 def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:

@@ -14,14 +14,12 @@ from calibrant._validation.options import (
     check_choice,
     check_count,
     check_fraction,
-    legacy_generator,
 )
 from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, points_of
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
 from calibrant.exceptions import FewerPiecesWarning
 from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.piecewise import PiecewiseLinearMap
-from calibrant.numerics.folds import fold_numbers
 from calibrant.numerics.links import clipped, logit
 from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
@@ -32,7 +30,6 @@ from calibrant.numerics.selection import (
     likelihood_weights,
     simplest_weight,
 )
-from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, Seed
@@ -133,11 +130,8 @@ class PiecewiseLinear:
 
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        # Sorted rows are put into folds, so that their order does not matter.
-        rows = SortedSample.of(sample.p, sample.y, sample.weight)
-        folds = min(self.folds, sample.n)
-        fold = fold_numbers(sample.n, folds, legacy_generator(self.random_state))
-        points = FoldedPoints.of(rows, fold)
+        folds = min(self.folds, sample.n_data)
+        points = FoldedPoints.of(*folded_rows(sample, folds, self.random_state))
         if folds == 1:  # one row: nothing to hold out, and nothing to choose
             together = points.together(self.axis(points.p))
             map_ = self._mean([self.search(together, 1)], np.ones(1))

@@ -12,15 +12,13 @@ from calibrant._validation.options import (
     check_count,
     check_fraction,
     generator,
-    legacy_generator,
 )
 from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, points_of
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
 from calibrant.calibrators.piecewise import Ensemble, edges_of, supported_pieces
 from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
-from calibrant.numerics.folds import fold_numbers
 from calibrant.numerics.knot_fits import (
     fitted_values,
     fold_knots,
@@ -31,7 +29,6 @@ from calibrant.numerics.knot_fits import (
 from calibrant.numerics.knot_search import KnotProblems
 from calibrant.numerics.piecewise_problems import Points
 from calibrant.numerics.selection import brier_weights, simplest_weight
-from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, Seed
@@ -95,10 +92,8 @@ class SearchedPieces:
 
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        rows = SortedSample.of(sample.p, sample.y, sample.weight)
-        folds = min(self.folds, sample.n)
-        fold = fold_numbers(sample.n, folds, legacy_generator(self.random_state))
-        points = FoldedPoints.of(rows, fold)
+        folds = min(self.folds, sample.n_data)
+        points = FoldedPoints.of(*folded_rows(sample, folds, self.random_state))
         counts = self._counts(points.p.size) if folds > 1 else range(1, 2)
         ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
         if len(counts) == 1 and (ensemble == "refit" or folds == 1):

@@ -12,19 +12,16 @@ from calibrant._validation.options import (
     check_choice,
     check_count,
     check_fraction,
-    legacy_generator,
 )
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.cumulative_splines import (
     FEWEST_KNOTS,
     Runout,
     slopes_of_splines,
 )
-from calibrant.numerics.folds import fold_numbers
 from calibrant.numerics.selection import simplest_within
-from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, Seed
@@ -94,10 +91,7 @@ class CumulativeSpline:
 
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        rows = SortedSample.of(sample.p, sample.y, sample.weight)
-        folds = min(self.folds, sample.n)
-        fold = fold_numbers(sample.n, folds, legacy_generator(self.random_state))
-        points = FoldedPoints.of(rows, fold)
+        points = FoldedPoints.of(*folded_rows(sample, self.folds, self.random_state))
         whole = points.together(points.p)
         few = points.p.size <= FEW_VALUES or whole.label.min() == whole.label.max()
         if few:

@@ -15,6 +15,7 @@ from calibrant.cli.calibrate import calibrate
 from calibrant.cli.compare import compare
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
+from calibrant.cli.gather import gather
 from calibrant.cli.methods import methods
 from calibrant.cli.plot import plot
 from calibrant.cli.report import report
@@ -37,6 +38,7 @@ app.command()(plot)
 app.command()(report)
 app.command()(calibrate)
 app.command()(apply)
+app.command()(gather)
 app.command()(methods)
 app.command()(demo)
 app.add_typer(reproduce, name="reproduce")
@@ -89,6 +91,8 @@ OPTIONS = {
         "For several classes name their columns by --p, and a --task."
     ),
     "leave task=None": "leave out --task",
+    'bad_rows="drop"': "--bad-rows drop",
+    'engine="duckdb"': "--engine duckdb",
 }
 """What library messages recommend, as it is written on the command line."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from calibrant._validation.options import check_choice
 from calibrant._validation.probabilities import check_class_scores, check_probabilities
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
 from calibrant.cli import options
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant._typing import FloatMatrix
+    from calibrant.engines.source_files import FileSet
     from calibrant.measures.table_models import ModelColumns
+
+APPLY_ENGINE_HELP = "memory or duckdb; auto: memory for one file up to 256 MiB."
 
 
 def apply(
@@ -28,9 +32,11 @@ def apply(
         Path, typer.Argument(help="What 'calibrant calibrate' wrote.", metavar="MAP")
     ],
     source: Annotated[
-        Path,
+        list[str],
         typer.Argument(
-            help="New predictions: CSV, TSV, Parquet or JSON lines.", metavar="FILE"
+            help="New predictions: CSV, TSV, Parquet or JSON lines; several files, a "
+            "folder or a pattern, 'lake/*.parquet'.",
+            metavar="FILE...",
         ),
     ],
     p: Annotated[
@@ -53,21 +59,71 @@ def apply(
         options.Holds | None,
         typer.Option("--scale", help="What a single column holds; usually prob."),
     ] = None,
+    engine: Annotated[str, typer.Option("--engine", help=APPLY_ENGINE_HELP)] = "auto",
 ) -> None:
-    """Add calibrated probabilities to a file; all its rows and columns stay."""
-    from calibrant.engines.files import (
-        SEPARATORS,
-        check_writable,
-        read_frame,
-        write_frame,
-    )
+    """Add calibrated probabilities to files; all their rows and columns stay."""
+    from calibrant.engines.files import check_writable
+    from calibrant.engines.opening import engine_of_files
+    from calibrant.engines.source_files import find_files
     from calibrant.maps.stored import load_columns, load_map
-    from calibrant.measures.table_models import model_columns
 
     check_writable(out)
-    if out.exists() and source.exists() and out.samefile(source):
-        raise OptionError("--out is the file that is read; choose another name.")
-    map_, fitted = load_map(map_file), load_columns(map_file)
+    check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
+    files = find_files(source)
+    if out.exists() and any(out.samefile(path) for path in files.local_paths):
+        raise OptionError("--out is a file that is read; choose another name.")
+    map_ = load_map(map_file)
+    given = source[0] if len(source) == 1 else source
+    if engine == "duckdb" or (
+        engine == "auto" and engine_of_files(given, files) == "duckdb"
+    ):
+        _apply_in_duckdb(map_, files, listed(p), out, suffix, scale)
+    elif len(files.paths) > 1:
+        raise OptionError(f"the memory engine reads one file; {files} means several.")
+    else:
+        path = Path(files.paths[0])
+        _apply_in_memory(map_, load_columns(map_file), path, p, out, suffix, scale)
+
+
+def _apply_in_duckdb(
+    map_: Any,
+    files: FileSet,
+    columns: list[str],
+    out: Path,
+    suffix: str,
+    scale: options.Holds | None,
+) -> None:
+    from calibrant.engines.applying import apply_in_duckdb
+
+    if isinstance(map_, MulticlassMap):
+        raise OptionError(
+            "maps of several classes are applied in memory; use --engine memory, file "
+            "by file."
+        )
+    if len(columns) != 1:
+        raise OptionError(
+            f"this map needs one column by --p; it names {len(columns)}: "
+            f"{', '.join(columns)}."
+        )
+    if scale == "logit":
+        raise OptionError("--scale logit is applied in memory; use --engine memory.")
+    name = f"{columns[0]}{suffix}"
+    rows = apply_in_duckdb(map_.to_sql, files, columns[0], name, out)
+    typer.echo(f"wrote {out}: {rows:,} rows, new {name}")
+
+
+def _apply_in_memory(
+    map_: Any,
+    fitted: list[str] | None,
+    source: Path,
+    p: str,
+    out: Path,
+    suffix: str,
+    scale: options.Holds | None,
+) -> None:
+    from calibrant.engines.files import SEPARATORS, read_frame, write_frame
+    from calibrant.measures.table_models import model_columns
+
     # From text to text nothing is read into numbers and written anew.
     frame = read_frame(source, as_text=out.suffix.lower() in SEPARATORS)
     model = model_columns({"": listed(p)}, task=None, names=frame.columns)[0]

@@ -6,14 +6,12 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant.engines.memory import MemoryTable
+    from calibrant.engines.gathering import Table
 
 NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(.*)', re.DOTALL)
 """A name, in quotes or not, before the first = sign."""
@@ -75,27 +73,27 @@ def typed_labels(column: NDArray[Any], text: str | None) -> list[Any] | None:
 
 
 def reading(
-    table: MemoryTable,
+    table: Table,
     y: str,
     task: str | None,
     pos_label: str | None,
     labels: str | None,
 ) -> dict[str, Any]:
     """Return task and labels, typed as text, in the type of the label column."""
-    column = table.column(y)
+    column = table.like(y)
     return {
-        "task": _task(column, task),
+        "task": _task(table, y, task),
         "pos_label": typed_label(column, pos_label),
         "labels": typed_labels(column, labels),
     }
 
 
-def _task(column: NDArray[Any], task: str | None) -> Any:
+def _task(table: Table, y: str, task: str | None) -> Any:
     """Return a class as its label if the column has it, else as a column number."""
     from calibrant.measures.table_models import NOT_A_CLASS, typed_like
 
     if task in NOT_A_CLASS:
         return task
-    label = typed_like(column, str(task))
-    is_label = bool(np.any(column == label))
-    return int(str(task)) if str(task).isdecimal() and not is_label else label
+    label = typed_like(table.like(y), str(task))
+    is_number = str(task).isdecimal() and not table.has(y, label)
+    return int(str(task)) if is_number else label

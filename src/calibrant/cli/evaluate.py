@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.columns import listed, models, reading
+from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, write_grid
 from calibrant.cli.findings import fail_on_findings, print_findings
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
+from calibrant.cli.rows import read_rows
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    source: options.Source,
-    y: options.LabelColumn,
-    p: options.ModelColumns,
+    source: options.Sources,
+    y: options.LabelColumnUnlessCells = None,
+    p: options.ModelColumnsUnlessCells = None,
     task: options.TaskName = None,
     methods: Annotated[
         str | None,
@@ -39,6 +40,8 @@ def evaluate(
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = options.Holds.prob,
+    engine: options.EngineName = "auto",
+    bad_rows: options.BadRowsRule = "raise",
     confidence: options.Confidence = 0.9,
     seed: options.RandomSeed = 0,
     output: options.Output = Format.table,
@@ -60,22 +63,37 @@ def evaluate(
     fail_on: options.FailOn = None,
     fail_above: options.FailAbove = None,
 ) -> None:
-    """Estimate calibration errors of predictions in a file, with intervals."""
-    from calibrant.engines.memory import open_table
+    """Estimate calibration errors of predictions in files, with intervals."""
+    from calibrant.engines.opening import open_cells
     from calibrant.measures.evaluation import DEFAULT_METHODS
     from calibrant.measures.tables import evaluate_table
 
     check_figure_path(plot)
-    _refuse_classwise(task, plot=plot is not None, per_class=per_class)
-    table = open_table(source)
-    wanted: dict[str, Any] = {
-        "y": y,
-        "p": models(p, task),
-        "sample_weight": weight,
-        "by": listed(by),
-        **reading(table, y, task, pos_label, labels),
-    }
+    files = source[0] if len(source) == 1 else source
+    cells = open_cells(files)
+    if cells is not None:
+        _refuse_columns(y, p, task, weight, pos_label, labels)
+        _refuse_classwise(cells.origin.task, plot=False, per_class=per_class)
+        table: Any = cells
+        wanted: dict[str, Any] = {} if by is None else {"by": listed(by)}
+    else:
+        _refuse_classwise(task, plot=plot is not None, per_class=per_class)
+        table, wanted = read_rows(
+            files,
+            y=y,
+            p=p,
+            task=task,
+            weight=weight,
+            by=by,
+            pos_label=pos_label,
+            labels=labels,
+            engine=engine,
+            bad_rows=bad_rows,
+        )
+    rule: Any = bad_rows
     held: Any = scale.value
+    needs_rows = {"--plot": plot, "--explain": explain, "--fail-on": fail_on}
+    _refuse_cells(table, rule, [name for name, given in needs_rows.items() if given])
     with progress_bar("evaluating") as progress:
         found = evaluate_table(
             table,
@@ -84,6 +102,7 @@ def evaluate(
             alpha=alpha,
             debias="auto" if debias else False,
             scale=held,
+            bad_rows=rule,
             confidence=confidence,
             random_state=seed,
             progress=progress,
@@ -120,6 +139,24 @@ def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:
         raise OptionError("--plot shows one event; use --task confidence or a class.")
     if per_class and task != "classwise":
         raise OptionError("--per-class goes with --task classwise.")
+
+
+def _refuse_columns(*given: Any) -> None:
+    if any(option is not None and option != [] for option in given):
+        raise OptionError(
+            "cells know their columns; leave out --y, --p, --task, --weight, "
+            "--pos-label and --labels."
+        )
+
+
+def _refuse_cells(table: Any, bad_rows: str, options: list[str]) -> None:
+    from calibrant.engines.memory import MemoryTable
+
+    if options and not (isinstance(table, MemoryTable) and bad_rows == "raise"):
+        raise OptionError(
+            f"{options[0]} looks at all rows, not at cells; use --engine memory, "
+            f"--bad-rows raise and a file of rows."
+        )
 
 
 def _plot(

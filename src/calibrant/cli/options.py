@@ -22,15 +22,38 @@ Source = Annotated[
     Path,
     typer.Argument(help="CSV, TSV, Parquet, JSON lines or npz file.", metavar="FILE"),
 ]
-LabelColumn = Annotated[str, typer.Option("--y", help="Column of labels.")]
-ModelColumns = Annotated[
+Sources = Annotated[
     list[str],
+    typer.Argument(
+        help="CSV, TSV, Parquet, JSON lines or npz file; several, a folder or a "
+        "pattern, 'lake/*.parquet'; 'evaluate' also takes cells that 'calibrant "
+        "gather' wrote.",
+        metavar="FILE...",
+    ),
+]
+_LABELS = typer.Option("--y", help="Column of labels.")
+LabelColumn = Annotated[str, _LABELS]
+LabelColumnUnlessCells = Annotated[str | None, _LABELS]
+_MODELS = typer.Option(
+    "--p",
+    help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
+    "are the classes of one model. Repeat for several models. 'forest_*' "
+    "stands for all columns that match, name=... names a model; names with a "
+    "comma or = go in quotes, '\"a,b\"'.",
+)
+ModelColumns = Annotated[list[str], _MODELS]
+ModelColumnsUnlessCells = Annotated[list[str] | None, _MODELS]
+EngineName = Annotated[
+    str,
     typer.Option(
-        "--p",
-        help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
-        "are the classes of one model. Repeat for several models. 'forest_*' "
-        "stands for all columns that match, name=... names a model; names with a "
-        "comma or = go in quotes, '\"a,b\"'.",
+        "--engine",
+        help="memory, duckdb or spark; auto: memory for one file up to 256 MiB.",
+    ),
+]
+BadRowsRule = Annotated[
+    str,
+    typer.Option(
+        "--bad-rows", help="What to do with rows that cannot be used: raise or drop."
     ),
 ]
 TaskName = Annotated[

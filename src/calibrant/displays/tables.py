@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.displays.grid import ReliabilityGrid
 from calibrant.displays.reliability import ReliabilityDisplay, refuse_classwise
+from calibrant.engines.groups import group_rows
 from calibrant.engines.memory import open_table
 from calibrant.measures.events import Reading
-from calibrant.measures.groups import group_rows
 from calibrant.measures.table_models import TableReader, model_columns
 
 if TYPE_CHECKING:

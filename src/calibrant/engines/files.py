@@ -26,8 +26,8 @@ def read_frame(path: Path, *, as_text: bool = False) -> Any:
     what is written again is what was read.
     """
     refuse_no_file(path)
-    pl = _polars(f"reading {path.suffix} files")
-    suffix = _suffix(path)
+    pl = load_polars(f"reading {path.suffix} files")
+    suffix = suffix_of(path)
     try:
         if suffix in SEPARATORS:
             frame = pl.read_csv(
@@ -78,7 +78,7 @@ def write_frame(frame: Any, path: Path) -> None:
     """Write a polars data frame in the format of the path's suffix, atomically."""
     check_writable(path)
     suffix = path.suffix.lower()
-    pl = _polars(f"writing {suffix} files")
+    pl = load_polars(f"writing {suffix} files")
     with replacing(path) as temporary:
         try:
             if suffix in SEPARATORS:
@@ -102,12 +102,14 @@ def _refuse_repeated_names(path: Path, names: list[str]) -> None:
             raise SourceError(f"{path} has two columns {first!r}; rename one.")
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """Return what a file's name ends in, but for compression."""
     suffixes = [suffix for suffix in path.suffixes if suffix not in PACKED]
     return suffixes[-1].lower() if suffixes else ""
 
 
-def _polars(what: str) -> ModuleType:
+def load_polars(what: str) -> ModuleType:
+    """Return polars, or say how to install it."""
     try:
         import polars as pl
     except ImportError:

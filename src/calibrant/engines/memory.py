@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -14,12 +14,17 @@ import numpy as np
 
 from calibrant._validation.arrays import as_array
 from calibrant.engines.files import read_frame, refuse_no_file
+from calibrant.engines.usable_rows import usable_rows
 from calibrant.exceptions import SourceError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from calibrant._typing import BoolVector
+    from calibrant.engines.cells import CellTable
+    from calibrant.engines.gathering import Gathering
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,28 @@ class MemoryTable:
         if name not in self.names:
             raise UnknownNameError.among("column", name, self.names)
         return self.read(name)
+
+    def like(self, name: str) -> NDArray[Any]:
+        """Return an empty array of the type that a column holds."""
+        return self.column(name)[:0]
+
+    def has(self, name: str, value: Any) -> bool:
+        """Tell whether a column holds a value."""
+        return bool(np.any(self.column(name) == value))
+
+    def where(self, rows: BoolVector) -> MemoryTable:
+        """Return the table with some of the rows only."""
+        return MemoryTable(self.names, lambda name: self.column(name)[rows])
+
+    def gather(self, wanted: Gathering) -> CellTable:
+        """Return the cells of the rows."""
+        from calibrant.engines.memory_cells import MemoryRows
+
+        if wanted.bad_rows == "raise":
+            return MemoryRows(self, wanted).cells()
+        usable = usable_rows(self, wanted)
+        cells = MemoryRows(self.where(usable), wanted).cells()
+        return replace(cells, dropped=int(usable.size - usable.sum()))
 
 
 def open_table(source: Any) -> MemoryTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant._validation.sample import warn_if_small
+from calibrant.engines.groups import group_rows
 from calibrant.engines.memory import open_table
 from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.comparison import (
@@ -16,7 +17,7 @@ from calibrant.measures.comparison import (
 )
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
-from calibrant.measures.groups import LeftOut, group_rows, refuse_reserved
+from calibrant.measures.groups import LeftOut, refuse_reserved
 from calibrant.measures.table_models import TableReader, model_columns
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def compare_table(  # noqa: PLR0913
         except (TooFewRowsError, WeightError) as error:
             if not grouped_by:
                 raise
-            left_out.add(group, error)
+            left_out.add(str(group), error)
     left_out.warn(stacklevel=3)
     if not found:
         raise OptionError(left_out.nothing_left)

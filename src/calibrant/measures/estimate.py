@@ -138,7 +138,7 @@ class Estimator:
                 float(np.mean(v[which])) for v in (values, plain, bins)
             )
             low, high = self._ends(value, truth, draws, which)
-            n = events.samples[0].n
+            n = events.samples[0].n_data
             return Estimate(method, task, value, low, high, n, debias, size)
 
         whole = row(events.task, slice(None))
@@ -202,7 +202,9 @@ class Estimator:
         self, fits: list[ErrorFit], events: Events, method: str, *, debias: bool
     ) -> Resampled:
         rng = generator(self.random_state)
-        shared = self.shared_rows(events, rng) if len(fits) > 1 else None
+        # Of cells nobody knows which classes share rows: each is resampled by itself.
+        together = len(fits) > 1 and events.samples[0].gathered is None
+        shared = self.shared_rows(events, rng) if together else None
         errors, noise = [], []
         for fit, sample in zip(fits, events.samples, strict=True):
             cells = gather(sample.p, sample.y, sample.weight, fit.edges)

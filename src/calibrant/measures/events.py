@@ -22,11 +22,12 @@ from calibrant._validation.sample import (
 from calibrant._validation.weights import check_weights
 from calibrant._validation.wording import MEASURES, Wording
 from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.numerics.class_events import event_of_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, FloatMatrix, IntVector, Scale, Task
+    from calibrant._typing import ArrayLike, Scale, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,30 +85,36 @@ class Reading:
         """Validate the data and reduce them to binary events."""
         if self.task is None:
             return self._binary(y_true, y_prob, sample_weight)
-        if self.pos_label is not None:
-            raise OptionError(
-                f"pos_label is for binary labels (task=None); with task={self.task!r} "
-                f"name the classes by labels=[...]."
-            )
+        self.check_options()
         prob = check_probability_matrix(y_prob, scale=self.scale, wording=self.wording)
         column = check_class_labels(y_true, n_classes=prob.shape[1], labels=self.labels)
         weight = check_weights(sample_weight)
         refuse_different_lengths(y_true=column, y_prob=prob, sample_weight=weight)
 
-        chosen = self._columns(prob.shape[1])
-        pairs = [_event(prob, column, which) for which in chosen]
+        chosen = self.watched(prob.shape[1])
+        pairs = [event_of_class(prob, column, which) for which in chosen]
         samples = tuple(weighted_sample(p, y, weight) for p, y in pairs)
-        return Events(str(self.task), self._names(chosen), samples)
+        return Events(str(self.task), self.event_names(chosen), samples)
+
+    def check_options(self) -> None:
+        """Raise where options are of a different task."""
+        if self.task is None:
+            if self.labels is not None:
+                raise OptionError(
+                    "labels names the classes of a multi-class task; say which: "
+                    'task="confidence", task="classwise" or a class. For binary labels '
+                    "pass pos_label."
+                )
+        elif self.pos_label is not None:
+            raise OptionError(
+                f"pos_label is for binary labels (task=None); with task={self.task!r} "
+                f"name the classes by labels=[...]."
+            )
 
     def _binary(
         self, y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
     ) -> Events:
-        if self.labels is not None:
-            raise OptionError(
-                "labels names the classes of a multi-class task; say which: "
-                'task="confidence", task="classwise" or a class. For binary labels '
-                "pass pos_label."
-            )
+        self.check_options()
         sample = check_binary_sample(
             y_true,
             y_prob,
@@ -118,7 +125,7 @@ class Reading:
         )
         return Events("binary", ("binary",), (sample,))
 
-    def _columns(self, n_classes: int) -> list[int | None]:
+    def watched(self, n_classes: int) -> list[int | None]:
         """Return the columns to look at; None stands for the top class."""
         if self.task == "confidence":
             return [None]
@@ -137,15 +144,8 @@ class Reading:
     def _classes(self, n_classes: int) -> list[Any]:
         return list(range(n_classes) if self.labels is None else self.labels)
 
-    def _names(self, chosen: list[int | None]) -> tuple[str, ...]:
+    def event_names(self, chosen: list[int | None]) -> tuple[str, ...]:
+        """Return the name of the event of each column that is looked at."""
         n_classes = 1 + max((c for c in chosen if c is not None), default=0)
         classes = self._classes(n_classes)
         return tuple("confidence" if c is None else str(classes[c]) for c in chosen)
-
-
-def _event(prob: FloatMatrix, column: IntVector, which: int | None) -> tuple[Any, Any]:
-    if which is not None:
-        return np.ascontiguousarray(prob[:, which]), (column == which).astype(float)
-    top = prob.argmax(axis=1)
-    confidence = prob[np.arange(top.size), top]
-    return confidence, (top == column).astype(np.float64)

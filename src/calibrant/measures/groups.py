@@ -1,77 +1,19 @@
-"""Groups of rows that share the values of some columns."""
+"""Groups of rows in results: what they may be called, and which were left out."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.labels import is_missing
 from calibrant.exceptions import OptionError, SmallSampleWarning
 from calibrant.measures.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
-    from calibrant._typing import IntVector
-    from calibrant.engines.memory import MemoryTable
-
-
 MOST_NAMED = 5
 """How many groups a warning names."""
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Rows with the same values.
-
-    Attributes
-    ----------
-    key : dict
-        The value of each grouping column; empty for the group of all rows.
-    rows : ndarray or slice
-        Which rows.
-    """
-
-    key: dict[str, Any]
-    rows: IntVector | slice
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.key.items())
-
-
-def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
-    """Return the groups in order of their values; one of all rows without columns.
-
-    Examples
-    --------
-    >>> from calibrant.engines.memory import open_table
-    >>> table = open_table({"region": np.array(["b", "a", "b"])})
-    >>> [str(group) for group in group_rows(table, ["region"])]
-    ['region=a', 'region=b']
-    """
-    if not by:
-        return [Group({}, slice(None))]
-    columns = {name: table.column(name) for name in by}
-    refuse_different_lengths(**columns)
-    rows = list(zip(*(_values(column) for column in columns.values()), strict=True))
-    try:
-        distinct = sorted(set(rows), key=_order)
-    except TypeError:
-        raise OptionError(f"by must name columns of plain values; got {by}.") from None
-    number = {key: place for place, key in enumerate(distinct)}
-    code = np.array([number[row] for row in rows], dtype=np.intp)
-    order = np.argsort(code, kind="stable")
-    ends = np.cumsum(np.bincount(code, minlength=len(number)))[:-1]
-    return [
-        Group(dict(zip(by, key, strict=True)), part)
-        for key, part in zip(number, np.split(order, ends), strict=True)
-    ]
 
 
 def refuse_reserved(by: Sequence[str], others: Iterable[str] = ()) -> None:
@@ -100,9 +42,9 @@ class LeftOut:
         "groups."
     )
 
-    def add(self, group: Group, reason: Exception) -> None:
+    def add(self, group: str, reason: Exception) -> None:
         """Note a group; the same group of several models counts once."""
-        self.reasons.setdefault(str(group), str(reason))
+        self.reasons.setdefault(group, str(reason))
 
     def warn(self, *, stacklevel: int) -> None:
         """Warn once, however many groups there are."""
@@ -119,13 +61,3 @@ class LeftOut:
                 f"{'; '.join(names[:MOST_NAMED])}{more}. Why the first: {first}"
             )
         warnings.warn(told, SmallSampleWarning, stacklevel=stacklevel)
-
-
-def _values(column: NDArray[Any]) -> list[Any]:
-    """Return the values of a column; whatever stands for a missing one is None."""
-    return [None if is_missing(value) else value for value in column.tolist()]
-
-
-def _order(key: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """Sort values of one type among themselves, missing ones among their names."""
-    return [(type(v).__name__, str(v) if v is None else v) for v in key]

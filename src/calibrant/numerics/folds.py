@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, IntVector
 
 
 def fold_numbers(
@@ -30,6 +30,51 @@ def fold_numbers(
     fold = np.empty(n, dtype=np.intp)
     fold[shuffled] = np.repeat(np.arange(folds), sizes)
     return fold
+
+
+MOST_SHUFFLED = 2**22
+"""Up to this many rows that were gathered get the folds that they had as rows."""
+MOST_DRAWN = 10**9
+"""NumPy draws without replacement from fewer rows than this."""
+
+
+def fold_counts(
+    rows: IntVector, folds: int, rng: np.random.RandomState | np.random.Generator
+) -> IntMatrix:
+    """Return how many of the rows of each cell are in each fold, shape (m, folds).
+
+    As if all rows were shuffled: counts are drawn without replacement, so that sizes
+    of folds differ by one at most. Beyond a billion rows each row falls into any fold
+    by itself, which nobody could tell from that.
+
+    Examples
+    --------
+    >>> counts = fold_counts(np.array([5, 1, 0]), 2, np.random.RandomState(1))
+    >>> counts.sum(axis=1), counts.sum(axis=0)
+    (array([5, 1, 0]), array([3, 3]))
+    """
+    total = int(rows.sum())
+    if total <= MOST_SHUFFLED:
+        cell = np.repeat(np.arange(rows.size), rows)
+        code = cell * folds + fold_numbers(total, folds, rng)
+        return np.bincount(code, minlength=rows.size * folds).reshape(-1, folds)
+    draw = _generator(rng)
+    if total >= MOST_DRAWN:
+        return draw.multinomial(rows, np.full(folds, 1.0 / folds))
+    left, parts = rows.astype(np.int64), []
+    for number in range(folds - 1):
+        size = total // folds + (number < total % folds)
+        parts.append(draw.multivariate_hypergeometric(left, size, method="marginals"))
+        left = left - parts[-1]
+    return np.stack([*parts, left], axis=1)
+
+
+def _generator(
+    rng: np.random.RandomState | np.random.Generator,
+) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(rng.randint(2**32, size=4, dtype=np.uint32))
 
 
 MOST_KEYS = 10

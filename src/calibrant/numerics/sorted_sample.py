@@ -23,7 +23,8 @@ def _running(values: FloatVector) -> FloatVector:
     return below
 
 
-def _are_binary(y: FloatVector) -> bool:
+def are_binary(y: FloatVector) -> bool:
+    """Tell whether labels are 0 and 1 only."""
     return bool(((y == 0.0) | (y == 1.0)).all())
 
 
@@ -60,7 +61,7 @@ class SortedSample:
         >>> SortedSample.of(np.array([0.5, 0.2]), np.array([1.0, 0.0])).p
         array([0.2, 0.5])
         """
-        if weight is None and _are_binary(y):
+        if weight is None and are_binary(y):
             return cls(*_sorted_with_labels(p, y))
         order = np.argsort(p)
         ordered = p[order]

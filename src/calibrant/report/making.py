@@ -12,11 +12,11 @@ import numpy as np
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.class_sample import ClassSample, check_class_sample
 from calibrant.checks.diagnosis import check_codes
+from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import open_table
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import check_methods
 from calibrant.measures.events import Reading
-from calibrant.measures.groups import Group, group_rows
 from calibrant.measures.table_models import (
     Columns,
     ModelColumns,

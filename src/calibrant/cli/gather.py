@@ -1,0 +1,54 @@
+"""``calibrant gather``: files of predictions to a small table of cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.cli import options
+from calibrant.cli.rows import read_rows
+
+
+def gather(
+    source: options.Sources,
+    y: options.LabelColumn,
+    p: options.ModelColumns,
+    out: Annotated[
+        Path, typer.Option("--out", help="Where to write the cells, .parquet.")
+    ],
+    task: options.TaskName = None,
+    by: options.GroupColumns = None,
+    weight: options.WeightColumn = None,
+    pos_label: options.PositiveLabel = None,
+    labels: options.ClassLabels = None,
+    scale: options.InputScale = options.Holds.prob,
+    engine: options.EngineName = "auto",
+    bad_rows: options.BadRowsRule = "raise",
+) -> None:
+    """Gather predictions into cells that add up; 'evaluate' takes them for rows."""
+    from calibrant.engines.cell_files import check_cell_path, save_cells
+    from calibrant.measures.gathered import gather_table
+
+    check_cell_path(out)
+    table, wanted = read_rows(
+        source[0] if len(source) == 1 else source,
+        y=y,
+        p=p,
+        task=task,
+        weight=weight,
+        by=by,
+        pos_label=pos_label,
+        labels=labels,
+        engine=engine,
+        bad_rows=bad_rows,
+    )
+    cells = gather_table(
+        table,
+        **wanted,
+        scale=scale.value,
+        bad_rows=bad_rows,  # type: ignore[arg-type]
+    )
+    save_cells(cells, out)
+    typer.echo(f"wrote {out}: {cells.n:,} rows in {len(cells):,} cells")

@@ -1,0 +1,187 @@
+"""Tables of cells in Parquet files, which say themselves what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._atomic import replacing
+from calibrant.engines.cells import CellOrigin, CellTable, cell_table, merged
+from calibrant.engines.files import PARQUET, load_polars
+from calibrant.engines.groups import numbered_keys
+from calibrant.exceptions import OptionError, SourceError
+from calibrant.numerics.cell_grid import CELLS, ROOTS, WIDTHS
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+KEY = "calibrant_cells"
+VERSION = 1
+GRID = f"{WIDTHS} widths, {ROOTS} fourth roots"
+"""Only cells of the same grid add up."""
+
+
+def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
+    """Write a table of cells as a Parquet file, whole or not at all.
+
+    Parameters
+    ----------
+    cells : CellTable
+        What `gather_table` gave.
+    path : path
+        A name that ends in ``.parquet``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import calibrant as cb
+    >>> rows = {"y": np.array([0, 1]), "p": np.array([0.25, 0.5])}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cb.save_cells(cb.gather_table(rows, y="y", p="p"), f"{folder}/day.parquet")
+    ...     cb.load_cells(f"{folder}/day.parquet")
+    <CellTable: 2 rows, 2 cells>
+    """
+    target = Path(path)
+    check_cell_path(target)
+    pl = load_polars("writing cells")
+    origin = cells.origin
+    group = cells.columns["group"]
+    by = {
+        f"by.{name}": pl.Series([cells.groups[g][place] for g in group.tolist()])
+        for place, name in enumerate(origin.by)
+    }
+    own = {name: values for name, values in cells.columns.items() if name != "group"}
+    told = {
+        "version": VERSION,
+        "grid": GRID,
+        "task": origin.task,
+        "events": origin.events,
+        "by": origin.by,
+        "weighted": origin.weighted,
+        "dropped": cells.dropped,
+    }
+    with replacing(target) as temporary:
+        frame = pl.DataFrame(by | own)
+        try:
+            frame.write_parquet(temporary, metadata={KEY: json.dumps(told)})
+        except pl.exceptions.PolarsError as error:
+            what = str(error).splitlines()[0]
+            raise SourceError(f"{path} cannot be written: {what}") from None
+
+
+def check_cell_path(path: Path) -> None:
+    """Raise where cells cannot be written under that name."""
+    if path.suffix.lower() not in PARQUET:
+        raise OptionError(f"{path}: cells are written as .parquet; choose such a name.")
+    if not path.parent.is_dir():
+        raise OptionError(f"{path}: the folder {path.parent} does not exist.")
+
+
+def holds_cells(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file is a table of cells."""
+    return Path(path).suffix.lower() in PARQUET and KEY in _metadata(path)
+
+
+def load_cells(*paths: str | os.PathLike[str]) -> CellTable:
+    """Read one or several files of cells, added up.
+
+    Parameters
+    ----------
+    *paths : path
+        What `save_cells` or ``calibrant gather`` wrote, alike but for the rows.
+
+    Returns
+    -------
+    CellTable
+        The cells of all files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import calibrant as cb
+    >>> day = cb.gather_table({"y": np.ones(3), "p": np.full(3, 0.7)}, y="y", p="p")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = [f"{folder}/{name}.parquet" for name in ("monday", "tuesday")]
+    ...     for file in files:
+    ...         cb.save_cells(day, file)
+    ...     cb.load_cells(*files)
+    <CellTable: 6 rows, 1 cells>
+    """
+    return merged(_read_one(path) for path in paths)
+
+
+def _metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    pl = load_polars("reading .parquet files")
+    try:
+        found: dict[str, str] = pl.read_parquet_metadata(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        what = str(error).splitlines()[0]
+        raise SourceError(f"{path} cannot be read as parquet: {what}") from None
+    return found
+
+
+def _read_one(path: str | os.PathLike[str]) -> CellTable:
+    pl = load_polars("reading .parquet files")
+    stored = _metadata(path).get(KEY)
+    if stored is None:
+        raise SourceError(
+            f"{path} holds no cells, unlike the files read with it; keep files of rows "
+            f"and of cells apart."
+        )
+    try:
+        told = json.loads(stored)
+        if (told["version"], told["grid"]) != (VERSION, GRID):
+            raise SourceError(f"{path} holds cells of another version; gather again.")
+        origin = CellOrigin(
+            str(told["task"]),
+            tuple((str(model), str(event)) for model, event in told["events"]),
+            tuple(map(str, told["by"])),
+            bool(told["weighted"]),
+        )
+        frame = pl.read_parquet(path)
+        columns = {
+            name: frame[name].to_numpy() for name in origin.columns if name != "group"
+        }
+        by = [frame[f"by.{name}"].to_list() for name in origin.by]
+        dropped = int(told["dropped"])
+    except (
+        pl.exceptions.PolarsError,
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:
+        if isinstance(error, SourceError):
+            raise
+        what = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceError(f"{path} is a damaged file of cells: {what}.") from None
+    _refuse_nonsense(columns, len(origin.events), path)
+    groups: tuple[tuple[Any, ...], ...] = ((),)
+    columns["group"] = np.zeros(len(frame), dtype=np.int64)
+    if by:
+        groups, columns["group"] = numbered_keys(by, origin.by)
+    return cell_table(origin, groups, columns, dropped)
+
+
+def _refuse_nonsense(
+    columns: dict[str, NDArray[Any]], events: int, path: str | os.PathLike[str]
+) -> None:
+    """Raise unless columns can be sums over cells."""
+    rows, happened = columns["rows"], columns["happened"]
+    fine = [
+        np.isin(columns["event"], np.arange(events)),
+        (columns["cell"] >= 0) & (columns["cell"] < CELLS),
+        (happened >= 0) & (happened <= rows) & (rows > 0),
+        (columns["low"] >= 0.0) & (columns["low"] <= columns["high"]),
+        (columns["high"] <= 1.0) & np.isfinite(columns["near"]),
+    ]
+    if "weight" in columns:
+        own, squares = columns["weight"], columns["weight_squared"]
+        fine.append((own > 0.0) & (columns["weight_happened"] >= 0.0) & (squares > 0.0))
+    if not np.logical_and.reduce(fine).all():
+        raise SourceError(f"{path} is a damaged file of cells: sums are impossible.")

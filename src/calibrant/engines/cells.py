@@ -1,0 +1,216 @@
+"""Gathered cells: the small table that stands for all rows, wherever they live.
+
+Tables of different days, files or machines add up, as all have the cells of one grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.exceptions import (
+    EmptyInputError,
+    OptionError,
+    UnknownNameError,
+)
+from calibrant.numerics.cell_grid import CELLS
+from calibrant.numerics.cell_sums import CellSums
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from calibrant._validation.sample import BinarySample
+
+COUNTS = ("group", "event", "cell", "rows", "happened")
+"""Columns of whole numbers."""
+SUMS = ("near", "low", "high")
+WEIGHTED_SUMS = ("weight", "weight_happened", "weight_squared")
+"""Columns that are there if rows have weights."""
+SMALLEST, LARGEST = ("low",), ("high",)
+KEYS = ("group", "event", "cell")
+
+
+@dataclass(frozen=True)
+class CellOrigin:
+    """What cells were gathered from; only those of the same kind add up.
+
+    Attributes
+    ----------
+    task : str
+        Name of the task.
+    events : tuple of (str, str)
+        Model and name of each event.
+    by : tuple of str
+        Columns of groups.
+    weighted : bool
+        Whether rows have weights.
+    """
+
+    task: str
+    events: tuple[tuple[str, str], ...]
+    by: tuple[str, ...] = ()
+    weighted: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns that a table of such cells has."""
+        return (*COUNTS, *SUMS, *(WEIGHTED_SUMS if self.weighted else ()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellTable:
+    """Sums over the rows of each cell, per group and event.
+
+    Attributes
+    ----------
+    origin : CellOrigin
+        What was gathered.
+    groups : tuple of tuple
+        Values of the group columns of each group.
+    columns : dict of ndarray
+        Equally long columns: number of the group, of the event and of the cell; number
+        of rows and of those in which the event happened; sum of (weighted) distances of
+        predictions to the nearer end of [0, 1], their least and largest; and where rows
+        have weights their sum, that over rows in which the event happened, and that of
+        squared weights.
+    dropped : int
+        Rows that could not be used.
+    """
+
+    origin: CellOrigin
+    groups: tuple[tuple[Any, ...], ...]
+    columns: dict[str, NDArray[Any]]
+    dropped: int = 0
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows that the cells stand for."""
+        first = self.columns["event"] == 0
+        return int(self.columns["rows"][first].sum())
+
+    def __len__(self) -> int:
+        return int(self.columns["cell"].size)
+
+    def __repr__(self) -> str:
+        told = f", {self.dropped:,} rows dropped" if self.dropped else ""
+        groups = f" in {len(self.groups):,} groups" if self.origin.by else ""
+        return f"<CellTable: {self.n:,} rows{groups}, {len(self):,} cells{told}>"
+
+    def __add__(self, other: CellTable) -> CellTable:
+        return merged([self, other])
+
+    def grouped_by(self, by: Sequence[str]) -> CellTable:
+        """Return the cells of larger groups, by some of the columns of groups."""
+        for name in by:
+            if name not in self.origin.by:
+                raise UnknownNameError.among("column of groups", name, self.origin.by)
+        places = [self.origin.by.index(name) for name in by]
+        keys = tuple(tuple(key[i] for i in places) for key in self.groups)
+        origin = replace(self.origin, by=tuple(by))
+        groups = tuple(dict.fromkeys(keys))
+        code = np.array([groups.index(key) for key in keys], dtype=np.int64)
+        columns = self.columns | {"group": code[self.columns["group"]]}
+        return CellTable(origin, groups, _added(columns), self.dropped)
+
+    def sample(self, group: int, event: int) -> BinarySample:
+        """Return the cells of one group and event as a weighted sample."""
+        own = (self.columns["group"] == group) & (self.columns["event"] == event)
+        names = [name for name in self.origin.columns if name != "event"]
+        return CellSums(**{name: self.columns[name][own] for name in names}).sample()
+
+
+def merged(tables: Iterable[CellTable]) -> CellTable:
+    """Return the cells of several tables as one.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> rows = {"y": np.array([0, 1]), "p": np.array([0.25, 0.5])}
+    >>> day = cb.gather_table(rows, y="y", p="p")
+    >>> merged([day, day])
+    <CellTable: 4 rows, 2 cells>
+    """
+    parts = list(tables)
+    if not parts:
+        raise EmptyInputError("there are no cells to merge.")
+    first = parts[0].origin
+    for part in parts[1:]:
+        if part.origin != first:
+            raise OptionError(
+                f"cells add up only if they were gathered alike; {_told(part.origin)} "
+                f"differs from {_told(first)}."
+            )
+    groups = tuple(dict.fromkeys(key for part in parts for key in part.groups))
+    number = {key: place for place, key in enumerate(groups)}
+    renumbered = []
+    for part in parts:
+        codes = np.array([number[key] for key in part.groups], dtype=np.int64)
+        renumbered.append(part.columns | {"group": codes[part.columns["group"]]})
+    columns = {
+        name: np.concatenate([part[name] for part in renumbered])
+        for name in first.columns
+    }
+    dropped = sum(part.dropped for part in parts)
+    return CellTable(first, groups, _added(columns), dropped)
+
+
+def _added(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return one row a group, event and cell, in this order."""
+    if columns["cell"].size == 0:
+        return columns
+    order = np.lexsort([columns[name] for name in reversed(KEYS)])
+    columns = {name: values[order] for name, values in columns.items()}
+    new = [np.diff(columns[name], prepend=-1) != 0 for name in KEYS]
+    starts = np.flatnonzero(reduce(np.logical_or, new))
+    added = {}
+    for name, values in columns.items():
+        if name in KEYS:
+            added[name] = values[starts]
+        elif name in SMALLEST:
+            added[name] = np.minimum.reduceat(values, starts)
+        elif name in LARGEST:
+            added[name] = np.maximum.reduceat(values, starts)
+        else:
+            added[name] = np.add.reduceat(values, starts)
+    return added
+
+
+def cell_table(
+    origin: CellOrigin,
+    groups: tuple[tuple[Any, ...], ...],
+    columns: dict[str, NDArray[Any]],
+    dropped: int = 0,
+) -> CellTable:
+    """Return a table with its columns in their types and its rows in order."""
+    typed = {
+        name: np.asarray(columns[name]).astype(
+            np.int64 if name in COUNTS else np.float64
+        )
+        for name in origin.columns
+    }
+    _hold_within(typed)
+    table = CellTable(origin, groups, typed, dropped)
+    return replace(table, columns=_added(typed))
+
+
+def _hold_within(columns: dict[str, NDArray[Any]]) -> None:
+    """Put predictions that pass 0 or 1 by rounding into the cells of 0 and 1."""
+    for outside, end, cell in (
+        (columns["low"] < 0.0, 0.0, 0),
+        (columns["high"] > 1.0, 1.0, CELLS - 1),
+    ):
+        if outside.any():
+            columns["cell"][outside] = cell
+            columns["low"][outside] = columns["high"][outside] = end
+            columns["near"][outside] = 0.0
+
+
+def _told(origin: CellOrigin) -> str:
+    events = ", ".join(f"{model} {event}".strip() for model, event in origin.events[:3])
+    by = f" by {', '.join(origin.by)}" if origin.by else ""
+    return f"task {origin.task} of {events}{by}"

@@ -1,0 +1,111 @@
+"""What is to be gathered from a table, and what every engine can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from calibrant._typing import Scale
+    from calibrant.engines.cells import CellTable
+
+BadRows: TypeAlias = Literal["raise", "drop"]
+
+
+@dataclass(frozen=True)
+class WatchedModel:
+    """The columns of a model, and the events that are looked at.
+
+    Attributes
+    ----------
+    name : str
+        Name of the model.
+    columns : tuple of str
+        One column of probabilities, or one per class.
+    labels : tuple
+        The label of each column; empty where there is one.
+    watched : tuple of int or None
+        Columns whose classes are the events; None stands for the top class.
+    events : tuple of str
+        Name of each event.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    labels: tuple[Any, ...] = ()
+    watched: tuple[int | None, ...] = (0,)
+    events: tuple[str, ...] = ("binary",)
+
+    def __str__(self) -> str:
+        if len(self.columns) == 1:
+            return f"column {self.columns[0]!r}"
+        return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathering:
+    """What is to be gathered.
+
+    Attributes
+    ----------
+    models : tuple of WatchedModel
+        Whose predictions; all or none have one column per class.
+    y : str
+        Column of labels.
+    task : str
+        Name of the task.
+    pos_label : object
+        For one column: the label of the event; None where labels are 0 and 1.
+    against_rest : bool
+        For one column: whether all other labels, however many, are no event.
+    weight : str or None
+        Column of weights.
+    by : tuple of str
+        Columns of groups.
+    scale : {"prob", "logit"}
+        What the columns hold.
+    bad_rows : {"raise", "drop"}
+        What to do with rows that cannot be used.
+    """
+
+    models: tuple[WatchedModel, ...]
+    y: str
+    task: str = "binary"
+    pos_label: Any = None
+    against_rest: bool = False
+    weight: str | None = None
+    by: tuple[str, ...] = ()
+    scale: Scale = "prob"
+    bad_rows: BadRows = "raise"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return all columns of probabilities, each once."""
+        every = (column for model in self.models for column in model.columns)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def events(self) -> tuple[tuple[str, str], ...]:
+        """Return model and name of each event, in order."""
+        return tuple((m.name, event) for m in self.models for event in m.events)
+
+
+class Table(Protocol):
+    """Rows somewhere, of which an engine can gather cells."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns that there are, in order."""
+        ...
+
+    def like(self, name: str) -> Any:
+        """Return an empty array of the type that a column holds."""
+        ...
+
+    def has(self, name: str, value: Any) -> bool:
+        """Tell whether a column holds a value."""
+        ...
+
+    def gather(self, wanted: Gathering) -> CellTable:
+        """Go once through the rows and return their cells."""
+        ...

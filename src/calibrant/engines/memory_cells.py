@@ -1,0 +1,121 @@
+"""Cells of tables in memory, gathered by NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.arrays import as_vector, refuse_different_lengths
+from calibrant._validation.labels import check_binary_labels, check_class_labels
+from calibrant._validation.probabilities import (
+    check_probabilities,
+    check_probability_matrix,
+)
+from calibrant._validation.weights import check_raw_weights
+from calibrant._validation.wording import MEASURES
+from calibrant.engines.cells import CellOrigin, CellTable, cell_table
+from calibrant.engines.groups import group_rows
+from calibrant.numerics.cell_sums import sum_cells
+from calibrant.numerics.class_events import event_of_class
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from calibrant._typing import FloatVector, IntVector
+    from calibrant._validation.wording import Wording
+    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.engines.memory import MemoryTable
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """The rows of a table in memory, read as a gathering wants them.
+
+    Attributes
+    ----------
+    table : MemoryTable
+        The columns.
+    wanted : Gathering
+        What is to be gathered.
+    """
+
+    table: MemoryTable
+    wanted: Gathering
+
+    def cells(self) -> CellTable:
+        """Return the cells of all groups and events."""
+        wanted = self.wanted
+        groups = group_rows(self.table, wanted.by)
+        group = np.zeros(self.label.size, dtype=np.int64)
+        for number, found in enumerate(groups):
+            group[found.rows] = number
+        weight = self._weight
+        events = [event for model in wanted.models for event in self._events(model)]
+        parts = [
+            _sums(group, number, p, happened, weight)
+            for number, (p, happened) in enumerate(events)
+        ]
+        columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+        keys = tuple(tuple(found.key.values()) for found in groups)
+        origin = CellOrigin(
+            wanted.task, wanted.events, wanted.by, wanted.weight is not None
+        )
+        return cell_table(origin, keys, columns)
+
+    @cached_property
+    def label(self) -> NDArray[Any]:
+        """Return the column of labels."""
+        return as_vector(self.table.column(self.wanted.y), name=self._wording().label)
+
+    @cached_property
+    def _weight(self) -> FloatVector | None:
+        if self.wanted.weight is None:
+            return None
+        column = self.table.column(self.wanted.weight)
+        return check_raw_weights(column, name=f"column {self.wanted.weight!r}")
+
+    def _wording(self, prob: str = "") -> Wording:
+        return replace(MEASURES, label=f"column {self.wanted.y!r}", prob=prob)
+
+    def _events(self, model: WatchedModel) -> list[tuple[FloatVector, FloatVector]]:
+        """Return predictions and outcomes of each event of a model."""
+        words = self._wording(str(model))
+        columns = [self.table.column(name) for name in model.columns]
+        refuse_different_lengths(**dict(zip(model.columns, columns, strict=True)))
+        if not model.labels:
+            p = check_probabilities(columns[0], scale=self.wanted.scale, wording=words)
+            return [(p, self._happened(words))]
+        matrix = np.stack(columns, axis=1)
+        prob = check_probability_matrix(matrix, scale=self.wanted.scale, wording=words)
+        column = check_class_labels(
+            self.label,
+            n_classes=len(columns),
+            labels=list(model.labels),
+            wording=words,
+        )
+        return [event_of_class(prob, column, which) for which in model.watched]
+
+    def _happened(self, words: Wording) -> FloatVector:
+        pos_label = self.wanted.pos_label
+        if self.wanted.against_rest:
+            return np.asarray(self.label == pos_label, dtype=np.float64)
+        return check_binary_labels(self.label, pos_label=pos_label, wording=words)
+
+
+def _sums(
+    group: IntVector,
+    event: int,
+    p: FloatVector,
+    happened: FloatVector,
+    weight: FloatVector | None,
+) -> dict[str, NDArray[Any]]:
+    """Return the sums over the rows of each group and cell, as columns."""
+    if weight is not None and not weight.all():
+        used = weight > 0.0
+        group, p, happened, weight = group[used], p[used], happened[used], weight[used]
+    sums = vars(sum_cells(p, happened, weight, group))
+    columns = {name: values for name, values in sums.items() if values is not None}
+    return columns | {"event": np.full(columns["cell"].size, event)}

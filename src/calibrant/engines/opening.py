@@ -1,0 +1,97 @@
+"""Which engine reads a source."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from calibrant.engines.cell_files import holds_cells, load_cells
+from calibrant.engines.cells import CellTable
+from calibrant.engines.memory import MemoryTable, open_table
+from calibrant.engines.source_files import FileSet, find_files
+from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from calibrant.engines.duckdb import DuckDBTable
+    from calibrant.engines.gathering import BadRows
+    from calibrant.engines.spark import SparkTable
+
+Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
+
+COMFORTABLE = 2**28
+"""A single file of at most so many bytes is read into memory."""
+
+
+def open_cells(source: Any) -> CellTable | None:
+    """Return the cells that a source is or holds; None where it holds rows."""
+    if isinstance(source, CellTable):
+        return source
+    if not _is_paths(source) or _is_npz(source):
+        return None
+    first = source if isinstance(source, str | os.PathLike) else source[0]
+    if "://" in os.fspath(first):
+        return None
+    files = find_files(source)
+    if files.kind != "parquet" or not holds_cells(files.paths[0]):
+        return None
+    return load_cells(*files.paths)
+
+
+def open_source(
+    source: Any, engine: Engine = "auto", *, bad_rows: BadRows = "raise"
+) -> MemoryTable | DuckDBTable | SparkTable:
+    """Open a source by an engine.
+
+    "auto" takes "spark" for a Spark data frame; "duckdb" for a DuckDB relation, a
+    pattern, a folder, an address, several files, or one larger than 256 MiB; and
+    "memory" for everything else.
+    """
+    if type(source).__module__.startswith("calibrant."):  # opened already
+        return cast("MemoryTable | DuckDBTable | SparkTable", source)
+    files = find_files(source) if _is_paths(source) and not _is_npz(source) else None
+    if engine == "auto":
+        engine = (
+            _usual_engine(source) if files is None else engine_of_files(source, files)
+        )
+    if engine == "memory":
+        return open_table(source if files is None else _one_file(files))
+    if engine == "spark":
+        from calibrant.engines.spark import open_spark
+
+        return open_spark(source if files is None else files)
+    from calibrant.engines.duckdb import open_duckdb
+
+    return open_duckdb(source if files is None else files, bad_rows=bad_rows)
+
+
+def engine_of_files(source: Any, files: FileSet) -> Engine:
+    """Return "memory" for one file that was named and is small, else "duckdb"."""
+    one = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    small = files.local_paths == (one,) and files.size <= COMFORTABLE
+    return "memory" if small else "duckdb"
+
+
+def _usual_engine(source: Any) -> Engine:
+    module = type(source).__module__.partition(".")[0]
+    if module == "pyspark":
+        return "spark"
+    return "duckdb" if module in ("duckdb", "_duckdb") else "memory"
+
+
+def _one_file(files: FileSet) -> str:
+    if len(files.paths) > 1:
+        raise OptionError(
+            f"the memory engine reads one file; {files} means {len(files.paths)}. Use "
+            f'engine="duckdb".'
+        )
+    return files.paths[0]
+
+
+def _is_paths(source: Any) -> bool:
+    if isinstance(source, list | tuple):
+        return bool(source) and all(isinstance(p, str | os.PathLike) for p in source)
+    return isinstance(source, str | os.PathLike)
+
+
+def _is_npz(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".npz")

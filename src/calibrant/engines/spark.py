@@ -1,0 +1,243 @@
+"""Tables on a cluster, through Spark: executors do the pass, the driver gets cells."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.engines.collected import collected_cells, comparable
+from calibrant.engines.row_checks import (
+    diagnosis_sql,
+    fault_sql,
+    precision_of,
+    raise_first,
+    refuse_no_numbers,
+    row_checks,
+)
+from calibrant.engines.source_files import FileSet
+from calibrant.engines.sql import code, gather_sql
+from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    from calibrant.engines.cells import CellTable
+    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.engines.row_checks import RowCheck
+    from calibrant.engines.sql import Event
+
+KINDS = {
+    "boolean": "?",
+    "float": "f4",
+    "double": "f8",
+    "string": "U1",
+    **dict.fromkeys(["tinyint", "smallint", "int", "bigint"], "i8"),
+}
+"""NumPy's word for each type; decimals count as doubles, all else as objects."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparkTable:
+    """Rows of a Spark data frame.
+
+    Attributes
+    ----------
+    frame : pyspark.sql.DataFrame
+        The rows.
+    told : str
+        What errors call the source.
+    """
+
+    frame: Any
+    told: str = "the Spark data frame"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns that there are, in order."""
+        return tuple(self.frame.columns)
+
+    def like(self, name: str) -> NDArray[Any]:
+        """Return an empty array of the type that a column holds."""
+        declared = dict(self.frame.dtypes)
+        if name not in declared:
+            raise UnknownNameError.among("column", name, self.names)
+        kind = declared[name]
+        known = "f8" if kind.startswith("decimal") else KINDS.get(kind, "O")
+        return np.empty(0, dtype=known)
+
+    def has(self, name: str, value: Any) -> bool:
+        """Tell whether a column holds a value."""
+        functions = load_functions()
+        if not comparable([value], self.like(name)):
+            return False
+        equal = functions.col(quoted(name)) == functions.lit(value)
+        with reading(self.told):
+            return bool(self.frame.where(equal).limit(1).collect())
+
+    def distinct(self, name: str, most: int) -> list[Any]:
+        """Return some of the distinct values of a column, in order."""
+        column = load_functions().col(quoted(name))
+        with reading(self.told):
+            found = self.frame.select(column).distinct().limit(most).collect()
+        return sorted(row[0] for row in found if row[0] is not None)
+
+    def gather(self, wanted: Gathering) -> CellTable:
+        """Go once through the rows, where they are, and return their cells."""
+        refuse_no_numbers(self, wanted)
+        precision = {name: precision_of(self.like(name)) for name in wanted.columns}
+        checks = row_checks(wanted, precision)
+        with self._view(wanted) as view:
+            query = gather_sql(
+                wanted, view, fault=fault_sql(checks), exploded=_exploded
+            )
+            with reading(self.told):
+                frame = self.frame.sparkSession.sql(query)
+                found = _columns(frame.columns, frame.collect())
+            return collected_cells(
+                wanted,
+                found,
+                told=self.told,
+                diagnose=lambda: self._diagnose(view, checks),
+            )
+
+    @contextmanager
+    def _view(self, wanted: Gathering) -> Iterator[str]:
+        """Give a name to the rows with columns of our own, as `sql` reads them."""
+        functions = load_functions()
+
+        def column(name: str) -> Any:
+            return functions.col(quoted(name))
+
+        chosen = [column(name).alias(f"by_{i}") for i, name in enumerate(wanted.by)]
+        chosen += [
+            column(name).cast("double").alias(f"x_{i}")
+            for i, name in enumerate(wanted.columns)
+        ]
+        chosen += [
+            self._code(wanted, model).alias(code(i))
+            for i, model in enumerate(wanted.models)
+        ]
+        chosen.append(column(wanted.y).alias("label"))
+        if wanted.weight is not None:
+            chosen.append(column(wanted.weight).cast("double").alias("w"))
+        name = f"calibrant_{secrets.token_hex(6)}"
+        self.frame.select(*chosen).createOrReplaceTempView(name)
+        try:
+            yield name
+        finally:
+            self.frame.sparkSession.catalog.dropTempView(name)
+
+    def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
+        """Return the number of the label's class; -1 for labels that are none."""
+        functions = load_functions()
+        label = functions.col(quoted(wanted.y))
+        like = self.like(wanted.y)
+        if not model.labels and wanted.pos_label is None:
+            return label.cast("double")
+        if model.labels:
+            known, otherwise = comparable(model.labels, like), -1.0
+        else:
+            known = [(1, v) for _, v in comparable([wanted.pos_label], like)]
+            otherwise = 0.0
+        case: Any = functions
+        for place, value in known:
+            case = case.when(label == functions.lit(value), float(place))
+        return case.when(label.isNotNull(), otherwise)
+
+    def _diagnose(self, view: str, checks: list[RowCheck]) -> None:
+        with reading(self.told):
+            (row,) = self.frame.sparkSession.sql(diagnosis_sql(checks, view)).collect()
+        raise_first(checks, row.asDict())
+
+
+def open_spark(source: Any) -> SparkTable:
+    """Open a Spark data frame, or files by the session that is running."""
+    load_functions()
+    if not isinstance(source, FileSet):
+        if not hasattr(source, "sparkSession"):
+            raise SourceError(
+                f"the spark engine reads Spark data frames and files; got "
+                f"{type(source).__name__}."
+            )
+        return SparkTable(source)
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise SourceError(
+            "the spark engine needs a running session to read files; start one by "
+            "SparkSession.builder.getOrCreate()."
+        )
+    reader = session.read
+    with reading(str(source)):
+        if source.kind == "parquet":
+            return SparkTable(reader.parquet(*source.paths), str(source))
+        if source.kind == "json":
+            return SparkTable(reader.json(list(source.paths)), str(source))
+        separator = "\t" if source.kind == "tsv" else ","
+        frame = reader.csv(
+            list(source.paths), header=True, sep=separator, inferSchema=True
+        )
+        return SparkTable(frame, str(source))
+
+
+def quoted(column: str) -> str:
+    """Return a column's name as Spark reads it, whatever characters it holds.
+
+    Examples
+    --------
+    >>> quoted("odd `name` here")
+    '`odd ``name`` here`'
+    """
+    return "`" + column.replace("`", "``") + "`"
+
+
+def _exploded(events: list[Event]) -> str:
+    parts = (
+        f"NAMED_STRUCT('event', {e.number}, 'p', {e.p}, 'y', {e.y})" for e in events
+    )
+    return f"INLINE(ARRAY({', '.join(parts)}))"
+
+
+def _columns(names: list[str], rows: list[Any]) -> dict[str, NDArray[Any]]:
+    columns = {}
+    for place, name in enumerate(names):
+        values = [row[place] for row in rows]
+        plain = name.startswith(("by_", "other_"))
+        kind: Any = object if plain else (np.int64 if name in WHOLE else np.float64)
+        columns[name] = np.array(values, dtype=kind)
+    return columns
+
+
+WHOLE = ("event", "cell", "n_rows")
+
+
+@contextmanager
+def reading(told: str) -> Iterator[None]:
+    """Turn Spark's errors into ours."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise SourceError(f"{told} cannot be read: {'; '.join(lines[:2])}") from None
+
+
+def load_functions() -> ModuleType:
+    """Return Spark's functions of columns, or say how to install it."""
+    try:
+        return import_module("pyspark.sql.functions")
+    except ImportError:
+        raise MissingDependencyError.for_extra(
+            "the spark engine", "pyspark", "spark"
+        ) from None

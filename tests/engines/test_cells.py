@@ -1,0 +1,228 @@
+"""Cells stand for their rows, in memory and in files."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import calibrant as cb
+from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.registry import find_evaluator
+from calibrant.exceptions import OptionError, SourceError, UnknownNameError
+from calibrant.numerics.cell_sums import sum_cells
+
+
+@pytest.fixture(scope="module")
+def many():
+    """So many rows that most cells hold several."""
+    rng = np.random.default_rng(23)
+    p = np.concatenate([rng.random(80_000), rng.beta(8.0, 0.4, 40_000)])
+    y = (rng.random(p.size) < p - 0.3 * p * (1.0 - p)).astype(float)
+    return p, y
+
+
+def fitted(method, sample):
+    found = find_evaluator(method).build().fit(sample)
+    return found, found.error(sample, alpha=1.0, debias=found.debiases(1.0))
+
+
+JUMPING = ("es15", "ew15", "ew10", "es-cv", "ew-cv", "es-sweep", "scaling-binning")
+METHODS = (
+    *JUMPING,
+    *("pl", "pl3", "pl-de", "spline-natural", "smooth", "platt", "beta", "kde"),
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_cells_give_the_errors_and_maps_of_rows(method, many):
+    p, y = many
+    cells = sum_cells(p, y)
+    assert cells.rows.max() > 20
+    by_rows, expected = fitted(method, BinarySample(p, y))
+    by_cells, found = fitted(method, cells.sample())
+    assert found == pytest.approx(expected, abs=1e-4)
+    points = np.linspace(0.0, 1.0, 2001)
+    if method in JUMPING:  # at predictions that were gathered
+        edges = np.concatenate([by_rows.edges, by_cells.edges])
+        points = points[np.abs(points[:, None] - edges).min(axis=1) > 1e-4]
+    assert_allclose(by_cells.map(points), by_rows.map(points), atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "kce"])
+def test_cells_give_the_errors_of_rows(method, many):
+    p, y = many
+    _, expected = fitted(method, BinarySample(p, y))
+    _, found = fitted(method, sum_cells(p, y).sample())
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_bins_of_equal_width_are_exact(many):
+    p, y = many
+    for bins in (10, 15, 20, 100):
+        _, expected = fitted(f"ew{bins}", BinarySample(p, y))
+        _, found = fitted(f"ew{bins}", sum_cells(p, y).sample())
+        assert found == pytest.approx(expected, abs=1e-13)
+
+
+def test_intervals_of_cells_are_those_of_rows(many):
+    p, y = many
+    rows = {"p": p, "y": y}
+    options = {"methods": ["es15", "platt"], "n_resamples": 200}
+    expected = cb.evaluate_table(rows, y="y", p="p", **options).frame()
+    found = cb.evaluate_table(cb.gather_table(rows, y="y", p="p"), **options).frame()
+    for column in ("value", "low", "high"):
+        assert_allclose(found[column], expected[column], atol=5e-4)
+    assert_array_equal(found["n"], expected["n"])
+
+
+def test_weight_two_equals_the_row_twice(rows):
+    twice = cb.gather_table(rows.with_columns(two=2), y="y", p="p", sample_weight="two")
+    both = cb.gather_table(pl.concat([rows, rows]), y="y", p="p")
+    for method in ("es15", "ew15", "platt", "isotonic", "kce"):
+        values = [
+            cb.evaluate_table(cells, methods=method, confidence=None).frame()["value"]
+            for cells in (twice, both)
+        ]
+        assert_allclose(*values, rtol=1e-9)
+
+
+def test_small_weights_count_as_rows_in_effect(rows):
+    wanted = {"y": "y", "p": "p", "sample_weight": "share"}
+    options = {"methods": ["es15", "ew15"], "n_resamples": 300}
+    expected = cb.evaluate_table(rows, **wanted, **options).frame()
+    found = cb.evaluate_table(cb.gather_table(rows, **wanted), **options).frame()
+    assert_allclose(found["value"], expected["value"], atol=1e-3)
+    assert_allclose(found["high"], expected["high"], atol=2e-3)
+
+
+def test_classes_and_groups_of_cells(rows):
+    wanted = {"y": "kind", "p": "c_*", "task": "classwise", "by": "year"}
+    options = {"methods": "ew15", "confidence": None}
+    expected = cb.evaluate_table(rows, **wanted, **options)
+    found = cb.evaluate_table(cb.gather_table(rows, **wanted), **options)
+    assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
+    assert_array_equal(found.frame()["year"], expected.frame()["year"])
+    assert_allclose(
+        found.per_class()["value"], expected.per_class()["value"], atol=1e-12
+    )
+
+
+def test_classwise_intervals_of_cells_are_about_those_of_rows(rows):
+    wanted = {"y": "kind", "p": "c_*", "task": "classwise"}
+    options = {"methods": "ew15", "n_resamples": 400}
+    expected = cb.evaluate_table(rows, **wanted, **options).frame()
+    found = cb.evaluate_table(cb.gather_table(rows, **wanted), **options).frame()
+    widths = [f["high"] - f["low"] for f in (found, expected)]
+    assert 0.6 < widths[0] / widths[1] < 1.6
+
+
+def test_groups_of_cells_can_be_merged(rows):
+    cells = cb.gather_table(rows, y="y", p="p", by=["place", "year"])
+    options = {"methods": "ew15", "confidence": None}
+    found = cb.evaluate_table(cells, by="year", **options).frame()
+    expected = cb.evaluate_table(rows, y="y", p="p", by="year", **options).frame()
+    assert_allclose(found["value"], expected["value"], atol=1e-12)
+    whole = cb.evaluate_table(cells, by=[], **options).frame()["value"]
+    everything = cb.evaluate_table(rows, y="y", p="p", **options).frame()["value"]
+    assert_allclose(whole, everything, atol=1e-12)
+    with pytest.raises(UnknownNameError, match="did you mean 'place'"):
+        cb.evaluate_table(cells, by="plac")
+
+
+def test_only_cells_of_the_same_kind_add_up(rows):
+    binary = cb.gather_table(rows, y="y", p="p")
+    with pytest.raises(OptionError, match="gathered alike"):
+        binary + cb.gather_table(rows, y="y", p="p", by="year")
+
+
+@pytest.fixture
+def cell_file(rows, tmp_path):
+    cells = cb.gather_table(rows, y="y", p="p", by=["place", "year"])
+    cb.save_cells(cells, tmp_path / "cells.parquet")
+    return tmp_path / "cells.parquet"
+
+
+def test_files_of_cells_hold_all_of_them(rows, cell_file):
+    cells = cb.gather_table(rows, y="y", p="p", by=["place", "year"])
+    found = cb.load_cells(cell_file)
+    assert found.origin == cells.origin
+    assert found.groups == cells.groups
+    for name, values in cells.columns.items():
+        assert_array_equal(found.columns[name], values)
+
+
+def test_files_of_cells_are_known_by_themselves(rows, cell_file):
+    options = {"methods": "ew15", "confidence": None}
+    found = cb.evaluate_table(cell_file, **options).frame()
+    expected = cb.evaluate_table(
+        rows, y="y", p="p", by=["place", "year"], **options
+    ).frame()
+    assert_allclose(found["value"], expected["value"], atol=1e-12)
+    assert_array_equal(found["n"], expected["n"])
+
+
+def test_days_are_merged_by_a_pattern(rows, tmp_path):
+    for day, part in enumerate((rows[:1000], rows[1000:])):
+        cells = cb.gather_table(part, y="y", p="p")
+        cb.save_cells(cells, tmp_path / f"day-{day}.parquet")
+    found = cb.evaluate_table(tmp_path / "day-*.parquet", methods="ew15")
+    expected = cb.evaluate_table(rows, y="y", p="p", methods="ew15")
+    assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
+
+
+def test_rows_and_cells_are_not_mixed(rows, cell_file):
+    rows.write_parquet(cell_file.with_name("z.parquet"))
+    with pytest.raises(SourceError, match="holds no cells"):
+        cb.evaluate_table(str(cell_file.with_name("*.parquet")))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"version": 99}, "another version"),
+        ({"grid": "other"}, "another version"),
+        ({"events": 7}, "damaged"),
+        ({"by": ["nothing"]}, "damaged"),
+    ],
+)
+def test_damaged_files_of_cells_are_refused(damage, words, cell_file):
+    told = json.loads(pl.read_parquet_metadata(cell_file)["calibrant_cells"])
+    frame = pl.read_parquet(cell_file)
+    told = json.dumps(told | damage)
+    frame.write_parquet(cell_file, metadata={"calibrant_cells": told})
+    with pytest.raises(SourceError, match=words):
+        cb.load_cells(cell_file)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("rows", -1), ("low", 2.0), ("cell", 10**9), ("event", 3)]
+)
+def test_impossible_sums_are_refused(column, value, cell_file):
+    told = pl.read_parquet_metadata(cell_file)["calibrant_cells"]
+    frame = pl.read_parquet(cell_file).with_columns(pl.lit(value).alias(column))
+    frame.write_parquet(cell_file, metadata={"calibrant_cells": told})
+    with pytest.raises(SourceError, match="damaged"):
+        cb.load_cells(cell_file)
+
+
+def test_cells_are_written_as_parquet(rows, tmp_path):
+    cells = cb.gather_table(rows, y="y", p="p")
+    with pytest.raises(OptionError, match=r"written as \.parquet"):
+        cb.save_cells(cells, tmp_path / "cells.csv")
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "file", ["forecasts/fivethirtyeight_cow.parquet", "llm/bplaut_llm_mcq_msp.parquet"]
+)
+def test_real_predictions_by_millions(file, shared_data):
+    """Engines against rows in memory: 1.7 and 1.0 million real predictions."""
+    methods = ["es15", "ew15", "es-cv", "pl", "isotonic", "platt", "smooth", "kce"]
+    options = {"y": "y", "p": "p", "methods": methods, "confidence": None}
+    path = shared_data / file
+    exact = cb.evaluate_table(path, engine="memory", **options).frame()
+    found = cb.evaluate_table(path, engine="duckdb", **options).frame()
+    assert_allclose(found["value"], exact["value"], atol=1e-4)

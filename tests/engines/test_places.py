@@ -1,0 +1,214 @@
+"""Files where they are: patterns, broken files, full disks, killed processes."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import calibrant as cb
+from calibrant.engines.duckdb import DuckDBTable
+from calibrant.engines.memory import MemoryTable
+from calibrant.engines.opening import open_source
+from calibrant.exceptions import DroppedRowsWarning, OptionError, SourceError
+
+WANTED = {"y": "y", "p": "p"}
+
+
+@pytest.fixture
+def lake(rows, tmp_path):
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for number, start in enumerate(range(0, 3000, 1000)):
+        rows[start : start + 1000].write_parquet(folder / f"part-{number}.parquet")
+    return folder
+
+
+def test_a_pattern_a_folder_and_a_list_mean_the_same(rows, lake):
+    expected = cb.gather_table(rows, **WANTED).columns["near"]
+    files = sorted(lake.iterdir())
+    for source in (f"{lake}/*.parquet", lake / "part-?.parquet", lake, files):
+        assert isinstance(open_source(source), DuckDBTable)
+        found = cb.gather_table(source, **WANTED).columns["near"]
+        assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_folders_of_partitions_give_columns(rows, tmp_path):
+    for year in (2023, 2024):
+        (tmp_path / f"year={year}").mkdir()
+        part = rows.filter(pl.col("year") == year).drop("year")
+        part.write_parquet(tmp_path / f"year={year}" / "rows.parquet")
+    found = cb.gather_table(f"{tmp_path}/*/*.parquet", by="year", **WANTED)
+    assert found.groups == ((2023,), (2024,))
+
+
+def test_engines_by_the_kind_of_source(row_file, rows, monkeypatch):
+    assert isinstance(open_source(row_file), MemoryTable)
+    assert isinstance(open_source(rows), MemoryTable)
+    assert isinstance(open_source(duckdb.read_parquet(str(row_file))), DuckDBTable)
+    monkeypatch.setattr("calibrant.engines.opening.COMFORTABLE", 1000)
+    assert isinstance(open_source(row_file), DuckDBTable)
+
+
+def test_relations_and_frames_through_duckdb(rows):
+    expected = cb.gather_table(rows, **WANTED, by="place").columns["near"]
+    relation = duckdb.sql("SELECT * FROM rows")
+    for source in (relation, rows, rows.to_pandas(), rows.to_arrow()):
+        found = cb.gather_table(source, **WANTED, by="place", engine="duckdb")
+        assert_allclose(found.columns["near"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "csv.gz"])
+def test_text_files_are_read_in_place(suffix, rows, tmp_path):
+    path = tmp_path / f"rows.{suffix}"
+    few = rows.select("p", "y", "place")
+    if suffix == "jsonl":
+        few.write_ndjson(path)
+    elif suffix == "csv.gz":
+        few.to_pandas().to_csv(path, index=False)
+    else:
+        few.write_csv(path, separator="\t" if suffix == "tsv" else ",")
+    found = cb.gather_table(path, engine="duckdb", **WANTED, by="place")
+    expected = cb.gather_table(rows, **WANTED, by="place")
+    assert found.groups == expected.groups
+    assert_allclose(found.columns["near"], expected.columns["near"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a[1].parquet",
+        "x'; DROP TABLE y; --.parquet",
+        "sp ace *.parquet",
+        "ü$1?.parquet",
+    ],
+)
+def test_odd_names_of_files_are_names(name, rows, tmp_path):
+    rows[:500].write_parquet(tmp_path / name)
+    rows[500:].write_parquet(tmp_path / "a1.parquet")  # what a pattern would match
+    found = cb.gather_table(tmp_path / name, engine="duckdb", **WANTED)
+    assert found.n == 500
+
+
+def test_the_memory_engine_reads_one_file(lake):
+    with pytest.raises(OptionError, match="reads one file"):
+        cb.evaluate_table(lake, engine="memory", **WANTED)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("nothing/*.parquet", "no file matches"),
+        ("nothing.parquet", "does not exist"),
+        ("", "is a folder|holds no file"),
+        ("rows.xlsx", "cannot be read; known are CSV"),
+    ],
+)
+def test_sources_that_are_not_there(source, words, tmp_path):
+    (tmp_path / "rows.xlsx").write_text("x")
+    (tmp_path / "empty").mkdir()
+    place = tmp_path / (source or "empty")
+    with pytest.raises(SourceError, match=words):
+        cb.gather_table(place, **WANTED)
+
+
+def test_formats_are_not_mixed(rows, tmp_path):
+    rows.select("p", "y").write_csv(tmp_path / "a.csv")
+    rows.write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match="mixes files of formats"):
+        cb.gather_table(f"{tmp_path}/*", **WANTED)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_truncated_file_is_an_error(engine, row_file, tmp_path):
+    whole = row_file.read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(SourceError, match=r"cut\.parquet cannot be read"):
+        cb.evaluate_table(tmp_path / "cut.parquet", engine=engine, **WANTED)
+
+
+def test_a_broken_page_is_an_error(row_file, tmp_path):
+    damaged = bytearray(row_file.read_bytes())
+    damaged[100:4000] = b"\xff" * 3900
+    (tmp_path / "bad.parquet").write_bytes(damaged)
+    with pytest.raises(SourceError, match=r"bad\.parquet cannot be read"):
+        cb.gather_table(tmp_path / "bad.parquet", engine="duckdb", **WANTED)
+
+
+@pytest.fixture(scope="module")
+def long_csv(tmp_path_factory):
+    """A file with one line that is no row, far beyond what is looked at first."""
+    path = tmp_path_factory.mktemp("csv") / "long.csv"
+    p = np.round(np.random.default_rng(0).random(300_000), 6)
+    frame = pd.DataFrame({"p": p, "y": (p > 0.5).astype(int)})
+    text = frame.to_csv(index=False).splitlines(keepends=True)
+    text[250_001] = "0.5,1,surprise,more\n"
+    path.write_text("".join(text))
+    return path
+
+
+def test_a_bad_line_far_down_is_named(long_csv):
+    with pytest.raises(SourceError, match=r"long\.csv cannot be read.*250002"):
+        cb.gather_table(long_csv, engine="duckdb", **WANTED)
+
+
+def test_a_bad_line_is_dropped_and_counted_if_asked(long_csv):
+    with pytest.warns(DroppedRowsWarning, match="1 of 300,000 rows"):
+        found = cb.gather_table(long_csv, engine="duckdb", bad_rows="drop", **WANTED)
+    assert found.n == 299_999
+
+
+def limit_files(size=40_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.fixture
+def map_file(tmp_path):
+    p = np.linspace(0.01, 0.99, 400)
+    y = (np.random.default_rng(0).random(400) < p**2).astype(int)
+    cb.save_map(cb.make_calibrator("beta").fit(p, y).map_, tmp_path / "map.json")
+    return tmp_path / "map.json"
+
+
+def test_a_full_disk_leaves_nothing_behind(map_file, lake, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    command = [sys.executable, "-m", "calibrant"]
+    for arguments in (
+        ["apply", map_file, lake, "--p", "p", "--out", out / "new.csv"],
+        ["gather", lake, "--y", "y", "--p", "p", "--out", out / "new.parquet"],
+    ):
+        found = subprocess.run(
+            [*command, *map(str, arguments)],
+            preexec_fn=limit_files,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert found.returncode == 2, found.stderr
+        assert "cannot be written" in found.stderr
+        assert "Traceback" not in found.stderr
+        assert not list(out.iterdir())
+
+
+def test_a_killed_process_leaves_the_old_file(map_file, rows, tmp_path):
+    pl.concat([rows] * 300).write_parquet(tmp_path / "many.parquet")
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    command = ["apply", map_file, tmp_path / "many.parquet", "--p", "p", "--out", out]
+    arguments = [*map(str, command), "--engine", "duckdb"]
+    started = subprocess.Popen([sys.executable, "-m", "calibrant", *arguments])
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline and not list(tmp_path.glob(".out-*")):
+        time.sleep(0.005)
+    os.kill(started.pid, signal.SIGKILL)
+    assert started.wait() == -signal.SIGKILL
+    assert out.read_text() == "old"
