@@ -109,6 +109,19 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
     assert_allclose(found.frame()["value"], expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("case", ["two models", "each class", "one class", "weights"])
+def test_results_have_the_rows_of_the_memory_engine(case, rows, row_file):
+    options = {**CASES[case], "methods": "ew15", "confidence": None}
+    found = cb.evaluate_table(row_file, engine="duckdb", **options).frame()
+    expected = cb.evaluate_table(rows, **options).frame()
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        if name == "value":
+            assert_allclose(found[name], values, atol=1e-12)
+        elif name != "bins":
+            assert_array_equal(found[name], values, err_msg=name)
+
+
 BAD = {
     "missing": ("p", None, MissingValueError, "column 'p' must not hold missing"),
     "nan": ("p", np.nan, MissingValueError, "column 'p' must not hold missing"),

@@ -95,7 +95,8 @@ class RowsWanted:
             return self._row_sets(table)
         cells = table.gather(self._gathering(table))
         warn_if_dropped(cells.dropped, cells.dropped + cells.n)
-        return cell_sets(cells, named=self._named(len(cells.origin.events)))
+        models = {model for model, _ in cells.origin.events}
+        return cell_sets(cells, named=self._named(len(models)))
 
     def _gathering(self, table: Table) -> Any:
         return gathering(
