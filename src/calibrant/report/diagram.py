@@ -41,10 +41,10 @@ def diagram_of(
     """Return curves, bins and histograms of one event.
 
     Keys: "low", where logit axes begin; "axes", "prob" or, for rare events, "logit",
-    which show more (limits "low" and "high" of a smooth curve hold at each point,
-    "whole_low" and "whole_high" at all points at once); "curves", one a method without bins; "bins",
-    one a binned method; "histogram", by "prob" and "logit". Nothing in it belongs to a
-    single row, unless bins hold one only.
+    which show more; "curves", one a method without bins (limits "low" and "high" of a
+    smooth one hold at each point, "whole_low" and "whole_high" at all at once);
+    "bins", one a binned method; "histogram", by "prob" and "logit". Nothing in it
+    belongs to a single row, unless bins hold one only.
     """
     fits = {
         name: _fit(sample, name, random_state)
