@@ -19,7 +19,7 @@ import numpy as np
 import calibrant as cb
 
 ROWS = int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000
-ROUNDS = 3
+ROUNDS = 2
 
 
 def rows(n):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
 from calibrant.report.diagram import nearest_end, wilson
 from calibrant.report.repairs import repairs_of
@@ -147,14 +148,16 @@ def test_repairs_are_measured_on_rows_left_out():
     p = rng.uniform(0.3, 0.7, 2000)
     y = (rng.random(2000) < p).astype(float)
     sample = Reading().events(y, p).samples[0]
-    found = repairs_of(sample, measure="es15", alpha=1.0, methods=("isotonic", "es15"))
+    found = repairs_of(
+        sample, measure="es15", estimator=Estimator(), methods=("isotonic", "es15")
+    )
     assert all(row["gain"] < 0 for row in found["rows"][1:])
     assert found["advised"] == "none"
 
 
 def test_repairs_of_few_rows_are_not_spoken_of():
     sample = Reading().events([0, 1] * 10, [0.5] * 20).samples[0]
-    assert repairs_of(sample, measure="es15", alpha=1.0) is None
+    assert repairs_of(sample, measure="es15", estimator=Estimator()) is None
 
 
 def test_wilson_at_a_half_is_the_textbook_formula():

@@ -8,7 +8,6 @@ import numpy as np
 
 from calibrant._validation.options import generator
 from calibrant.calibrators.registry import find_method
-from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS
@@ -19,8 +18,9 @@ from calibrant.report.repairs import FEWEST_ROWS, FOLDS, FOLDS_OF_MANY, NONE, ad
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector
     from calibrant._validation.class_sample import ClassSample
+    from calibrant.measures.estimate import Estimator
 
 CLASS_REPAIRS = ("temperature", "vector")
 MOST_CLASSES = 20
@@ -32,9 +32,8 @@ def class_repairs_of(
     task: str,
     *,
     measure: str,
-    alpha: float,
+    estimator: Estimator,
     methods: Sequence[str] = CLASS_REPAIRS,
-    random_state: Seed = 0,
 ) -> dict[str, Any] | None:
     """Return what each repair of all classes would bring; keys as of `repairs_of`.
 
@@ -43,8 +42,7 @@ def class_repairs_of(
     if sample.n < FEWEST_ROWS or task not in ("confidence", "classwise"):
         return None
     folds = FOLDS if sample.n <= MANY_ROWS else FOLDS_OF_MANY
-    fold = generator(random_state).permutation(sample.n) % folds
-    estimator = Estimator(alpha=alpha, random_state=random_state)
+    fold = generator(estimator.random_state).permutation(sample.n) % folds
     before = class_probabilities(sample.scores, sample.scale)
 
     def row(name: str, prob: FloatMatrix) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def class_repairs_of(
         return {
             "method": name,
             "summary": "as they are" if name == NONE else find_method(name).summary,
-            "error": _error(prob, sample, task, measure, estimator),
+            **_error(prob, sample, task, measure, estimator),
             "brier": _brier(prob, sample),
             "log_loss": _mean(_losses(prob, sample.column), sample),
             "gain": gain,
@@ -80,11 +78,13 @@ def _error(
     task: str,
     measure: str,
     estimator: Estimator,
-) -> float | None:
+) -> dict[str, float | None]:
     if task == "classwise" and sample.n_classes > MOST_CLASSES:
-        return None
+        return dict.fromkeys(("error", "low", "high"))
     events = Reading(task=task).events(sample.column, prob, sample.weight)
-    return number(estimator.estimate(events, measure)[0].value)
+    found = estimator.estimate(events, measure)[0]
+    ends = {"low": number(found.low), "high": number(found.high)}
+    return {"error": number(found.value), **ends}
 
 
 def _mean(values: FloatVector, sample: ClassSample) -> float:

@@ -42,9 +42,9 @@ def diagram_of(
 
     Keys: "low", where logit axes begin; "axes", "prob" or, for rare events, "logit",
     which show more; "curves", one a method without bins (limits "low" and "high" of a
-    smooth curve hold at each point, "whole_low" and "whole_high" at all points at
-    once); "bins", one a binned method; "histogram", by "prob" and "logit". Nothing in
-    it belongs to a single row, unless bins hold one only.
+    smooth one hold at each point, "whole_low" and "whole_high" at all at once);
+    "bins", one a binned method; "histogram", by "prob" and "logit". Nothing in it
+    belongs to a single row, unless bins hold one only.
     """
     fits = {
         name: _fit(sample, name, random_state)

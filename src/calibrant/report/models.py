@@ -213,8 +213,7 @@ def class_row(
 def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
     options: dict[str, Any] = {
         "measure": plan.measure,
-        "alpha": plan.estimator.alpha,
-        "random_state": plan.estimator.random_state,
+        "estimator": plan.estimator,
     }
     task = rows.events.task
     if rows.classes is not None and task in ("confidence", "classwise"):

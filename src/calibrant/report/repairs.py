@@ -9,7 +9,6 @@ import numpy as np
 from calibrant._validation.options import generator
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.registry import find_binary, find_method
-from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Events
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS, gather_many
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant._typing import FloatVector, IntVector, Seed
+    from calibrant.measures.estimate import Estimator
 
 REPAIRS = ("platt", "beta", "isotonic", "smooth")
 NONE = "none"
@@ -33,9 +33,8 @@ def repairs_of(
     sample: BinarySample,
     *,
     measure: str,
-    alpha: float,
+    estimator: Estimator,
     methods: Sequence[str] = REPAIRS,
-    random_state: Seed = 0,
 ) -> dict[str, Any] | None:
     """Return what each repair would bring on rows that it was not fitted on.
 
@@ -43,20 +42,21 @@ def repairs_of(
     repaired by a calibrator fitted on the others, and what comes out is measured.
 
     Returns None where there are too few rows, or only one outcome. Keys: "folds";
-    "rows", one a repair with "none" first: "method", "error", "brier", "log_loss",
-    "gain" in log-loss and its standard error "gain_error"; "advised", the repair with
-    the best log-loss, or "none" where no gain exceeds its standard error.
+    "rows", one a repair with "none" first: "method", "error" with its interval "low"
+    and "high", "brier", "log_loss", "gain" in log-loss and its standard error
+    "gain_error"; "advised", the repair with the best log-loss, or "none" where no gain
+    exceeds its standard error.
     """
     positives = float(sample.y.sum())
     if sample.n < FEWEST_ROWS or not 0.0 < positives < sample.n:
         return None
     folds = FOLDS if sample.n <= MANY_ROWS else FOLDS_OF_MANY
+    random_state = estimator.random_state
     fold = generator(random_state).permutation(sample.n) % folds
     parts = [_fold(sample, fold == k) for k in range(folds)]
     kept = [part for part in parts if part is not None]
     if len(kept) < folds:
         return None
-    estimator = Estimator(alpha=alpha, random_state=random_state)
     rows = [_row(NONE, [held for _, held in kept], None, estimator, measure)]
     for name in methods:
         repaired = [_repair(name, train, held, random_state) for train, held in kept]
@@ -122,10 +122,13 @@ def _row(
     sample = _joined(parts)
     events = Events("binary", ("binary",), (sample,))
     gain, error = (0.0, 0.0) if before is None else _gain(_joined(before), sample)
+    found = estimator.estimate(events, measure)[0]
     return {
         "method": name,
         "summary": "as they are" if name == NONE else find_method(name).summary,
-        "error": number(estimator.estimate(events, measure)[0].value),
+        "error": number(found.value),
+        "low": number(found.low),
+        "high": number(found.high),
         "brier": _mean(sample, (sample.p - 1.0) ** 2, sample.p**2),
         "log_loss": _mean(sample, *_log_losses(sample.p)),
         "gain": gain,

@@ -243,7 +243,8 @@ def _repair_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[st
     if error >= value:
         return [f"{name} would make the log-loss better, though not this error."]
     left = f"{error:.3f}" if error >= LEAST_SHOWN else f"below {LEAST_SHOWN:g}"
-    return [f"{name} would bring it to {left} (on rows not used to fit it)."]
+    most = "" if best["high"] is None else f", at most {best['high']:.3f}"
+    return [f"{name} would bring it to {left}{most}, on rows not used to fit it."]
 
 
 def _title(method: str) -> str:
