@@ -11,6 +11,7 @@ import numpy as np
 from calibrant._validation.options import check_count
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
+from calibrant.experiments.cells import measured
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.truths import SyntheticTruth
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from calibrant.calibrators.base import Family
-    from calibrant.experiments.truths import Truth
+    from calibrant.experiments.truths import KnownSample, Truth
 
 PAPER_ERRORS = tuple(np.arange(0.0, 0.1001, 0.005).round(3).tolist())
 PAPER_SIZES = (1000, 3000, 10_000)
@@ -77,6 +78,10 @@ class Contender:
         """Return a method of the library, with hyper-parameters."""
         found = find_evaluator(method)
         return cls(name or method, found.build(**params), every, found.squared)
+
+    def measured(self, data: KnownSample, unseen: KnownSample) -> dict[str, float]:
+        """Fit on a data set and return what can be measured, by name."""
+        return measured(self, data, unseen)
 
 
 @dataclass(frozen=True, kw_only=True)
