@@ -23,7 +23,7 @@ from calibrant.experiments.assessment import rank_correlation
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector, Frame
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Frame
     from calibrant.experiments.design import Design
 
 THOUSANDTHS = 1000.0
@@ -47,6 +47,8 @@ class TableKind:
         Digits after the point.
     best : {"least", "most", "nearest 0"}
         Which value ranks first.
+    truth : str
+        For rank correlations, the column of true errors.
     """
 
     name: str
@@ -55,6 +57,7 @@ class TableKind:
     scale: float = THOUSANDTHS
     digits: int = 2
     best: str = "least"
+    truth: str = "true_error"
 
 
 def _distance(end: str) -> Callable[[Frame], FloatVector]:
@@ -201,7 +204,7 @@ def result_table(rows: Frame, design: Design, name: str) -> ResultTable:
     shapes = design.shapes
     methods = [c.name for c in design.contenders if name == "ece_sq" or not c.squared]
     cells = [
-        [_cell(_picked(rows, shape, method), kind) for method in methods]
+        [cell_value(_picked(rows, shape, method), kind) for method in methods]
         for shape in shapes
     ]
     found = np.array(cells) * kind.scale
@@ -225,24 +228,33 @@ def _picked(rows: Frame, shape: str, method: str) -> Frame:
     return {name: values[mask] for name, values in rows.items()}
 
 
-def _cell(rows: Frame, kind: TableKind) -> tuple[float, float]:
-    """Return mean and standard error of one shape and method."""
+def cell_value(rows: Frame, kind: TableKind) -> tuple[float, float]:
+    """Return mean and standard error of one method.
+
+    Rank correlations are taken within each size, seed and, where there is such a
+    column, ``group``.
+    """
     draws, draw = np.unique(
         np.column_stack([rows["n"], rows["seed"]]), axis=0, return_inverse=True
     )
     if kind.column is None:
         of_draw = np.array(
-            [
-                rank_correlation(
-                    rows["estimate"][draw == i], rows["true_error"][draw == i]
-                )
-                for i in range(len(draws))
-            ]
+            [_correlation(rows, draw == i, kind) for i in range(len(draws))]
         )
     else:
         total = np.bincount(draw, weights=kind.column(rows))
         of_draw = total / np.bincount(draw)
     return float(of_draw.mean()), _standard_error(of_draw, draws[:, 0])
+
+
+def _correlation(rows: Frame, drawn: BoolVector, kind: TableKind) -> float:
+    """Return the mean over groups of the rank correlation of one draw."""
+    groups = rows.get("group", np.zeros(drawn.size))
+    found = [
+        rank_correlation(rows["estimate"][here], rows[kind.truth][here])
+        for here in (drawn & (groups == group) for group in np.unique(groups[drawn]))
+    ]
+    return float(np.mean(found))
 
 
 def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:

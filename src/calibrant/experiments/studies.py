@@ -1,0 +1,230 @@
+"""The paper's pseudo-real and real studies as designs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from calibrant.experiments.class_contenders import calibrator_contenders
+from calibrant.experiments.design import (
+    PAPER_SEEDS,
+    PAPER_SIZES,
+    THINNED,
+    Contender,
+    Design,
+)
+from calibrant.experiments.pseudo_real import PseudoRealTruth
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant.experiments.predictions import Event, PredictionSet
+
+CALIBRATION_ROWS = 5000
+CALIBRATION_SETS = 20
+"""The paper has one set of 5,000 rows, which leaves all to chance."""
+
+CALIBRATORS = (
+    "platt",
+    "beta",
+    "isotonic",
+    "scaling-binning",
+    "temperature",
+    "one-temp",
+    "vector",
+    "dirichlet-l2",
+    "dirichlet-odir",
+    "matrix-odir",
+    "spline-natural",
+    "spline-cubic",
+    "spline-parabolic",
+    "kde",
+    "es15",
+    "es-cv",
+    "es-sweep",
+    "ew15",
+    "ew-cv",
+    "ew-sweep",
+    "pl",
+    "pl-mse",
+    "pl3",
+    "pl3-mse",
+    "pl-de",
+    "pl-de2",
+    "smooth",
+)
+"""All calibrators but the networks that need torch."""
+
+NETWORKS = ("iop-oi", "iop-op", "iop-diag")
+"""Calibrators that need torch, and minutes for each fit."""
+
+BEST_CALIBRATORS = (
+    "beta",
+    "vector",
+    "platt",
+    "pl3",
+    "scaling-binning",
+    "isotonic",
+)
+"""The six whose predictions evaluators are compared on."""
+
+REAL_CALIBRATORS = (
+    "temperature",
+    "vector",
+    "matrix-odir",
+    "dirichlet-l2",
+    "dirichlet-odir",
+)
+"""The five of the paper's real experiments."""
+
+EVALUATORS = (
+    "es15",
+    "es-sweep",
+    "es-cv",
+    "pl3",
+    "pl",
+    "platt",
+    "beta",
+    "isotonic",
+    "spline-natural",
+    "smooth",
+    "es10",
+    "es20",
+    "es25",
+    "es30",
+    "ew10",
+    "ew15",
+    "ew20",
+    "ew-cv",
+    "kde",
+    "kce",
+)
+"""Evaluators of the paper's tables, and smooth."""
+
+REAL_EVALUATORS = (
+    "es15",
+    "es-sweep",
+    "es-cv",
+    "pl3",
+    "pl",
+    "pl-mse",
+    "pl-de",
+    "beta",
+    "isotonic",
+    "platt",
+    "smooth",
+)
+
+VARIANT_SEEDS = 2
+"""Variants of pl, pl3 and pl-de are many and slow, and only compared with each other."""
+
+SUBSETS = {1000: 10, 3000: 3, 10_000: 1}
+"""Rows and number of subsets of the test split in the real experiments."""
+
+
+def variants() -> list[Contender]:
+    """Return the fits that the supplementary tables compare.
+
+    "best" takes the number of pieces with the least loss, "fewest" the fewest within
+    0.1 percent of it (the paper's trick).
+
+    Examples
+    --------
+    >>> [variant.name for variant in variants()][:4]
+    ['pl-mse', 'pl3-mse', 'pl-de', 'pl-de2']
+    """
+    plain = [Contender.of(name, every=THINNED) for name in PIECE_VARIANTS]
+    options: dict[str, dict[str, Any]] = {
+        "pl": {"ensemble": "folds"},
+        "pl3": {"ensemble": "folds"},
+        "pl-de": {"ensemble": "refit"},
+        "es-cv": {"random_state": 1},
+    }
+    return plain + [
+        Contender.of(
+            method, name=f"{method} {end}", every=THINNED, tolerance=tolerance, **given
+        )
+        for method, given in options.items()
+        for end, tolerance in (("best", 0.0), ("fewest", 1e-3))
+    ]
+
+
+PIECE_VARIANTS = ("pl-mse", "pl3-mse", "pl-de", "pl-de2")
+
+
+def evaluator(method: str) -> Contender:
+    """Return an evaluator, set as in the paper's tables."""
+    papers: dict[str, dict[str, Any]] = {
+        "es-cv": {"random_state": 1},
+        "ew-cv": {"random_state": 1},
+        "platt": {"smoothing": True},
+    }
+    return Contender.of(method, every=THINNED, **papers.get(method, {}))
+
+
+@dataclass(frozen=True)
+class PseudoRealStudy:
+    """Which calibrator finds the map of a model, which evaluator what is left.
+
+    Parameters
+    ----------
+    models : sequence of PredictionSet
+        Models with a vast hold-out.
+    events : sequence of Event
+        Classes against the rest, and the top class.
+    calibration_sets, seeds : int
+        Samples that calibrators and evaluators are fitted on.
+    quick : bool
+        Small samples, few of them, and the quickest methods.
+    """
+
+    models: Sequence[PredictionSet]
+    events: Sequence[Event]
+    calibration_sets: int = CALIBRATION_SETS
+    seeds: int = PAPER_SEEDS
+    quick: bool = False
+
+    def calibrators(self) -> Design:
+        """Return study 1: all calibrators on events as the models predict them."""
+        chosen = QUICK_CALIBRATORS if self.quick else CALIBRATORS
+        return Design(
+            contenders=calibrator_contenders(chosen, every=THINNED),
+            truths=self._truths([None]),
+            sizes=[QUICK_ROWS if self.quick else CALIBRATION_ROWS],
+            seeds=range(self.calibration_sets),
+        )
+
+    def evaluators(self) -> Design:
+        """Return study 2: evaluators on predictions that were calibrated before."""
+        chosen = QUICK_EVALUATORS if self.quick else EVALUATORS
+        return Design(
+            contenders=[evaluator(method) for method in chosen],
+            truths=self._truths(BEST_CALIBRATORS),
+            sizes=[QUICK_ROWS] if self.quick else PAPER_SIZES,
+            seeds=range(self.seeds),
+        )
+
+    def variants(self) -> Design | None:
+        """Return study 2 for variants of the piecewise methods, on fewer samples."""
+        if self.quick:
+            return None
+        seeds = range(min(self.seeds, VARIANT_SEEDS))
+        return replace(self.evaluators(), contenders=variants(), seeds=seeds)
+
+    def designs(self) -> list[Design]:
+        """Return all designs of the study."""
+        found = [self.calibrators(), self.evaluators(), self.variants()]
+        return [design for design in found if design is not None]
+
+    def _truths(self, calibrators: Sequence[str | None]) -> list[PseudoRealTruth]:
+        return [
+            PseudoRealTruth(model, event, calibrator)
+            for model in self.models
+            for event in self.events
+            for calibrator in calibrators
+        ]
+
+
+QUICK_ROWS = 1000
+QUICK_CALIBRATORS = ("platt", "beta", "isotonic", "temperature", "vector", "smooth")
+QUICK_EVALUATORS = ("es15", "es-sweep", "es-cv", "platt", "beta", "isotonic", "smooth")
