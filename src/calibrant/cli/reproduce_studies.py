@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CIFAR_EVENTS = "1=cars,3=cats,5=dogs,confidence"
 DIGIT_EVENTS = "1,3,8,confidence"
+SETS, SEEDS = 20, 5
 
 Data = Annotated[
     list[Path] | None,
@@ -55,10 +56,10 @@ def pseudo_real(
     ] = None,
     calibration_sets: Annotated[
         int, typer.Option("--calibration-sets", min=1, help="For calibrators.")
-    ] = 20,
+    ] = SETS,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Test sets of each size.")
-    ] = 5,
+    ] = SEEDS,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
     retry_failures: Retry = False,
@@ -85,8 +86,8 @@ def pseudo_real(
         "--data": _told(data),
         "--quick": quick,
         "--events": events,
-        "--calibration-sets": calibration_sets if calibration_sets != 20 else None,
-        "--seeds": seeds if seeds != 5 else None,
+        "--calibration-sets": calibration_sets if calibration_sets != SETS else None,
+        "--seeds": seeds if seeds != SEEDS else None,
     }
     notes = [made_by("pseudo-real", options, jobs), times(rows, out)]
     show_tables("Pseudo-real experiments", study_tables(rows), notes, out, output)

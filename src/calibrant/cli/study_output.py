@@ -63,9 +63,7 @@ def times(rows: Frame, folder: Path) -> str:
     )
 
 
-def _texts(
-    title: str, tables: list[ResultTable], notes: list[str]
-) -> dict[str, str]:
+def _texts(title: str, tables: list[ResultTable], notes: list[str]) -> dict[str, str]:
     """Return all tables as one text in each language, by its name."""
     from calibrant.experiments import rendering
 

@@ -50,7 +50,8 @@ class ClassContender(Contender):
                 f"{self.name!r} calibrates all classes at once: it needs predictions "
                 f"of all classes, which this truth has not."
             )
-        map_ = _fitted(self.family, _Rows(data))
+        family: Any = self.family
+        map_ = _fitted(family, _Rows(data))
         rows = thinned_rows(unseen, self.every)
         scores = unseen.split.some(unseen.rows[rows])
         before = class_probabilities(scores, unseen.split.scale)

@@ -88,7 +88,9 @@ class Population:
             root = self.root[place]
             z = solve_triangular(root, (x - self.mean[place]).T, lower=True)
             volume = np.log(np.diag(root)).sum()
-            logs[place] = np.log(self.weight[place]) - volume - 0.5 * (z * z).sum(axis=0)
+            logs[place] = (
+                np.log(self.weight[place]) - volume - 0.5 * (z * z).sum(axis=0)
+            )
         joint = logsumexp(logs, axis=1) + np.log(self.share)[:, None]
         return softmax(joint.T)
 

@@ -150,8 +150,8 @@ def agreement(rows: Outcomes, bins: int = BINS) -> Agreement:
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(100_000)
     >>> found = agreement(Outcomes(p, 1.0 * (rng.random(p.size) < p**2), p**2))
-    >>> round(float((found.scores**2).mean()), 1)     # 1 but for chance
-    1.0
+    >>> bool(np.abs(found.scores).max() < 4.0)     # about standard normal
+    True
     """
     if rows.exact is None:
         raise SourceError("exact probabilities of the event are not known.")

@@ -122,7 +122,7 @@ def _split(path: str, *names: str) -> Split:
     """Return the first of these splits that is there."""
     source = _source(Path(path))
     for name in names:
-        found = source(name)
+        found: Split | None = source(name)
         if found is not None:
             return found.checked(f"{path}, {name}")
     raise SourceError(
@@ -194,7 +194,7 @@ def _mapped(path: Path, entry: zipfile.ZipInfo) -> Any:
         shape, is_fortran, dtype = read(file)
         if dtype.hasobject:
             raise ValueError(f"{entry.filename} holds objects, not numbers")
-        order = "F" if is_fortran else "C"
+        order: Any = "F" if is_fortran else "C"
         return np.memmap(path, dtype, "r", file.tell(), shape, order)
 
 
@@ -226,4 +226,3 @@ class _ParquetFolder:
             f"{file} must have the columns y and logit_0, logit_1, .. or prob_0, "
             f"prob_1, ..; it has {', '.join(frame.columns)}."
         )
-

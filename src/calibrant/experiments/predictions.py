@@ -123,7 +123,12 @@ class Split:
 
 
 class PredictionSet(Protocol):
-    """Predictions of one model on a calibration split, a test split, perhaps more."""
+    """Predictions of one model on a calibration split, a test split, perhaps more.
+
+    Equal if they are the same: what was computed from them is kept for a while.
+    """
+
+    def __hash__(self) -> int: ...
 
     @property
     def name(self) -> str:
@@ -232,7 +237,9 @@ def outcomes_of(split: Split, event: Event, map_: Any = None) -> Outcomes:
     p, y = np.empty(split.rows), np.empty(split.rows)
     exact = None if split.posterior is None else np.empty(split.rows)
     for start, scores in split.chunks():
-        prob = class_probabilities(scores, split.scale) if map_ is None else map_(scores)
+        prob = (
+            class_probabilities(scores, split.scale) if map_ is None else map_(scores)
+        )
         column = event.columns(prob)
         row, rows = np.arange(column.size), slice(start, start + column.size)
         p[rows] = prob[row, column]

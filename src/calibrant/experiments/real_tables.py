@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.displays.drawing import new_figure
+from calibrant.experiments.studies import REAL_EVALUATORS
 from calibrant.experiments.study_tables import PAPER_MODELS, parted, printed_study
 from calibrant.experiments.tables import (
     KINDS,
@@ -30,9 +31,7 @@ PANEL_WIDTH, LINE_HEIGHT, PANEL_COLUMNS = 3.4, 0.24, 3
 
 def _bias_kind(*, centred: bool) -> TableKind:
     """Return the table of biases; the largest bias ranks first, as in the paper."""
-    told = (
-        "those of pseudo-real data at the same size" if centred else "0 in each row"
-    )
+    told = "that of pseudo-real data of the same size" if centred else "0 in each row"
     return TableKind(
         "real_biases",
         f"Bias, mean of ECE - CE, in thousandths. CE of real data is not known: a "
@@ -40,6 +39,7 @@ def _bias_kind(*, centred: bool) -> TableKind:
         f"from the largest bias",
         None,
         best="most",
+        signed=True,
     )
 
 
@@ -58,7 +58,8 @@ def bias_table(rows: Frame) -> ResultTable:
     """
     rows = parted(rows)
     is_real = np.isnan(rows["true_error"])
-    methods = list(dict.fromkeys(rows["method"].tolist()))
+    present = set(rows["method"].tolist())
+    methods = [name for name in REAL_EVALUATORS if name in present]
     known = {
         n: _means(rows, ~is_real & (rows["n"] == n), methods, KINDS["bias"])
         for n in sorted(set(rows["n"][~is_real].tolist()))
@@ -139,9 +140,7 @@ def ordering_figure(rows: Frame) -> Figure:
     colours = {n: COLOURS[i % len(COLOURS)] for i, n in enumerate(names)}
     for place, (model, order) in enumerate(found.items(), start=1):
         _draw_orders(figure.add_subplot(down, across, place), model, order, colours)
-    handles: list[Any] = [
-        _patch(colours[name], name) for name in names
-    ]
+    handles = [_patch(colours[name], name) for name in names]
     figure.legend(
         handles=handles, loc="outside lower center", ncols=len(names), frameon=False
     )

@@ -116,7 +116,7 @@ REAL_EVALUATORS = (
 )
 
 VARIANT_SEEDS = 2
-"""Variants of pl, pl3 and pl-de are many and slow, and only compared with each other."""
+"""Variants of pl, pl3 and pl-de are many and slow, and compared with each other."""
 
 SUBSETS = {1000: 10, 3000: 3, 10_000: 1}
 """Rows and number of subsets of the test split in the real experiments."""

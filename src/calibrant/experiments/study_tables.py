@@ -233,7 +233,9 @@ def _spread_layouts() -> list[Layout]:
     return [
         Layout(
             f"{name}_std",
-            TableKind(kind.name, told + kind.title[0].lower() + kind.title[1:], kind.column),
+            TableKind(
+                kind.name, told + kind.title[0].lower() + kind.title[1:], kind.column
+            ),
             by_model_and_event,
             spread=True,
         )
@@ -264,7 +266,9 @@ def _common(rows: Frame, layout: Layout) -> Frame:
     """Return the results of a layout's methods on draws that all of them have."""
     of_study = (rows["calibrator"] != "") == layout.calibrated
     here = of_study & np.isin(rows["method"], list(layout.methods))
-    draws = np.char.add(rows["n"].astype(str), np.char.add("/", rows["seed"].astype(str)))
+    draws = np.char.add(
+        rows["n"].astype(str), np.char.add("/", rows["seed"].astype(str))
+    )
     shared = None
     for method in _distinct(rows["method"][here]):
         mine = set(draws[here & (rows["method"] == method)].tolist())
@@ -290,11 +294,11 @@ def _table(rows: Frame, layout: Layout) -> ResultTable | None:
     if not cells or not methods:
         return None
     found = np.array(cells) * kind.scale
-    has_value = np.isfinite(found[..., 0]).any(axis=0)
-    if not has_value.any():
+    filled = np.flatnonzero(np.isfinite(found[..., 0]).any(axis=0)).tolist()
+    if not filled:
         return None
-    methods = [m for m, has in zip(methods, has_value, strict=True) if has]
-    found = found[:, has_value]
+    methods = [methods[place] for place in filled]
+    found = found[:, filled]
     draws = len(set(zip(rows["n"].tolist(), rows["seed"].tolist(), strict=True)))
     return ResultTable(
         kind,
@@ -342,5 +346,3 @@ def _printed_matrix(
         ],
         dtype=np.float64,
     )
-
-

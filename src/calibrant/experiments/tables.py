@@ -49,6 +49,8 @@ class TableKind:
         Which value ranks first.
     truth : str
         For rank correlations, the column of true errors.
+    signed : bool
+        Whether values may lie on both sides of 0, so that ratios say nothing.
     """
 
     name: str
@@ -58,6 +60,7 @@ class TableKind:
     digits: int = 2
     best: str = "least"
     truth: str = "true_error"
+    signed: bool = False
 
 
 def _distance(end: str) -> Callable[[Frame], FloatVector]:
@@ -96,7 +99,11 @@ KINDS = {
             best="most",
         ),
         TableKind(
-            "bias", "Bias, mean of ECE - CE, in thousandths", _bias, best="nearest 0"
+            "bias",
+            "Bias, mean of ECE - CE, in thousandths",
+            _bias,
+            best="nearest 0",
+            signed=True,
         ),
         TableKind(
             "ceac",
