@@ -38,6 +38,7 @@ DRAWN_SHARE = 0.15
 that the true map is fitted on and those that distances are measured on."""
 
 SHUFFLE_SEED = 0
+LEAST_VARIANCE = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,17 +129,25 @@ class Agreement:
     error : ndarray
         The standard error that the number of rows implies: the root of the mean of
         q (1 - q) over the number of rows.
+    rows : ndarray
+        Number of rows of each bin.
     """
 
     p: FloatVector
     estimate: FloatVector
     exact: FloatVector
     error: FloatVector
+    rows: FloatVector
 
     @property
     def scores(self) -> FloatVector:
-        """Return differences in standard errors: about standard normal."""
-        return (self.estimate - self.exact) / self.error
+        """Return differences in standard errors: about standard normal.
+
+        Bins in which the number of events has a variance below 5 are left out: such
+        counts are too small to be about normal.
+        """
+        kept = np.square(self.error * self.rows) >= LEAST_VARIANCE
+        return (self.estimate[kept] - self.exact[kept]) / self.error[kept]
 
 
 def agreement(rows: Outcomes, bins: int = BINS) -> Agreement:
@@ -163,5 +172,5 @@ def agreement(rows: Outcomes, bins: int = BINS) -> Agreement:
         for values in (rows.p, rows.y, rows.exact, spread)
     ]
     p, estimate, exact, variance = (np.array(column) for column in means)
-    sizes = np.array([part.size for part in parts])
-    return Agreement(p, estimate, exact, np.sqrt(variance / sizes))
+    sizes = np.array([part.size for part in parts], dtype=np.float64)
+    return Agreement(p, estimate, exact, np.sqrt(variance / sizes), sizes)

@@ -90,7 +90,7 @@ class Split:
             row = int(np.argmax(wrong))
             raise SourceError(
                 f"{name}: labels must be column numbers from 0 to {self.classes - 1}; "
-                f"row {row} holds {labels[row]!r}."
+                f"row {row} holds {labels[row].item()!r}."
             )
         for start, part in self.chunks():
             bad = ~np.isfinite(part).all(axis=1)
