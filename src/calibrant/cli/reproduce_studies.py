@@ -107,6 +107,10 @@ def real(
     out: Annotated[
         Path, typer.Option("--out", help="Folder of results, tables, figure and log.")
     ] = Path("calibrant-real"),
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", min=1, help="Pseudo-real test sets of each size."),
+    ] = SEEDS,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
     retry_failures: Retry = False,
@@ -119,14 +123,16 @@ def real(
     from calibrant.experiments.real import RealStudy
     from calibrant.experiments.real_tables import bias_table, ordering_figure
 
-    centre = None if data and beside is None else [beside] if beside else None
-    known = _models(centre, quick=quick) if (beside or not data) else []
-    study = RealStudy(_models(data, quick=quick), known, quick=quick)
+    known: list[PredictionSet] = []
+    if beside or not data:
+        known = _models([beside] if beside else None, quick=quick)
+    study = RealStudy(_models(data, quick=quick), known, quick=quick, seeds=seeds)
     rows = _run_all(study.designs(), out, jobs, retry_failures=retry_failures)
     options = {
         "--data": _told(data),
         "--pseudo-real": beside.name if beside else None,
         "--quick": quick,
+        "--seeds": seeds if seeds != SEEDS else None,
     }
     notes = [made_by("real", options, jobs), times(rows, out)]
     show_tables("Real experiments", [bias_table(rows)], notes, out, output)

@@ -210,6 +210,7 @@ def _write(folder: Path, rows: dict[str, int]) -> None:
     population = digit_population()
     rng = np.random.default_rng(SEED)
     drawn = {name: population.draw(count, rng) for name, count in rows.items()}
+    exact = _chunked(population.posterior, drawn["holdout"][0])
     for name, model in classifiers().items():
         _train(model, *drawn["train"])
         place = folder / name
@@ -218,7 +219,6 @@ def _write(folder: Path, rows: dict[str, int]) -> None:
             x, y = drawn[split]
             np.save(place / f"probs_{split}.npy", _chunked(model.predict_proba, x))
             np.save(place / f"y_{split}.npy", y.astype(np.uint8))
-        exact = _chunked(population.posterior, drawn["holdout"][0])
         np.save(place / "posterior_holdout.npy", exact)
 
 

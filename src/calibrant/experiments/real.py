@@ -111,11 +111,14 @@ class RealStudy:
         Models with a vast hold-out, whose biases centre those of real data.
     quick : bool
         Fewer calibrators, evaluators and subsets.
+    seeds : int
+        Samples of each size that are drawn from a vast hold-out.
     """
 
     models: Sequence[PredictionSet]
     known: Sequence[PredictionSet] = ()
     quick: bool = False
+    seeds: int = PAPER_SEEDS
 
     def designs(self) -> list[Design]:
         """Return a design a subset size, then those of models with a hold-out."""
@@ -135,9 +138,13 @@ class RealStudy:
                 for calibrator in calibrators
             ]
             sizes = list(subsets)[:1] if self.quick else list(subsets)
-            seeds = range(2 if self.quick else PAPER_SEEDS)
             designs.append(
-                Design(contenders=contenders, truths=pseudo, sizes=sizes, seeds=seeds)
+                Design(
+                    contenders=contenders,
+                    truths=pseudo,
+                    sizes=sizes,
+                    seeds=range(min(self.seeds, 2) if self.quick else self.seeds),
+                )
             )
         return designs
 
