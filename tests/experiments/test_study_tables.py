@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from calibrant.experiments import real_tables, study_tables
+from calibrant.experiments import real_tables, studies, study_layouts, study_tables
 from calibrant.experiments.predictions import Event
 from calibrant.experiments.rendering import as_markdown
 from calibrant.experiments.studies import PseudoRealStudy
@@ -36,8 +36,8 @@ def made_rows(
 
 
 def table_of(rows, name):
-    layout = next(layout for layout in study_tables.layouts() if layout.name == name)
-    whole = study_tables.parted(rows)
+    layout = next(layout for layout in study_layouts.layouts() if layout.name == name)
+    whole = study_layouts.parted(rows)
     return study_tables._table(study_tables._common(whole, layout), layout)
 
 
@@ -122,7 +122,7 @@ def test_the_papers_numbers_stand_beside_its_own_models_only():
 def test_every_printed_table_has_a_layout():
     # numbers of chat_dist_c_sq, ECE_sq, cal_methods_all, _trick and _std of the paper
     printed = study_tables.printed_study()
-    names = {layout.name for layout in study_tables.layouts()}
+    names = {layout.name for layout in study_layouts.layouts()}
     assert set(printed) <= names | {"real_biases"}
     assert printed["map_sq"]["wide32, confidence"]["pl"] == 0.26
     assert printed["ece_sq"]["resnet110, cars vs rest"]["pl-mse"] == 0.17
@@ -139,7 +139,7 @@ def test_the_study_has_the_papers_size(small_digits):
     study = PseudoRealStudy(small_digits[:3], events)
     data_sets = study.evaluators().size // len(study.evaluators().contenders)
     assert data_sets == 6 * 3 * 4 * 3 * 5
-    assert study.calibrators().size == 3 * 4 * 20 * len(study_tables.CALIBRATORS)
+    assert study.calibrators().size == 3 * 4 * 20 * len(studies.CALIBRATORS)
 
 
 @pytest.fixture

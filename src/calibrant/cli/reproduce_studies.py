@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CIFAR_EVENTS = "1=cars,3=cats,5=dogs,confidence"
 DIGIT_EVENTS = "1,3,8,confidence"
-SETS, SEEDS = 20, 5
+SETS, SEEDS, VARIANTS = 20, 5, 2
 
 Data = Annotated[
     list[Path] | None,
@@ -60,6 +60,15 @@ def pseudo_real(
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Test sets of each size.")
     ] = SEEDS,
+    variants: Annotated[
+        int,
+        typer.Option(
+            "--variants",
+            min=0,
+            help="Samples for variants of pl and pl3, the slowest part; 0 leaves "
+            "them out.",
+        ),
+    ] = VARIANTS,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
     retry_failures: Retry = False,
@@ -79,6 +88,7 @@ def pseudo_real(
         [Event.of(text) for text in listed(asked)],
         calibration_sets=min(calibration_sets, 2) if quick else calibration_sets,
         seeds=min(seeds, 2) if quick else seeds,
+        variant_seeds=variants,
         quick=quick,
     )
     rows = _run_all(study.designs(), out, jobs, retry_failures=retry_failures)
@@ -88,6 +98,7 @@ def pseudo_real(
         "--events": events,
         "--calibration-sets": calibration_sets if calibration_sets != SETS else None,
         "--seeds": seeds if seeds != SEEDS else None,
+        "--variants": str(variants) if variants != VARIANTS else None,
     }
     notes = [made_by("pseudo-real", options, jobs), times(rows, out)]
     show_tables("Pseudo-real experiments", study_tables(rows), notes, out, output)

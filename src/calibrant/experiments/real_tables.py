@@ -8,7 +8,8 @@ import numpy as np
 
 from calibrant.displays.drawing import new_figure
 from calibrant.experiments.studies import REAL_EVALUATORS
-from calibrant.experiments.study_tables import PAPER_MODELS, parted, printed_study
+from calibrant.experiments.study_layouts import parted
+from calibrant.experiments.study_tables import PAPER_MODELS, printed_study
 from calibrant.experiments.tables import (
     KINDS,
     THOUSANDTHS,

@@ -46,14 +46,10 @@ CALIBRATORS = (
     "ew-cv",
     "ew-sweep",
     "pl",
-    "pl-mse",
     "pl3",
-    "pl3-mse",
-    "pl-de",
-    "pl-de2",
     "smooth",
 )
-"""All calibrators but the networks that need torch."""
+"""All calibrators but variants of pl, and the networks that need torch."""
 
 NETWORKS = ("iop-oi", "iop-op", "iop-diag")
 """Calibrators that need torch, and minutes for each fit."""
@@ -116,7 +112,8 @@ REAL_EVALUATORS = (
 )
 
 VARIANT_SEEDS = 2
-"""Variants of pl, pl3 and pl-de are many and slow, and compared with each other."""
+"""Variants of pl and pl3 are many and slow, and compared with each other, so that
+fewer samples do."""
 
 SUBSETS = {1000: 10, 3000: 3, 10_000: 1}
 """Rows and number of subsets of the test split in the real experiments."""
@@ -174,6 +171,8 @@ class PseudoRealStudy:
         Classes against the rest, and the top class.
     calibration_sets, seeds : int
         Samples that calibrators and evaluators are fitted on.
+    variant_seeds : int
+        Samples that variants of pl and pl3 are fitted on; 0 leaves them out.
     quick : bool
         Small samples, few of them, and the quickest methods.
     """
@@ -182,6 +181,7 @@ class PseudoRealStudy:
     events: Sequence[Event]
     calibration_sets: int = CALIBRATION_SETS
     seeds: int = PAPER_SEEDS
+    variant_seeds: int = VARIANT_SEEDS
     quick: bool = False
 
     def calibrators(self) -> Design:
@@ -204,17 +204,22 @@ class PseudoRealStudy:
             seeds=range(self.seeds),
         )
 
-    def variants(self) -> Design | None:
-        """Return study 2 for variants of the piecewise methods, on fewer samples."""
-        if self.quick:
-            return None
-        seeds = range(min(self.seeds, VARIANT_SEEDS))
-        return replace(self.evaluators(), contenders=variants(), seeds=seeds)
+    def variants(self) -> list[Design]:
+        """Return both studies for variants of pl and pl3, on fewer samples."""
+        if self.quick or not self.variant_seeds:
+            return []
+        calibrators = calibrator_contenders(PIECE_VARIANTS, every=THINNED)
+        return [
+            replace(design, contenders=contenders, seeds=design.seeds[:count])
+            for design, contenders, count in (
+                (self.calibrators(), calibrators, self.variant_seeds),
+                (self.evaluators(), variants(), self.variant_seeds),
+            )
+        ]
 
     def designs(self) -> list[Design]:
         """Return all designs of the study."""
-        found = [self.calibrators(), self.evaluators(), self.variants()]
-        return [design for design in found if design is not None]
+        return [self.calibrators(), self.evaluators(), *self.variants()]
 
     def _truths(self, calibrators: Sequence[str | None]) -> list[PseudoRealTruth]:
         return [
