@@ -68,8 +68,9 @@ def test_what_cannot_be_read_is_told(run, reduced):
     code, _, err = run("reproduce", "pseudo-real", "--data", reduced / "none")
     assert code == 2
     assert "is no folder" in err
-    code, _, err = run("reproduce", "real", "--events", "3")
+    code, _, err = run("reproduce", "pseudo-real", "--quick", "--sizes", "1000,many")
     assert code == 2
+    assert "--sizes must be numbers with commas; got '1000,many'" in err
     few = reduced / "few"
     few.mkdir()
     arrays = {"probs_cal": np.full((9, 2), 0.5), "y_cal": np.zeros(9)}

@@ -12,6 +12,7 @@ from calibrant.cli.columns import listed
 from calibrant.cli.figures import write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.study_output import TableFormat, made_by, show_tables, times
+from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CIFAR_EVENTS = "1=cars,3=cats,5=dogs,confidence"
 DIGIT_EVENTS = "1,3,8,confidence"
 SETS, SEEDS, VARIANTS = 20, 5, 2
+SIZES = "1000,3000,10000"
 
 Data = Annotated[
     list[Path] | None,
@@ -60,6 +62,9 @@ def pseudo_real(
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Test sets of each size.")
     ] = SEEDS,
+    sizes: Annotated[
+        str, typer.Option("--sizes", help="Rows of test sets, for evaluators.")
+    ] = SIZES,
     variants: Annotated[
         int,
         typer.Option(
@@ -88,6 +93,7 @@ def pseudo_real(
         [Event.of(text) for text in listed(asked)],
         calibration_sets=min(calibration_sets, 2) if quick else calibration_sets,
         seeds=min(seeds, 2) if quick else seeds,
+        sizes=_counts(sizes),
         variant_seeds=variants,
         quick=quick,
     )
@@ -98,6 +104,7 @@ def pseudo_real(
         "--events": events,
         "--calibration-sets": calibration_sets if calibration_sets != SETS else None,
         "--seeds": seeds if seeds != SEEDS else None,
+        "--sizes": sizes if sizes != SIZES else None,
         "--variants": str(variants) if variants != VARIANTS else None,
     }
     notes = [made_by("pseudo-real", options, jobs), times(rows, out)]
@@ -158,6 +165,13 @@ def _models(data: Sequence[Path] | None, *, quick: bool) -> list[PredictionSet]:
     if not data:
         return list(embedded_predictions(quick=quick))
     return [model for folder in data for model in find_predictions(folder)]
+
+
+def _counts(text: str) -> list[int]:
+    """Return the numbers of a list with commas."""
+    if not all(part.isdecimal() for part in listed(text)):
+        raise OptionError(f"--sizes must be numbers with commas; got {text!r}.")
+    return [int(part) for part in listed(text)]
 
 
 def _told(data: Sequence[Path] | None) -> str | None:

@@ -171,6 +171,8 @@ class PseudoRealStudy:
         Classes against the rest, and the top class.
     calibration_sets, seeds : int
         Samples that calibrators and evaluators are fitted on.
+    sizes : sequence of int
+        Rows that evaluators are fitted on.
     variant_seeds : int
         Samples that variants of pl and pl3 are fitted on; 0 leaves them out.
     quick : bool
@@ -181,6 +183,7 @@ class PseudoRealStudy:
     events: Sequence[Event]
     calibration_sets: int = CALIBRATION_SETS
     seeds: int = PAPER_SEEDS
+    sizes: Sequence[int] = PAPER_SIZES
     variant_seeds: int = VARIANT_SEEDS
     quick: bool = False
 
@@ -200,7 +203,7 @@ class PseudoRealStudy:
         return Design(
             contenders=[evaluator(method) for method in chosen],
             truths=self._truths(BEST_CALIBRATORS),
-            sizes=[QUICK_ROWS] if self.quick else PAPER_SIZES,
+            sizes=[QUICK_ROWS] if self.quick else self.sizes,
             seeds=range(self.seeds),
         )
 
