@@ -73,6 +73,12 @@ def test_rank_correlations_are_over_calibrators(end):
     np.testing.assert_allclose(table.values[0, 1], np.mean(found))
 
 
+def test_who_calls_all_models_equal_has_found_no_order():
+    rows = made_rows(["es15", "pl"])
+    rows["estimate"] = np.where(rows["method"] == "pl", 0.0, rows["estimate"])
+    assert table_of(rows, "ranking").values[:, 1].tolist() == [0.0, 0.0]
+
+
 def test_standard_deviations_are_over_seeds():
     rows = made_rows(["es15", "pl"])
     here = (rows["method"] == "pl") & np.char.startswith(rows["shape"], "bayes | con")

@@ -258,10 +258,17 @@ def _correlation(rows: Frame, drawn: BoolVector, kind: TableKind) -> float:
     """Return the mean over groups of the rank correlation of one draw."""
     groups = rows.get("group", np.zeros(drawn.size))
     found = [
-        rank_correlation(rows["estimate"][here], rows[kind.truth][here])
+        _order_found(rows["estimate"][here], rows[kind.truth][here])
         for here in (drawn & (groups == group) for group in np.unique(groups[drawn]))
     ]
     return float(np.mean(found))
+
+
+def _order_found(estimate: FloatVector, truth: FloatVector) -> float:
+    """Return the rank correlation; 0 for an estimate that is the same for all."""
+    if estimate.size > 1 and (estimate == estimate[0]).all():
+        return 0.0
+    return rank_correlation(estimate, truth)
 
 
 def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:
