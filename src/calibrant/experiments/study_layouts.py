@@ -157,6 +157,7 @@ def _rank_kind(end: str, title: str) -> TableKind:
         digits=3,
         best="most",
         truth="true_error" + end,
+        signed=True,
     )
 
 
