@@ -129,6 +129,9 @@ def real(
         int,
         typer.Option("--seeds", min=1, help="Pseudo-real test sets of each size."),
     ] = SEEDS,
+    sizes: Annotated[
+        str, typer.Option("--sizes", help=f"Rows of subsets: some of {SIZES}.")
+    ] = SIZES,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
     retry_failures: Retry = False,
@@ -144,13 +147,20 @@ def real(
     known: list[PredictionSet] = []
     if beside or not data:
         known = _models([beside] if beside else None, quick=quick)
-    study = RealStudy(_models(data, quick=quick), known, quick=quick, seeds=seeds)
+    study = RealStudy(
+        _models(data, quick=quick),
+        known,
+        quick=quick,
+        seeds=seeds,
+        sizes=_counts(sizes),
+    )
     rows = _run_all(study.designs(), out, jobs, retry_failures=retry_failures)
     options = {
         "--data": _told(data),
         "--pseudo-real": beside.name if beside else None,
         "--quick": quick,
         "--seeds": seeds if seeds != SEEDS else None,
+        "--sizes": sizes if sizes != SIZES else None,
     }
     notes = [made_by("real", options, jobs), times(rows, out)]
     show_tables("Real experiments", [bias_table(rows)], notes, out, output)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant._validation.options import check_choice
 from calibrant.exceptions import SourceError
 from calibrant.experiments.design import PAPER_SEEDS, Design
 from calibrant.experiments.predictions import Event
@@ -113,12 +114,15 @@ class RealStudy:
         Fewer calibrators, evaluators and subsets.
     seeds : int
         Samples of each size that are drawn from a vast hold-out.
+    sizes : sequence of int
+        Rows of subsets; each must be a key of `SUBSETS`.
     """
 
     models: Sequence[PredictionSet]
     known: Sequence[PredictionSet] = ()
     quick: bool = False
     seeds: int = PAPER_SEEDS
+    sizes: Sequence[int] = tuple(SUBSETS)
 
     def designs(self) -> list[Design]:
         """Return a design a subset size, then those of models with a hold-out."""
@@ -151,7 +155,9 @@ class RealStudy:
     def _subsets(self) -> dict[int, int]:
         """Return how many subsets of each size all test splits can give."""
         rows = min(model.test().rows for model in self.models)
-        wanted = QUICK_SUBSETS if self.quick else SUBSETS
+        for n in self.sizes:
+            check_choice(n, SUBSETS, name="sizes")
+        wanted = QUICK_SUBSETS if self.quick else {n: SUBSETS[n] for n in self.sizes}
         found = {n: min(count, rows // n) for n, count in wanted.items() if n <= rows}
         if not found:
             raise SourceError(
