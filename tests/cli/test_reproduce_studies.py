@@ -80,3 +80,7 @@ def test_what_cannot_be_read_is_told(run, reduced):
     code, _, err = run("reproduce", "real", "--data", few, "--out", reduced / "o")
     assert code == 2
     assert "at least 1000 rows; the smallest has 9" in err
+    code, _, err = run("reproduce", "real", "--data", few, "--sizes", "500")
+    assert code == 2
+    assert "500" in err
+    assert "10000" in err
