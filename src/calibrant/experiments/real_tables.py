@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ESTIMATE = TableKind("estimate", "Estimated error", lambda rows: rows["estimate"])
 KNOWN, REAL = "pseudo-real", "real"
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
-PANEL_WIDTH, LINE_HEIGHT, PANEL_COLUMNS = 3.4, 0.24, 3
+PANEL_WIDTH, LINE_HEIGHT, PANEL_COLUMNS, LEGEND_COLUMNS = 3.4, 0.24, 3, 3
 
 
 def _bias_kind(*, centred: bool) -> TableKind:
@@ -134,7 +134,7 @@ def ordering_figure(rows: Frame) -> Figure:
     down = -(-len(found) // PANEL_COLUMNS)
     across = min(len(found), PANEL_COLUMNS)
     height = LINE_HEIGHT * len(methods) + 1.0
-    figure = new_figure(PANEL_WIDTH * across, height * down + 0.4)
+    figure = new_figure(PANEL_WIDTH * across, height * down + 0.8)
     names = sorted(
         {name for order in found.values() for line in order.values() for name in line}
     )
@@ -143,7 +143,7 @@ def ordering_figure(rows: Frame) -> Figure:
         _draw_orders(figure.add_subplot(down, across, place), model, order, colours)
     handles = [_patch(colours[name], name) for name in names]
     figure.legend(
-        handles=handles, loc="outside lower center", ncols=len(names), frameon=False
+        handles=handles, loc="outside lower center", ncols=LEGEND_COLUMNS, frameon=False
     )
     return figure
 
