@@ -51,9 +51,6 @@ CALIBRATORS = (
 )
 """All calibrators but variants of pl, and the networks that need torch."""
 
-NETWORKS = ("iop-oi", "iop-op", "iop-diag")
-"""Calibrators that need torch."""
-
 BEST_CALIBRATORS = (
     "beta",
     "vector",
