@@ -62,3 +62,12 @@ def counted_bins():
 @pytest.fixture
 def failing():
     return Failing()
+
+
+@pytest.fixture(scope="session")
+def small_digits(tmp_path_factory):
+    """The embedded digits with few rows, in a folder of their own."""
+    from calibrant.experiments.embedded import embedded_predictions
+
+    rows = {"train": 300, "cal": 600, "test": 2500, "holdout": 12_000}
+    return embedded_predictions(rows=rows, folder=tmp_path_factory.mktemp("digits"))

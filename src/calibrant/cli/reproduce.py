@@ -1,48 +1,28 @@
-"""``calibrant reproduce``: the paper's synthetic study and its figures, anew."""
+"""``calibrant reproduce``: the paper's studies and figures, anew."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import numpy as np
 import typer
 
-from calibrant._atomic import replacing
 from calibrant.cli.columns import listed
 from calibrant.cli.figures import write_figure
-from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from calibrant._typing import Frame
-    from calibrant.experiments.tables import ResultTable
+from calibrant.cli.reproduce_studies import pseudo_real, real
+from calibrant.cli.study_output import TableFormat, made_by, show_tables, times
 
 reproduce = typer.Typer(
     no_args_is_help=True,
-    help="Run the paper's synthetic study anew, or a fresh one; draw its figures.",
+    help="Run the paper's studies anew, or a fresh one; draw its figures.",
 )
-
+reproduce.command("pseudo-real")(pseudo_real)
+reproduce.command()(real)
 
 FRESH_TABLES = ("calmap", "ece", "bias")
 """Which tables of the fresh study are shown."""
-
-ENDINGS = {"markdown": ".md", "latex": ".tex", "html": ".html"}
-
-
-class TableFormat(StrEnum):
-    """How tables are printed."""
-
-    markdown = "markdown"
-    latex = "latex"
-    html = "html"
-    csv = "csv"
-    json = "json"
 
 
 @reproduce.command()
@@ -115,11 +95,9 @@ def synthetic(
         "--methods": methods,
         "--as-printed": as_printed,
     }
-    notes = [_made_by("synthetic", options, jobs), _times([rows], out)]
+    notes = [made_by("synthetic", options, jobs), times([rows], out)]
     tables = [result_table(rows, design, name) for name in KINDS]
-    texts = _texts("Synthetic experiments", tables, notes)
-    _write_tables(texts, out)
-    _print_tables(tables, texts, output)
+    show_tables("Synthetic experiments", tables, notes, out, output)
 
 
 @reproduce.command()
@@ -162,14 +140,12 @@ def fresh(
         with progress_bar(f"fitting: {study.name}") as progress:
             rows[study.name] = run(design, out, jobs=jobs, progress=progress)
     options = {"--seeds": seeds, "--methods": methods, "--studies": studies}
-    notes = [_made_by("fresh", options, jobs), _times(list(rows.values()), out)]
+    notes = [made_by("fresh", options, jobs), times(list(rows.values()), out)]
     tables = [overall_table(rows, designs, name) for name in FRESH_TABLES]
     for study, design in zip(chosen, designs, strict=True):
         found = [result_table(rows[study.name], design, name) for name in FRESH_TABLES]
         tables += [replace(table, study=study.title) for table in found]
-    texts = _texts("Fresh experiments", tables, notes)
-    _write_tables(texts, out)
-    _print_tables(tables, texts, output)
+    show_tables("Fresh experiments", tables, notes, out, output)
 
 
 @reproduce.command()
@@ -184,75 +160,3 @@ def figures(
     out.mkdir(parents=True, exist_ok=True)
     for name, draw in FIGURES.items():
         write_figure(draw(), out / f"{name}.png")
-
-
-def _made_by(
-    study: str, options: Mapping[str, bool | int | str | None], jobs: int
-) -> str:
-    """Say by which command, when and with what the tables were made."""
-    from calibrant.experiments.runner import versions
-
-    given = [
-        name if value is True else f"{name} {value}"
-        for name, value in {**options, "--jobs": jobs if jobs != 1 else None}.items()
-        if value
-    ]
-    command = " ".join(["calibrant reproduce", study, *given])
-    today = datetime.now(UTC).date()
-    return f"Made by `{command}` on {today} with {versions()}."
-
-
-def _times(parts: list[Frame], folder: Path) -> str:
-    """Say how long the cells of each method took."""
-    from calibrant.experiments.store import Store
-
-    method = {
-        key: name
-        for rows in parts
-        for key, name in zip(rows["key"].tolist(), rows["method"].tolist(), strict=True)
-    }
-    seconds = Store(folder).seconds(method)
-    totals = dict.fromkeys(method.values(), 0.0)
-    for key, name in method.items():
-        totals[name] += seconds[key]
-    told = ", ".join(f"{name} {total:.0f}" for name, total in totals.items())
-    return (
-        f"{len(seconds)} cells took {sum(seconds.values()):.0f} seconds of one core: "
-        f"{told}. "
-        f"The log beside the results has the time of day."
-    )
-
-
-def _texts(title: str, tables: list[ResultTable], notes: list[str]) -> dict[str, str]:
-    """Return all tables as one text in each language, by its name."""
-    from calibrant.experiments import rendering
-
-    told = [f"% {note}" for note in notes]
-    return {
-        "markdown": "\n\n".join(
-            [f"# {title}", *notes, *map(rendering.as_markdown, tables)]
-        ),
-        "latex": "\n".join([*told, *map(rendering.as_latex, tables)]),
-        "html": rendering.html_page(
-            title, notes, [rendering.as_html(table) for table in tables]
-        ),
-    }
-
-
-def _write_tables(texts: dict[str, str], folder: Path) -> None:
-    for name, text in texts.items():
-        path = folder / f"tables{ENDINGS[name]}"
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        typer.echo(f"wrote {path}", err=True)
-
-
-def _print_tables(
-    tables: list[ResultTable], texts: dict[str, str], output: TableFormat
-) -> None:
-    if output in texts:
-        typer.echo(texts[output], nl=False)
-        return
-    frames = [table.frame() for table in tables]
-    together = {name: np.concatenate([f[name] for f in frames]) for name in frames[0]}
-    print_frame(together, Format(output))

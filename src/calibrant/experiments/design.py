@@ -11,6 +11,7 @@ import numpy as np
 from calibrant._validation.options import check_count
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
+from calibrant.experiments.cells import measured
 from calibrant.experiments.oracle import Oracle
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.truths import SyntheticTruth
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from calibrant._validation.sample import BinarySample
-    from calibrant.experiments.truths import Truth
+    from calibrant.experiments.truths import KnownSample, Truth
 
 PAPER_ERRORS = tuple(np.arange(0.0, 0.1001, 0.005).round(3).tolist())
 PAPER_SIZES = (1000, 3000, 10_000)
@@ -116,6 +117,12 @@ class Contender:
         if isinstance(self.family, Oracle):
             return self.family.family_of(truth)
         return self.family
+
+    def measured(
+        self, data: KnownSample, unseen: KnownSample, truth: Truth
+    ) -> dict[str, float]:
+        """Fit on a data set of a truth and return what can be measured, by name."""
+        return measured(self, data, unseen, truth)
 
 
 @dataclass(frozen=True, kw_only=True)

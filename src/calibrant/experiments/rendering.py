@@ -29,7 +29,8 @@ def caption(table: ResultTable) -> str:
         "Rank as subscript, the best in bold; below, the standard error",
     ]
     if np.isfinite(table.printed).any():
-        parts[-1] += ", the value the paper printed and in brackets ours over it"
+        parts[-1] += ", the value the paper printed"
+        parts[-1] += "" if table.kind.signed else " and in brackets ours over it"
     if np.isfinite(table.over_oracle).any():
         parts[-1] += " and the ratio to the oracle, which is out of competition"
     parts[-1] += "."
@@ -55,8 +56,8 @@ def _notes(table: ResultTable, row: int, column: int) -> list[str]:
     if np.isfinite(error):
         notes.append(f"± {shown(error, digits)}")
     if np.isfinite(printed):
-        ratio = shown(table.ratios[row, column], 3)
-        notes.append(f"{shown(printed, digits)} ({ratio})")
+        ratio = "" if table.kind.signed else shown(table.ratios[row, column], 3)
+        notes.append(shown(printed, digits) + (f" ({ratio})" if ratio else ""))
     over = table.over_oracle[row, column]
     if np.isfinite(over):
         notes.append(f"{shown(over, 2)} x")

@@ -161,7 +161,8 @@ class Store:
     def _merge(self, path: Path, rows: Any, by: list[str]) -> None:
         pl = polars()
         if path.exists():
-            rows = pl.concat([pl.read_parquet(path), rows])
+            # Columns that were added since are null in older rows.
+            rows = pl.concat([pl.read_parquet(path), rows], how="diagonal")
         rows = rows.unique("key", keep="last", maintain_order=True).sort(by)
         with replacing(path) as temporary:
             rows.write_parquet(temporary)

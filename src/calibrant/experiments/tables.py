@@ -48,6 +48,10 @@ class TableKind:
         Digits after the point.
     best : {"least", "most", "nearest 0"}
         Which value ranks first.
+    truth : str
+        For rank correlations, the column of true errors.
+    signed : bool
+        Whether values may lie on both sides of 0, so that ratios say nothing.
     """
 
     name: str
@@ -56,6 +60,8 @@ class TableKind:
     scale: float = THOUSANDTHS
     digits: int = 2
     best: str = "least"
+    truth: str = "true_error"
+    signed: bool = False
 
 
 def _distance(end: str) -> Callable[[Frame], FloatVector]:
@@ -94,7 +100,11 @@ KINDS = {
             best="most",
         ),
         TableKind(
-            "bias", "Bias, mean of ECE - CE, in thousandths", _bias, best="nearest 0"
+            "bias",
+            "Bias, mean of ECE - CE, in thousandths",
+            _bias,
+            best="nearest 0",
+            signed=True,
         ),
         TableKind(
             "ceac",
@@ -272,7 +282,7 @@ def _table(
 ) -> ResultTable:
     """Return a table with a line for each of some parts of the results."""
     cells = [
-        [_cell(_of(part, "method", method), kind) for method in methods]
+        [cell_value(_of(part, "method", method), kind) for method in methods]
         for part in rows.values()
     ]
     found = np.array(cells) * kind.scale
@@ -294,24 +304,40 @@ def _of(rows: Frame, column: str, value: str) -> Frame:
     return {name: values[mask] for name, values in rows.items()}
 
 
-def _cell(rows: Frame, kind: TableKind) -> tuple[float, float]:
-    """Return mean and standard error of one shape and method."""
+def cell_value(rows: Frame, kind: TableKind) -> tuple[float, float]:
+    """Return mean and standard error of one method.
+
+    Rank correlations are taken within each size, seed and, where there is such a
+    column, ``group``.
+    """
     draws, draw = np.unique(
         np.column_stack([rows["n"], rows["seed"]]), axis=0, return_inverse=True
     )
     if kind.column is None:
         of_draw = np.array(
-            [
-                rank_correlation(
-                    rows["estimate"][draw == i], rows["true_error"][draw == i]
-                )
-                for i in range(len(draws))
-            ]
+            [_correlation(rows, draw == i, kind) for i in range(len(draws))]
         )
     else:
         total = np.bincount(draw, weights=kind.column(rows))
         of_draw = total / np.bincount(draw)
     return float(of_draw.mean()), _standard_error(of_draw, draws[:, 0])
+
+
+def _correlation(rows: Frame, drawn: BoolVector, kind: TableKind) -> float:
+    """Return the mean over groups of the rank correlation of one draw."""
+    groups = rows.get("group", np.zeros(drawn.size))
+    found = [
+        _order_found(rows["estimate"][here], rows[kind.truth][here])
+        for here in (drawn & (groups == group) for group in np.unique(groups[drawn]))
+    ]
+    return float(np.mean(found))
+
+
+def _order_found(estimate: FloatVector, truth: FloatVector) -> float:
+    """Return the rank correlation; 0 for an estimate that is the same for all."""
+    if estimate.size > 1 and (estimate == estimate[0]).all():
+        return 0.0
+    return rank_correlation(estimate, truth)
 
 
 def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:

@@ -6,7 +6,7 @@ a data set of one's own for which c is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -36,11 +36,14 @@ class KnownSample:
     ----------
     p, y, c : ndarray of shape (n,)
         Predictions, labels, and the true calibration map at p.
+    others : dict of ndarray of shape (n,)
+        Other estimates of the true map at p, by name, where it is not known exactly.
     """
 
     p: FloatVector
     y: FloatVector
     c: FloatVector
+    others: dict[str, FloatVector] = field(default_factory=dict)
 
 
 class Truth(Protocol):

@@ -1,0 +1,236 @@
+"""An embedded pseudo-real set: digits drawn from densities, so that truth is exact.
+
+The handwritten digits that scikit-learn ships are reduced to a few principal
+components; a mixture of Gaussians is fitted to each class. From these densities rows
+are drawn, as many as one likes, and the probability of each class given a row is known
+exactly. Classifiers, neural and others, are trained on some rows and predict the rest.
+So the true calibration map can be had two ways: from labels, and from exact
+probabilities.
+
+Made once and kept in a cache folder: ``$CALIBRANT_CACHE`` if set, else
+``$XDG_CACHE_HOME/calibrant``, else ``~/.cache/calibrant``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.__about__ import __version__
+from calibrant.experiments.prediction_files import StoredPredictions, find_predictions
+from calibrant.numerics.softmax import softmax
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+
+COMPONENTS = 5
+MIXED = 2
+"""Principal components, and Gaussians a class: enough of both that the best classifier
+is right in most rows but far from all."""
+
+RIDGE = 0.05
+"""Added to variances of components of variance 1 on average."""
+
+ROWS = {"train": 3000, "cal": 5000, "test": 10_000, "holdout": 600_000}
+QUICK_ROWS = {"train": 1000, "cal": 2000, "test": 10_000, "holdout": 60_000}
+SEED = 0
+CHUNK = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Classes as mixtures of Gaussians.
+
+    Attributes
+    ----------
+    share : ndarray of shape (k,)
+        How often each class is drawn.
+    weight : ndarray of shape (k, m)
+        Weights of the Gaussians of each class.
+    mean : ndarray of shape (k, m, d)
+        Their means.
+    root : ndarray of shape (k, m, d, d)
+        Their lower Cholesky factors.
+    """
+
+    share: FloatVector
+    weight: FloatMatrix
+    mean: Any
+    root: Any
+
+    def draw(
+        self, rows: int, rng: np.random.Generator
+    ) -> tuple[FloatMatrix, IntVector]:
+        """Draw inputs and their classes."""
+        y = rng.choice(self.share.size, size=rows, p=self.share)
+        part = (rng.random(rows)[:, None] > self.weight[y].cumsum(axis=1)).sum(axis=1)
+        part = np.minimum(part, self.weight.shape[1] - 1)
+        noise = rng.standard_normal((rows, self.mean.shape[2]))
+        x = self.mean[y, part] + np.einsum("nij,nj->ni", self.root[y, part], noise)
+        return x, y
+
+    def posterior(self, x: FloatMatrix) -> FloatMatrix:
+        """Return the exact probability of each class given inputs."""
+        from scipy.linalg import solve_triangular
+        from scipy.special import logsumexp
+
+        logs = np.empty((*self.weight.shape, x.shape[0]))
+        for place in np.ndindex(*self.weight.shape):
+            root = self.root[place]
+            z = solve_triangular(root, (x - self.mean[place]).T, lower=True)
+            volume = np.log(np.diag(root)).sum()
+            logs[place] = (
+                np.log(self.weight[place]) - volume - 0.5 * (z * z).sum(axis=0)
+            )
+        joint = logsumexp(logs, axis=1) + np.log(self.share)[:, None]
+        return softmax(joint.T)
+
+
+@cache
+def digit_population() -> Population:
+    """Return the densities that are fitted to the digits, always the same."""
+    from sklearn.datasets import load_digits
+    from sklearn.decomposition import PCA
+    from sklearn.mixture import GaussianMixture
+
+    images, digit = load_digits(return_X_y=True)
+    x = PCA(COMPONENTS, svd_solver="full").fit_transform(images)
+    x /= np.sqrt(np.square(x).mean())
+    mixtures = [
+        GaussianMixture(MIXED, reg_covar=RIDGE, random_state=SEED).fit(x[digit == k])
+        for k in range(10)
+    ]
+    return Population(
+        np.bincount(digit) / digit.size,
+        np.stack([mixture.weights_ for mixture in mixtures]),
+        np.stack([mixture.means_ for mixture in mixtures]),
+        np.stack([np.linalg.cholesky(mixture.covariances_) for mixture in mixtures]),
+    )
+
+
+def classifiers() -> dict[str, Any]:
+    """Return the classifiers, not yet trained: a network and three that are none."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neural_network import MLPClassifier
+
+    return {
+        "network": MLPClassifier(
+            (64, 64), max_iter=150, alpha=0.0, tol=0.0, random_state=SEED
+        ),
+        "forest": RandomForestClassifier(30, max_depth=12, random_state=SEED),
+        "boosting": HistGradientBoostingClassifier(
+            max_iter=30, early_stopping=False, random_state=SEED
+        ),
+        "bayes": GaussianNB(),
+    }
+
+
+def cache_folder() -> Path:
+    """Return where embedded sets are kept."""
+    own = os.environ.get("CALIBRANT_CACHE")
+    if own:
+        return Path(own)
+    usual = os.environ.get("XDG_CACHE_HOME")
+    return (Path(usual) if usual else Path.home() / ".cache") / "calibrant"
+
+
+def embedded_predictions(
+    *,
+    quick: bool = False,
+    rows: dict[str, int] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> list[StoredPredictions]:
+    """Return the embedded models, made on the first call and then found in the cache.
+
+    Parameters
+    ----------
+    quick : bool
+        Fewer rows.
+    rows : dict, optional
+        Rows of the splits "train", "cal", "test" and "holdout".
+    folder : path, optional
+        Where to keep them, instead of the cache folder.
+
+    Returns
+    -------
+    list of StoredPredictions
+        One a classifier, with exact probabilities beside the hold-out.
+    """
+    wanted = {**(QUICK_ROWS if quick else ROWS), **(rows or {})}
+    root = Path(folder) if folder is not None else cache_folder()
+    place = root / f"digits-{_digest(wanted)}"
+    if not place.is_dir():
+        _make(place, wanted)
+    return find_predictions(place)
+
+
+def _digest(rows: dict[str, int]) -> str:
+    """Return a name for all that the set depends on."""
+    import sklearn
+
+    told = (
+        __version__,
+        sklearn.__version__,
+        COMPONENTS,
+        MIXED,
+        RIDGE,
+        SEED,
+        sorted(rows.items()),
+        [repr(model) for model in classifiers().values()],
+    )
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+
+
+def _make(place: Path, rows: dict[str, int]) -> None:
+    """Make a set under another name and rename it, so that what is there is whole."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = place.with_name(f".{place.name}-{secrets.token_hex(6)}")
+    try:
+        _write(temporary, rows)
+        try:
+            temporary.rename(place)
+        except OSError:
+            if not place.is_dir():  # or else another run was first, with the same
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write(folder: Path, rows: dict[str, int]) -> None:
+    population = digit_population()
+    rng = np.random.default_rng(SEED)
+    drawn = {name: population.draw(count, rng) for name, count in rows.items()}
+    exact = _chunked(population.posterior, drawn["holdout"][0])
+    for name, model in classifiers().items():
+        _train(model, *drawn["train"])
+        place = folder / name
+        place.mkdir(parents=True)
+        for split in ("cal", "test", "holdout"):
+            x, y = drawn[split]
+            np.save(place / f"probs_{split}.npy", _chunked(model.predict_proba, x))
+            np.save(place / f"y_{split}.npy", y.astype(np.uint8))
+        np.save(place / "posterior_holdout.npy", exact)
+
+
+def _train(model: Any, x: FloatMatrix, y: IntVector) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():  # the network is stopped on purpose
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(x, y)
+
+
+def _chunked(predict: Any, x: FloatMatrix) -> Any:
+    """Return predictions of 32 bits, some rows at a time."""
+    parts = [predict(x[i : i + CHUNK]) for i in range(0, len(x), CHUNK)]
+    return np.concatenate([part.astype(np.float32) for part in parts])
