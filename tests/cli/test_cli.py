@@ -25,8 +25,9 @@ def evaluate(run, *arguments):
 def test_values_are_those_of_the_library(run):
     rows = evaluate(run, BINARY, "--y", "even", "--p", "forest")["rows"]
     p, y = cb.datasets.load_binary("forest")
-    assert [row["method"] for row in rows] == ["pl", "es15", "es-sweep", "ew15"]
-    assert rows[1]["value"] == es15(y, p)
+    methods = ["smooth", "pl", "es15", "es-sweep", "ew15"]
+    assert [row["method"] for row in rows] == methods
+    assert rows[2]["value"] == es15(y, p)
 
 
 def test_several_models_by_comma_or_by_repeating(run):
@@ -46,7 +47,7 @@ def test_class_columns_are_one_model_with_a_task(run):
         "rows"
     ]
     prob, y = cb.datasets.load_multiclass("forest")
-    assert rows[1]["value"] == es15(y, prob, task="confidence")
+    assert rows[2]["value"] == es15(y, prob, task="confidence")
 
 
 def test_several_multi_class_models(run):

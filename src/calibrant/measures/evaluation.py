@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
 
-DEFAULT_METHODS = ("pl", "es15", "es-sweep", "ew15")
+DEFAULT_METHODS = ("smooth", "pl", "es15", "es-sweep", "ew15")
 
 
 @dataclass(frozen=True)
