@@ -91,8 +91,8 @@ def report_table(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> report = cb.report_table(cb.datasets.BINARY_FILE, y="even", p="forest")
     >>> print(report)
-    forest: probabilities are clearly off. Probabilities are too low between 0.53 and
-    0.99: where it says 0.70, 0.99 ± 0.02 happen. Probabilities are too high below ...
+    forest: probabilities are clearly off. Probabilities are too ... Calibration error
+    0.096, 95 % interval ...
     """
     plan = _plan(methods, alpha, confidence, n_resamples, mute, random_state)
     table = open_table(source)
