@@ -68,7 +68,7 @@ def test_known_penalties_give_the_normal_of_the_fit():
 def test_draws_have_the_moments_of_the_mixture():
     factor = np.array([[[2.0, 0.0], [1.0, 1.0]], [[0.5, 0.0], [0.0, 4.0]]])
     centre = np.array([[1.0, 0.0], [-1.0, 2.0]])
-    mixture = NormalMixture(np.array([0.25, 0.75]), centre, factor)
+    mixture = NormalMixture(np.array([0.25, 0.75]), centre, factor, np.ones((2, 2)))
     inverses = np.linalg.inv(factor @ factor.transpose(0, 2, 1))
     mean = np.array([-0.5, 1.5])
     between = [np.outer(c - mean, c - mean) for c in centre]

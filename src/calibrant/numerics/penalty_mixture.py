@@ -11,11 +11,14 @@ it does not see.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
+
+from calibrant.numerics.averaged_curvature import NearestNormal, nearest_normal
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 GRID = 8
 """Spreads that are tried for each group, evenly on the log scale."""
+COARSE_GRID = 5
+"""As many where each costs more."""
 LARGEST = 9.0
 """The largest spread: the root of what a group adds to the logit, in mean square."""
 UNSEEN = 0.25
@@ -38,9 +43,11 @@ NEGLIGIBLE = 1e-4
 """Choices that are less probable than the best by this factor are left out."""
 ROUND = 1000
 """Least number of coefficients that are drawn at once."""
-MOST_ROUNDS = 10
+MOST_ROUNDS = 3
 ENOUGH = 400
 """Draws that count, at which no more are drawn."""
+SURPLUS = 5
+"""How many are drawn from a better mixture for each that is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +62,28 @@ class NormalMixture:
         Their means.
     factor : ndarray of shape (k, d, d)
         Lower Cholesky factors of their inverse covariances.
+    penalty : ndarray of shape (k, d)
+        Of each coefficient: the part of the inverse covariance that is the prior's.
     """
 
     share: FloatVector
     centre: FloatMatrix
     factor: FloatMatrix
+    penalty: FloatMatrix
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
         """Return coefficients drawn from the mixture, a column each."""
         counts = rng.multinomial(count, self.share)
-        found = []
-        for k in np.flatnonzero(counts):
-            normal = rng.standard_normal((self.centre.shape[1], counts[k]))
-            moved = np.linalg.solve(self.factor[k].T, normal)
-            found.append(self.centre[k][:, np.newaxis] + moved)
+        found = [
+            self.draws_of(k, counts[k], rng) for k in np.flatnonzero(counts).tolist()
+        ]
         return np.hstack(found)
+
+    def draws_of(self, k: int, count: int, rng: np.random.Generator) -> FloatMatrix:
+        """Return coefficients drawn from one of the distributions."""
+        normal = rng.standard_normal((self.centre.shape[1], count))
+        moved = np.linalg.solve(self.factor[k].T, normal)
+        return np.asarray(self.centre[k][:, np.newaxis] + moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,30 +98,74 @@ class Posterior:
         Fitted coefficients, around which the log-likelihood is taken as quadratic.
     mixture : NormalMixture
         The posterior, were that exact.
+    penalties : ndarray of shape (groups,) or None
+        Of each group, where they are known.
     """
 
     problem: PenalisedProblem
     pilot: FloatVector
     mixture: NormalMixture
+    penalties: FloatVector | None
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
         """Return coefficients drawn from the posterior, a column each.
 
         Draws from the mixture are drawn again by how much more probable they make the
         labels than was thought: where fitted shares are near 0 or 1 the likelihood is
-        far from quadratic. The fewer of them count, the more are drawn.
+        far from quadratic. The fewer of them count, the more are drawn; where hardly
+        any do, they are drawn from a better mixture.
         """
         found, logs = [], []
         for _ in range(MOST_ROUNDS):
             found.append(self.mixture.draws(max(count, ROUND), rng))
             logs.append(self._surplus(found[-1]))
-            value = np.concatenate(logs)
-            share = np.exp(value - value.max())
-            share /= share.sum()
+            share = _shares(np.concatenate(logs))
             if ENOUGH * np.square(share).sum() <= 1.0:
-                break
-        chosen = rng.choice(share.size, count, p=share)
-        return np.hstack(found)[:, chosen]
+                chosen = rng.choice(share.size, count, p=share)
+                return np.hstack(found)[:, chosen]
+        return self._better_draws(count, rng)
+
+    @cached_property
+    def better(self) -> NormalMixture:
+        """Return a mixture that fits where the likelihood is far from quadratic."""
+        share, penalty = np.ones(1), self.mixture.penalty
+        if self.penalties is None:
+            _, _, information = _quadratic(self.problem, self.pilot)
+            groups = self.problem.sizes.size
+            spreads = spread_grid(information, groups, COARSE_GRID)
+            penalty = spreads[:, self.problem.group] ** -2.0
+            value = PRIOR_POWER * np.log(spreads).sum(axis=1)
+            value += [normal.evidence for normal in self._nearest(penalty)]
+            share, penalty = _probable(value, _loosened(self.problem, penalty))
+        found = self._nearest(penalty)
+        return NormalMixture(
+            share,
+            np.stack([normal.mean for normal in found]),
+            np.stack([normal.factor for normal in found]),
+            penalty,
+        )
+
+    def _nearest(self, penalty: FloatMatrix) -> list[NearestNormal]:
+        return [nearest_normal(self.problem, row, self.pilot) for row in penalty]
+
+    def _better_draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
+        counts = rng.multinomial(count, self.better.share)
+        found = []
+        for k in np.flatnonzero(counts).tolist():
+            drawn = self.better.draws_of(k, SURPLUS * counts[k], rng)
+            share = _shares(self._log_ratio(k, drawn))
+            found.append(drawn[:, rng.choice(share.size, counts[k], p=share)])
+        return np.hstack(found)
+
+    def _log_ratio(self, k: int, coefficients: FloatMatrix) -> FloatVector:
+        """Return the log of posterior over approximation, up to a constant."""
+        problem = self.problem
+        f = problem.offset[:, np.newaxis] + problem.design @ coefficients
+        fit = problem.label @ f - problem.weight @ np.logaddexp(0.0, f)
+        prior = -0.5 * (self.better.penalty[k] @ np.square(coefficients))
+        apart = coefficients - self.better.centre[k][:, np.newaxis]
+        normal = -0.5 * np.square(self.better.factor[k].T @ apart).sum(axis=0)
+        return np.asarray(fit + prior - normal, dtype=np.float64)
 
     def _surplus(self, coefficients: FloatMatrix) -> FloatVector:
         """Return by how much the log-likelihood exceeds the quadratic."""
@@ -122,7 +180,25 @@ class Posterior:
         return np.asarray(-loss - quadratic, dtype=np.float64)
 
 
-def spread_grid(information: float, groups: int) -> FloatMatrix:
+def _shares(logs: FloatVector) -> FloatVector:
+    share = np.exp(logs - logs.max())
+    return np.asarray(share / share.sum())
+
+
+def _probable(
+    value: FloatVector, penalty: FloatMatrix
+) -> tuple[FloatVector, FloatMatrix]:
+    """Return shares and penalties of the choices that are not negligible."""
+    share = np.exp(value - value.max())
+    kept = share > NEGLIGIBLE
+    return share[kept] / share[kept].sum(), penalty[kept]
+
+
+def _loosened(problem: PenalisedProblem, penalty: FloatMatrix) -> FloatMatrix:
+    return np.where(problem.group > 0, penalty / LOOSENED**2, penalty)
+
+
+def spread_grid(information: float, groups: int, size: int = GRID) -> FloatMatrix:
     """Return spreads of groups, a row a choice.
 
     Examples
@@ -131,7 +207,7 @@ def spread_grid(information: float, groups: int) -> FloatMatrix:
     array([0.025, 9.   ])
     """
     least = UNSEEN / np.sqrt(1.0 / LARGEST**2 + information)
-    each = np.geomspace(least, LARGEST, GRID)
+    each = np.geomspace(least, LARGEST, size)
     return np.array(list(product(each, repeat=groups)))
 
 
@@ -165,14 +241,12 @@ def posterior(
         value = PRIOR_POWER * np.log(spreads).sum(axis=1)
         value += 0.5 * np.square(half).sum(axis=1)
         value += 0.5 * np.log(drawn / diagonal**2).sum(axis=1)
-        share = np.exp(value - value.max())
-        drawn = np.where(problem.group > 0, drawn / LOOSENED**2, drawn)
-    kept = share > NEGLIGIBLE
-    share = share[kept] / share[kept].sum()
-    factor, half = _solved(bend, drawn[kept], slope)
+        share, drawn = _probable(value, _loosened(problem, drawn))
+    factor, half = _solved(bend, drawn, slope)
     centre = np.linalg.solve(factor.transpose(0, 2, 1), half[..., np.newaxis])
-    mixture = NormalMixture(share, np.asarray(centre[..., 0], np.float64), factor)
-    return Posterior(problem, coefficients, mixture)
+    means = np.asarray(centre[..., 0], np.float64)
+    mixture = NormalMixture(share, means, factor, drawn)
+    return Posterior(problem, coefficients, mixture, penalties)
 
 
 def _solved(

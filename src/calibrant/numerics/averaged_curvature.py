@@ -1,0 +1,111 @@
+"""Normal approximations of logistic posteriors that are far from normal at their mode.
+
+Where fitted shares are near 0 or 1 the log-likelihood is flat at the mode and steep not
+far from it: its curvature there says that anything goes. What is taken instead is the
+curvature, and the slope, on average over the approximation itself: then it is the
+normal distribution nearest to the posterior by the Kullback-Leibler divergence (Opper
+and Archambeau 2009).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+
+if TYPE_CHECKING:
+    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.numerics.penalised_logistic import PenalisedProblem
+
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(9)
+SHARES = SHARES / SHARES.sum()
+MOST_STEPS = 60
+SETTLED = 1e-3
+"""The step that moves no logit by more than this share of its spread is the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class NearestNormal:
+    """A normal distribution of coefficients.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+        Its mean.
+    factor : ndarray of shape (d, d)
+        Lower Cholesky factor of its inverse covariance.
+    evidence : float
+        A lower bound of the log-likelihood, averaged over the prior.
+    """
+
+    mean: FloatVector
+    factor: FloatMatrix
+    evidence: float
+
+
+def nearest_normal(
+    problem: PenalisedProblem, penalty: FloatVector, start: FloatVector
+) -> NearestNormal:
+    """Return the normal distribution nearest to the posterior of coefficients.
+
+    Parameters
+    ----------
+    problem : PenalisedProblem
+        What was fitted.
+    penalty : ndarray of shape (d,)
+        Of each coefficient.
+    start : ndarray of shape (d,)
+        Coefficients to start from, such as the mode.
+    """
+    design, mean = problem.design, start
+    _, curvature = _averaged(problem, mean, np.zeros(problem.offset.size))
+    for _ in range(MOST_STEPS):
+        factor = _factor(problem, curvature, penalty)
+        spread = np.sqrt(np.square(np.linalg.solve(factor, design.T)).sum(axis=0))
+        slope, found = _averaged(problem, mean, spread)
+        # Half of the way, or spread and curvature would swing about their values.
+        change, curvature = found - curvature, 0.5 * (curvature + found)
+        factor = _factor(problem, curvature, penalty)
+        half = np.linalg.solve(factor, slope @ design - penalty * mean)
+        move = np.linalg.solve(factor.T, half)
+        mean = mean + move
+        if (np.abs(change) <= SETTLED * curvature).all() and (
+            np.abs(design @ move) <= SETTLED * spread
+        ).all():
+            break
+    factor = _factor(problem, curvature, penalty)
+    inverse = np.linalg.solve(factor, np.eye(mean.size))
+    f = _logits(problem, mean, np.sqrt(np.square(design @ inverse.T).sum(axis=1)))
+    fit = problem.label @ (f @ SHARES) - problem.weight @ (
+        np.logaddexp(0.0, f) @ SHARES
+    )
+    distance = penalty @ (np.square(inverse).sum(axis=0) + mean**2) - mean.size
+    distance += 2.0 * np.log(np.diag(factor)).sum() - np.log(penalty).sum()
+    return NearestNormal(mean, factor, float(fit - 0.5 * distance))
+
+
+def _logits(
+    problem: PenalisedProblem, mean: FloatVector, spread: FloatVector
+) -> FloatMatrix:
+    """Return the logit of each point at the nodes of a normal distribution."""
+    f = problem.offset + problem.design @ mean
+    return np.asarray(f[:, np.newaxis] + spread[:, np.newaxis] * NODES)
+
+
+def _averaged(
+    problem: PenalisedProblem, mean: FloatVector, spread: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """Return slope and curvature of the log-likelihood, by the logit of each point."""
+    at = expit(_logits(problem, mean, spread))
+    slope = problem.label - problem.weight * (at @ SHARES)
+    return slope, problem.weight * ((at * (1.0 - at)) @ SHARES)
+
+
+def _factor(
+    problem: PenalisedProblem, curvature: FloatVector, penalty: FloatVector
+) -> FloatMatrix:
+    bend = (problem.design * curvature[:, np.newaxis]).T @ problem.design
+    bend[np.diag_indices_from(bend)] += penalty + np.finfo(float).eps * bend.trace()
+    return np.asarray(np.linalg.cholesky(bend), dtype=np.float64)
