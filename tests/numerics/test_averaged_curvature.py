@@ -39,7 +39,7 @@ def test_the_moments_are_near_those_of_the_posterior(rows, penalty):
     mean, spread, evidence = exact(problem, penalty)
     assert_allclose(found.mean[0], mean, rtol=0.05)
     assert 0.6 * spread < 1.0 / found.factor[0, 0] < 1.01 * spread  # never too wide
-    assert evidence - 0.1 < found.evidence < evidence
+    assert evidence - 0.25 < found.evidence < evidence
 
 
 @pytest.mark.parametrize("rows", [10.0, 1000.0])
