@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy browser demo test lint types layers tests bench golden clean
+.PHONY: help setup heavy java browser demo test lint types layers tests bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -20,6 +20,11 @@ setup: $(READY) ## make .venv with the package and all tools
 heavy: $(READY) ## add torch and Spark (needs Java 17), without which some tests are skipped
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet "pyspark>=4,<5"
+
+java: ## add Java, without which the Spark tests are skipped (Debian, as root)
+	command -v java >/dev/null || { apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	openjdk-17-jre-headless; }
 
 browser: ## add Chromium, without which the browser tests are skipped (Debian, as root)
 	command -v chromium >/dev/null || { apt-get update -qq && \

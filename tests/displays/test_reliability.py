@@ -247,7 +247,7 @@ def test_long_objects_have_short_names(sample):
     assert repr(grid) == "<ReliabilityGrid of 2 diagrams>"
     assert str(grid).startswith("a, es15: error 0.0")
     assert repr(grid.displays[0]).startswith("<ReliabilityDisplay a, es15")
-    assert repr(cb.evaluate(y, p)).startswith("<Evaluation, alpha = 1>\npl")
+    assert repr(cb.evaluate(y, p)).startswith("<Evaluation, alpha = 1>\nsmooth")
 
 
 def test_histogram_takes_no_room_from_neighbours(sample):

