@@ -37,7 +37,8 @@ class NearestNormal:
     factor : ndarray of shape (d, d)
         Lower Cholesky factor of its inverse covariance.
     evidence : float
-        A lower bound of the log-likelihood, averaged over the prior.
+        A lower bound of the log-likelihood, averaged over the prior; up to a constant
+        where some coefficients have no penalty, and so no prior.
     """
 
     mean: FloatVector
@@ -82,7 +83,7 @@ def nearest_normal(
         np.logaddexp(0.0, f) @ SHARES
     )
     distance = penalty @ (np.square(inverse).sum(axis=0) + mean**2) - mean.size
-    distance += 2.0 * np.log(np.diag(factor)).sum() - np.log(penalty).sum()
+    distance += 2.0 * np.log(np.diag(factor)).sum() - np.log(penalty[penalty > 0]).sum()
     return NearestNormal(mean, factor, float(fit - 0.5 * distance))
 
 
