@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from numpy.testing import assert_array_equal
@@ -19,9 +20,25 @@ NAP = 20
 
 
 def executors(session):
-    """Return the process of each executor: children of the driver's Java."""
+    """Return the processes of the two executors: children of the driver's Java."""
     handle = session.sparkContext._jvm.java.lang.ProcessHandle.current()
-    return [int(child.pid()) for child in handle.children().toList()]
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:  # one that was killed comes back
+        children = [int(child.pid()) for child in handle.children().toList()]
+        found = [pid for pid in children if is_executor(pid)]
+        if len(found) == 2:
+            return found
+        time.sleep(0.1)
+    return pytest.fail(f"two executors were expected, {found} seen")
+
+
+def is_executor(pid):
+    """Tell executors from whatever else the driver has started."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return False
+    return b"CoarseGrainedExecutorBackend" in command
 
 
 def slow_rows(session):
@@ -39,9 +56,7 @@ def slow_rows(session):
 
 def test_executors_are_processes_of_their_own(spark):
     spark.range(10).count()
-    found = executors(spark)
-    assert len(found) == 2
-    assert os.getpid() not in found
+    assert os.getpid() not in executors(spark)
 
 
 def test_data_frames_are_gathered_where_they_are(spark, rows, row_file):
