@@ -19,8 +19,8 @@ from calibrant._validation.options import (
 from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.exceptions import OptionError
+from calibrant.maps.smooth import held_logit
 from calibrant.numerics.few_cells import gather_few
-from calibrant.numerics.links import logit
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
 from calibrant.numerics.penalised_logistic import solve_many, solve_penalised
 from calibrant.numerics.penalty_mixture import posterior
@@ -123,7 +123,7 @@ class SmoothFit(CurveFit):
         if simultaneous:
             reach = _reach(self.problem.design, draws, confidence)
         low, middle, high = _spreads(np.hstack(self.terms.parts(p)), draws)
-        u, map_ = logit(p), self.map(p)
+        u, map_ = held_logit(p), self.map(p)
         lower = expit(u + middle - reach * (middle - low))
         upper = expit(u + middle + reach * (high - middle))
         return np.minimum(lower, map_), np.maximum(upper, map_)
@@ -141,7 +141,7 @@ class SmoothFit(CurveFit):
         cells = gather_few(sample.p, sample.y, sample.weight)
         design = np.hstack(self.terms.parts(cells.p))
         drawn = design @ self.posterior.draws(n_draws, rng)
-        drawn += logit(cells.p)[:, np.newaxis]
+        drawn += held_logit(cells.p)[:, np.newaxis]
         gaps = np.abs(expit(drawn, out=drawn) - cells.p[:, np.newaxis])
         if alpha != 1.0:
             gaps **= alpha

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.maps.smooth import Curve, SmoothMap
-from calibrant.numerics.links import logit
+from calibrant.maps.smooth import Curve, SmoothMap, held_logit
 from calibrant.numerics.natural_splines import BentBasis, spaced_knots
 from calibrant.numerics.penalised_logistic import PenalisedProblem
 
@@ -49,7 +48,7 @@ class Terms:
         """Choose knots and scales for a sample."""
         bases = [
             BentBasis.over(spaced_knots(x, cells.weight, knots))
-            for x in (logit(cells.p), cells.p)
+            for x in (held_logit(cells.p), cells.p)
         ]
         unscaled = cls(bases[0], bases[1], np.ones(TERMS))
         squares = [(part**2).sum(axis=1) for part in unscaled.parts(cells.p)]
@@ -59,7 +58,7 @@ class Terms:
 
     def parts(self, p: FloatVector) -> list[FloatMatrix]:
         """Return the features of each term."""
-        u = logit(p)
+        u = held_logit(p)
         shift, tilt = np.ones((u.size, 1)), u[:, np.newaxis]
         parts = (shift, tilt, self.by_logit.at(u), self.by_prob.at(p))
         return [part * scale for part, scale in zip(parts, self.scales, strict=True)]
@@ -70,7 +69,7 @@ class Terms:
         """Return the regression of labels on all terms."""
         parts = self.parts(p)
         sizes = np.array([part.shape[1] for part in parts])
-        return PenalisedProblem(np.hstack(parts), logit(p), weight, label, sizes)
+        return PenalisedProblem(np.hstack(parts), held_logit(p), weight, label, sizes)
 
     def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
         """Return coefficients of all terms, 0 for those that are not kept."""

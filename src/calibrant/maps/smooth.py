@@ -28,6 +28,21 @@ from calibrant.numerics.natural_splines import cubic_pieces, curve_at
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, JsonObject
 
+NEAREST = 1e-9
+"""Predictions nearer to 0 or 1 count as this near. One that says 1 and fails would
+otherwise ask for a leap of 36 logits, which no smooth curve makes."""
+
+
+def held_logit(p: FloatVector) -> FloatVector:
+    """Return logits of predictions as smooth maps take them.
+
+    Examples
+    --------
+    >>> held_logit(np.array([0.5, 1.0])).round(2)
+    array([ 0.  , 20.72])
+    """
+    return logit(p, NEAREST)
+
 
 @dataclass(frozen=True, eq=False)
 class Curve:
@@ -118,7 +133,7 @@ class SmoothMap:
     def __call__(self, p: FloatVector) -> FloatVector:
         """Evaluate the map."""
         p = probabilities_of_any_shape(p)
-        u = logit(p)
+        u = held_logit(p)
         return np.asarray(expit(u + self.by_logit(u) + self.by_prob(p)))
 
     def transform(self, p: ArrayLike) -> FloatVector:
@@ -154,7 +169,7 @@ class SmoothMap:
     def to_sql(self, column: str) -> str:
         """Return a SQL expression for the calibrated probability of a column."""
         name = quoted(column)
-        held = clipped_sql(name)
+        held = clipped_sql(name, NEAREST)
         u = f"LN({held} / (1.0 - {held}))"
         curves = f"({self.by_logit.to_sql(u)}) + ({self.by_prob.to_sql(name)})"
         return of_probabilities(name, expit_sql(f"{u} + {curves}"))

@@ -55,9 +55,9 @@ def by_piece(x: str, bends: FloatVector, pieces: list[str]) -> str:
     return f"CASE {' '.join(cases)} ELSE {pieces[-1]} END"
 
 
-def clipped_sql(expression: str) -> str:
+def clipped_sql(expression: str, clip: float = CLIP) -> str:
     """Return a probability kept off 0 and 1 as for logits."""
-    return f"LEAST({1.0 - CLIP!r}, GREATEST({CLIP!r}, {expression}))"
+    return f"LEAST({1.0 - clip!r}, GREATEST({clip!r}, {expression}))"
 
 
 def expit_sql(logit: str) -> str:

@@ -48,6 +48,9 @@ ENOUGH = 400
 """Draws that count, at which no more are drawn."""
 SURPLUS = 5
 """How many are drawn from a better mixture for each that is kept."""
+COUNTING = 0.05
+"""The share of them that must count."""
+HALVINGS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +149,18 @@ class Posterior:
         )
 
     def _nearest(self, penalty: FloatMatrix) -> list[NearestNormal]:
-        return [nearest_normal(self.problem, row, self.pilot) for row in penalty]
+        found: list[NearestNormal] = []
+        for row in penalty:
+            near = found[-1] if found else None
+            found.append(nearest_normal(self.problem, row, self.pilot, near))
+        return found
 
     def _better_draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
         counts = rng.multinomial(count, self.better.share)
         found = []
         for k in np.flatnonzero(counts).tolist():
             drawn = self.better.draws_of(k, SURPLUS * counts[k], rng)
-            share = _shares(self._log_ratio(k, drawn))
+            share = _tempered(self._log_ratio(k, drawn))
             found.append(drawn[:, rng.choice(share.size, counts[k], p=share)])
         return np.hstack(found)
 
@@ -183,6 +190,19 @@ class Posterior:
 def _shares(logs: FloatVector) -> FloatVector:
     share = np.exp(logs - logs.max())
     return np.asarray(share / share.sum())
+
+
+def _tempered(logs: FloatVector) -> FloatVector:
+    """Return shares by a power of the ratios, at which enough of the draws count.
+
+    A mixture that misses the posterior altogether is better than one draw that
+    happened to come nearest to it.
+    """
+    for power in 0.5 ** np.arange(HALVINGS):
+        share = _shares(power * logs)
+        if COUNTING * logs.size * np.square(share).sum() <= 1.0:
+            return share
+    return np.full(logs.size, 1.0 / logs.size)
 
 
 def _probable(
