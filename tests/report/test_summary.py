@@ -155,6 +155,31 @@ def test_repairs_are_measured_on_rows_left_out():
     assert found["advised"] == "none"
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
+    """Above 131,072 rows they come from cells, below from the rows."""
+    rng = np.random.default_rng(0)
+    n = 140_000
+    p = rng.random(n)
+    y = (rng.random(n) < 0.2 + 0.6 * p).astype(float)
+    weight = rng.exponential(0.5, n) if weighted else None
+    estimator = Estimator(confidence=0.95, n_resamples=50)
+
+    def first_row(rows):
+        own = None if weight is None else weight[:rows]
+        sample = Reading().events(y[:rows], p[:rows], own).samples[0]
+        found = repairs_of(sample, measure="ew10", estimator=estimator, methods=())
+        return found["rows"][0]
+
+    few, many = first_row(131_000), first_row(n)
+    for row in (few, many):
+        assert row["error"] == pytest.approx(0.1, abs=0.005)  # mean of |0.2 - 0.4 p|
+        assert row["low"] < row["error"] < row["high"]
+        assert row["high"] - row["low"] < 0.02
+    for name in ("error", "low", "high", "brier", "log_loss"):
+        assert many[name] == pytest.approx(few[name], abs=0.004), name
+
+
 def test_repairs_of_few_rows_are_not_spoken_of():
     sample = Reading().events([0, 1] * 10, [0.5] * 20).samples[0]
     assert repairs_of(sample, measure="es15", estimator=Estimator()) is None
