@@ -9,6 +9,7 @@ import calibrant as cb
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
 from calibrant.report.diagram import nearest_end, wilson
+from calibrant.report.models import _by_error
 from calibrant.report.repairs import repairs_of
 from calibrant.report.verdict import regions_of, verdict_of
 
@@ -57,6 +58,12 @@ def test_groups_are_sorted_worst_first_and_all_there(report):
         errors = [row["error"] for row in model["groups"]]
         assert errors == sorted(errors, reverse=True)
         assert sum(row["rows"] for row in model["groups"]) == model["rows"]
+
+
+def test_an_error_of_nothing_is_smaller_than_any_and_known():
+    rows = [{"error": error} for error in (None, -0.001, 0.0, 0.2)]
+    order = [row["error"] for row in sorted(rows, key=_by_error)]
+    assert order == [0.2, 0.0, -0.001, None]
 
 
 def test_bins_are_those_of_the_library(report, rows):

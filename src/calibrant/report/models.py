@@ -230,7 +230,13 @@ def _group_rows(
     for name, part in groups.items():
         rows.append(_group_row(name, part, gaps.get(name), plan))
         step()
-    return sorted(rows, key=lambda row: -(row["error"] or -1.0))
+    return sorted(rows, key=_by_error)
+
+
+def _by_error(row: Mapping[str, Any]) -> tuple[bool, float]:
+    """Sort the largest error first, and rows without any last."""
+    error = row["error"]
+    return error is None, 0.0 if error is None else -error
 
 
 def _gaps(events: Events, groups: Mapping[str, Events]) -> Sequence[Any]:
