@@ -10,7 +10,7 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.columns import listed, models, reading
-from calibrant.cli.findings import fail_on_findings
+from calibrant.cli.findings import fail_on_findings, read_fail_on
 from calibrant.cli.progress import progress_bar
 from calibrant.exceptions import OptionError
 
@@ -61,6 +61,7 @@ def report(
     from calibrant.engines.memory import open_table
     from calibrant.report.making import REPORT_METHODS, report_table
 
+    failing = read_fail_on(fail_on)
     written = _format(out, output)
     if written == "html":
         out = out or Path("report.html")
@@ -90,7 +91,7 @@ def report(
         typer.echo(str(found))
     fail_on_findings(
         [finding for model in found.summary["models"] for finding in model["findings"]],
-        fail_on,
+        failing,
     )
 
 

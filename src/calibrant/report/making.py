@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.class_sample import ClassSample, check_class_sample
-from calibrant.checks.diagnosis import check_codes
+from calibrant.checks.diagnosis import check_muted
 from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import open_table
 from calibrant.measures.estimate import Estimator
@@ -218,7 +218,7 @@ def _plan(
             random_state=random_state,
         ),
         confidence=confidence,
-        mute=check_codes(mute),
+        mute=check_muted(mute),
     )
 
 
