@@ -46,7 +46,9 @@ def report(
     task: options.TaskName = None,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", help="a,b,c; the verdict is about the first."),
+        typer.Option(
+            "--methods", help="a,b,c; the verdict is about the first, kce aside."
+        ),
     ] = None,
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
