@@ -6,7 +6,7 @@ import pytest
 import calibrant as cb
 from calibrant.checks.diagnosis import CHECKS
 from calibrant.checks.finding import SEVERITIES
-from calibrant.checks.groups import holm
+from calibrant.checks.tables import diagnose_table
 from calibrant.exceptions import OptionError, UnknownNameError
 
 N = 4000
@@ -111,11 +111,6 @@ def test_a_group_that_differs_is_found_and_no_other():
     assert told[0].evidence["observed"] == pytest.approx(y[bad].mean(), abs=1e-12)
 
 
-def test_holm_is_the_published_procedure():
-    # by hand: sorted 0.01 * 4, 0.02 * 3, 0.03 * 2, 0.5 * 1, then never falling
-    assert holm([0.5, 0.01, 0.03, 0.02]).tolist() == [0.5, 0.04, 0.06, 0.06]
-
-
 def test_top_labels_are_judged_by_confidence_against_accuracy():
     prob, digit = cb.datasets.load_multiclass("forest")
     found = cb.diagnose(digit, prob, task="confidence")
@@ -160,6 +155,55 @@ def test_unknown_codes_are_refused_with_the_nearest():
 def test_muting_everything_is_refused():
     with pytest.raises(OptionError, match="no check"):
         cb.diagnose([0, 1], [0.2, 0.8], mute=list(CHECKS))
+
+
+def test_a_code_given_twice_mutes_one_check():
+    twice = [*list(CHECKS)[:-1], "CAL001"]
+    assert len(twice) == len(CHECKS)
+    assert codes([0.2, 0.8], [0, 1], mute=twice) == []
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_rounded_predictions_are_found_in_single_precision(digits):
+    p, y = GOOD
+    single = np.round(p, digits).astype(np.float32)
+    told = finding(single, y, "CAL008")
+    assert told.evidence["digits"] == digits
+    assert "CAL008" in codes(1.0 - single.astype(float), 1.0 - y)
+
+
+def test_tiny_chances_and_near_certainties_are_not_rounded():
+    rng = np.random.default_rng(0)
+    near = rng.uniform(1e-12, 1e-10, 2000)
+    y = np.arange(2000) % 2
+    for p in (near, 1.0 - near):
+        assert "CAL008" not in codes(p, y)
+
+
+def test_rows_without_a_group_are_a_group():
+    p, y = drawn(calibrated, n=4000)
+    rng = np.random.default_rng(1)
+    missing = np.arange(4000) % 4 == 3
+    y[missing] = rng.random(missing.sum()) < 0.5 * p[missing]
+    number = np.where(missing, np.nan, np.arange(4000) % 4)
+    word = np.where(missing, None, "known").astype(object)
+    for groups in (number, word):
+        found = cb.diagnose(y, p, groups=groups, sample_weight=np.full(4000, 2))
+        told = [f for f in found.findings if f.code == "CAL010"]
+        assert told[0].where["group"] == "None"
+        assert told[0].evidence["rows"] == 2 * missing.sum()
+
+
+def test_one_column_of_groups_may_be_named_alone():
+    p, y = drawn(calibrated, n=4000)
+    region = np.where(np.arange(4000) % 2, "north", "south")
+    y[region == "north"] = 0.0
+    table = {"p": p, "y": y, "region": region}
+    one, listed = (
+        diagnose_table(table, y="y", p="p", by=by) for by in ("region", ["region"])
+    )
+    assert "CAL010" in one.codes
+    assert one == listed
 
 
 def test_groups_must_be_as_long_as_the_rows():

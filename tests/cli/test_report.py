@@ -86,10 +86,24 @@ def test_findings_decide_the_exit_code(run, tmp_path, fail_on, expected):
     assert ("failed: found" in err) == bool(expected)
 
 
-def test_unknown_codes_are_refused(run):
-    code, _, err = run("evaluate", *ONE, "--fail-on", "CAL999")
+@pytest.mark.parametrize("command", ["evaluate", "report"])
+@pytest.mark.parametrize(
+    ("fail_on", "told"),
+    [("CAL999", "unknown check 'CAL999'"), (" ,", "--fail-on must name a severity")],
+)
+def test_what_to_fail_on_is_refused_before_any_work(run, command, fail_on, told):
+    wanted = ("no-such-file.csv", "--y", "y", "--p", "p")
+    code, _, err = run(command, *wanted, "--fail-on", fail_on)
     assert code == 2
-    assert "unknown check 'CAL999'" in err
+    assert told in err
+
+
+def test_failing_on_every_check_mutes_none(run):
+    from calibrant.checks.diagnosis import CHECKS
+
+    code, _, err = run("evaluate", *ONE, "--fail-on", ",".join(CHECKS))
+    assert code == 1
+    assert "failed: found CAL001" in err
 
 
 def test_explaining_prints_what_is_wrong(run):

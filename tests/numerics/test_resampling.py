@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.binned import FixedBins
+from calibrant.exceptions import LabelError
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.resampling import (
     RowGroups,
@@ -120,3 +121,8 @@ def test_interval_ends_are_never_negative():
     draws = np.linspace(0.0, 0.01, 11)
     ends = interval(-0.5, draws, truth=0.0, noise=draws, confidence=0.9, kind="basic")
     assert min(ends) >= 0.0
+
+
+def test_shares_of_labels_are_refused_and_not_cut_off():
+    with pytest.raises(LabelError, match=r"row 1 holds 0\.7"):
+        gather(np.array([0.2, 0.6]), np.array([0.0, 0.7]), None, width_edges(1))

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
 from calibrant.report.diagram import nearest_end, wilson
+from calibrant.report.models import _by_error
 from calibrant.report.repairs import repairs_of
 from calibrant.report.verdict import regions_of, verdict_of
 
@@ -57,6 +59,12 @@ def test_groups_are_sorted_worst_first_and_all_there(report):
         errors = [row["error"] for row in model["groups"]]
         assert errors == sorted(errors, reverse=True)
         assert sum(row["rows"] for row in model["groups"]) == model["rows"]
+
+
+def test_an_error_of_nothing_is_smaller_than_any_and_known():
+    rows = [{"error": error} for error in (None, -0.001, 0.0, 0.2)]
+    order = [row["error"] for row in sorted(rows, key=_by_error)]
+    assert order == [0.2, 0.0, -0.001, None]
 
 
 def test_bins_are_those_of_the_library(report, rows):
@@ -155,6 +163,31 @@ def test_repairs_are_measured_on_rows_left_out():
     assert found["advised"] == "none"
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
+    """Above 131,072 rows they come from cells, below from the rows."""
+    rng = np.random.default_rng(0)
+    n = 140_000
+    p = rng.random(n)
+    y = (rng.random(n) < 0.2 + 0.6 * p).astype(float)
+    weight = rng.exponential(0.5, n) if weighted else None
+    estimator = Estimator(confidence=0.95, n_resamples=50)
+
+    def first_row(rows):
+        own = None if weight is None else weight[:rows]
+        sample = Reading().events(y[:rows], p[:rows], own).samples[0]
+        found = repairs_of(sample, measure="ew10", estimator=estimator, methods=())
+        return found["rows"][0]
+
+    few, many = first_row(131_000), first_row(n)
+    for row in (few, many):
+        assert row["error"] == pytest.approx(0.1, abs=0.005)  # mean of |0.2 - 0.4 p|
+        assert row["low"] < row["error"] < row["high"]
+        assert row["high"] - row["low"] < 0.02
+    for name in ("error", "low", "high", "brier", "log_loss"):
+        assert many[name] == pytest.approx(few[name], abs=0.004), name
+
+
 def test_repairs_of_few_rows_are_not_spoken_of():
     sample = Reading().events([0, 1] * 10, [0.5] * 20).samples[0]
     assert repairs_of(sample, measure="es15", estimator=Estimator()) is None
@@ -198,16 +231,106 @@ def test_regions_are_where_the_band_leaves_the_diagonal():
     ],
 )
 def test_grades_go_by_error_and_interval(value, low, high, grade):
-    error = {"value": value, "low": low, "high": high}
+    error = {"method": "es15", "value": value, "low": low, "high": high}
     found = verdict_of(error, [], None, base_rate=0.5, confidence=0.95, task="binary")
     assert found["grade"] == grade
 
 
 def test_errors_of_rare_events_are_judged_by_their_spread():
-    error = {"value": 0.005, "low": 0.004, "high": 0.006}
+    error = {"method": "es15", "value": 0.005, "low": 0.004, "high": 0.006}
     found = verdict_of(error, [], None, base_rate=0.01, confidence=0.95, task="binary")
     assert found["relative_error"] == pytest.approx(0.005 / (2 * 0.0995), rel=1e-3)
     assert found["grade"] == "fair"
+
+
+def test_squared_errors_are_graded_by_their_root():
+    """A gap of 0.05 everywhere is poor, whatever the exponent; so is its interval."""
+    for alpha in (1.0, 2.0, 3.0):
+        ends = {"low": 0.04**alpha, "high": 0.06**alpha}
+        error = {"method": "es15", "value": 0.05**alpha, **ends}
+        options = {"base_rate": 0.5, "confidence": 0.95, "task": "binary"}
+        found = verdict_of(error, [], None, alpha=alpha, **options)
+        assert (found["grade"], found["relative_error"]) == (
+            "poor",
+            pytest.approx(0.05),
+        )
+        unsure = verdict_of(error | {"low": 0.0}, [], None, alpha=alpha, **options)
+        assert unsure["grade"] == "unknown"
+
+
+def test_reports_and_pages_of_squared_errors_have_the_grade_of_plain_ones(rows, fast):
+    data = rows(n=2000)
+    y, p = data["label"], np.clip(data["good"] + 0.15, 0, 1)
+    report = cb.report_predictions(y, p, alpha=2, **fast)
+    assert report.summary["models"][0]["verdict"]["grade"] == "bad"
+    evaluation = cb.evaluate(y, p, alpha=2, methods="es15", n_resamples=20)
+    assert "Probabilities are badly off" in evaluation.to_html()
+
+
+def test_the_kernel_error_gives_no_grade_and_leaves_it_to_others(rows, fast):
+    data = rows(n=600)
+    y, p = data["label"], np.clip(data["good"] + 0.15, 0, 1)
+    models = {"high": p, "good": data["good"]}
+    options = fast | {"methods": ["kce", "es15"]}
+    report = cb.report_predictions(y, models, **options)
+    plain = cb.report_predictions(y, models, **fast).summary
+    for ours, other in zip(report.summary["models"], plain["models"], strict=True):
+        assert ours["verdict"] == other["verdict"]
+        assert [row["method"] for row in ours["errors"]] == ["kce", "es15"]
+    assert report.summary["measured"]["method"] == "es15"
+    assert report.summary["comparison"] == plain["comparison"]
+    table = report.to_html().split("Errors of all models")[1].split("</table>")[0]
+    assert f"{plain['models'][0]['errors'][0]['value']:.3f}" in table
+    alone = cb.report_predictions(y, p, **fast | {"methods": "kce"})
+    verdict = alone.summary["models"][0]["verdict"]
+    assert (verdict["grade"], verdict["relative_error"]) == ("unknown", None)
+    assert "not graded, as kce is a squared norm" in str(alone)
+    page = cb.evaluate(y, p, methods="kce", n_resamples=20).to_html()
+    assert "Not graded, as kce is a squared norm" in page
+
+
+def test_few_rows_leave_out_default_methods_with_many_bins():
+    p = np.linspace(0.1, 0.9, 9)
+    y = np.arange(9) % 2
+    with pytest.warns(SmallSampleWarning, match="es15 and ew15 left out"):
+        report = cb.report_predictions(y, {"few": p}, n_resamples=20)
+    (model,) = report.summary["models"]
+    named = [row["method"] for row in model["errors"]]
+    assert named[:2] == ["smooth", "pl"]
+    assert "es15" not in named
+    told = [row["method"] for row in report.summary["measured"]["methods"]]
+    assert told == named
+    (diagram,) = model["diagrams"]
+    assert [c["method"] for c in diagram["curves"] + diagram["bins"]] == named
+    assert "too few rows" in report.to_html()
+    with pytest.raises(TooFewRowsError):
+        cb.report_predictions(y, p, methods=["smooth", "es15"], n_resamples=20)
+
+
+@pytest.mark.parametrize("seed", [None, "generator"])
+def test_every_model_has_the_same_folds_and_draws(rows, fast, seed):
+    data = rows(n=400)
+    both = {"a": data["good"], "b": data["good"]}
+    random_state = np.random.default_rng(3) if seed else None
+    found = cb.report_predictions(
+        data["label"], both, random_state=random_state, **fast
+    ).summary
+    one, other = (dict(model) for model in found["models"])
+    assert (one.pop("name"), other.pop("name")) == ("a", "b")
+    assert one == other
+    again = cb.report_predictions(
+        data["label"], both, random_state=found["made"]["seed"], **fast
+    ).summary
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("models", "told"),
+    [({}, "y_prob holds no model"), ({1: [0.5], "1": [0.5]}, "different names")],
+)
+def test_models_must_be_there_and_differ_in_name(models, told):
+    with pytest.raises(OptionError, match=told):
+        cb.report_predictions([1], models)
 
 
 def test_logit_axes_reach_about_to_the_outermost_rows():

@@ -20,6 +20,8 @@ from calibrant.checks.shape import (
     under_confident,
 )
 from calibrant.checks.subject import LEVEL, Subject
+from calibrant.engines.groups import group_rows
+from calibrant.engines.memory import open_table
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.measures.events import Reading
 
@@ -128,7 +130,8 @@ def diagnose(  # noqa: PLR0913
     y_true, y_prob, task, sample_weight, pos_label, labels, scale
         As in `calibration_error`.
     groups : array-like of shape (n,), optional
-        A group for each row: groups are held against all rows.
+        A group for each row: groups are held against all rows. Rows without a value
+        are the group "None".
     mute : sequence of str
         Codes of checks to leave out, as "CAL008".
 
@@ -156,11 +159,13 @@ def diagnose(  # noqa: PLR0913
         group = as_array(groups, name="groups")
         truth, prob = as_array(y_true, name="y_true"), as_array(y_prob, name="y_prob")
         refuse_different_lengths(y_true=truth, groups=group)
-        weight = None if sample_weight is None else as_array(sample_weight, name="w")
-        for value in dict.fromkeys(group.tolist()):
-            rows = group == value
-            own = None if weight is None else weight[rows]
-            parts[str(value)] = reading.events(truth[rows], prob[rows], own)
+        arrays = [truth, prob]
+        if sample_weight is not None:
+            arrays.append(as_array(sample_weight, name="sample_weight"))
+        parts = {
+            str(found.key["group"]): reading.events(*(a[found.rows] for a in arrays))
+            for found in group_rows(open_table({"group": group}), ["group"])
+        }
     return diagnose_events(events, parts, mute=mute)
 
 
@@ -172,7 +177,8 @@ def diagnose_events(
     where: Mapping[str, Any] | None = None,
 ) -> Diagnosis:
     """Run all checks that are not muted on the events of a task."""
-    checks = [CHECKS[code] for code in CHECKS if code not in check_codes(mute)]
+    muted = check_muted(mute)
+    checks = [CHECKS[code] for code in CHECKS if code not in muted]
     several = len(events.samples) > 1
     found: list[Finding] = []
     for place, (name, sample) in enumerate(
@@ -204,6 +210,12 @@ def check_codes(codes: Sequence[str] | str) -> tuple[str, ...]:
     for code in given:
         if code not in CHECKS:
             raise UnknownNameError.among("check", code, CHECKS)
-    if len(given) == len(CHECKS):
+    return given
+
+
+def check_muted(codes: Sequence[str] | str) -> tuple[str, ...]:
+    """Return codes of checks to leave out, not all of them."""
+    given = check_codes(codes)
+    if set(given) == set(CHECKS):
         raise OptionError("mute leaves no check; leave one out.")
     return given

@@ -10,11 +10,10 @@ from scipy.special import chdtrc
 
 from calibrant.calibrators.smooth import Smooth
 from calibrant.checks.finding import Finding, severity_of
+from calibrant.numerics.holm import holm
 from calibrant.numerics.log_cells import gather_many
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from calibrant._typing import FloatVector
     from calibrant._validation.sample import BinarySample
     from calibrant.checks.subject import Subject
@@ -94,27 +93,6 @@ def group_that_differs(subject: Subject) -> list[Finding]:
         for group in group_gaps(subject)
         if group.pvalue < subject.level and abs(group.gap) > abs(group.expected_gap)
     ]
-
-
-def holm(pvalues: Sequence[float]) -> FloatVector:
-    """Return p-values adjusted so that any false one is as rare as the level says.
-
-    References
-    ----------
-    S. Holm (1979). A simple sequentially rejective multiple test procedure.
-    Scandinavian Journal of Statistics 6.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03])
-    array([0.03, 0.06, 0.06])
-    """
-    given = np.asarray(pvalues, dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    steps = given[order] * np.arange(given.size, 0, -1)
-    adjusted = np.empty_like(given)
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return adjusted
 
 
 def _departure(

@@ -11,7 +11,7 @@ from calibrant.checks.finding import Finding
 from calibrant.numerics.binning import tabulate, width_edges
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector
+    from calibrant._typing import BoolVector, FloatVector
     from calibrant.checks.subject import Subject
 
 ENOUGH_ROWS = 1000
@@ -19,6 +19,8 @@ REGIONS = 10
 DIGITS = (1, 2, 3)
 ROWS_A_VALUE = 20
 MOST_VALUES = 200
+FLOAT32_ERROR = 2.0**-24
+"""Decimals that went through single precision are off by as much as this."""
 
 
 def few_rows(subject: Subject) -> Finding | None:
@@ -126,9 +128,11 @@ def one_outcome(subject: Subject) -> Finding | None:
     )
 
 
-def _has_digits(p: object, digits: int) -> bool:
-    scaled = np.asarray(p) * 10**digits
-    return bool((np.abs(scaled - np.rint(scaled)) < 1e-9 * 10**digits).all())
+def _has_digits(p: FloatVector, digits: int) -> bool:
+    """Tell whether predictions between 0 and 1 are decimals of so many digits."""
+    near = np.rint(p * 10**digits) / 10**digits
+    inside = (near > 0.0) & (near < 1.0)  # tiny chances are not a rounded 0
+    return bool((inside & (np.abs(p - near) <= FLOAT32_ERROR)).all())
 
 
 def _as_ranges(which: BoolVector) -> str:

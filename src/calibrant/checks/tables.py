@@ -23,7 +23,7 @@ def diagnose_table(  # noqa: PLR0913
     *,
     y: str,
     p: Columns | Mapping[str, Columns],
-    by: Sequence[str] = (),
+    by: Columns | None = None,
     task: Task = None,
     sample_weight: str | None = None,
     pos_label: Any = None,
@@ -55,7 +55,8 @@ def diagnose_table(  # noqa: PLR0913
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     reader = TableReader(table, y, sample_weight, reading)
     models = model_columns(p, task=task, names=table.names)
-    groups = group_rows(table, by) if by else []
+    columns = [by] if isinstance(by, str) else list(by or [])
+    groups = group_rows(table, columns) if columns else []
     found = [
         diagnose_events(
             reader.events(model),

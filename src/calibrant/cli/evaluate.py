@@ -11,7 +11,7 @@ import typer
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, write_grid
-from calibrant.cli.findings import fail_on_findings, print_findings
+from calibrant.cli.findings import fail_on_findings, print_findings, read_fail_on
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
@@ -68,6 +68,7 @@ def evaluate(
     from calibrant.measures.evaluation import DEFAULT_METHODS
     from calibrant.measures.tables import evaluate_table
 
+    failing = read_fail_on(fail_on)
     check_figure_path(plot)
     files = source[0] if len(source) == 1 else source
     cells = open_cells(files)
@@ -121,7 +122,7 @@ def evaluate(
         [(a.key, e) for a in found.assessments for e in a.estimates], fail_above
     )
     if findings is not None:
-        fail_on_findings([asdict(f) for f in findings.findings], fail_on)
+        fail_on_findings([asdict(f) for f in findings.findings], failing)
 
 
 def _findings(

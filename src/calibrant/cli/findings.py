@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from calibrant.cli.columns import listed
+from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,22 +33,38 @@ def print_findings(diagnosis: Diagnosis) -> None:
         console.print(f"  {escape(finding.remedy)}")
 
 
-def fail_on_findings(
-    findings: Sequence[Mapping[str, Any]], fail_on: str | None
-) -> None:
-    """End with 1 where a finding is as bad as asked, or has one of the codes."""
+class Failing(NamedTuple):
+    """What makes a command fail: findings so bad, or of these codes."""
+
+    severities: frozenset[str] = frozenset()
+    codes: frozenset[str] = frozenset()
+
+
+def read_fail_on(fail_on: str | None) -> Failing:
+    """Return what ``--fail-on`` asks for, or raise before any work is done."""
+    if fail_on is None:
+        return Failing()
     from calibrant.checks.diagnosis import check_codes
     from calibrant.checks.finding import SEVERITIES
 
-    if fail_on is None:
-        return
     wanted = listed(fail_on)
+    if not wanted:
+        raise OptionError(
+            "--fail-on must name a severity or codes of checks, such as severe or "
+            "CAL001,CAL010; it names none."
+        )
     if len(wanted) == 1 and wanted[0] in SEVERITIES:
-        bad = set(SEVERITIES[SEVERITIES.index(wanted[0]) :])
-        failed = [f["code"] for f in findings if f["severity"] in bad]
-    else:
-        codes = check_codes(wanted)
-        failed = [f["code"] for f in findings if f["code"] in codes]
+        return Failing(severities=frozenset(SEVERITIES[SEVERITIES.index(wanted[0]) :]))
+    return Failing(codes=frozenset(check_codes(wanted)))
+
+
+def fail_on_findings(findings: Sequence[Mapping[str, Any]], failing: Failing) -> None:
+    """End with 1 where a finding is as bad as asked, or has one of the codes."""
+    failed = [
+        f["code"]
+        for f in findings
+        if f["severity"] in failing.severities or f["code"] in failing.codes
+    ]
     if failed:
         typer.echo(f"failed: found {', '.join(dict.fromkeys(failed))}", err=True)
         raise typer.Exit(1)

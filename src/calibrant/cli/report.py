@@ -10,7 +10,7 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.columns import listed, models, reading
-from calibrant.cli.findings import fail_on_findings
+from calibrant.cli.findings import fail_on_findings, read_fail_on
 from calibrant.cli.progress import progress_bar
 from calibrant.exceptions import OptionError
 
@@ -46,7 +46,9 @@ def report(
     task: options.TaskName = None,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", help="a,b,c; the verdict is about the first."),
+        typer.Option(
+            "--methods", help="a,b,c; the verdict is about the first, kce aside."
+        ),
     ] = None,
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
@@ -61,6 +63,7 @@ def report(
     from calibrant.engines.memory import open_table
     from calibrant.report.making import REPORT_METHODS, report_table
 
+    failing = read_fail_on(fail_on)
     written = _format(out, output)
     if written == "html":
         out = out or Path("report.html")
@@ -90,7 +93,7 @@ def report(
         typer.echo(str(found))
     fail_on_findings(
         [finding for model in found.summary["models"] for finding in model["findings"]],
-        fail_on,
+        failing,
     )
 
 

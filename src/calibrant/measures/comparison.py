@@ -228,22 +228,26 @@ def _named(reading: Reading, model: str) -> Reading:
     return replace(reading, wording=replace(MEASURES, prob=f"models[{model!r}]"))
 
 
-def check_models(models: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
-    """Return the predictions by name, at least two models with different names."""
+def check_models(
+    models: Mapping[str, ArrayLike], *, least: int = FEWEST_MODELS, name: str = "models"
+) -> dict[str, ArrayLike]:
+    """Return the predictions by name, `least` models or more with different names."""
     if not isinstance(models, Mapping):
         raise OptionError(
-            f"models must be a dict of predictions by name, such as "
+            f"{name} must be a dict of predictions by name, such as "
             f'{{"a": p_a, "b": p_b}}; got {type(models).__name__}.'
         )
-    if len(models) < FEWEST_MODELS:
+    if not models and least == 1:
+        raise OptionError(f'{name} holds no model; name one, such as {{"a": p_a}}.')
+    if len(models) < least:
         raise OptionError(
-            f"models must hold at least {FEWEST_MODELS} models to compare; got "
+            f"{name} must hold at least {least} models to compare; got "
             f"{len(models)}. For one model use evaluate."
         )
-    named = {str(name): prob for name, prob in models.items()}
+    named = {str(model): prob for model, prob in models.items()}
     if len(named) < len(models):
         raise OptionError(
-            f"models must have different names; as text they are "
+            f"{name} must have different names; as text they are "
             f"{', '.join(map(repr, map(str, models)))}."
         )
     return named

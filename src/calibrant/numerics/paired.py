@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from calibrant.numerics.holm import holm
+
 if TYPE_CHECKING:
     from calibrant._typing import BoolMatrix, FloatMatrix, FloatVector, IntVector
 
@@ -90,12 +92,8 @@ def told_apart(probability: FloatMatrix, level: float) -> BoolMatrix:
     k = len(probability)
     pairs = np.triu_indices(k, 1)
     pvalue = 2.0 * np.minimum(probability, 1.0 - probability)[pairs]
-    order = np.argsort(pvalue, kind="stable")
-    allowed = level / np.arange(pvalue.size, 0, -1)
-    found = np.zeros(pvalue.size, dtype=bool)
-    found[order] = np.logical_and.accumulate(pvalue[order] <= allowed)
     apart = np.zeros((k, k), dtype=bool)
-    apart[pairs] = found
+    apart[pairs] = holm(pvalue) <= level
     return apart | apart.T
 
 

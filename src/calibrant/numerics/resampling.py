@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from calibrant.exceptions import LabelError
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.grid import bin_index
 from calibrant.numerics.selection import ROUNDING
@@ -61,8 +62,14 @@ def gather(
 ) -> Cells:
     """Gather rows into cells of equal width that also end at the given edges.
 
-    Labels must be 0 or 1.
+    Labels must be 0 or 1: a share of both has no cell of its own.
     """
+    shares = np.flatnonzero((y != 0.0) & (y != 1.0))
+    if shares.size:
+        raise LabelError(
+            f"labels must be 0 or 1 to be resampled; row {shares[0]} holds "
+            f"{y[shares[0]]:g}. Make two weighted rows of it, one a label."
+        )
     inner = np.unique(np.concatenate([edges[1:-1], width_edges(CELLS)[1:-1]]))
     fine = np.concatenate([[0.0], inner, [1.0]])
     code = 2 * bin_index(p, fine) + y.astype(np.intp)

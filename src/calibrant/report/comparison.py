@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant.measures.comparison import compare_events
+from calibrant.measures.comparison import FEWEST_MODELS, compare_events
 from calibrant.report.plain import number
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from calibrant._typing import Frame
     from calibrant.report.models import ModelRows, Plan
 
-FEWEST_MODELS, MOST_MODELS = 2, 12
-"""Fewer cannot be compared; of more the pairs would be too many to read."""
+MOST_MODELS = 12
+"""Of more models the pairs would be too many to read."""
 
 
 def comparison_of(models: Mapping[str, ModelRows], plan: Plan) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from calibrant.calibrators.registry import find_evaluator
 from calibrant.report.models import class_row, estimate_row
 from calibrant.report.page import page
 from calibrant.report.summary import FORMAT, VERSION
-from calibrant.report.verdict import verdict_of
+from calibrant.report.verdict import graded_method, verdict_of
 from calibrant.report.words import shown
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def evaluation_summary(evaluation: Evaluation) -> dict[str, Any]:
             "by": [],
         },
         "measured": {
-            "method": methods[0],
+            "method": graded_method(methods),
             "methods": [
                 {"method": name, "summary": find_evaluator(name).summary}
                 for name in methods
@@ -67,15 +67,17 @@ def evaluation_summary(evaluation: Evaluation) -> dict[str, Any]:
 
 def _model(found: Assessment, evaluation: Evaluation) -> dict[str, Any]:
     errors = [estimate_row(estimate) for estimate in found.estimates]
+    measure = graded_method([estimate.method for estimate in found.estimates])
     verdict = verdict_of(
-        errors[0],
+        next(row for row in errors if row["method"] == measure),
         [],
         None,
         base_rate=found.base_rate,
+        alpha=evaluation.alpha,
         confidence=evaluation.confidence,
         task=found.estimates[0].task,
     )
-    own = [e for e in found.classes if e.method == found.estimates[0].method]
+    own = [e for e in found.classes if e.method == measure]
     return {
         "name": ", ".join(str(value) for value in found.key.values()),
         "rows": found.estimates[0].n,

@@ -11,9 +11,10 @@ import numpy as np
 
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.class_sample import ClassSample, check_class_sample
-from calibrant.checks.diagnosis import check_codes
+from calibrant.checks.diagnosis import check_muted
 from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import open_table
+from calibrant.measures.comparison import check_models, one_seed
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import check_methods
 from calibrant.measures.events import Reading
@@ -65,7 +66,9 @@ def report_table(  # noqa: PLR0913
     source, y, p, by, alpha, task, sample_weight, pos_label, labels, scale
         As in `evaluate_table`. All rows are judged together, and each group beside.
     methods : sequence of str
-        Estimates of the error; the verdict is about the first.
+        Estimates of the error; the verdict is about the first that is no squared norm
+        ("kce" is one, and has no grades). Of the default ones, those that have more
+        bins than there are rows are left out with a warning.
     confidence : float
         Level of intervals and bands.
     n_resamples : int
@@ -73,7 +76,7 @@ def report_table(  # noqa: PLR0913
     mute : sequence of str
         Codes of checks to leave out; see `diagnose`.
     random_state : int, generator or None
-        Seeds folds and resamples.
+        Seeds folds and resamples, the same for all models.
     title : str, optional
         What the report is about; the name of the file, without.
     created : datetime, optional
@@ -169,7 +172,8 @@ def report_predictions(  # noqa: PLR0913
     """
     plan = _plan(methods, alpha, confidence, n_resamples, mute, random_state)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    named = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
+    models_of = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
+    named = check_models(models_of, least=1, name="y_prob")
     column = {} if groups is None else {"group": as_array(groups, name="groups")}
     found = group_rows(open_table(column), ["group"]) if column else []
     kept, notes = _largest(found)
@@ -189,7 +193,7 @@ def report_predictions(  # noqa: PLR0913
             classes = check_class_sample(
                 prob, y_true, scale=scale, labels=labels, sample_weight=sample_weight
             )
-        models[str(name)] = ModelRows(events, parts, classes)
+        models[name] = ModelRows(events, parts, classes)
     data = {
         "source": title,
         "rows": len(as_array(y_true, name="y_true")),
@@ -215,10 +219,11 @@ def _plan(
             alpha=alpha,
             confidence=confidence,
             n_resamples=n_resamples,
-            random_state=random_state,
+            random_state=one_seed(random_state),
         ),
         confidence=confidence,
-        mute=check_codes(mute),
+        mute=check_muted(mute),
+        lenient=methods is REPORT_METHODS,  # nobody asked for so many bins
     )
 
 

@@ -17,7 +17,7 @@ from calibrant.report.class_repairs import class_repairs_of
 from calibrant.report.diagram import diagram_of
 from calibrant.report.plain import number
 from calibrant.report.repairs import REPAIRS, repairs_of
-from calibrant.report.verdict import regions_of, verdict_of
+from calibrant.report.verdict import graded_method, regions_of, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ class Plan:
     Attributes
     ----------
     methods : tuple of str
-        Estimates of the error; the first is the one that the verdict is about.
+        Estimates of the error; see `measure` for the one that the verdict is about.
     estimator : Estimator
         Exponent, intervals and seed.
     confidence : float
@@ -70,6 +70,8 @@ class Plan:
         Codes of checks to leave out.
     repairs : tuple of str
         Calibrators to try.
+    lenient : bool
+        Whether methods that need more rows are left out, with a warning.
     """
 
     methods: tuple[str, ...]
@@ -77,11 +79,12 @@ class Plan:
     confidence: float
     mute: tuple[str, ...] = ()
     repairs: tuple[str, ...] = REPAIRS
+    lenient: bool = False
 
     @property
     def measure(self) -> str:
         """Return the method that the verdict is about."""
-        return self.methods[0]
+        return graded_method(self.methods)
 
 
 def model_summary(
@@ -89,7 +92,7 @@ def model_summary(
 ) -> dict[str, Any]:
     """Return what a report says of one model; `step` is called after each part."""
     events, groups = rows.events, rows.groups
-    found = assess(events, plan.methods, plan.estimator, {})
+    found = assess(events, plan.methods, plan.estimator, {}, lenient=plan.lenient)
     step()
     panels = _panels(events, found, plan)
     step()
@@ -99,6 +102,7 @@ def model_summary(
     step()
     group_rows = _group_rows(events, groups, plan, step)
     errors = [estimate_row(estimate) for estimate in found.estimates]
+    own = next(row for row in errors if row["method"] == plan.measure)
     regions = panels[0].pop("regions") if not several else []
     return {
         "name": name,
@@ -107,10 +111,11 @@ def model_summary(
         "base_rate": number(found.base_rate),
         "mean_prob": number(found.mean_prob),
         "verdict": verdict_of(
-            errors[0],
+            own,
             regions,
             repairs,
             base_rate=found.base_rate,
+            alpha=plan.estimator.alpha,
             proved=any(finding.code in PROOFS for finding in findings),
             confidence=plan.confidence,
             task=events.task,
@@ -156,19 +161,22 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
 
 def _panels(events: Events, found: Assessment, plan: Plan) -> list[dict[str, Any]]:
     """Return the diagram of the event, or those of the worst classes."""
+    methods = [estimate.method for estimate in found.estimates]
     if len(events.samples) == 1:
-        return [_panel(events.task, events.samples[0], plan)]
+        return [_panel(events.task, events.samples[0], methods, plan)]
     order = _worst_first(found, plan)[:WORST_CLASSES]
-    panels = [_panel(events.names[k], events.samples[k], plan) for k in order]
+    panels = [_panel(events.names[k], events.samples[k], methods, plan) for k in order]
     for panel in panels:
         panel.pop("regions")
     return panels
 
 
-def _panel(event: str, sample: BinarySample, plan: Plan) -> dict[str, Any]:
+def _panel(
+    event: str, sample: BinarySample, methods: Sequence[str], plan: Plan
+) -> dict[str, Any]:
     drawn = diagram_of(
         sample,
-        plan.methods,
+        methods,
         confidence=plan.confidence,
         random_state=plan.estimator.random_state,
     )
@@ -230,7 +238,13 @@ def _group_rows(
     for name, part in groups.items():
         rows.append(_group_row(name, part, gaps.get(name), plan))
         step()
-    return sorted(rows, key=lambda row: -(row["error"] or -1.0))
+    return sorted(rows, key=_by_error)
+
+
+def _by_error(row: Mapping[str, Any]) -> tuple[bool, float]:
+    """Sort the largest error first, and rows without any last."""
+    error = row["error"]
+    return error is None, 0.0 if error is None else -error
 
 
 def _gaps(events: Events, groups: Mapping[str, Events]) -> Sequence[Any]:

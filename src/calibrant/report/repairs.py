@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,9 @@ from calibrant._validation.options import generator
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.registry import find_binary, find_method
 from calibrant.measures.events import Events
+from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.links import clipped
-from calibrant.numerics.log_cells import MANY_ROWS, gather_many
+from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.report.plain import number
 
 if TYPE_CHECKING:
@@ -82,16 +84,32 @@ def _fold(
 
 
 def _rows(sample: BinarySample, which: Any) -> BinarySample:
+    """Return some rows; of many, two for each cell, one a label."""
     weight = None if sample.weight is None else sample.weight[which]
     p, y = sample.p[which], sample.y[which]
     if p.size <= MANY_ROWS:
         return BinarySample(p, y, weight)
-    cells = gather_many(p, y, weight)
-    return BinarySample(cells.p, cells.label / cells.weight, cells.weight)
+    cells = sum_cells(p, y, weight).sample()
+    if weight is None:
+        return cells
+    # The door has scaled weights for all rows together; parts are not scaled again.
+    return replace(cells, weight=_weights(cells) * (weight.sum() / cells.total))
 
 
 def _weights(sample: BinarySample) -> FloatVector:
     return np.ones(sample.n) if sample.weight is None else sample.weight
+
+
+def _gathered(parts: list[BinarySample]) -> IntVector | None:
+    if all(part.gathered is None for part in parts):
+        return None
+    ones = (np.ones(part.n, dtype=np.intp) for part in parts)
+    return np.concatenate(
+        [
+            one if part.gathered is None else part.gathered
+            for part, one in zip(parts, ones, strict=True)
+        ]
+    )
 
 
 def _repair(
@@ -101,7 +119,7 @@ def _repair(
     seeded = "random_state" in method.defaults()
     params = {"random_state": random_state} if seeded else {}
     map_ = method.build(**params).fit(train).map
-    return BinarySample(map_.transform(held.p), held.y, held.weight)
+    return replace(held, p=map_.transform(held.p))
 
 
 def _joined(parts: list[BinarySample]) -> BinarySample:
@@ -109,6 +127,7 @@ def _joined(parts: list[BinarySample]) -> BinarySample:
         np.concatenate([part.p for part in parts]),
         np.concatenate([part.y for part in parts]),
         np.concatenate([_weights(part) for part in parts]),
+        _gathered(parts),
     )
 
 
@@ -137,7 +156,7 @@ def _row(
 
 
 def _mean(sample: BinarySample, happened: FloatVector, not_: FloatVector) -> float:
-    """Return the mean of a loss that differs by outcome; rows may hold shares."""
+    """Return the mean of a loss that differs by outcome."""
     return sample.mean(sample.y * happened + (1.0 - sample.y) * not_)
 
 

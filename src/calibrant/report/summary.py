@@ -10,8 +10,9 @@ user's: bins, cells, curves and counts only.
   ``alpha``, ``confidence``, ``n_resamples``.
 - ``models``, as many as there are, in the order given, each with
   ``name``, ``rows``, ``weight`` (sum of weights), ``base_rate``, ``mean_prob``;
-  ``verdict``: ``grade`` (good, fair, poor, bad, unknown), ``relative_error``,
-  ``headline``, ``error`` (a sentence), ``sentences`` (all);
+  ``verdict``: ``method``, its ``value``, ``low`` and ``high``, ``grade`` (good, fair,
+  poor, bad, unknown), ``relative_error``, ``headline``, ``error`` (a sentence),
+  ``sentences`` (all);
   ``errors``: ``method``, ``value``, ``low``, ``high``, ``debiased``, ``bins``;
   ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
   ``refinement``;
@@ -63,6 +64,8 @@ def summarise(
         if progress is not None:
             progress(done, total)
 
+    told = [model_summary(name, rows, plan, step) for name, rows in models.items()]
+    used = dict.fromkeys(row["method"] for model in told for row in model["errors"])
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -76,15 +79,13 @@ def summarise(
             "method": plan.measure,
             "methods": [
                 {"method": name, "summary": find_evaluator(name).summary}
-                for name in plan.methods
+                for name in used
             ],
             "alpha": plan.estimator.alpha,
             "confidence": plan.confidence,
             "n_resamples": plan.estimator.n_resamples,
         },
-        "models": [
-            model_summary(name, rows, plan, step) for name, rows in models.items()
-        ],
+        "models": told,
         "comparison": comparison_of(models, plan),
         "notes": list(notes),
     }

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from calibrant.calibrators.registry import find_evaluator
 from calibrant.numerics.log_cells import gather_many
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from calibrant._typing import BoolVector, FloatVector
     from calibrant._validation.sample import BinarySample
@@ -140,37 +141,59 @@ def _runs(which: BoolVector) -> list[slice]:
     return [slice(a, b) for a, b in ends.reshape(-1, 2).tolist()]
 
 
-def verdict_of(
+def graded_method(methods: Sequence[str]) -> str:
+    """Return the method that a verdict is about: the first that has grades.
+
+    Squared norms have none, whatever the exponent. Where there is nothing else, the
+    verdict is about the first of them, without a grade.
+
+    Examples
+    --------
+    >>> graded_method(["kce", "es15", "smooth"])
+    'es15'
+    """
+    plain = (name for name in methods if not find_evaluator(name).squared)
+    return next(plain, methods[0])
+
+
+def verdict_of(  # noqa: PLR0913
     error: Mapping[str, Any],
     regions: list[Region],
     repairs: Mapping[str, Any] | None,
     *,
     base_rate: float,
+    alpha: float = 1.0,
     proved: bool = False,
     confidence: float | None,
     task: str,
 ) -> dict[str, Any]:
     """Return the verdict: its grade, a headline and the sentences after it.
 
-    The grade goes by the relative error: the error over twice the standard deviation
-    of the outcome, so that one of a rare event is not good merely as all its
-    probabilities are small. At a base rate of one half it is the error itself. It is
-    "unknown" where the interval reaches from 0 to what is poor, unless some check
-    has `proved` that predictions are off.
+    The grade goes by the relative error: the error, its root of order `alpha` taken,
+    over twice the standard deviation of the outcome, so that one of a rare event is
+    not good merely as all its probabilities are small. At a base rate of one half and
+    with `alpha` 1 it is the error itself. The grade is "unknown" where the interval
+    reaches from 0 to what is poor, unless some check has `proved` that predictions are
+    off; and where the error is a squared norm.
     """
-    value = max(float(error["value"]), 0.0)
+    value, low, high = max(float(error["value"]), 0.0), error["low"], error["high"]
     spread = max(2.0 * np.sqrt(base_rate * (1.0 - base_rate)), NEGLIGIBLE)
-    relative = value / spread
-    grade, words = next((g, told) for limit, g, told in GRADES if relative < limit)
-    low, high = error["low"], error["high"]
     sure = proved or low is None or low > 0.0
-    if not sure and high is not None and high / spread >= GRADES[1][0]:
-        grade, words = "unknown", "not known well enough"
+    grade: Grade = "unknown"
+    relative: float | None = None
+    if find_evaluator(error["method"]).squared:
+        headline = f"not graded, as {error['method']} is a squared norm"
+    else:
+        relative = float(value ** (1.0 / alpha) / spread)
+        most = None if high is None else high ** (1.0 / alpha) / spread
+        grade, words = _grade(relative, most, sure=sure)
+        headline = _headline(words, grade, task, sure=sure)
     told = _error_sentence(error, confidence, sure=sure)
     return {
+        **{name: error[name] for name in ("method", "value", "low", "high")},
         "grade": grade,
-        "relative_error": float(relative),
-        "headline": _headline(words, grade, task, sure=sure),
+        "relative_error": relative,
+        "headline": headline,
         "error": told,
         "sentences": [
             *_where(regions if sure else [], task),
@@ -178,6 +201,12 @@ def verdict_of(
             *_repair_sentence(repairs, value),
         ],
     }
+
+
+def _grade(relative: float, most: float | None, *, sure: bool) -> tuple[Grade, str]:
+    if not sure and most is not None and most >= GRADES[1][0]:
+        return "unknown", "not known well enough"
+    return next((grade, told) for limit, grade, told in GRADES if relative < limit)
 
 
 def _headline(words: str, grade: Grade, task: str, *, sure: bool) -> str:
