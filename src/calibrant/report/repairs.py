@@ -97,10 +97,7 @@ def _weights(sample: BinarySample) -> FloatVector:
 def _repair(
     name: str, train: BinarySample, held: BinarySample, random_state: Seed
 ) -> BinarySample:
-    method = find_binary(name)
-    seeded = "random_state" in method.defaults()
-    params = {"random_state": random_state} if seeded else {}
-    map_ = method.build(**params).fit(train).map
+    map_ = find_binary(name).seeded(random_state).fit(train).map
     return BinarySample(map_.transform(held.p), held.y, held.weight)
 
 
