@@ -72,7 +72,10 @@ def test_engines_by_name(run, engine, lake):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--y", "label"], "cells know their columns"),
+        (["--y", "label"], "leave out --y."),
+        (["--p", "score"], "leave out --p."),
+        (["--weight", "count"], "leave out --weight."),
+        (["--scale", "logit"], "leave out --scale."),
         (["--plot", "x.png"], "looks at all rows, not at cells"),
         (["--explain"], "looks at all rows, not at cells"),
         (["--per-class"], "--task classwise"),

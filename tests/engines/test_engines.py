@@ -15,6 +15,7 @@ from calibrant.exceptions import (
     InputError,
     LabelError,
     MissingValueError,
+    OptionError,
     ProbabilityRangeError,
     RowSumError,
     UnknownNameError,
@@ -173,6 +174,37 @@ def test_evaluation_without_bad_rows_is_that_of_the_others(
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
     expected = cb.evaluate_table(kept, y="y", p="p", methods="ew15")
     assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
+
+
+def test_the_warning_about_dropped_rows_points_at_the_caller(
+    local_engine, rows, tmp_path
+):
+    path = spoiled(rows, "p", 1.5, tmp_path / "bad.parquet")
+    wanted = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": "drop"}
+    with pytest.warns(DroppedRowsWarning) as gathered:
+        cb.gather_table(path, **wanted)
+    with pytest.warns(DroppedRowsWarning) as evaluated:
+        cb.evaluate_table(path, **wanted, methods="ew15", confidence=None)
+    told = [*gathered, *evaluated]
+    assert [warning.filename for warning in told] == [__file__, __file__]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("y", "y"),
+        ("p", ["p"]),
+        ("task", "confidence"),
+        ("sample_weight", "count"),
+        ("pos_label", 1),
+        ("labels", [0, 1]),
+        ("scale", "logit"),
+    ],
+)
+def test_what_cells_know_is_not_to_be_said_again(name, value, rows):
+    cells = cb.gather_table(rows, y="y", p="p")
+    with pytest.raises(OptionError, match=f"leave out {name}\\."):
+        cb.evaluate_table(cells, **{name: value})
 
 
 def test_a_table_of_bad_rows_alone_is_refused(local_engine, rows, tmp_path):

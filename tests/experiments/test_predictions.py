@@ -86,6 +86,17 @@ def test_a_fingerprint_tells_other_labels_apart(logits):
     assert len(prints) == 2
 
 
+def test_a_fingerprint_tells_other_posteriors_apart(logits):
+    scores, y = logits
+    exact = np.full(scores.shape, 1.0 / scores.shape[1])
+    other = exact.copy()
+    other[5, :2] += [0.1, -0.1]
+    prints = {
+        Split(scores, y, "logit", known).fingerprint for known in (None, exact, other)
+    }
+    assert len(prints) == 3
+
+
 def test_real_test_rows_make_the_others_the_hold_out(tmp_path):
     arrays = {}
     for rows, split in ((2, "val"), (3, "test"), (4, "realtest")):

@@ -16,8 +16,8 @@ from calibrant.experiments import (
     run,
 )
 from calibrant.experiments.rendering import as_html, as_latex, as_markdown, html_page
+from calibrant.experiments.table_kinds import KINDS
 from calibrant.experiments.tables import (
-    KINDS,
     ResultTable,
     printed_values,
     ranks_of,

@@ -52,7 +52,7 @@ def test_draws_follow_the_posterior_where_it_is_far_from_normal(rows):
     mean, spread, _ = exact(problem, penalty)
     # The nearest normal is too narrow, and what it never draws cannot be kept.
     assert_allclose(drawn.mean(), mean, atol=0.15 * spread)
-    assert_allclose(drawn.std(), spread, rtol=0.15)
+    assert 0.7 * spread < drawn.std() < 1.05 * spread
 
 
 def test_an_interval_that_rested_on_one_draw():

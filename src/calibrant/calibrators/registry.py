@@ -24,6 +24,7 @@ from calibrant.exceptions import OptionError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from calibrant._typing import Seed
     from calibrant.calibrators.base import Family
 
 Kind: TypeAlias = Literal["binary", "multi-class"]
@@ -88,6 +89,18 @@ class Method:
                 raise UnknownNameError.among(f"parameter of {self.name}", name, free)
         family: Family = self.family(**self.fixed, **params)
         return family
+
+    def seeded(self, random_state: Seed, **params: Any) -> Family:
+        """Return the family with a seed, where it draws anything at random.
+
+        Examples
+        --------
+        >>> find_method("pl").seeded(7).random_state, find_method("beta").seeded(7)
+        (7, Beta(variant='abm'))
+        """
+        if "random_state" in self.defaults():
+            params["random_state"] = random_state
+        return self.build(**params)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,8 +68,7 @@ def calibrate(
     several = len(model.columns) > 1
     found = find_method(method or (MULTICLASS_DEFAULT if several else BINARY_DEFAULT))
     _check_kind(found, several=several)
-    seeded = "random_state" in found.defaults()
-    family = found.build(**({"random_state": seed} if seeded else {}))
+    family = found.seeded(seed)
     label = table.column(y)
     given: dict[str, Any] = {
         "sample_weight": None if weight is None else table.column(weight),

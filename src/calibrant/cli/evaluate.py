@@ -66,6 +66,7 @@ def evaluate(
     """Estimate calibration errors of predictions in files, with intervals."""
     from calibrant.engines.opening import open_cells
     from calibrant.measures.evaluation import DEFAULT_METHODS
+    from calibrant.measures.named_events import refuse_with_cells
     from calibrant.measures.tables import evaluate_table
 
     failing = read_fail_on(fail_on)
@@ -73,7 +74,17 @@ def evaluate(
     files = source[0] if len(source) == 1 else source
     cells = open_cells(files)
     if cells is not None:
-        _refuse_columns(y, p, task, weight, pos_label, labels)
+        refuse_with_cells(
+            **{
+                "--y": y,
+                "--p": p or None,
+                "--task": task,
+                "--weight": weight,
+                "--pos-label": pos_label,
+                "--labels": labels,
+                "--scale": None if scale is options.Holds.prob else scale,
+            }
+        )
         _refuse_classwise(cells.origin.task, plot=False, per_class=per_class)
         table: Any = cells
         wanted: dict[str, Any] = {} if by is None else {"by": listed(by)}
@@ -140,14 +151,6 @@ def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:
         raise OptionError("--plot shows one event; use --task confidence or a class.")
     if per_class and task != "classwise":
         raise OptionError("--per-class goes with --task classwise.")
-
-
-def _refuse_columns(*given: Any) -> None:
-    if any(option is not None and option != [] for option in given):
-        raise OptionError(
-            "cells know their columns; leave out --y, --p, --task, --weight, "
-            "--pos-label and --labels."
-        )
 
 
 def _refuse_cells(table: Any, bad_rows: str, options: list[str]) -> None:

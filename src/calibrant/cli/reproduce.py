@@ -77,7 +77,8 @@ def synthetic(
         quick_design,
     )
     from calibrant.experiments.runner import run
-    from calibrant.experiments.tables import KINDS, result_table
+    from calibrant.experiments.table_kinds import KINDS
+    from calibrant.experiments.tables import result_table
 
     make = quick_design if quick else paper_design
     chosen = {} if seeds is None else {"seeds": seeds}

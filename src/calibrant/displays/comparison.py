@@ -26,6 +26,16 @@ class ComparisonDisplay:
     ----------
     comparison : Comparison
         What is drawn; made by `compare`.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> forest, y = cb.datasets.load_binary("forest")
+    >>> network, y = cb.datasets.load_binary("network")
+    >>> found = cb.compare(y, {"forest": forest, "network": network}, method="es15")
+    >>> cb.ComparisonDisplay(found).matrix()
+    array([[nan,  1.],
+           [ 0., nan]])
     """
 
     comparison: Comparison

@@ -28,6 +28,16 @@ class ReliabilityGrid:
         One per model.
     left_out : int
         How many more there would be, of a table with very many groups.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> forest, y = cb.datasets.load_binary("forest")
+    >>> network, y = cb.datasets.load_binary("network")
+    >>> models = {"forest": forest, "network": network}
+    >>> grid = cb.ReliabilityGrid.from_predictions(y, models, method="ew5")
+    >>> [str(display) for display in grid.displays]
+    ['forest, ew5: error 0.0933', 'network, ew5: error 0.0050']
     """
 
     displays: tuple[ReliabilityDisplay, ...]

@@ -81,11 +81,8 @@ def fit_method(
     sample: BinarySample, method: str, *, tops: Tops | None, random_state: Seed
 ) -> Fit:
     """Return the fit of a method, its tops and seed as asked for."""
-    found = find_binary(method)
     params: dict[str, Any] = {} if tops is None else {"tops": tops}
-    if "random_state" in found.defaults():
-        params["random_state"] = random_state
-    return found.build(**params).fit(sample)
+    return find_binary(method).seeded(random_state, **params).fit(sample)
 
 
 def map_curve(fit: Fit) -> Points:

@@ -11,6 +11,7 @@ from calibrant._typing import Scale
 from calibrant._validation.options import check_choice, check_count
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import DISPLAYS
+from calibrant.displays.one_event import classifier_event, refuse_classwise
 from calibrant.displays.parts import (
     NO_POINTS,
     Band,
@@ -27,7 +28,6 @@ from calibrant.displays.parts import (
     picked_instances,
     true_points,
 )
-from calibrant.exceptions import OptionError
 from calibrant.measures.events import Reading
 
 if TYPE_CHECKING:
@@ -76,6 +76,13 @@ class ReliabilityDisplay:
         The true calibration map.
     band : Band or None
         Limits of the true map, where the method knows any.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> cb.ReliabilityDisplay.from_predictions(y, p, method="es5", name="forest")
+    <ReliabilityDisplay forest, es5: error 0.0544>
     """
 
     table: BinTable | None
@@ -271,25 +278,7 @@ class ReliabilityDisplay:
         >>> display.name, round(display.error, 3)
         ('GaussianNB', 0.012)
         """
-        if not hasattr(estimator, "predict_proba"):
-            raise OptionError(
-                f"estimator must have predict_proba; {type(estimator).__name__} has "
-                f"none. Pass its probabilities to from_predictions instead."
-            )
-        prob = np.asarray(estimator.predict_proba(X))
-        classes = list(np.asarray(estimator.classes_).tolist())
-        options.setdefault("name", type(estimator).__name__)
-        if options.get("task") is None:
-            if len(classes) != 2:  # noqa: PLR2004
-                raise OptionError(
-                    f"the estimator has {len(classes)} classes; say what to look at: "
-                    f'task="confidence" or a class.'
-                )
-            options.setdefault("pos_label", classes[1])
-            positive = check_choice(options["pos_label"], classes, name="pos_label")
-            prob = prob[:, classes.index(positive)]
-        else:
-            options.setdefault("labels", classes)
+        prob, options = classifier_event(estimator, X, options)
         return cls.from_predictions(y, prob, **options)
 
     def frame(self, part: Part | None = None) -> Frame:
@@ -349,12 +338,3 @@ class ReliabilityDisplay:
     def __str__(self) -> str:
         model = "" if self.name is None else f"{self.name}, "
         return f"{model}{self.method}: error {self.error:.4f}"
-
-
-def refuse_classwise(task: Task) -> None:
-    """Raise where a task has several events."""
-    if isinstance(task, str) and task == "classwise":
-        raise OptionError(
-            'a diagram shows one event; pass task="confidence" or one class instead '
-            'of task="classwise".'
-        )

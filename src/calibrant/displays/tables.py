@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant.displays.grid import ReliabilityGrid
-from calibrant.displays.reliability import ReliabilityDisplay, refuse_classwise
+from calibrant.displays.one_event import refuse_classwise
+from calibrant.displays.reliability import ReliabilityDisplay
 from calibrant.engines.groups import group_rows
 from calibrant.engines.memory import open_table
 from calibrant.measures.events import Reading

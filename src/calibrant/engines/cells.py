@@ -80,6 +80,17 @@ class CellTable:
         squared weights.
     dropped : int
         Rows that could not be used.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> monday = {"day": ["Mo", "Mo", "Mo"], "y": [0, 1, 1], "p": [0.2, 0.7, 0.7]}
+    >>> tuesday = {"day": ["Tu", "Tu"], "y": [0, 1], "p": [0.2, 0.9]}
+    >>> both = [cb.gather_table(d, y="y", p="p", by="day") for d in (monday, tuesday)]
+    >>> both[0] + both[1]
+    <CellTable: 5 rows in 2 groups, 4 cells>
+    >>> (both[0] + both[1]).grouped_by([])
+    <CellTable: 5 rows, 3 cells>
     """
 
     origin: CellOrigin

@@ -1,8 +1,8 @@
-"""From what an engine's query gave to a table of cells."""
+"""What an engine's query reads, and from what it gave to a table of cells."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from calibrant._validation.labels import refuse_other_labels
 from calibrant._validation.wording import MEASURES
 from calibrant.engines.cells import CellOrigin, CellTable, cell_table
 from calibrant.engines.groups import key_values, numbered_keys
-from calibrant.engines.sql import UNUSABLE, WEIGHTLESS, compares_labels
+from calibrant.engines.sql import UNUSABLE, WEIGHTLESS, code, compares_labels
 from calibrant.exceptions import EmptyInputError, InputError, WeightError
 from calibrant.numerics.cell_grid import ROOTS, cell_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.gathering import Gathering
+    from calibrant.engines.gathering import Gathering, WatchedModel
 
 
 def collected_cells(
@@ -123,3 +123,67 @@ def comparable(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int, Any
         for place, value in enumerate(plain)
         if anything or isinstance(value, str) == text
     ]
+
+
+@dataclass(frozen=True)
+class LabelCases:
+    """The number of a label's class, as the cases that a query tells apart.
+
+    Attributes
+    ----------
+    known : tuple of (value, float)
+        Labels and their numbers.
+    otherwise : float
+        The number of any other label that is there; one that is missing has none.
+    """
+
+    known: tuple[tuple[Any, float], ...]
+    otherwise: float
+
+
+def label_cases(
+    wanted: Gathering, model: WatchedModel, like: NDArray[Any]
+) -> LabelCases | None:
+    """Return the cases for a model; None where labels are numbers themselves.
+
+    The event is 1 and all else 0; or classes have their places, and all else -1.
+    """
+    if model.labels:
+        places = comparable(model.labels, like)
+        return LabelCases(tuple((v, float(place)) for place, v in places), -1.0)
+    if wanted.pos_label is None:
+        return None
+    event = comparable([wanted.pos_label], like)
+    return LabelCases(tuple((v, 1.0) for _, v in event), 0.0)
+
+
+def prepared_columns(
+    wanted: Gathering,
+    *,
+    column: Callable[[str], Any],
+    number: Callable[[str], Any],
+    label_code: Callable[[WatchedModel], Any],
+) -> list[Any]:
+    """Return the columns that the query of `sql` reads, with names of our own.
+
+    Parameters
+    ----------
+    wanted : Gathering
+        What is to be gathered.
+    column, number : callable
+        From a name to the engine's expression of a column, as it is or as a number.
+    label_code : callable
+        From a model to the expression of its `label_cases`.
+
+    Returns
+    -------
+    list
+        Expressions of the engine.
+    """
+    chosen = [column(name).alias(f"by_{i}") for i, name in enumerate(wanted.by)]
+    chosen += [number(name).alias(f"x_{i}") for i, name in enumerate(wanted.columns)]
+    chosen += [label_code(m).alias(code(i)) for i, m in enumerate(wanted.models)]
+    chosen.append(column(wanted.y).alias("label"))
+    if wanted.weight is not None:
+        chosen.append(number(wanted.weight).alias("w"))
+    return chosen

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.collected import collected_cells, comparable
+from calibrant.engines.collected import (
+    collected_cells,
+    comparable,
+    label_cases,
+    prepared_columns,
+)
 from calibrant.engines.row_checks import (
     diagnosis_sql,
     fault_sql,
@@ -18,7 +24,7 @@ from calibrant.engines.row_checks import (
     row_checks,
 )
 from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import code, gather_sql
+from calibrant.engines.sql import gather_sql
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -118,37 +124,25 @@ class DuckDBTable:
     def _prepared(self, wanted: Gathering) -> Any:
         """Return the rows with names of our own, as `sql` reads them."""
         column = load_duckdb().ColumnExpression
-        chosen = [column(name).alias(f"by_{i}") for i, name in enumerate(wanted.by)]
-        chosen += [
-            column(name).cast("DOUBLE").alias(f"x_{i}")
-            for i, name in enumerate(wanted.columns)
-        ]
-        chosen += [
-            self._code(wanted, model).alias(code(i))
-            for i, model in enumerate(wanted.models)
-        ]
-        chosen.append(column(wanted.y).alias("label"))
-        if wanted.weight is not None:
-            chosen.append(column(wanted.weight).cast("DOUBLE").alias("w"))
+        chosen = prepared_columns(
+            wanted,
+            column=column,
+            number=lambda name: column(name).cast("DOUBLE"),
+            label_code=partial(self._code, wanted),
+        )
         return self.relation.select(*chosen)
 
     def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
-        """Return the number of the label's class; -1 for labels that are none."""
+        """Return the number of the label's class."""
         duckdb = load_duckdb()
         label, value = duckdb.ColumnExpression(wanted.y), duckdb.ConstantExpression
-        if not model.labels and wanted.pos_label is None:
+        cases = label_cases(wanted, model, self.like(wanted.y))
+        if cases is None:
             return label.cast("DOUBLE")
-        there = label.isnotnull()
-        if model.labels:
-            known = comparable(model.labels, self.like(wanted.y))
-            otherwise = -1.0
-        else:
-            known = [
-                (1, v) for _, v in comparable([wanted.pos_label], self.like(wanted.y))
-            ]
-            otherwise = 0.0
-        cases = [(label == value(v), float(place)) for place, v in known]
-        first, *others = [*cases, (there, otherwise)]
+        first, *others = [
+            *((label == value(v), place) for v, place in cases.known),
+            (label.isnotnull(), cases.otherwise),
+        ]
         case = duckdb.CaseExpression(first[0], value(first[1]))
         for condition, result in others:
             case = case.when(condition, value(result))

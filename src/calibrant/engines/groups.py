@@ -39,6 +39,17 @@ class Group:
         return ", ".join(f"{name}={value}" for name, value in self.key.items())
 
 
+def group_columns(by: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns of groups as a tuple, however many were named.
+
+    Examples
+    --------
+    >>> group_columns("region"), group_columns(["region", "day"]), group_columns(None)
+    (('region',), ('region', 'day'), ())
+    """
+    return (by,) if isinstance(by, str) else tuple(by or ())
+
+
 def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
     """Return the groups in order of their values; one of all rows without columns.
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.collected import collected_cells, comparable
+from calibrant.engines.collected import (
+    collected_cells,
+    comparable,
+    label_cases,
+    prepared_columns,
+)
 from calibrant.engines.row_checks import (
     diagnosis_sql,
     fault_sql,
@@ -20,7 +26,7 @@ from calibrant.engines.row_checks import (
     row_checks,
 )
 from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import code, gather_sql
+from calibrant.engines.sql import gather_sql
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -116,18 +122,12 @@ class SparkTable:
         def column(name: str) -> Any:
             return functions.col(quoted(name))
 
-        chosen = [column(name).alias(f"by_{i}") for i, name in enumerate(wanted.by)]
-        chosen += [
-            column(name).cast("double").alias(f"x_{i}")
-            for i, name in enumerate(wanted.columns)
-        ]
-        chosen += [
-            self._code(wanted, model).alias(code(i))
-            for i, model in enumerate(wanted.models)
-        ]
-        chosen.append(column(wanted.y).alias("label"))
-        if wanted.weight is not None:
-            chosen.append(column(wanted.weight).cast("double").alias("w"))
+        chosen = prepared_columns(
+            wanted,
+            column=column,
+            number=lambda name: column(name).cast("double"),
+            label_code=partial(self._code, wanted),
+        )
         name = f"calibrant_{secrets.token_hex(6)}"
         self.frame.select(*chosen).createOrReplaceTempView(name)
         try:
@@ -136,21 +136,16 @@ class SparkTable:
             self.frame.sparkSession.catalog.dropTempView(name)
 
     def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
-        """Return the number of the label's class; -1 for labels that are none."""
+        """Return the number of the label's class."""
         functions = load_functions()
         label = functions.col(quoted(wanted.y))
-        like = self.like(wanted.y)
-        if not model.labels and wanted.pos_label is None:
+        cases = label_cases(wanted, model, self.like(wanted.y))
+        if cases is None:
             return label.cast("double")
-        if model.labels:
-            known, otherwise = comparable(model.labels, like), -1.0
-        else:
-            known = [(1, v) for _, v in comparable([wanted.pos_label], like)]
-            otherwise = 0.0
         case: Any = functions
-        for place, value in known:
-            case = case.when(label == functions.lit(value), float(place))
-        return case.when(label.isNotNull(), otherwise)
+        for value, place in cases.known:
+            case = case.when(label == functions.lit(value), place)
+        return case.when(label.isNotNull(), cases.otherwise)
 
     def _diagnose(self, view: str, checks: list[RowCheck]) -> None:
         with reading(self.told):

@@ -95,6 +95,16 @@ def find_predictions(folder: str | os.PathLike[str]) -> list[StoredPredictions]:
     -------
     list of StoredPredictions
         At least one; what cannot be a model is an error that says so.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     prob, label = np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([0, 1])
+    ...     np.savez(Path(folder) / "forest.npz", probs_test=prob, y_test=label)
+    ...     (model,) = find_predictions(folder)
+    ...     model.name, model.test().rows
+    ('forest', 2)
     """
     root = Path(folder)
     if not root.is_dir():

@@ -119,6 +119,8 @@ class Split:
         told = hashlib.sha256(f"{self.scores.shape} {self.scale}".encode())
         told.update(np.asarray(self.scores[every], np.float64).tobytes())
         told.update(np.asarray(self.labels[every], np.int64).tobytes())
+        if self.posterior is not None:
+            told.update(np.asarray(self.posterior[every], np.float64).tobytes())
         return told.hexdigest()[:12]
 
 

@@ -62,6 +62,13 @@ class PseudoRealTruth:
     calibrator : str, optional
         Method that is fitted on the calibration split before; predictions are those
         of the calibrated model.
+
+    Examples
+    --------
+    >>> from calibrant.experiments import Event, StoredPredictions
+    >>> model = StoredPredictions("models/wide32")  # read when needed
+    >>> PseudoRealTruth(model, Event.of("3=cats"), "temperature").shape
+    'wide32 | cats vs rest | temperature'
     """
 
     predictions: PredictionSet

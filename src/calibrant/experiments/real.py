@@ -49,6 +49,13 @@ class RealTruth:
         Method of all classes that is fitted on the calibration split before.
     event : Event
         By default whether the top class is right.
+
+    Examples
+    --------
+    >>> from calibrant.experiments import StoredPredictions
+    >>> model = StoredPredictions("models/wide32")  # read when needed
+    >>> RealTruth(model, "temperature").shape
+    'wide32 | confidence | temperature'
     """
 
     predictions: PredictionSet
@@ -116,6 +123,19 @@ class RealStudy:
         Samples of each size that are drawn from a vast hold-out.
     sizes : sequence of int
         Rows of subsets; each must be a key of `SUBSETS`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from calibrant.experiments import find_predictions
+    >>> prob = np.tile([[0.9, 0.1], [0.3, 0.7]], (1500, 1))
+    >>> label = np.tile([0, 1], 1500)
+    >>> rows = {"probs_cal": prob, "y_cal": label, "probs_test": prob, "y_test": label}
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(folder + "/forest.npz", **rows)
+    ...     designs = RealStudy(find_predictions(folder)).designs()
+    >>> [(design.sizes, len(design.seeds)) for design in designs]
+    [((1000,), 3), ((3000,), 1)]
     """
 
     models: Sequence[PredictionSet]

@@ -10,13 +10,8 @@ from calibrant.displays.drawing import new_figure
 from calibrant.experiments.studies import REAL_EVALUATORS
 from calibrant.experiments.study_layouts import parted
 from calibrant.experiments.study_tables import PAPER_MODELS, printed_study
-from calibrant.experiments.tables import (
-    KINDS,
-    THOUSANDTHS,
-    ResultTable,
-    TableKind,
-    cell_value,
-)
+from calibrant.experiments.table_kinds import KINDS, THOUSANDTHS, TableKind
+from calibrant.experiments.tables import ResultTable, cell_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

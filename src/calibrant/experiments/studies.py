@@ -174,6 +174,20 @@ class PseudoRealStudy:
         Samples that variants of pl and pl3 are fitted on; 0 leaves them out.
     quick : bool
         Small samples, few of them, and the quickest methods.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from calibrant.experiments import Event, find_predictions
+    >>> prob, label = np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([0, 1])
+    >>> rows = {"probs_cal": prob, "y_cal": label, "probs_test": prob, "y_test": label}
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(folder + "/forest.npz", **rows)
+    ...     models = find_predictions(folder)
+    ...     design = PseudoRealStudy(models, [Event("confidence")]).calibrators()
+    >>> [truth.shape for truth in design.truths], design.sizes
+    (['forest | confidence'], (5000,))
     """
 
     models: Sequence[PredictionSet]

@@ -18,7 +18,7 @@ from calibrant.experiments.studies import (
     PIECE_VARIANTS,
     variants,
 )
-from calibrant.experiments.tables import KINDS, TableKind
+from calibrant.experiments.table_kinds import KINDS, TableKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.experiments.study_layouts import distinct, layouts, parted
-from calibrant.experiments.tables import ResultTable, TableKind, cell_value
+from calibrant.experiments.tables import ResultTable, cell_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant._typing import FloatMatrix, Frame
     from calibrant.experiments.study_layouts import Layout
+    from calibrant.experiments.table_kinds import TableKind
 
 PAPER_MODELS = frozenset({"resnet110", "densenet40", "wide32"})
 PAPER_EVENTS = frozenset({"cars vs rest", "cats vs rest", "dogs vs rest", "confidence"})

@@ -110,6 +110,17 @@ class Comparison:
         Exponent of the error and level of all intervals.
     key : dict
         The group of rows, where there are several.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> forest, y = cb.datasets.load_binary("forest")
+    >>> network, y = cb.datasets.load_binary("network")
+    >>> found = compare(y, {"forest": forest, "network": network}, method="es15")
+    >>> found.frame()["model"].tolist(), found.frame()["rank"].tolist()
+    (['network', 'forest'], [1, 2])
+    >>> found.pairs()["difference"].round(4)
+    array([-0.0802])
     """
 
     standings: tuple[Standing, ...]

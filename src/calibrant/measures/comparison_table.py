@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant._validation.sample import warn_if_small
-from calibrant.engines.groups import group_rows
+from calibrant.engines.groups import group_columns, group_rows
 from calibrant.engines.memory import open_table
 from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.comparison import (
@@ -87,7 +87,7 @@ def compare_table(  # noqa: PLR0913
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     reader = TableReader(table, y, sample_weight, reading)
     models = _several(model_columns(p, task=task, names=table.names))
-    grouped_by = [by] if isinstance(by, str) else list(by or [])
+    grouped_by = group_columns(by)
     refuse_reserved(grouped_by, PAIR_COLUMNS)
     groups = group_rows(table, grouped_by)
     for model in models:  # bad rows are named by their place in the whole table

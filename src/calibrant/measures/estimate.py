@@ -158,10 +158,7 @@ class Estimator:
         )
 
     def _fit(self, sample: BinarySample, method: str) -> ErrorFit:
-        found = find_evaluator(method)
-        seeded = "random_state" in found.defaults()
-        params = {"random_state": self.random_state} if seeded else {}
-        return found.build(**params).fit(sample)
+        return find_evaluator(method).seeded(self.random_state).fit(sample)
 
     def _debias(self, fit: ErrorFit, method: str) -> bool:
         known = fit.debiases(float(self.alpha))

@@ -61,6 +61,16 @@ class Evaluation:
         One per model and group; a single one from `evaluate`.
     alpha, confidence : float
         Exponent of the error and level of the intervals.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> found = evaluate(y, p, methods=["es15", "ew15"], confidence=None)
+    >>> found.frame()["value"].round(4)
+    array([0.0819, 0.0973])
+    >>> found.scores()["brier"].round(4)
+    array([0.0277])
     """
 
     assessments: tuple[Assessment, ...]

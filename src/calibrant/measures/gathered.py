@@ -12,6 +12,7 @@ from calibrant._validation.labels import check_label_order
 from calibrant._validation.options import check_choice
 from calibrant._validation.weights import warn_if_fractional
 from calibrant.engines.gathering import BadRows, Gathering, WatchedModel
+from calibrant.engines.groups import group_columns
 from calibrant.engines.opening import Engine, open_source
 from calibrant.exceptions import DroppedRowsWarning, ShapeError, UnknownNameError
 from calibrant.measures.events import Events, Reading
@@ -70,12 +71,17 @@ def gather_table(  # noqa: PLR0913
     check_choice(bad_rows, get_args(BadRows), name="bad_rows")
     table = open_source(source, engine, bad_rows=bad_rows)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    grouped_by = (by,) if isinstance(by, str) else tuple(by or ())
     wanted = gathering(
-        table, y, p, reading, by=grouped_by, weight=sample_weight, bad_rows=bad_rows
+        table,
+        y,
+        p,
+        reading,
+        by=group_columns(by),
+        weight=sample_weight,
+        bad_rows=bad_rows,
     )
     cells = table.gather(wanted)
-    warn_if_dropped(cells.dropped, cells.dropped + cells.n)
+    warn_if_dropped(cells.dropped, cells.dropped + cells.n, stacklevel=3)
     return cells
 
 
@@ -166,11 +172,11 @@ def cell_events(cells: CellTable, model: str, group: int) -> Events:
     return Events(cells.origin.task, names, samples)
 
 
-def warn_if_dropped(dropped: int, total: int) -> None:
+def warn_if_dropped(dropped: int, total: int, *, stacklevel: int) -> None:
     """Tell how many rows were left out."""
     if dropped:
         warnings.warn(
             f"{dropped:,} of {total:,} rows could not be used and were left out.",
             DroppedRowsWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

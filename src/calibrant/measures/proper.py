@@ -46,6 +46,14 @@ class ScoreSplit:
         By how much recalibrated predictions beat the base rate.
     uncertainty : float
         The score of the base rate, which no prediction can help.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> print(split_score(y, p))
+    brier 0.0277 = calibration 0.0176 + refinement 0.0101
+    (uncertainty 0.2500 - discrimination 0.2398)
     """
 
     name: str

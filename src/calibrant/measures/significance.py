@@ -49,6 +49,16 @@ class CalibrationTest:
         Number of rows.
     alternative : str
         What the test looks for.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> found = calibration_test(y, p, method="spiegelhalter")
+    >>> print(found)
+    spiegelhalter (binary): statistic -13.05, p-value 6.72e-39, n = 1797
+    >>> found.pvalue < 0.05
+    True
     """
 
     method: str

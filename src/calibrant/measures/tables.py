@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from calibrant._validation.options import check_choice
 from calibrant._validation.sample import warn_if_small
 from calibrant.engines.gathering import BadRows
+from calibrant.engines.groups import group_columns
 from calibrant.engines.opening import Engine, open_cells, open_source
 from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.estimate import Estimator
@@ -18,7 +19,11 @@ from calibrant.measures.evaluation import (
 )
 from calibrant.measures.events import Reading
 from calibrant.measures.groups import LeftOut, refuse_reserved
-from calibrant.measures.prediction_sets import RowsWanted, cell_sets
+from calibrant.measures.named_events import (
+    RowsWanted,
+    cell_sets,
+    refuse_with_cells,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +64,8 @@ def evaluate_table(  # noqa: PLR0913
         ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow table;
         DuckDB relation; Spark data frame; or cells by `gather_table`, or files of them.
     y : str
-        Column of labels. Cells need none.
+        Column of labels. Cells know theirs, as all about columns, labels and scale:
+        to name it again is an error.
     p : str, list of str or dict
         Columns of probabilities. Without a task each column is a model; with one
         the columns are the classes of one model. A dict gives the column or columns
@@ -116,20 +122,29 @@ def evaluate_table(  # noqa: PLR0913
     )
     chosen = check_methods(methods)
     lenient = methods is DEFAULT_METHODS
-    grouped_by = None if by is None else ((by,) if isinstance(by, str) else tuple(by))
-    refuse_reserved(grouped_by or ())
+    grouped_by = group_columns(by)
+    refuse_reserved(grouped_by)
     cells = open_cells(source)
     if cells is not None:
-        sets = cell_sets(cells, grouped_by)
+        refuse_with_cells(
+            y=y,
+            p=p,
+            task=task,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+            scale=None if scale == "prob" else scale,
+        )
+        sets = cell_sets(cells, None if by is None else grouped_by)
     else:
         if y is None or p is None:
             raise OptionError("y and p must name columns, of labels and probabilities.")
         table = open_source(source, engine, bad_rows=bad_rows)
         reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
         wanted = RowsWanted(
-            y, p, reading, grouped_by or (), weight=sample_weight, bad_rows=bad_rows
+            y, p, reading, grouped_by, weight=sample_weight, bad_rows=bad_rows
         )
-        sets = wanted.sets(table)
+        sets = wanted.sets(table, stacklevel=3)
     found, left_out = [], LeftOut()
     for done, one in enumerate(sets):
         if progress is not None:

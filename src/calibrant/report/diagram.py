@@ -111,9 +111,7 @@ def _has_map(name: str) -> bool:
 
 
 def _fit(sample: BinarySample, name: str, random_state: Seed) -> Fit:
-    found = find_binary(name)
-    seeded = "random_state" in found.defaults()
-    return found.build(**({"random_state": random_state} if seeded else {})).fit(sample)
+    return find_binary(name).seeded(random_state).fit(sample)
 
 
 def _grid(sample: BinarySample, fit: Fit, low: float) -> FloatVector:

@@ -115,10 +115,7 @@ def _gathered(parts: list[BinarySample]) -> IntVector | None:
 def _repair(
     name: str, train: BinarySample, held: BinarySample, random_state: Seed
 ) -> BinarySample:
-    method = find_binary(name)
-    seeded = "random_state" in method.defaults()
-    params = {"random_state": random_state} if seeded else {}
-    map_ = method.build(**params).fit(train).map
+    map_ = find_binary(name).seeded(random_state).fit(train).map
     return replace(held, p=map_.transform(held.p))
 
 

@@ -1,4 +1,4 @@
-"""Sets of predictions in a table: one per model and group of rows."""
+"""Events in a table and whose they are: one set per model and group of rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.usable_rows import usable_rows
+from calibrant.exceptions import OptionError
 from calibrant.measures.gathered import cell_events, gathering, warn_if_dropped
 from calibrant.measures.table_models import TableReader, model_columns
 
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PredictionSet:
-    """The predictions of a model in a group of rows.
+class NamedEvents:
+    """Events of a model in a group of rows, with the names of both.
 
     Attributes
     ----------
     key : dict
-        What tells this set from others: model, values of group columns.
+        What tells these events from others: model, values of group columns.
     group : str
         The group, as text; empty for all rows.
     events : callable
-        Reads the events.
+        Reads them.
     """
 
     key: dict[str, Any]
@@ -42,7 +43,7 @@ class PredictionSet:
 
 def cell_sets(
     cells: CellTable, by: tuple[str, ...] | None = None, *, named: bool = False
-) -> list[PredictionSet]:
+) -> list[NamedEvents]:
     """Return the sets of a table of cells, by all columns of groups or some."""
     if by is not None and by != cells.origin.by:
         cells = cells.grouped_by(by)
@@ -53,13 +54,23 @@ def cell_sets(
         for place, values in enumerate(cells.groups):
             group = dict(zip(cells.origin.by, values, strict=True))
             sets.append(
-                PredictionSet(
+                NamedEvents(
                     name | group,
                     str(Group(group, slice(None))),
                     partial(cell_events, cells, model, place),
                 )
             )
     return sets
+
+
+def refuse_with_cells(**given: Any) -> None:
+    """Raise where something is said that cells know since they were gathered."""
+    for name, value in given.items():
+        if value is not None:
+            raise OptionError(
+                f"cells know their columns, labels and scale since they were "
+                f"gathered; leave out {name}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +100,13 @@ class RowsWanted:
     weight: str | None = None
     bad_rows: BadRows = "raise"
 
-    def sets(self, table: Table) -> list[PredictionSet]:
+    def sets(self, table: Table, *, stacklevel: int) -> list[NamedEvents]:
         """Return the sets of a table: as rows where it is in memory, else as cells."""
         if isinstance(table, MemoryTable):
-            return self._row_sets(table)
+            return self._row_sets(table, stacklevel=stacklevel + 1)
         cells = table.gather(self._gathering(table))
-        warn_if_dropped(cells.dropped, cells.dropped + cells.n)
+        total = cells.dropped + cells.n
+        warn_if_dropped(cells.dropped, total, stacklevel=stacklevel + 1)
         models = {model for model, _ in cells.origin.events}
         return cell_sets(cells, named=self._named(len(models)))
 
@@ -109,10 +121,11 @@ class RowsWanted:
             bad_rows=self.bad_rows,
         )
 
-    def _row_sets(self, table: MemoryTable) -> list[PredictionSet]:
+    def _row_sets(self, table: MemoryTable, *, stacklevel: int) -> list[NamedEvents]:
         if self.bad_rows == "drop":
             usable = usable_rows(table, self._gathering(table))
-            warn_if_dropped(int((~usable).sum()), usable.size)
+            bad = int((~usable).sum())
+            warn_if_dropped(bad, usable.size, stacklevel=stacklevel + 1)
             table = table.where(usable)
         reader = TableReader(table, self.y, self.weight, self.reading)
         models = model_columns(self.p, task=self.reading.task, names=table.names)
@@ -122,7 +135,7 @@ class RowsWanted:
                 reader.events(model)
         named = self._named(len(models))
         return [
-            PredictionSet(
+            NamedEvents(
                 ({"model": model.name} if named else {}) | group.key,
                 str(group),
                 partial(reader.events, model, group.rows),
