@@ -54,3 +54,14 @@ def test_nothing_is_left_of_a_command_that_is_told_to_end(tmp_path):
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["folder", "loop"])
+def test_what_is_no_file_is_left_alone(kind, tmp_path):
+    target = tmp_path / "target"
+    if kind == "folder":
+        target.mkdir()
+    else:
+        target.symlink_to(target)
+    with pytest.raises(OSError, match="cannot be written"), replacing(target):
+        pass

@@ -30,7 +30,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     if target.is_symlink():  # the file that it points to changes, the link stays
-        target = target.resolve()
+        target = _end_of(target)
+    if target.exists() and not target.is_file():
+        raise OSError(f"{target} cannot be written: it is no regular file.")
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"{target} cannot be written: the folder {target.parent} does not exist."
@@ -42,3 +44,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _end_of(link: Path) -> Path:
+    try:
+        return link.resolve()
+    except RuntimeError:
+        raise OSError(f"{link} cannot be written: its links go in a circle.") from None

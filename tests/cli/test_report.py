@@ -1,6 +1,7 @@
 """``calibrant report`` and ``calibrant evaluate --explain``, as users run them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -143,3 +144,14 @@ def test_findings_of_several_models_name_them(run):
     out = run("evaluate", BINARY, *wanted, "--explain")[1]
     assert "CAL001 over-confident, severe (bayes)" in out
     assert "CAL002 under-confident, severe (forest)" in out
+
+
+def test_a_report_does_not_overwrite_what_it_reads(run, tmp_path):
+    source = tmp_path / "preds.csv"
+    source.write_bytes(Path(BINARY).read_bytes())
+    code, _, err = run(
+        "report", source, "--y", "even", "--p", "forest", "--out", source,
+        "--format", "html",
+    )  # fmt: skip
+    assert code == 2
+    assert "--out is the file that is read" in err

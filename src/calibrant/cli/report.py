@@ -68,6 +68,7 @@ def report(
     if written == "html":
         out = out or Path("report.html")
     _check_folder(out)
+    _refuse_own_source(out, source)
     table = open_table(source)
     with progress_bar("reporting") as progress:
         found = report_table(
@@ -108,6 +109,12 @@ def _format(out: Path | None, output: ReportFormat | None) -> str:
             f"{out.suffix or 'no ending'!r}. Or say which by --format."
         )
     return SUFFIXES[out.suffix.lower()]
+
+
+def _refuse_own_source(out: Path | None, source: Path) -> None:
+    names = [] if out is None else [out, out.with_suffix(".json")]
+    if any(name.exists() and name.samefile(source) for name in names):
+        raise OptionError("--out is the file that is read; choose another name.")
 
 
 def _check_folder(out: Path | None) -> None:

@@ -49,11 +49,13 @@ KINDS = {
 }
 """NumPy's word for each type; decimals count as doubles, all else as objects."""
 READERS = {
-    "csv": "read_csv($files, header = true, delim = ',')",
-    "tsv": "read_csv($files, header = true, delim = '\t')",
-    "parquet": "read_parquet($files)",
+    "csv": "read_csv($files, header = true, delim = ',', comment = '')",
+    "tsv": "read_csv($files, header = true, delim = '\t', comment = '')",
+    "parquet": "read_parquet($files, union_by_name = true)",
     "json": "read_json($files, format = 'newline_delimited')",
 }
+"""How files are read. Columns of several Parquet files get a type that holds all their
+values: that of the first file would round those of the others."""
 ROWS = "calibrant_rows"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
 from calibrant._validation.options import check_choice
+from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     import os
@@ -75,7 +76,13 @@ class Report:
         found = output or FORMATS.get(target.suffix.lower(), "html")
         texts = {target: self.text(found)}
         if found == "html":
-            texts[target.with_suffix(".json")] = self.to_json()
+            beside = target.with_suffix(".json")
+            if beside == target:
+                raise OptionError(
+                    f"{target}: a page has its data beside it, under that name; call "
+                    f"the page .html, or write the data alone as json."
+                )
+            texts[beside] = self.to_json()
         for name, text in texts.items():
             with replacing(name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
