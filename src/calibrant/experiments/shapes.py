@@ -61,10 +61,10 @@ def stairs(c: FloatVector) -> FloatVector:
     def step(x: FloatVector) -> FloatVector:
         return x - np.sin(x)
 
-    def helper(x: FloatVector) -> FloatVector:
+    def waves(x: FloatVector) -> FloatVector:
         return np.asarray(step(step(3.0 * x * np.pi)) / (3.0 * np.pi))
 
-    return helper(c + 1.0 / 3.0) - helper(np.asarray(1.0 / 3.0))
+    return waves(c + 1.0 / 3.0) - waves(np.asarray(1.0 / 3.0))
 
 
 def jump(c: FloatVector) -> FloatVector:
