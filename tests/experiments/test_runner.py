@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, OptionError
 from calibrant.experiments import Contender, Design, run
+from calibrant.experiments.runner import _blocks
 from calibrant.experiments.store import Store
 
 HERE = Path(__file__).parent
@@ -102,6 +104,24 @@ def test_results_do_not_depend_on_the_order(small_design, tmp_path):
     )
     run(design, tmp_path / "a")
     run(turned, tmp_path / "b")
+    first, second = (
+        (tmp_path / name / "results.parquet").read_bytes() for name in "ab"
+    )
+    assert first == second
+
+
+def test_truths_that_share_fits_are_one_piece_of_work(small_design, tmp_path):
+    design = small_design(seeds=range(3))
+    shared = replace(design, together=2)
+    blocks = list(_blocks(shared, shared.cells()))
+    assert sum(map(len, blocks)) == design.size
+    assert len({cell.key for block in blocks for cell in block}) == design.size
+    for block in blocks:
+        assert len({cell.n for cell in block}) == 1
+        assert len({cell.truth.name for cell in block}) == 2
+        assert len({cell.truth.shape for cell in block}) == 1
+    run(design, tmp_path / "a")
+    run(shared, tmp_path / "b")
     first, second = (
         (tmp_path / name / "results.parquet").read_bytes() for name in "ab"
     )

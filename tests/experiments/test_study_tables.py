@@ -100,6 +100,26 @@ def test_methods_are_compared_on_draws_that_all_have():
     np.testing.assert_allclose(table.values[0, 1], mean)
 
 
+@pytest.mark.parametrize(("seeds", "shown"), [(SEEDS, True), ((1,), False)])
+def test_variants_are_columns_where_they_have_all_draws(seeds, shown):
+    rows, few = made_rows(["es15", "pl"]), made_rows(["pl-mse"], seeds=seeds)
+    rows = {name: np.concatenate([rows[name], few[name]]) for name in rows}
+    table = table_of(rows, "combo")
+    assert table.methods == ("es15", "pl", *(["pl-mse"] if shown else []))
+    assert table.draws == len(SIZES) * len(SEEDS)
+    mean = 1000 * rows["map_error"][rows["method"] == "pl"].mean()
+    np.testing.assert_allclose(table.values[0, 1], mean)
+
+
+def test_networks_are_compared_on_their_own_few_draws():
+    rows = made_rows(["platt", "es15"], calibrators=("",))
+    few = made_rows(["iop-oi"], calibrators=("",), seeds=(1,))
+    rows = {name: np.concatenate([rows[name], few[name]]) for name in rows}
+    assert table_of(rows, "calibrators").draws == len(SIZES) * len(SEEDS)
+    table = table_of(rows, "calibrators_networks")
+    assert (table.methods, table.draws) == (("iop-oi", "platt"), len(SIZES))
+
+
 def test_calibrators_and_evaluators_are_apart():
     calibrators = made_rows(["beta", "vector"], calibrators=("",))
     evaluators = made_rows(["es15", "beta"])
@@ -146,6 +166,16 @@ def test_the_study_has_the_papers_size(small_digits):
     data_sets = study.evaluators().size // len(study.evaluators().contenders)
     assert data_sets == 6 * 3 * 4 * 3 * 5
     assert study.calibrators().size == 3 * 4 * 20 * len(studies.CALIBRATORS)
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_networks_take_part_where_torch_is(small_digits, monkeypatch, found):
+    monkeypatch.setattr(studies, "has_torch", lambda: found)
+    study = PseudoRealStudy(small_digits[:1], [Event("confidence")])
+    calibrators, evaluators = study.variants()
+    names = {contender.name for contender in calibrators.contenders}
+    assert (set(studies.NETWORKS) <= names) == found
+    assert calibrators.seeds == evaluators.seeds == tuple(range(5))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CIFAR_EVENTS = "1=cars,3=cats,5=dogs,confidence"
 DIGIT_EVENTS = "1,3,8,confidence"
-SETS, SEEDS, VARIANTS = 20, 5, 2
+SETS, SEEDS, VARIANTS = 20, 5, 5
 SIZES = "1000,3000,10000"
 
 Data = Annotated[
@@ -70,8 +70,8 @@ def pseudo_real(
         typer.Option(
             "--variants",
             min=0,
-            help="Samples for variants of pl and pl3, the slowest part; 0 leaves "
-            "them out.",
+            help="Samples for variants of pl and pl3 and for order-preserving "
+            "networks (which need torch), the slowest part; 0 leaves them out.",
         ),
     ] = VARIANTS,
     jobs: Jobs = 1,
@@ -84,7 +84,7 @@ def pseudo_real(
     stopped. Tables of all formats are written beside the results.
     """
     from calibrant.experiments.predictions import Event
-    from calibrant.experiments.studies import PseudoRealStudy
+    from calibrant.experiments.studies import PseudoRealStudy, has_torch
     from calibrant.experiments.study_tables import study_tables
 
     asked = events or (CIFAR_EVENTS if data else DIGIT_EVENTS)
@@ -108,6 +108,8 @@ def pseudo_real(
         "--variants": str(variants) if variants != VARIANTS else None,
     }
     notes = [made_by("pseudo-real", options, jobs), times([rows], out)]
+    if variants and not quick and not has_torch():
+        notes.append("Networks (iop-*) are left out: torch is not installed.")
     show_tables("Pseudo-real experiments", study_tables(rows), notes, out, output)
 
 

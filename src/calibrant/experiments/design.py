@@ -139,6 +139,9 @@ class Design:
         Numbers of rows.
     seeds : sequence of int
         One draw of labels each.
+    together : int
+        How many truths in a row one worker does together, because calibrators of all
+        classes share their fits between them.
 
     Examples
     --------
@@ -156,8 +159,10 @@ class Design:
     truths: Sequence[Truth]
     sizes: Sequence[int]
     seeds: Sequence[int]
+    together: int = 1
 
     def __post_init__(self) -> None:
+        check_count(self.together, name="together")
         for name in ("contenders", "truths", "sizes", "seeds"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name, values in (

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from calibrant.experiments.predictions import PredictionSet
 
 SEPARATOR = " | "
+EVENTS_KEPT = 4
+"""Events whose rows are kept: those of one model, which share fits of all classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,7 @@ def _parts(rows: int) -> Parts:
     return Parts.of(rows)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=EVENTS_KEPT)
 def _outcomes(truth: PseudoRealTruth) -> Outcomes:
     """Return an event in all rows of the hold-out."""
     return calibrated_outcomes(
@@ -132,7 +134,7 @@ def _outcomes(truth: PseudoRealTruth) -> Outcomes:
     )
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=EVENTS_KEPT)
 def _ground_truth(truth: PseudoRealTruth) -> GroundTruth:
     rows = _outcomes(truth)
     fitted = _parts(rows.p.size).fitted
@@ -140,7 +142,7 @@ def _ground_truth(truth: PseudoRealTruth) -> GroundTruth:
     return GroundTruth.of(Outcomes(rows.p[fitted], rows.y[fitted], exact))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=EVENTS_KEPT)
 def _unseen(truth: PseudoRealTruth) -> KnownSample:
     p = _outcomes(truth).p
     measured = _parts(p.size).measured
@@ -168,7 +170,7 @@ def calibrated_outcomes(
     return Outcomes(_within(map_(plain.p)), plain.y, plain.exact)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=EVENTS_KEPT)
 def _plain_outcomes(split: Split, event: Event) -> Outcomes:
     return outcomes_of(split, event)
 

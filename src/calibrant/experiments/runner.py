@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from calibrant._typing import Frame
     from calibrant.experiments.design import Cell, Design
 
-SEEDS_AT_ONCE = 5
-"""How many data sets of one truth and size make one piece of work."""
+DATA_SETS_AT_ONCE = 5
+"""About how many data sets of one size make one piece of work."""
 
 VERSIONS_OF = ("calibrant", "numpy", "scipy", "scikit-learn", "polars", "joblib")
 
@@ -114,7 +114,7 @@ def _do_missing(
         progress(log.before, log.total)
     parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     finished = log.before
-    tasks = (delayed(_do)(work, store, token) for work in _blocks(missing))
+    tasks = (delayed(_do)(work, store, token) for work in _blocks(design, missing))
     for count in parallel(tasks):
         finished += count
         log.reached(finished)
@@ -125,24 +125,32 @@ def _do_missing(
     log.ended()
 
 
-def _blocks(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
-    """Give cells that share their unseen rows together, a few seeds at a time."""
-    for _, alike in groupby(cells, key=lambda cell: (cell.truth.name, cell.n)):
-        seeds = (list(one) for _, one in groupby(alike, key=lambda cell: cell.seed))
-        while few := list(islice(seeds, SEEDS_AT_ONCE)):
-            yield [cell for one in few for cell in one]
+def _blocks(design: Design, cells: Iterable[Cell]) -> Iterator[list[Cell]]:
+    """Give cells that share unseen rows or fits together, a few seeds at a time."""
+    names = [truth.name for truth in design.truths]
+    part = {name: place // design.together for place, name in enumerate(names)}
+    count = max(DATA_SETS_AT_ONCE // design.together, 1)
+    for _, group in groupby(cells, key=lambda cell: part[cell.truth.name]):
+        near = list(group)
+        for n in dict.fromkeys(cell.n for cell in near):
+            alike = [cell for cell in near if cell.n == n]
+            seeds = list(dict.fromkeys(cell.seed for cell in alike))
+            for start in range(0, len(seeds), count):
+                few = seeds[start : start + count]
+                yield [cell for cell in alike if cell.seed in few]
 
 
 def _do(cells: list[Cell], store: Store, token: str) -> int:
-    """Do some cells of one truth and size, and write each when it is finished."""
+    """Do some cells of one size, and write each when it is finished."""
     from threadpoolctl import threadpool_limits
 
     # One thread: sums of several threads would depend on how many there are.
     with threadpool_limits(limits=1):
-        unseen = cells[0].truth.unseen()
-        for seed, alike in groupby(cells, key=lambda cell: cell.seed):
-            data = cells[0].truth.draw(cells[0].n, seed)
-            for cell in alike:
+        for _, alike in groupby(cells, key=lambda cell: (cell.truth.name, cell.seed)):
+            same = list(alike)
+            truth = same[0].truth
+            data, unseen = truth.draw(same[0].n, same[0].seed), truth.unseen()
+            for cell in same:
                 if not store.is_taken_by(token):
                     return 0  # this run was killed, and another does what is left
                 store.write(assess(cell, data, unseen))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from calibrant.experiments.class_contenders import calibrator_contenders
@@ -50,6 +51,9 @@ CALIBRATORS = (
     "smooth",
 )
 """All calibrators but variants of pl, and the networks that need torch."""
+
+NETWORKS = ("iop-oi", "iop-op", "iop-diag")
+"""Order-preserving networks, of which one fit takes as long as a hundred others."""
 
 BEST_CALIBRATORS = (
     "beta",
@@ -108,9 +112,8 @@ REAL_EVALUATORS = (
     "smooth",
 )
 
-VARIANT_SEEDS = 2
-"""Variants of pl and pl3 are many and slow, and compared with each other, so that
-fewer samples do."""
+VARIANT_SEEDS = 5
+"""Samples for what is slow: variants of pl and pl3, and networks."""
 
 SUBSETS = {1000: 10, 3000: 3, 10_000: 1}
 """Rows and number of subsets of the test split in the real experiments."""
@@ -146,6 +149,11 @@ def variants() -> list[Contender]:
 PIECE_VARIANTS = ("pl-mse", "pl3-mse", "pl-de", "pl-de2")
 
 
+def has_torch() -> bool:
+    """Tell whether networks can be fitted here."""
+    return find_spec("torch") is not None
+
+
 def evaluator(method: str) -> Contender:
     """Return an evaluator, set as in the paper's tables."""
     papers: dict[str, dict[str, Any]] = {
@@ -171,7 +179,8 @@ class PseudoRealStudy:
     sizes : sequence of int
         Rows that evaluators are fitted on.
     variant_seeds : int
-        Samples that variants of pl and pl3 are fitted on; 0 leaves them out.
+        Samples that variants of pl and pl3, and order-preserving networks, are fitted
+        on; 0 leaves them out.
     quick : bool
         Small samples, few of them, and the quickest methods.
 
@@ -206,6 +215,7 @@ class PseudoRealStudy:
             truths=self._truths([None]),
             sizes=[QUICK_ROWS if self.quick else CALIBRATION_ROWS],
             seeds=range(self.calibration_sets),
+            together=len(self.events),
         )
 
     def evaluators(self) -> Design:
@@ -219,15 +229,18 @@ class PseudoRealStudy:
         )
 
     def variants(self) -> list[Design]:
-        """Return both studies for variants of pl and pl3, on fewer samples."""
+        """Return both studies for variants of pl and pl3, and the slow networks."""
         if self.quick or not self.variant_seeds:
             return []
-        calibrators = calibrator_contenders(PIECE_VARIANTS, every=THINNED)
+        slow = (*PIECE_VARIANTS, *NETWORKS) if has_torch() else PIECE_VARIANTS
+        calibrators = calibrator_contenders(slow, every=THINNED)
         return [
-            replace(design, contenders=contenders, seeds=design.seeds[:count])
-            for design, contenders, count in (
-                (self.calibrators(), calibrators, self.variant_seeds),
-                (self.evaluators(), variants(), self.variant_seeds),
+            replace(
+                design, contenders=contenders, seeds=design.seeds[: self.variant_seeds]
+            )
+            for design, contenders in (
+                (self.calibrators(), calibrators),
+                (self.evaluators(), variants()),
             )
         ]
 

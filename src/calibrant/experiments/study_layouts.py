@@ -6,7 +6,7 @@ is measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from calibrant.experiments.pseudo_real import SEPARATOR
 from calibrant.experiments.studies import (
     CALIBRATORS,
     EVALUATORS,
+    NETWORKS,
     PIECE_VARIANTS,
     variants,
 )
@@ -36,6 +37,9 @@ TRUTHS = {
 }
 PIECES = ("pl3", "pl3-mse", "pl", "pl-mse", "pl-de", "pl-de2")
 BIN_NUMBERS = ("ew10", "es10", "ew15", "es15", "ew20", "es20", "ew-cv", "es-cv")
+BESIDE_NETWORKS = ("temperature", "vector", "platt", "beta", "pl3", "smooth")
+"""What the slow networks are compared with, on their few samples."""
+
 MAP = KINDS["calmap"].title
 ERROR = KINDS["ece"].title
 
@@ -54,6 +58,8 @@ class Layout:
         Gives the lines as pairs of a label and a mask of result rows.
     methods : sequence of str
         Columns; those without results are left out.
+    besides : sequence of str
+        Further columns, if they were fitted on all samples that the others were.
     spread : bool
         Show the standard deviation over seeds, not the mean.
     calibrated : bool
@@ -64,6 +70,7 @@ class Layout:
     kind: TableKind
     lines: Callable[[Frame], Iterator[Line]]
     methods: Sequence[str] = EVALUATORS
+    besides: Sequence[str] = ()
     spread: bool = False
     calibrated: bool = True
 
@@ -168,8 +175,7 @@ def layouts() -> list[Layout]:
         "Squared map error (c_hat - c*)^2 on unseen rows, in thousandths",
         lambda rows: rows["map_error_sq"],
     )
-    found = [
-        *_calibrator_layouts(),
+    evaluators = [
         Layout("combo", KINDS["calmap"], by_each),
         Layout("ece_combo", KINDS["ece"], by_each),
         *_truth_layouts(),
@@ -184,6 +190,7 @@ def layouts() -> list[Layout]:
         Layout("bias", KINDS["bias"], by_each),
         *_spread_layouts(),
     ]
+    found = [*_calibrator_layouts(), *map(_with_variants, evaluators)]
     names = [variant.name for variant in variants()]
     tricks = [name for name in names if name not in PIECE_VARIANTS]
     for end, methods in (("ce_mse", PIECES), ("es_ew", BIN_NUMBERS), ("trick", tricks)):
@@ -205,6 +212,13 @@ def _calibrator_layouts() -> list[Layout]:
         Layout(
             "calibrators_ce_mse", kind, by_model_and_event, PIECES, calibrated=False
         ),
+        Layout(
+            "calibrators_networks",
+            kind,
+            by_event,
+            (*NETWORKS, *BESIDE_NETWORKS),
+            calibrated=False,
+        ),
     ]
 
 
@@ -220,6 +234,11 @@ def _truth_layouts() -> list[Layout]:
             kind = _map_kind(end, MAP + told)
             found.append(Layout(f"map{end}", kind, by_model_and_event))
     return found
+
+
+def _with_variants(layout: Layout) -> Layout:
+    """Return a table of evaluators with variants of pl and pl3 as columns too."""
+    return replace(layout, besides=PIECE_VARIANTS)
 
 
 def _spread_layouts() -> list[Layout]:

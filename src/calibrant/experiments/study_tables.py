@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 PAPER_MODELS = frozenset({"resnet110", "densenet40", "wide32"})
 PAPER_EVENTS = frozenset({"cars vs rest", "cats vs rest", "dogs vs rest", "confidence"})
-PRINTED_IN = {"calibrators_ce_mse": "calibrators_all"}
+PRINTED_IN = {
+    "calibrators_ce_mse": "calibrators_all",
+    "calibrators_networks": "calibrators",
+}
 """Tables that take their printed values from another one."""
 
 
@@ -50,21 +53,30 @@ def study_tables(rows: Frame) -> list[ResultTable]:
 def _common(rows: Frame, layout: Layout) -> Frame:
     """Return the results of a layout's methods on draws that all of them have."""
     of_study = (rows["calibrator"] != "") == layout.calibrated
-    here = of_study & np.isin(rows["method"], list(layout.methods))
+    here = of_study & np.isin(rows["method"], columns_of(layout))
     draws = np.char.add(
         rows["n"].astype(str), np.char.add("/", rows["seed"].astype(str))
     )
-    shared = None
-    for method in distinct(rows["method"][here]):
-        mine = set(draws[here & (rows["method"] == method)].tolist())
-        shared = mine if shared is None else shared & mine
-    here &= np.isin(draws, list(shared or []))
+    mine = {
+        method: set(draws[here & (rows["method"] == method)].tolist())
+        for method in distinct(rows["method"][here])
+    }
+    usual = [drawn for method, drawn in mine.items() if method in layout.methods]
+    shared = set.intersection(*usual) if usual else set()
+    whole = [method for method, drawn in mine.items() if shared <= drawn]
+    here &= np.isin(draws, list(shared)) & np.isin(rows["method"], whole)
     return {name: values[here] for name, values in rows.items()}
+
+
+def columns_of(layout: Layout) -> list[str]:
+    """Return the methods of a layout in the order of columns."""
+    more = [method for method in layout.besides if method not in layout.methods]
+    return [*layout.methods, *more]
 
 
 def _table(rows: Frame, layout: Layout) -> ResultTable | None:
     present = set(rows["method"].tolist())
-    methods = [method for method in layout.methods if method in present]
+    methods = [method for method in columns_of(layout) if method in present]
     kind = layout.kind
     cells: list[list[tuple[float, float]]] = []
     labels = []
