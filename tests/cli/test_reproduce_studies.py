@@ -30,11 +30,14 @@ def test_pseudo_real_goes_on_where_it_was(run, reduced):
     assert out == (reduced / "out" / "tables.md").read_text()
     assert "| threes vs rest | " in out
     assert "| network, confidence | " in out
+    assert out.count("\n## combo, the paper's chat_dist_c_combo\n") == 1
     assert "true map by exact probabilities" in out
     assert "--quick --events 3=threes,confidence` on " in out
     again = run("reproduce", "pseudo-real", *options, "--format", "json")[1]
     rows = json.loads(again)["rows"]
     assert {row["method"] for row in rows} == {"platt", "temperature", "es15"}
+    told = {(row["study"], row["shape"], row["method"]) for row in rows}
+    assert len(told) == len(rows)  # one table is told from the other
     log = (reduced / "out" / "log.txt").read_text()
     assert log.count("32 cells, 32 of them done before") == 1
     assert log.count("192 cells, 192 of them done before") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from calibrant._atomic import replacing
 from calibrant.cli.output import Format, print_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from calibrant._typing import Frame
@@ -72,14 +73,21 @@ def _texts(title: str, tables: list[ResultTable], notes: list[str]) -> dict[str,
 
     told = [f"% {note}" for note in notes]
     return {
-        "markdown": "\n\n".join(
-            [f"# {title}", *notes, *map(rendering.as_markdown, tables)]
-        ),
+        "markdown": "\n\n".join([f"# {title}", *notes, *_chapters(tables)]),
         "latex": "\n".join([*told, *map(rendering.as_latex, tables)]),
         "html": rendering.html_page(
             title, notes, [rendering.as_html(table) for table in tables]
         ),
     }
+
+
+def _chapters(tables: list[ResultTable]) -> Iterator[str]:
+    """Give tables in Markdown, with a heading wherever another study begins."""
+    from calibrant.experiments.rendering import as_markdown
+
+    for study, alike in groupby(tables, key=lambda table: table.study):
+        yield from [f"## {study}"] if study else []
+        yield from map(as_markdown, alike)
 
 
 def show_tables(

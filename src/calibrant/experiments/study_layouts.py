@@ -44,6 +44,33 @@ MAP = KINDS["calmap"].title
 ERROR = KINDS["ece"].title
 
 
+PAPER_NAMES = {
+    "calibrators": "cal-method-table",
+    "calibrators_all": "cal_methods_all",
+    "combo": "chat_dist_c_combo",
+    "ece_combo": "ECE_abs_combo",
+    "error": "cifar5m-ECE-ranking",
+    "ranking": "cifar5m-ECE-ranking",
+    "map": "chat_dist_c",
+    "map_sq": "chat_dist_c_sq",
+    "ece": "ECE_abs",
+    "ece_sq": "ECE_sq",
+    "map_ndata": "chat_dist_c_ndata",
+    "ece_ndata": "ECE_abs_ndata",
+    "map_calfn": "chat_dist_c_calfn",
+    "ece_calfn": "ECE_abs_calfn",
+    "map_std": "chat_dist_c_std",
+    "ece_std": "ECE_abs_std",
+    "map_ce_mse": "chat_dist_c_CE_MSE",
+    "ece_ce_mse": "ECE_abs_CE_MSE",
+    "map_es_ew": "chat_dist_c_es_ew",
+    "ece_es_ew": "ECE_abs_es_ew",
+    "map_trick": "chat_dist_c_trick",
+    "ece_trick": "ECE_abs_trick",
+}
+"""What the paper calls its tables."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """A table to be made.
@@ -73,6 +100,12 @@ class Layout:
     besides: Sequence[str] = ()
     spread: bool = False
     calibrated: bool = True
+
+    @property
+    def title(self) -> str:
+        """Return the name of the table, and what the paper calls it."""
+        paper = PAPER_NAMES.get(self.name)
+        return f"{self.name}, the paper's {paper}" if paper else self.name
 
 
 def parted(rows: Frame) -> Frame:

@@ -106,6 +106,7 @@ def _table(rows: Frame, layout: Layout) -> ResultTable | None:
         _printed_matrix(layout.name, rows, labels, methods),
         draws,
         int(np.sum(rows["failure"] != "")),
+        study=layout.title,
     )
 
 

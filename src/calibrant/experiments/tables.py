@@ -51,7 +51,7 @@ class ResultTable:
     failures : int
         Cells that failed.
     study : str
-        Which data it is of, where there are several studies.
+        Which data or which table it is of, where there are several.
     """
 
     kind: TableKind
