@@ -152,7 +152,7 @@ class Store:
         if not parts:
             return
         pl = polars()
-        rows = pl.concat([pl.read_parquet(part) for part in parts])
+        rows = pl.read_parquet(parts, glob=False, hive_partitioning=False)
         self._merge(self.times, rows.select(TIMES), by=["key"])
         self._merge(self.results, rows.drop("seconds"), by=list(ORDER))
         for part in parts:
