@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 from calibrant.calibrators.smooth import Smooth
 from calibrant.checks.finding import Finding, severity_of
 from calibrant.numerics.holm import holm
-from calibrant.numerics.log_cells import gather_many
+from calibrant.numerics.log_cells import many_cells
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector
@@ -98,7 +98,7 @@ def group_that_differs(subject: Subject) -> list[Finding]:
 def _departure(
     name: str, sample: BinarySample, map_: CalibrationMap
 ) -> tuple[tuple[str, float, float, float, float, float], float]:
-    cells = gather_many(sample.p, sample.y, sample.weight)
+    cells = many_cells(sample)
     total = float(cells.weight.sum())
     expected = np.asarray(map_(cells.p))
     predicted = float(cells.weight @ cells.p) / total

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.numerics.binning import BinTable, size_edges, tabulate
-from calibrant.numerics.log_cells import Gathered, gather_many
+from calibrant.numerics.log_cells import Gathered, many_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +52,7 @@ class Subject:
     @cached_property
     def cells(self) -> Gathered:
         """Return the rows, or fine cells of them where there are very many."""
-        sample = self.sample
-        return gather_many(sample.p, sample.y, sample.weight)
+        return many_cells(self.sample)
 
     @cached_property
     def total(self) -> float:

@@ -17,6 +17,7 @@ from calibrant.measures.comparison import (
 )
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
+from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.groups import LeftOut, refuse_reserved
 from calibrant.measures.table_models import TableReader, model_columns
 
@@ -99,8 +100,11 @@ def compare_table(  # noqa: PLR0913
         if progress is not None:
             progress(done, len(groups))
         try:
-            of_models = {m.name: reader.events(m, group.rows) for m in models}
-            found.append(compare_events(of_models, method, estimator, group.key))
+            of_models = {
+                m.name: FittedEvents(reader.events(m, group.rows), estimator)
+                for m in models
+            }
+            found.append(compare_events(of_models, method, group.key))
         except (TooFewRowsError, WeightError) as error:
             if not grouped_by:
                 raise

@@ -18,6 +18,7 @@ from calibrant.measures.evaluation import (
     check_methods,
 )
 from calibrant.measures.events import Reading
+from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.groups import LeftOut, refuse_reserved
 from calibrant.measures.named_events import (
     RowsWanted,
@@ -152,10 +153,12 @@ def evaluate_table(  # noqa: PLR0913
         if not one.group:
             events = one.events()
             warn_if_small(events.samples[0], stacklevel=3)
-            found.append(assess(events, chosen, estimator, one.key, lenient=lenient))
+            fitted = FittedEvents(events, estimator)
+            found.append(assess(fitted, chosen, one.key, lenient=lenient))
             continue
         try:
-            found.append(assess(one.events(), chosen, estimator, one.key))
+            fitted = FittedEvents(one.events(), estimator)
+            found.append(assess(fitted, chosen, one.key))
         except (TooFewRowsError, WeightError) as error:
             left_out.add(one.group, error)
     left_out.warn(stacklevel=3)

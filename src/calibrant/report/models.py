@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from calibrant._validation.sample import FEW_ROWS
+from calibrant.calibrators.registry import EVALUATORS
 from calibrant.checks.diagnosis import diagnose_events
 from calibrant.checks.groups import group_gaps
 from calibrant.checks.subject import Subject
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.evaluation import assess
-from calibrant.report.class_repairs import class_repairs_of
+from calibrant.report.class_repairs import MOST_CLASSES, class_repairs_of
 from calibrant.report.diagram import diagram_of
 from calibrant.report.plain import number
 from calibrant.report.repairs import REPAIRS, repairs_of
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from calibrant._validation.class_sample import ClassSample
-    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.base import Fit
     from calibrant.checks.finding import Finding
     from calibrant.measures.estimate import Estimate, Estimator
     from calibrant.measures.evaluation import Assessment
     from calibrant.measures.events import Events
+    from calibrant.measures.fitted import FittedEvents
 
 WORST_CLASSES = 4
 """Of many classes so many get a diagram, the worst."""
+QUICK_METHODS = ("es15", "ew15")
+"""Of very many classes the errors are by these, unless methods were asked for."""
 PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
 """Checks that speak up only where chance cannot explain what is off."""
 
@@ -72,6 +76,8 @@ class Plan:
         Calibrators to try.
     lenient : bool
         Whether methods that need more rows are left out, with a warning.
+    drawn : tuple of str
+        What diagrams show besides `methods`.
     """
 
     methods: tuple[str, ...]
@@ -80,6 +86,16 @@ class Plan:
     mute: tuple[str, ...] = ()
     repairs: tuple[str, ...] = REPAIRS
     lenient: bool = False
+    drawn: tuple[str, ...] = ()
+
+    def for_events(self, number: int) -> Plan:
+        """Return the plan for so many events: of very many, only quick errors.
+
+        The worst of them are still drawn by all methods.
+        """
+        if not self.lenient or number <= MOST_CLASSES:
+            return self
+        return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
     @property
     def measure(self) -> str:
@@ -88,13 +104,20 @@ class Plan:
 
 
 def model_summary(
-    name: str, rows: ModelRows, plan: Plan, step: Callable[[], None]
+    name: str,
+    rows: ModelRows,
+    fitted: FittedEvents,
+    plan: Plan,
+    step: Callable[[], None],
 ) -> dict[str, Any]:
-    """Return what a report says of one model; `step` is called after each part."""
+    """Return what a report says of one model; `step` is called after each part.
+
+    `fitted` are the events of `rows`.
+    """
     events, groups = rows.events, rows.groups
-    found = assess(events, plan.methods, plan.estimator, {}, lenient=plan.lenient)
+    found = assess(fitted, plan.methods, {}, lenient=plan.lenient)
     step()
-    panels = _panels(events, found, plan)
+    panels = _panels(fitted, found, plan)
     step()
     several = len(events.samples) > 1
     repairs = _repairs(rows, plan)
@@ -159,27 +182,29 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
     return row
 
 
-def _panels(events: Events, found: Assessment, plan: Plan) -> list[dict[str, Any]]:
+def _panels(
+    fitted: FittedEvents, found: Assessment, plan: Plan
+) -> list[dict[str, Any]]:
     """Return the diagram of the event, or those of the worst classes."""
-    methods = [estimate.method for estimate in found.estimates]
+    estimated = [estimate.method for estimate in found.estimates]
+    more = [method for method in plan.drawn if method not in plan.methods]
+    methods = [m for m in [*more, *estimated] if m not in EVALUATORS]
+    events = fitted.events
     if len(events.samples) == 1:
-        return [_panel(events.task, events.samples[0], methods, plan)]
+        return [_panel(events.task, fitted, 0, methods, plan)]
     order = _worst_first(found, plan)[:WORST_CLASSES]
-    panels = [_panel(events.names[k], events.samples[k], methods, plan) for k in order]
+    panels = [_panel(events.names[k], fitted, k, methods, plan) for k in order]
     for panel in panels:
         panel.pop("regions")
     return panels
 
 
 def _panel(
-    event: str, sample: BinarySample, methods: Sequence[str], plan: Plan
+    event: str, fitted: FittedEvents, place: int, methods: Sequence[str], plan: Plan
 ) -> dict[str, Any]:
-    drawn = diagram_of(
-        sample,
-        methods,
-        confidence=plan.confidence,
-        random_state=plan.estimator.random_state,
-    )
+    sample = fitted.events.samples[place]
+    fits = {method: cast("Fit", fitted.fit(method, place)) for method in methods}
+    drawn = diagram_of(sample, fits, confidence=plan.confidence)
     banded = [curve for curve in drawn["curves"] if "low" in curve]
     regions = regions_of(banded[0], sample) if banded else []
     return {"event": event, **drawn, "regions": regions}

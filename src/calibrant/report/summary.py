@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator
+from calibrant.measures.fitted import FittedEvents
 from calibrant.report.comparison import comparison_of
 from calibrant.report.models import Plan, model_summary, task_steps
 
@@ -55,6 +56,10 @@ def summarise(
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Return the summary of all models; the module says what is in it."""
+    events = max(len(rows.events.samples) for rows in models.values())
+    hurried = plan.for_events(events)
+    if hurried is not plan:
+        plan, notes = hurried, [*notes, _quick_note(events, hurried)]
     total = sum(task_steps(len(rows.groups)) for rows in models.values())
     done = 0
 
@@ -64,7 +69,13 @@ def summarise(
         if progress is not None:
             progress(done, total)
 
-    told = [model_summary(name, rows, plan, step) for name, rows in models.items()]
+    fitted = {
+        name: FittedEvents(rows.events, plan.estimator) for name, rows in models.items()
+    }
+    told = [
+        model_summary(name, rows, fitted[name], plan, step)
+        for name, rows in models.items()
+    ]
     used = dict.fromkeys(row["method"] for model in told for row in model["errors"])
     return {
         "format": FORMAT,
@@ -86,9 +97,16 @@ def summarise(
             "n_resamples": plan.estimator.n_resamples,
         },
         "models": told,
-        "comparison": comparison_of(models, plan),
+        "comparison": comparison_of(fitted, plan),
         "notes": list(notes),
     }
+
+
+def _quick_note(classes: int, plan: Plan) -> str:
+    return (
+        f"Of {classes} classes all errors are by {' and '.join(plan.methods)}, which "
+        f"are quick; the worst are drawn by more methods."
+    )
 
 
 def _seed(plan: Plan) -> int | None:

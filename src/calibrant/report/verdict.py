@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.calibrators.registry import find_evaluator
-from calibrant.numerics.log_cells import gather_many
+from calibrant.numerics.log_cells import many_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +130,7 @@ def _region(
 
 def _shares(p: FloatVector, sample: BinarySample) -> FloatVector:
     """Return the share of rows around each point of a curve."""
-    cells = gather_many(sample.p, sample.y, sample.weight)
+    cells = many_cells(sample)
     place = np.searchsorted(0.5 * (p[1:] + p[:-1]), cells.p)
     rows = np.bincount(place, weights=cells.weight, minlength=p.size)
     return np.asarray(rows / rows.sum())
