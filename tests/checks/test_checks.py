@@ -190,7 +190,7 @@ def test_rows_without_a_group_are_a_group():
     for groups in (number, word):
         found = cb.diagnose(y, p, groups=groups, sample_weight=np.full(4000, 2))
         told = [f for f in found.findings if f.code == "CAL010"]
-        assert told[0].where["group"] == "None"
+        assert told[0].where["group"] == "(missing)"
         assert told[0].evidence["rows"] == 2 * missing.sum()
 
 

@@ -131,7 +131,7 @@ def diagnose(  # noqa: PLR0913
         As in `calibration_error`.
     groups : array-like of shape (n,), optional
         A group for each row: groups are held against all rows. Rows without a value
-        are the group "None".
+        are the group "(missing)".
     mute : sequence of str
         Codes of checks to leave out, as "CAL008".
 
@@ -163,7 +163,7 @@ def diagnose(  # noqa: PLR0913
         if sample_weight is not None:
             arrays.append(as_array(sample_weight, name="sample_weight"))
         parts = {
-            str(found.key["group"]): reading.events(*(a[found.rows] for a in arrays))
+            found.name: reading.events(*(a[found.rows] for a in arrays))
             for found in group_rows(open_table({"group": group}), ["group"])
         }
     return diagnose_events(events, parts, mute=mute)

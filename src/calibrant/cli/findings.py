@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from calibrant._validation.wording import visible
 from calibrant.cli.columns import listed
 from calibrant.exceptions import OptionError
 
@@ -15,22 +16,31 @@ if TYPE_CHECKING:
     from calibrant.checks.diagnosis import Diagnosis
 
 
-def print_findings(diagnosis: Diagnosis) -> None:
-    """Print findings for people, worst first."""
+def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
+    """Print findings for people, worst first; `aside` of what programs read."""
     from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, stderr=aside)
     console.print("\nWhat the checks found", style="bold")
     if not diagnosis.findings:
         console.print("nothing")
     for finding in diagnosis.findings:
-        place = ", ".join(str(value) for value in finding.where.values())
+        place = ", ".join(visible(str(value)) for value in finding.where.values())
         told = f" ({place})" if place else ""
         head = f"{finding.code} {finding.title}, {finding.severity}{told}"
         console.print(f"[bold]{escape(head)}[/bold]")
-        console.print(f"  {escape(finding.message)}")
+        console.print(f"  {escape(visible(finding.message))}")
         console.print(f"  {escape(finding.remedy)}")
+
+
+def read_mute(mute: str | None) -> list[str]:
+    """Return the codes of ``--mute``, or raise before any work is done."""
+    if mute is None:
+        return []
+    from calibrant.checks.diagnosis import check_muted
+
+    return list(check_muted(listed(mute)))
 
 
 class Failing(NamedTuple):

@@ -8,6 +8,7 @@ from calibrant._atomic import replacing
 from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -52,6 +53,27 @@ def read_frame(path: Path, *, as_text: bool = False) -> Any:
         f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
         f"known are {READABLE}."
     )
+
+
+def read_frames(paths: Sequence[Path]) -> Any:
+    """Return several files of the same columns as one polars data frame."""
+    pl = load_polars(f"reading {paths[0].suffix} files")
+    frames = [read_frame(path) for path in paths]
+    first = frames[0].columns
+    for path, frame in zip(paths, frames, strict=True):
+        if set(frame.columns) != set(first):
+            name = min(set(frame.columns) ^ set(first))
+            raise SourceError(
+                f"{paths[0]} and {path} differ in columns: one of them has no {name!r}."
+            )
+    try:
+        same = [frame.select(first) for frame in frames]
+        return pl.concat(same, how="vertical_relaxed")
+    except pl.exceptions.PolarsError as error:
+        what = str(error).splitlines()[0]
+        raise SourceError(
+            f"{paths[0]} and {len(paths) - 1} more differ in types of columns: {what}."
+        ) from None
 
 
 def refuse_no_file(path: Path) -> None:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from calibrant.engines.memory import MemoryTable
 
 
+MISSING = "(missing)"
+"""What rows without a value of a group are called."""
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """Rows with the same values.
@@ -36,7 +40,26 @@ class Group:
     rows: IntVector | slice
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.key.items())
+        return ", ".join(f"{name}={told(value)}" for name, value in self.key.items())
+
+    @property
+    def name(self) -> str:
+        """Return the value of the group, with its column where there are several."""
+        values = list(self.key.values())
+        return told(values[0]) if len(values) == 1 else str(self)
+
+
+def told(value: Any) -> str:
+    """Return the value of a group as text; a missing one is like no text.
+
+    Examples
+    --------
+    >>> told(None), told("None"), told("(missing)")
+    ('(missing)', 'None', "'(missing)'")
+    """
+    if value is None:
+        return MISSING
+    return repr(value) if value == MISSING else str(value)
 
 
 def group_columns(by: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant._validation.arrays import as_array
 from calibrant.engines.files import read_frame, refuse_no_file
-from calibrant.engines.usable_rows import usable_rows
+from calibrant.engines.usable_rows import without_bad_rows
 from calibrant.exceptions import SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector
     from calibrant.engines.cells import CellTable
     from calibrant.engines.gathering import Gathering
 
@@ -56,19 +55,14 @@ class MemoryTable:
         """Tell whether a column holds a value."""
         return bool(np.any(self.column(name) == value))
 
-    def where(self, rows: BoolVector) -> MemoryTable:
-        """Return the table with some of the rows only."""
-        return MemoryTable(self.names, lambda name: self.column(name)[rows])
-
     def gather(self, wanted: Gathering) -> CellTable:
         """Return the cells of the rows."""
         from calibrant.engines.memory_cells import MemoryRows
 
         if wanted.bad_rows == "raise":
             return MemoryRows(self, wanted).cells()
-        usable = usable_rows(self, wanted)
-        cells = MemoryRows(self.where(usable), wanted).cells()
-        return replace(cells, dropped=int(usable.size - usable.sum()))
+        table, dropped = without_bad_rows(self, wanted)
+        return replace(MemoryRows(table, wanted).cells(), dropped=dropped)
 
 
 def open_table(source: Any) -> MemoryTable:

@@ -16,7 +16,6 @@ from calibrant.engines.groups import group_columns
 from calibrant.engines.opening import Engine, open_source
 from calibrant.exceptions import DroppedRowsWarning, ShapeError, UnknownNameError
 from calibrant.measures.events import Events, Reading
-from calibrant.measures.groups import refuse_reserved
 from calibrant.measures.table_models import NOT_A_CLASS, Columns, model_columns
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ def gather_table(  # noqa: PLR0913
     check_choice(bad_rows, get_args(BadRows), name="bad_rows")
     table = open_source(source, engine, bad_rows=bad_rows)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    refuse_reserved(group_columns(by))
     wanted = gathering(
         table,
         y,

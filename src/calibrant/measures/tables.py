@@ -19,11 +19,11 @@ from calibrant.measures.evaluation import (
 )
 from calibrant.measures.events import Reading
 from calibrant.measures.fitted import FittedEvents
-from calibrant.measures.groups import LeftOut, refuse_reserved
+from calibrant.measures.groups import LeftOut
 from calibrant.measures.named_events import (
-    RowsWanted,
     cell_sets,
     refuse_with_cells,
+    rows_wanted,
 )
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def evaluate_table(  # noqa: PLR0913
         and what ``*`` stands for is the class. Without it, labels that are text are
         the names of the columns, and whole numbers count them from 0.
     by : str or list of str, optional
-        Evaluate each group of rows with the same values apart. For cells: some of the
+        Evaluate each group of rows with the same values apart. A column called like a
+        result, such as "model", is "by_model" in the results. For cells: some of the
         columns that they were gathered by; by default all.
     engine : {"auto", "memory", "duckdb", "spark"}
         "memory" works on the rows themselves. "duckdb" and "spark" go through them once
@@ -124,7 +125,6 @@ def evaluate_table(  # noqa: PLR0913
     chosen = check_methods(methods)
     lenient = methods is DEFAULT_METHODS
     grouped_by = group_columns(by)
-    refuse_reserved(grouped_by)
     cells = open_cells(source)
     if cells is not None:
         refuse_with_cells(
@@ -138,13 +138,9 @@ def evaluate_table(  # noqa: PLR0913
         )
         sets = cell_sets(cells, None if by is None else grouped_by)
     else:
-        if y is None or p is None:
-            raise OptionError("y and p must name columns, of labels and probabilities.")
-        table = open_source(source, engine, bad_rows=bad_rows)
         reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-        wanted = RowsWanted(
-            y, p, reading, grouped_by, weight=sample_weight, bad_rows=bad_rows
-        )
+        wanted = rows_wanted(y, p, reading, grouped_by, sample_weight, bad_rows)
+        table = open_source(source, engine, bad_rows=bad_rows)
         sets = wanted.sets(table, stacklevel=3)
     found, left_out = [], LeftOut()
     for done, one in enumerate(sets):

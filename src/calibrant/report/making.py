@@ -107,7 +107,7 @@ def report_table(  # noqa: PLR0913
     models = {
         model.name if named else "": ModelRows(
             reader.events(model),
-            {_name(group): reader.events(model, group.rows) for group in groups},
+            {group.name: reader.events(model, group.rows) for group in groups},
             _classes(reader, model),
         )
         for model in model_columns(p, task=task, names=table.names)
@@ -185,7 +185,7 @@ def report_predictions(  # noqa: PLR0913
             arrays.append(as_array(sample_weight, name="sample_weight"))
         refuse_different_lengths(y_true=arrays[0], **column)
         parts = {
-            _name(group): reading.events(*(array[group.rows] for array in arrays))
+            group.name: reading.events(*(array[group.rows] for array in arrays))
             for group in kept
         }
         classes = None
@@ -249,12 +249,6 @@ def _largest(groups: list[Group]) -> tuple[list[Group], list[str]]:
     by_size = sorted(groups, key=lambda group: -len(np.asarray(group.rows)))
     note = f"Of {len(groups)} groups the {MOST_GROUPS} largest are shown."
     return by_size[:MOST_GROUPS], [note]
-
-
-def _name(group: Group) -> str:
-    """Return the value of a group, with its column where there are several."""
-    values = list(group.key.values())
-    return str(values[0]) if len(values) == 1 else str(group)
 
 
 def _source_name(source: Any) -> str:

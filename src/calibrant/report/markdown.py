@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from calibrant._validation.wording import visible
 from calibrant.report.words import chance, counted, shown
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def plain(text: str) -> str:
     >>> print(plain("a|b <i>"))
     a\|b \<i\>
     """
-    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return SPECIAL.sub(r"\\\1", visible(" ".join(str(text).split())))
 
 
 def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
