@@ -108,7 +108,7 @@ class DuckDBTable:
 
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows and return their cells."""
-        refuse_no_numbers(self, wanted)
+        refuse_no_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
         precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
         rows = self._prepared(wanted)
@@ -129,10 +129,18 @@ class DuckDBTable:
         chosen = prepared_columns(
             wanted,
             column=column,
-            number=lambda name: column(name).cast("DOUBLE"),
+            number=self._number,
             label_code=partial(self._code, wanted),
         )
         return self.relation.select(*chosen)
+
+    def _number(self, name: str) -> Any:
+        """Return a column as numbers; text that is none is missing."""
+        duckdb = load_duckdb()
+        if self.like(name).dtype.kind != "U":
+            return duckdb.ColumnExpression(name).cast("DOUBLE")
+        escaped = name.replace('"', '""')
+        return duckdb.SQLExpression(f'TRY_CAST("{escaped}" AS DOUBLE)')
 
     def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
         """Return the number of the label's class."""
@@ -140,7 +148,7 @@ class DuckDBTable:
         label, value = duckdb.ColumnExpression(wanted.y), duckdb.ConstantExpression
         cases = label_cases(wanted, model, self.like(wanted.y))
         if cases is None:
-            return label.cast("DOUBLE")
+            return self._number(wanted.y)
         first, *others = [
             *((label == value(v), place) for v, place in cases.known),
             (label.isnotnull(), cases.otherwise),
