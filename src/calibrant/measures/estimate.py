@@ -18,6 +18,7 @@ from calibrant._validation.options import (
 from calibrant.calibrators.base import PosteriorFit
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
+from calibrant.measures.one_thread import one_blas_thread
 from calibrant.measures.posterior import PosteriorDraws
 from calibrant.numerics.resampling import (
     IntervalKind,
@@ -129,7 +130,8 @@ class Estimator:
 
     def fit_one(self, sample: BinarySample, method: str) -> ErrorFit:
         """Fit the method to one event."""
-        return find_evaluator(method).seeded(self.random_state).fit(sample)
+        with one_blas_thread():
+            return find_evaluator(method).seeded(self.random_state).fit(sample)
 
     def estimate_by(
         self, fits: list[ErrorFit], events: Events, method: str
@@ -137,7 +139,8 @@ class Estimator:
         """Return what `estimate` does, from fits of the method."""
         debias = self._debias(fits[0], method)
         values = self._errors(fits, events, debias=debias)
-        draws = self._draws(fits, events, method, values, debias=debias)
+        with one_blas_thread():
+            draws = self._draws(fits, events, method, values, debias=debias)
         needed = debias and draws is not None
         plain = self._errors(fits, events, debias=False) if needed else values
         bins = np.array([float(fit.pieces) for fit in fits])
