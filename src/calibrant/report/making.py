@@ -24,6 +24,7 @@ from calibrant.measures.table_models import (
     TableReader,
     model_columns,
 )
+from calibrant.report.commands import Origin
 from calibrant.report.models import ModelRows, Plan
 from calibrant.report.report import Report
 from calibrant.report.summary import summarise
@@ -109,6 +110,7 @@ def report_table(  # noqa: PLR0913
             reader.events(model),
             {_name(group): reader.events(model, group.rows) for group in groups},
             _classes(reader, model),
+            _origin(source, reader, model),
         )
         for model in model_columns(p, task=task, names=table.names)
     }
@@ -193,7 +195,15 @@ def report_predictions(  # noqa: PLR0913
             classes = check_class_sample(
                 prob, y_true, scale=scale, labels=labels, sample_weight=sample_weight
             )
-        models[name] = ModelRows(events, parts, classes)
+        origin = Origin(
+            weight=None if sample_weight is None else "sample_weight",
+            several=task is not None,
+            task=events.task,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale,
+        )
+        models[name] = ModelRows(events, parts, classes, origin)
     data = {
         "source": title,
         "rows": len(as_array(y_true, name="y_true")),
@@ -239,6 +249,21 @@ def _classes(reader: TableReader, model: ModelColumns) -> ClassSample | None:
         scale=reader.reading.scale,
         labels=model.labels(label) if given is None else given,
         sample_weight=reader.weight and reader.table.column(reader.weight),
+    )
+
+
+def _origin(source: Any, reader: TableReader, model: ModelColumns) -> Origin:
+    reading = reader.reading
+    return Origin(
+        file=_source_name(source),
+        label=reader.y,
+        weight=reader.weight,
+        columns=model.columns,
+        several=len(model.columns) > 1,
+        task="binary" if reading.task is None else str(reading.task),
+        pos_label=reading.pos_label,
+        labels=reading.labels,
+        scale=reading.scale,
     )
 
 
