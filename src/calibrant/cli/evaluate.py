@@ -11,7 +11,12 @@ import typer
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, write_grid
-from calibrant.cli.findings import fail_on_findings, print_findings, read_fail_on
+from calibrant.cli.findings import (
+    fail_on_findings,
+    print_findings,
+    print_repairs,
+    read_fail_on,
+)
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
@@ -19,9 +24,12 @@ from calibrant.cli.rows import read_rows
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.checks.diagnosis import Diagnosis
     from calibrant.engines.memory import MemoryTable
     from calibrant.measures.evaluation import Evaluation
+    from calibrant.report.commands import Origin
 
 
 def evaluate(
@@ -127,6 +135,7 @@ def evaluate(
     print_results(found, output, per_class=per_class, findings=findings)
     if explain and findings is not None and output is Format.table:
         print_findings(findings)
+        print_repairs(findings, _origins(table, wanted, held, source))
     if plot is not None:
         _plot(table, wanted | {"input_scale": held}, found, plot)
     fail_above_threshold(
@@ -144,6 +153,30 @@ def _findings(
     if not wanted_at_all:
         return None
     return diagnose_table(table, **wanted)
+
+
+def _origins(
+    table: MemoryTable, wanted: dict[str, Any], scale: Any, source: Sequence[Any]
+) -> dict[str, Origin]:
+    """Return where each model's predictions come from, for the commands."""
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import model_columns
+    from calibrant.report.commands import origin_of
+
+    task = wanted.get("task")
+    read = {name: wanted.get(name) for name in ("task", "pos_label", "labels")}
+    file = str(source[0]) if len(source) == 1 else "held_out.parquet"
+    return {
+        model.name: origin_of(
+            model,
+            Reading(**read, scale=scale),
+            file=file,
+            label=wanted["y"],
+            weight=wanted.get("sample_weight"),
+            labels=read["labels"] or model.labels(table.column(wanted["y"])),
+        )
+        for model in model_columns(wanted["p"], task=task, names=table.names)
+    }
 
 
 def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from calibrant.checks.diagnosis import Diagnosis
+    from calibrant.report.commands import Origin
 
 
 def print_findings(diagnosis: Diagnosis) -> None:
@@ -31,6 +32,32 @@ def print_findings(diagnosis: Diagnosis) -> None:
         console.print(f"[bold]{escape(head)}[/bold]")
         console.print(f"  {escape(finding.message)}")
         console.print(f"  {escape(finding.remedy)}")
+
+
+def print_repairs(diagnosis: Diagnosis, origins: Mapping[str, Origin]) -> None:
+    """Print the command that repairs each model, by the method of its worst finding."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from calibrant.report.commands import command, python
+
+    console = Console(highlight=False, soft_wrap=True)
+    for name, origin in origins.items():
+        methods = [
+            finding.calibrator
+            for finding in diagnosis.findings
+            if finding.calibrator
+            and "group" not in finding.where
+            and finding.where.get("model", name) == name
+        ]
+        if not methods:
+            continue
+        whom = f" {escape(name)}" if len(origins) > 1 else ""
+        console.print(f"\n[bold]To repair{whom}[/bold]")
+        lines = command(origin, methods[0]) or python(origin, methods[0])
+        for line in lines.splitlines():
+            console.print(f"  {escape(line)}")
+        console.print("  calibrant report measures which repair helps most")
 
 
 class Failing(NamedTuple):

@@ -84,6 +84,7 @@ def report(
             mute=listed(mute),
             random_state=seed,
             title=source.name,
+            file=source.name,
             progress=progress,
         )
     if out is None:

@@ -8,10 +8,14 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from calibrant.calibrators.registry import find_method
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant._typing import Scale
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import ModelColumns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +52,36 @@ class Origin:
     labels: Sequence[Any] | None = None
     scale: Scale = "prob"
 
-    @property
-    def one_class(self) -> bool:
-        """Tell whether one class of several is looked at."""
-        return self.several and self.task not in ("confidence", "classwise")
+    def column(self, method: str) -> int | None:
+        """Return the column that a method takes, None where it takes all there are."""
+        of_all = not self.several or self.task in ("confidence", "classwise")
+        if of_all or find_method(method).kind == "multi-class":
+            return None
+        classes = [str(label) for label in self.labels or ()]
+        return classes.index(self.task) if self.task in classes else int(self.task)
+
+
+def origin_of(
+    model: ModelColumns,
+    reading: Reading,
+    *,
+    file: str,
+    label: str,
+    weight: str | None,
+    labels: Sequence[Any] | None,
+) -> Origin:
+    """Return where the predictions in columns of a table come from."""
+    return Origin(
+        file=file,
+        label=label,
+        weight=weight,
+        columns=model.columns,
+        several=len(model.columns) > 1,
+        task="binary" if reading.task is None else str(reading.task),
+        pos_label=reading.pos_label,
+        labels=labels,
+        scale=reading.scale,
+    )
 
 
 def command(origin: Origin, method: str) -> str:
@@ -63,7 +93,7 @@ def command(origin: Origin, method: str) -> str:
     calibrant calibrate a.csv --y y --p 'my p' --method smooth --out map.json
     calibrant apply map.json new.csv --p 'my p' --out calibrated.csv
     """
-    if not origin.file or origin.one_class:
+    if not origin.file or origin.column(method) is not None:
         return ""
     fit = ["calibrant", "calibrate", origin.file, "--y", origin.label]
     columns = ["--p", _listed(origin.columns)]
@@ -72,7 +102,7 @@ def command(origin: Origin, method: str) -> str:
         fit += ["--weight", origin.weight]
     if origin.pos_label is not None:
         fit += ["--pos-label", str(origin.pos_label)]
-    if origin.labels is not None:
+    if origin.labels is not None and [*map(str, origin.labels)] != [*origin.columns]:
         fit += ["--labels", _listed([str(label) for label in origin.labels])]
     logits = ["--scale", "logit"] if origin.scale == "logit" else []
     suffix = _written_as(origin.file)
@@ -95,24 +125,23 @@ def python(origin: Origin, method: str) -> str:
     calibrator = cb.make_calibrator("smooth").fit(p, y)  # held-out rows
     calibrated = calibrator.transform(new_p)
     """
-    several = origin.several and not origin.one_class
-    p, new, y = "p", "new_p", "y"
-    options = ""
     lines = ["import calibrant as cb"]
-    if origin.one_class:
-        p, new = "p[:, k]", "new_p[:, k]"
-        y = f"y == {_literal(origin.task)}"
-        lines.append(f"k = ...  # the column of class {_one_line(origin.task)}")
-    if several:
-        if origin.scale == "logit":
-            options += ', scale="logit"'
-        if origin.labels is not None:
-            options += f", labels={[_plain(label) for label in origin.labels]!r}"
-    elif origin.scale == "logit":
-        lines.append("from scipy.special import expit")
-        p, new = f"expit({p})", f"expit({new})"
-    if origin.pos_label is not None:
+    p, new, y, options = "p", "new_p", "y", ""
+    column = origin.column(method)
+    if column is not None:
+        label = (origin.labels or range(column + 1))[column]
+        p, new = f"p[:, {column}]", f"new_p[:, {column}]"
+        y = f"y == {_plain(label)!r}"
+    elif origin.pos_label is not None:
         y = f"y == {_plain(origin.pos_label)!r}"
+    if find_method(method).kind == "multi-class":
+        options = _class_options(origin)
+    elif origin.scale == "logit":
+        name = "expit" if column is None else "softmax"
+        rest = "" if column is None else f"[:, {column}]"
+        axis = "" if column is None else ", axis=1"
+        lines.append(f"from scipy.special import {name}")
+        p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
     weight = "" if origin.weight is None else ", sample_weight=weight"
     lines += [
         f'calibrator = cb.make_calibrator("{method}"{options}).fit({p}, {y}{weight})'
@@ -122,18 +151,16 @@ def python(origin: Origin, method: str) -> str:
     return "\n".join(lines)
 
 
+def _class_options(origin: Origin) -> str:
+    options = ', scale="logit"' if origin.scale == "logit" else ""
+    if origin.labels is not None:
+        options += f", labels={[_plain(label) for label in origin.labels]!r}"
+    return options
+
+
 def _plain(value: Any) -> Any:
     """Return a number of an array as one of Python, so that it can be written."""
     return value.item() if hasattr(value, "item") else value
-
-
-def _literal(task: str) -> str:
-    """Return the label of a class as Python writes it."""
-    return task if task.lstrip("-").isdigit() else repr(task)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _listed(names: Sequence[str]) -> str:

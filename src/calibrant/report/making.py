@@ -24,7 +24,7 @@ from calibrant.measures.table_models import (
     TableReader,
     model_columns,
 )
-from calibrant.report.commands import Origin
+from calibrant.report.commands import Origin, origin_of
 from calibrant.report.models import ModelRows, Plan
 from calibrant.report.report import Report
 from calibrant.report.summary import summarise
@@ -57,6 +57,7 @@ def report_table(  # noqa: PLR0913
     mute: Sequence[str] | str = (),
     random_state: Seed = 0,
     title: str = "",
+    file: str = "",
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
@@ -80,6 +81,8 @@ def report_table(  # noqa: PLR0913
         Seeds folds and resamples, the same for all models.
     title : str, optional
         What the report is about; the name of the file, without.
+    file : str, optional
+        The file that commands on the page name; that of the source, without.
     created : datetime, optional
         The time that the report names; now, without.
     progress : callable, optional
@@ -110,7 +113,14 @@ def report_table(  # noqa: PLR0913
             reader.events(model),
             {_name(group): reader.events(model, group.rows) for group in groups},
             _classes(reader, model),
-            _origin(source, reader, model),
+            origin_of(
+                model,
+                reading,
+                file=file or _source_name(source),
+                label=y,
+                weight=sample_weight,
+                labels=model.labels(table.column(y)) if labels is None else labels,
+            ),
         )
         for model in model_columns(p, task=task, names=table.names)
     }
@@ -249,21 +259,6 @@ def _classes(reader: TableReader, model: ModelColumns) -> ClassSample | None:
         scale=reader.reading.scale,
         labels=model.labels(label) if given is None else given,
         sample_weight=reader.weight and reader.table.column(reader.weight),
-    )
-
-
-def _origin(source: Any, reader: TableReader, model: ModelColumns) -> Origin:
-    reading = reader.reading
-    return Origin(
-        file=_source_name(source),
-        label=reader.y,
-        weight=reader.weight,
-        columns=model.columns,
-        several=len(model.columns) > 1,
-        task="binary" if reading.task is None else str(reading.task),
-        pos_label=reading.pos_label,
-        labels=reading.labels,
-        scale=reading.scale,
     )
 
 

@@ -240,11 +240,12 @@ def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
     else:
         sample = rows.events.samples[0]
         found = repairs_of(sample, methods=plan.repairs, **options)
-    if found is None or found["advised"] == NONE:
-        return found
-    best = found["advised"]
-    told = {"command": command(rows.origin, best), "python": python(rows.origin, best)}
-    return found | told
+    if found is None:
+        return None
+    best, origin = found["advised"], rows.origin
+    if best == NONE:
+        return found | {"command": "", "python": ""}
+    return found | {"command": command(origin, best), "python": python(origin, best)}
 
 
 def _group_rows(

@@ -5,13 +5,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import shlex
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from calibrant.exceptions import MissingDependencyError
-from calibrant.report.words import capitalise, chance, counted, shown, unbroken
+from calibrant.numerics.links import CLIP
+from calibrant.report.words import (
+    capitalise,
+    chance,
+    counted,
+    shown,
+    told_or_dash,
+    unbroken,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,10 +95,10 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "shown": shown,
+        "told": told_or_dash,
         "counted": counted,
         "chance": chance,
         "capitalise": capitalise,
-        "quoted": shlex.quote,
         "unbroken": unbroken,
     }
     environment.globals |= {
@@ -99,5 +106,6 @@ def _environment() -> Environment:
         "overview_svg": drawing.overview_svg,
         "interval_svg": drawing.interval_svg,
         "scales": drawing.scale_names(),
+        "clip": f"{CLIP:.1e}",
     }
     return environment
