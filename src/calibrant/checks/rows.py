@@ -45,14 +45,14 @@ def few_rows(subject: Subject) -> Finding | None:
 def thin_region(subject: Subject) -> Finding | None:
     """CAL007: some tenth of the range has a few rows, too few to know it by.
 
-    Where most rows lie in such tenths there are few rows altogether, as CAL006 says.
+    Of fewer than 300 rows some tenth always has too few, and CAL006 has said so.
     """
     cells = subject.cells
     share = cells.label / cells.weight
     rows = tabulate(cells.p, share, cells.weight, width_edges(REGIONS)).weight
     thin = (rows > 0.0) & (rows < FEW_ROWS)
     number = float(rows[thin].sum())
-    if not 0.0 < number < 0.5 * subject.total:
+    if subject.total < REGIONS * FEW_ROWS or not thin.any():
         return None
     places = _as_ranges(thin)
     return Finding(
@@ -139,7 +139,7 @@ def certain(subject: Subject) -> Finding | None:
         "certain predictions",
         "severe",
         f"{told}, and {wrong:g} of them failed. By its definition the log-loss is "
-        f"infinite then; shown is one with 0 and 1 moved inwards to {CLIP:.1e}, where a "
+        f"infinite then; shown is one with 0 and 1 moved inwards by {CLIP:.1e}, where a "
         f"failure costs {-np.log(CLIP):.0f}.",
         f"{KEEP_DIGITS} Or recalibrate by {methods[0]} or {methods[1]}.",
         methods[0],

@@ -72,4 +72,4 @@ def best_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[str]:
         return [f"{name} would make the log-loss better, though not this error."]
     left = f"{error:.3f}" if error >= LEAST_SHOWN else f"below {LEAST_SHOWN:g}"
     most = "" if best["high"] is None else f", at most {best['high']:.3f}"
-    return [f"{name} would bring it to {left}{most}, on rows not used to fit it."]
+    return [f"{name} would bring the error to {left}{most}, on rows not used to fit it."]

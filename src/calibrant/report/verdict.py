@@ -272,7 +272,7 @@ def _digits(margin: float) -> int:
     >>> _digits(0.04), _digits(0.0042), _digits(0.0)
     (2, 3, 5)
     """
-    return int(np.clip(np.ceil(-np.log10(max(margin, NEGLIGIBLE))), 2, 5))
+    return int(np.clip(np.ceil(-np.log10(2.0 * max(margin, NEGLIGIBLE))), 2, 5))
 
 
 def _error_sentence(
