@@ -73,9 +73,9 @@ def test_verdicts_name_classes_groups_and_failed_certainties():
     classes = [fault(where={"class": name}) for name in "abcdd"]
     failed = fault("CAL009", evidence={"rows": 20.0, "failed": 3.0})
     group = fault("CAL010", where={"group": "north"})
-    found = agreed(GOOD, [*classes, failed, group], n_events=100)
+    found = agreed(GOOD, [*classes, failed, group], classes=list("dcbaxyz"))
     assert found["sentences"][1:-1] == [
-        "Of 100 classes, 4 are off beyond chance, the worst a, b and c.",
+        "Of 7 classes 4 are off beyond chance: the worst are d, c and b.",
         "Of 20 predictions of exactly 0 or 1, 3 failed.",
         "Worse than the rest: north.",
     ]

@@ -78,8 +78,8 @@ class Diagnosis:
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> Diagnosis:
-        """Return findings in order: the worst first, then by code."""
-        return cls(tuple(sorted(findings, key=lambda f: (-f.rank, f.code))))
+        """Return findings in order: the worst first, then by code and size."""
+        return cls(tuple(sorted(findings, key=_worst_first)))
 
     @property
     def codes(self) -> list[str]:
@@ -201,6 +201,10 @@ def _without_calibrator(finding: Finding) -> Finding:
     if not finding.calibrator:
         return finding
     return replace(finding, calibrator="", remedy=NOTHING_TO_FIT)
+
+
+def _worst_first(finding: Finding) -> tuple[int, str, float]:
+    return -finding.rank, finding.code, -abs(float(finding.evidence.get("off_by", 0.0)))
 
 
 def _samples(groups: Mapping[str, Events], place: int) -> dict[str, BinarySample]:

@@ -37,7 +37,7 @@ class Finding:
     besides : str
         The part of the remedy that is not about a calibrator.
     evidence : dict
-        The numbers behind the message.
+        The numbers behind the message; "off_by" is what the severity goes by.
     where : dict
         Model, class or group that it is about; empty where there is one only.
     """

@@ -88,6 +88,7 @@ def group_that_differs(subject: Subject) -> list[Finding]:
                 "predicted": group.predicted,
                 "observed": group.observed,
                 "expected": group.predicted + group.expected_gap,
+                "off_by": abs(group.gap - group.expected_gap),
                 "pvalue": group.pvalue,
             },
             APART,

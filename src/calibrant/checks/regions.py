@@ -34,10 +34,11 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
     says, happens = float(bins.mean_prob[worst]), float(bins.mean_label[worst])
     left, right = (float(ends[worst]) for ends in subject.spans)
     share = float(bins.weight[off].sum() / bins.weight.sum())
+    off_by = float(np.sqrt(_squared_gaps(bins)[off].sum()))
     return Finding(
         "CAL004",
         "region that is off",
-        severity_of(np.sqrt(_squared_gaps(bins)[off].sum())),
+        severity_of(off_by),
         _told(subject, (left, right), (says, happens), share),
         f"{subject.method('smooth')} follows any shape that the rows support.",
         subject.method("smooth"),
@@ -47,6 +48,7 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
             "predicted": says,
             "observed": happens,
             "share_off": share,
+            "off_by": off_by,
             "pvalue": float(adjusted[worst]),
         },
     )
@@ -85,12 +87,13 @@ def falling_region(subject: Subject) -> Finding | None:
     high, low = float(bins.mean_label[first]), float(bins.mean_label[second])
     around = both(float(bins.mean_prob[first]), float(bins.mean_prob[second]))
     rates = both(high, low)
+    off_by = _off_by_falling(bins, first, second)
     what = "it is right" if subject.top_label else "the event happens"
     lifts = [subject.method(name) for name in ("platt", "beta", "isotonic")]
     return Finding(
         "CAL005",
         "not monotone",
-        severity_of(_off_by_falling(bins, first, second)),
+        severity_of(off_by),
         f"Higher predictions come true less often: around {around[0]} {what} in "
         f"{rates[0]} of the rows, but around {around[1]} only in {rates[1]}.",
         f"{lifts[0]}, {lifts[1]} and {lifts[2]} cannot repair this; "
@@ -101,6 +104,7 @@ def falling_region(subject: Subject) -> Finding | None:
             "observed_first": high,
             "predicted_second": float(bins.mean_prob[second]),
             "observed_second": low,
+            "off_by": off_by,
             "pvalue": pvalue,
         },
         LOOK,

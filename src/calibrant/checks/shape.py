@@ -51,7 +51,7 @@ def _confidence(
         told,
         f"{method} makes all predictions {how} extreme by one rule.",
         method,
-        evidence,
+        evidence | {"off_by": float(abs(effect))},
     )
 
 
@@ -73,7 +73,12 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
         f"that happened {happens}.",
         f"{method} moves all predictions together. {RECENT}",
         method,
-        {"mean_prob": predicted, "base_rate": predicted + gap, "pvalue": pvalue},
+        {
+            "mean_prob": predicted,
+            "base_rate": predicted + gap,
+            "off_by": abs(gap),
+            "pvalue": pvalue,
+        },
         RECENT,
     )
 

@@ -28,19 +28,19 @@ def agreed(
     verdict: Mapping[str, Any],
     findings: Sequence[Finding],
     *,
-    n_events: int = 1,
+    classes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return a verdict that no finding contradicts.
 
     An error is a mean: it can be small although some rows, classes or groups are far
     off. Then the grade is at best poor beside a severe finding and at best fair beside
     a moderate one, the headline says so, and sentences name classes, groups and
-    certain predictions that failed.
+    certain predictions that failed. `classes` are all there are, worst first.
     """
     sentences = list(verdict["sentences"])
     place = sentences.index(verdict["error"]) + 1
     extra = [
-        *_classes(proved(findings), n_events),
+        *_classes(proved(findings), classes),
         *_failed(findings),
         *_groups(findings),
     ]
@@ -67,16 +67,17 @@ def _grade(verdict: Mapping[str, Any], findings: Sequence[Finding]) -> dict[str,
     return {"grade": grade, "headline": headline}
 
 
-def _classes(proofs: Sequence[Finding], n_events: int) -> list[str]:
-    names = list(dict.fromkeys(f.where["class"] for f in proofs if "class" in f.where))
-    if n_events == 1 or not names:
+def _classes(proofs: Sequence[Finding], classes: Sequence[str]) -> list[str]:
+    off = {finding.where.get("class") for finding in proofs}
+    names = [name for name in classes if name in off]
+    if not names:
         return []
+    which = _joined(names[:MOST_NAMES])
     if len(names) == 1:
-        return [f"Of {n_events} classes, {names[0]} is off beyond chance."]
-    which = f": {_joined(names)}" if len(names) <= MOST_NAMES else ""
-    if not which:
-        which = f", the worst {_joined(names[:MOST_NAMES])}"
-    return [f"Of {n_events} classes, {len(names)} are off beyond chance{which}."]
+        return [f"Of {len(classes)} classes one is off beyond chance: {which}."]
+    if len(names) > MOST_NAMES:
+        which = f"the worst are {which}"
+    return [f"Of {len(classes)} classes {len(names)} are off beyond chance: {which}."]
 
 
 def _groups(findings: Sequence[Finding]) -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CLASS_REPAIRS = {
     "confidence": ("temperature", "vector", "top-smooth"),
-    "classwise": ("temperature", "vector", "ovr-smooth"),
+    "classwise": ("temperature", "vector", "top-smooth", "ovr-smooth"),
 }
 MOST_CLASSES = 20
 """With more classes than this the error of each class after a repair is left out, and

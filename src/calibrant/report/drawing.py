@@ -91,7 +91,7 @@ def _svg(
 ) -> Markup:
     height = HEIGHT if bars else BOTTOM + 48.0
     across, up = LABELS.get(
-        event, (f"Predicted probability of {event}", f"Share of {event}")
+        event, (f"Predicted probability of class {event}", f"Share of class {event}")
     )
     below = height - 8.0
     names = (

@@ -106,6 +106,7 @@ def model_summary(
     found_faults = diagnose_events(events, groups, mute=plan.mute).findings
     findings = advise(found_faults, repairs)
     step()
+    classes = _class_rows(events, found, plan) if several else []
     group_rows = _group_rows(events, groups, plan, step)
     errors = [estimate_row(estimate) for estimate in found.estimates]
     own = next(row for row in errors if row["method"] == plan.measure)
@@ -128,7 +129,7 @@ def model_summary(
                 task=events.task,
             ),
             findings,
-            n_events=len(events.samples),
+            classes=[row["class"] for row in classes],
         ),
         "errors": errors,
         "scores": [
@@ -138,7 +139,7 @@ def model_summary(
         "diagrams": panels,
         "findings": [_finding_row(finding) for finding in findings],
         "repairs": repairs,
-        "classes": _class_rows(events, found, plan) if several else [],
+        "classes": classes,
         "groups": group_rows,
     }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.calibrators.registry import find_evaluator
-from calibrant.checks.decimals import told
+from calibrant.checks.decimals import LEAST, apart, told
 from calibrant.numerics.log_cells import gather_many
 from calibrant.report.advice import best_sentence
 
@@ -279,9 +279,11 @@ def _error_sentence(
     error: Mapping[str, Any], confidence: float | None, *, sure: bool, points: str
 ) -> str:
     value, low, high = error["value"], error["low"], error["high"]
-    found = f"Calibration error {value:.3f}"
+    digits = LEAST if low is None else apart(low, high)
+    found = f"Calibration error {value:.{digits}f}"
     if low is not None and confidence is not None:
-        found += f", {100 * confidence:g} % interval {low:.3f} to {high:.3f}"
+        found += f", {100 * confidence:g} % interval {low:.{digits}f} to "
+        found += f"{high:.{digits}f}"
     return f"{found}{points}." if sure else f"{found}: chance alone could explain it."
 
 
@@ -290,4 +292,6 @@ def _points(value: float, alpha: float, task: str, *, squared: bool) -> str:
     if squared or alpha != 1.0:
         return ""
     who = "confidence is" if task == "confidence" else "probabilities are"
-    return f": {who} off by {told(100.0 * value, 1)} percentage points on average"
+    over = " over rows and classes" if task == "classwise" else ""
+    points = told(100.0 * value, 1)
+    return f": {who} off by {points} percentage points on average{over}"
