@@ -355,7 +355,7 @@ def test_a_verdict_names_its_certainty(rows, hostile):
     told = str(report)
     assert "95 % interval" in told
     assert "happen" in told
-    assert "would bring it to" in told
+    assert "would bring the error to" in told
 
 
 def test_an_evaluation_has_a_page_of_its_numbers(rows):

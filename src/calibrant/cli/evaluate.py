@@ -14,6 +14,7 @@ from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
 from calibrant.cli.findings import (
     fail_on_findings,
     print_findings,
+    print_repairs,
     read_fail_on,
     read_mute,
 )
@@ -24,8 +25,11 @@ from calibrant.cli.rows import open_any
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.checks.diagnosis import Diagnosis
     from calibrant.measures.evaluation import Evaluation
+    from calibrant.report.commands import Origin
 
 
 def evaluate(
@@ -107,7 +111,9 @@ def evaluate(
         findings = _findings(table, wanted | {"mute": muted}) if explained else None
     print_results(found, output, per_class=per_class, findings=findings)
     if explain and findings is not None and output is not Format.json:
-        print_findings(findings, aside=output is not Format.table)
+        aside = output is not Format.table
+        print_findings(findings, aside=aside)
+        print_repairs(findings, _origins(table, wanted, source), aside=aside)
     if plot is not None:
         _plot(table, wanted, found, plot)
     fail_above_threshold(
@@ -126,6 +132,35 @@ def _findings(table: Any, wanted: dict[str, Any]) -> Diagnosis:
     from calibrant.checks.tables import diagnose_table
 
     return diagnose_table(table, **wanted)
+
+
+def _origins(
+    table: Any, wanted: dict[str, Any], source: Sequence[Any]
+) -> dict[str, Origin]:
+    """Return where each model's predictions come from, for the commands.
+
+    Cells have forgotten it.
+    """
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import model_columns
+    from calibrant.report.commands import origin_of
+
+    if "y" not in wanted:
+        return {}
+    task = wanted["task"]
+    read = {n: wanted[n] for n in ("task", "pos_label", "labels", "scale")}
+    file = str(source[0]) if len(source) == 1 else "held_out.parquet"
+    return {
+        model.name: origin_of(
+            model,
+            Reading(**read),
+            file=file,
+            label=wanted["y"],
+            weight=wanted["sample_weight"],
+            labels=read["labels"] or model.labels(table.like(wanted["y"])),
+        )
+        for model in model_columns(wanted["p"], task=task, names=table.names)
+    }
 
 
 def _refuse_classwise(task: str | None, *, plot: bool) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from calibrant.checks.diagnosis import Diagnosis
+    from calibrant.report.commands import Origin
 
 
 def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
@@ -41,6 +42,34 @@ def read_mute(mute: str | None) -> list[str]:
     from calibrant.checks.diagnosis import check_muted
 
     return list(check_muted(listed(mute)))
+
+
+def print_repairs(
+    diagnosis: Diagnosis, origins: Mapping[str, Origin], *, aside: bool = False
+) -> None:
+    """Print the command that repairs each model, by the method of its worst finding."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from calibrant.report.commands import command, python
+
+    console = Console(highlight=False, soft_wrap=True, stderr=aside)
+    for name, origin in origins.items():
+        methods = [
+            finding.calibrator
+            for finding in diagnosis.findings
+            if finding.calibrator
+            and "group" not in finding.where
+            and finding.where.get("model", name) == name
+        ]
+        if not methods:
+            continue
+        whom = f" {escape(visible(name))}" if len(origins) > 1 else ""
+        console.print(f"\n[bold]To repair{whom}[/bold]")
+        lines = command(origin, methods[0]) or python(origin, methods[0])
+        for line in lines.splitlines():
+            console.print(f"  {escape(line)}")
+        console.print("  calibrant report measures which repair helps most")
 
 
 class Failing(NamedTuple):

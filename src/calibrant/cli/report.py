@@ -24,6 +24,8 @@ class ReportFormat(StrEnum):
     markdown = "markdown"
 
 
+HELD_OUT = "held_out.parquet"
+"""What commands on the page call several files."""
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -92,6 +94,7 @@ def report(
             mute=muted,
             random_state=seed,
             title=told_source(source),
+            file=Path(source[0]).name if len(source) == 1 else HELD_OUT,
             progress=progress,
         )
     if out is None:

@@ -8,14 +8,15 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.calibrators.smooth import SmoothFit
+from calibrant.checks.decimals import apart
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.links import logit
 from calibrant.numerics.log_cells import many_cells
-from calibrant.report.plain import numbers
+from calibrant.report.plain import counts, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from calibrant._typing import FloatVector
     from calibrant._validation.sample import BinarySample
@@ -54,6 +55,18 @@ def diagram_of(
         "bins": [_bins(n, fit, sample, confidence) for n, fit in binned.items()],
         "histogram": _histograms(sample, low),
     }
+
+
+def on_same_axes(
+    panels: list[dict[str, Any]], samples: Sequence[BinarySample]
+) -> list[dict[str, Any]]:
+    """Return diagrams of several events on the same axes, the widest of them."""
+    low = min(panel["low"] for panel in panels)
+    axes = "logit" if any(p["axes"] == "logit" for p in panels) else "prob"
+    return [
+        panel | {"low": low, "axes": axes, "histogram": _histograms(sample, low)}
+        for panel, sample in zip(panels, samples, strict=True)
+    ]
 
 
 def _at_one_end(p: FloatVector) -> bool:
@@ -135,12 +148,18 @@ def _bins(
         "method": name,
         "left": numbers(table.edges[:-1][used]),
         "right": numbers(table.edges[1:][used]),
+        "decimals": _decimals(table.edges[:-1][used], table.edges[1:][used]),
         "predicted": numbers(table.mean_prob[used]),
         "observed": numbers(table.mean_label[used]),
         "low": numbers(below),
         "high": numbers(above),
-        "rows": numbers(weight),
+        "rows": counts(weight),
     }
+
+
+def _decimals(left: FloatVector, right: FloatVector) -> list[int]:
+    """Return how many decimals tell the ends of each bin apart."""
+    return [apart(a, b) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
 
 
 def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
@@ -159,4 +178,4 @@ def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
 
 
 def _histogram(table: BinTable) -> dict[str, Any]:
-    return {"edges": numbers(table.edges), "rows": numbers(table.weight)}
+    return {"edges": numbers(table.edges), "rows": counts(table.weight)}

@@ -91,7 +91,7 @@ def _svg(
 ) -> Markup:
     height = HEIGHT if bars else BOTTOM + 48.0
     across, up = LABELS.get(
-        event, (f"Predicted probability of {event}", f"Share of {event}")
+        event, (f"Predicted probability of class {event}", f"Share of class {event}")
     )
     below = height - 8.0
     names = (
@@ -145,11 +145,14 @@ def _frame(axes: Axes, *, bars: bool = False) -> str:
         x, y = axes.x(value), axes.y(value)
         lines.append(f"M{x:.1f},{TOP:g}V{BOTTOM:g}M{LEFT:g},{y:.1f}H{RIGHT:g}")
         names.append(
-            f'<text class="tick" x="{x:.1f}" y="{bottom + 16:g}" '
-            f'text-anchor="middle">{name}</text>'
             f'<text class="tick" x="{LEFT - 6:g}" y="{y + 4:.1f}" '
             f'text-anchor="end">{name}</text>'
         )
+    names += [
+        f'<text class="tick across" x="{axes.x(value):.1f}" y="{bottom + 16:g}" '
+        f'text-anchor="middle">{name}</text>'
+        for value, name in axes.named_across()
+    ]
     return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
 
 

@@ -24,6 +24,7 @@ from calibrant.measures.table_models import (
     TableReader,
     model_columns,
 )
+from calibrant.report.commands import Origin, origin_of
 from calibrant.report.models import ModelRows, Plan
 from calibrant.report.report import Report
 from calibrant.report.summary import summarise
@@ -56,6 +57,7 @@ def report_table(  # noqa: PLR0913
     mute: Sequence[str] | str = (),
     random_state: Seed = 0,
     title: str = "",
+    file: str = "",
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
@@ -79,6 +81,8 @@ def report_table(  # noqa: PLR0913
         Seeds folds and resamples, the same for all models.
     title : str, optional
         What the report is about; the name of the file, without.
+    file : str, optional
+        The file that commands on the page name; that of the source, without.
     created : datetime, optional
         The time that the report names; now, without.
     progress : callable, optional
@@ -109,6 +113,14 @@ def report_table(  # noqa: PLR0913
             reader.events(model),
             {group.name: reader.events(model, group.rows) for group in groups},
             _classes(reader, model),
+            origin_of(
+                model,
+                reading,
+                file=file or _source_name(source),
+                label=y,
+                weight=sample_weight,
+                labels=model.labels(table.column(y)) if labels is None else labels,
+            ),
         )
         for model in model_columns(p, task=task, names=table.names)
     }
@@ -193,7 +205,15 @@ def report_predictions(  # noqa: PLR0913
             classes = check_class_sample(
                 prob, y_true, scale=scale, labels=labels, sample_weight=sample_weight
             )
-        models[name] = ModelRows(events, parts, classes)
+        origin = Origin(
+            weight=None if sample_weight is None else "sample_weight",
+            several=task is not None,
+            task=events.task,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale,
+        )
+        models[name] = ModelRows(events, parts, classes, origin)
     data = {
         "source": title,
         "rows": len(as_array(y_true, name="y_true")),

@@ -11,6 +11,7 @@ from calibrant.report.words import chance, counted, shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+MOST_ALIKE = 3
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
@@ -61,17 +62,12 @@ def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
         ),
     ]
     if model["findings"]:
-        lines = [
-            f"- {f['code']} ({f['severity']}): {plain(f['message'])} "
-            f"{plain(f['remedy'])}"
-            for f in model["findings"]
-        ]
-        parts += ["### What the checks found", "\n".join(lines)]
+        parts += ["### What the checks found", "\n".join(_findings(model["findings"]))]
     if model["groups"]:
         parts += [
             "### Groups",
             _table(
-                ("group", "rows", "says", "happens", "error", "interval", "differs"),
+                ("group", "rows", "says", "happens", "error", "interval", "own map"),
                 (
                     (
                         plain(row["group"]),
@@ -100,7 +96,10 @@ def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
     if model["repairs"]:
         parts += [
             "### What to do",
-            f"Best on rows left out: {model['repairs']['advised']}.",
+            (
+                f"Best on rows left out: {model['repairs']['advised']}. Scores are of "
+                f"{model['repairs']['scored']}."
+            ),
             _table(
                 ("repair", "error left", "Brier score", "log-loss"),
                 (
@@ -113,8 +112,33 @@ def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
                     for row in model["repairs"]["rows"]
                 ),
             ),
+            *_code(model["repairs"].get("command")),
+            *_code(model["repairs"].get("python")),
         ]
     return parts
+
+
+def _findings(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line a finding; of many with the same code the worst, and how many."""
+    lines = []
+    for code in dict.fromkeys(finding["code"] for finding in findings):
+        same = [finding for finding in findings if finding["code"] == code]
+        for f in same[:MOST_ALIKE]:
+            place = "".join(f", {plain(value)}" for value in f["where"].values())
+            told = f"{plain(f['message'])} {plain(f['remedy'])}"
+            lines.append(f"- {code} ({f['severity']}{place}): {told}")
+        if len(same) > MOST_ALIKE:
+            lines.append(f"- {code}: {len(same) - MOST_ALIKE} more like this")
+    return lines
+
+
+def _code(text: str | None) -> list[str]:
+    """Return commands as a block that ends where they end, whatever names hold."""
+    if not text:
+        return []
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    return [f"{fence}\n{text}\n{fence}"]
 
 
 def _interval(row: Mapping[str, Any]) -> str:

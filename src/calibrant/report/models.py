@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -14,10 +14,14 @@ from calibrant.checks.groups import group_gaps
 from calibrant.checks.subject import Subject
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.evaluation import assess
+from calibrant.report.advice import advise
+from calibrant.report.agreement import agreed, proved
 from calibrant.report.class_repairs import MOST_CLASSES, class_repairs_of
-from calibrant.report.diagram import diagram_of
+from calibrant.report.commands import Origin, command, python
+from calibrant.report.diagram import diagram_of, on_same_axes
 from calibrant.report.plain import number
-from calibrant.report.repairs import REPAIRS, repairs_of
+from calibrant.report.repairs import NONE, REPAIRS, repairs_of
+from calibrant.report.titles import scored_event
 from calibrant.report.verdict import graded_method, regions_of, verdict_of
 
 if TYPE_CHECKING:
@@ -35,8 +39,6 @@ WORST_CLASSES = 4
 """Of many classes so many get a diagram, the worst."""
 QUICK_METHODS = ("es15", "ew15")
 """Of very many classes the errors are by these, unless methods were asked for."""
-PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
-"""Checks that speak up only where chance cannot explain what is off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +53,14 @@ class ModelRows:
         The events of each group of rows.
     classes : ClassSample or None
         Predictions of all classes, where there are several.
+    origin : Origin
+        Where they come from, for the command that repairs them.
     """
 
     events: Events
     groups: Mapping[str, Events]
     classes: ClassSample | None = None
+    origin: Origin = field(default_factory=Origin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +126,10 @@ def model_summary(
     step()
     several = len(events.samples) > 1
     repairs = _repairs(rows, plan)
-    findings = diagnose_events(events, groups, mute=plan.mute).findings
+    found_faults = diagnose_events(events, groups, mute=plan.mute).findings
+    findings = advise(found_faults, repairs)
     step()
+    classes = _class_rows(events, found, plan) if several else []
     group_rows = _group_rows(events, groups, plan, step)
     errors = [estimate_row(estimate) for estimate in found.estimates]
     own = next(row for row in errors if row["method"] == plan.measure)
@@ -133,24 +140,29 @@ def model_summary(
         "weight": events.samples[0].total,
         "base_rate": number(found.base_rate),
         "mean_prob": number(found.mean_prob),
-        "verdict": verdict_of(
-            own,
-            regions,
-            repairs,
-            base_rate=found.base_rate,
-            alpha=plan.estimator.alpha,
-            proved=any(finding.code in PROOFS for finding in findings),
-            confidence=plan.confidence,
-            task=events.task,
+        "verdict": agreed(
+            verdict_of(
+                own,
+                regions,
+                repairs,
+                base_rate=found.base_rate,
+                alpha=plan.estimator.alpha,
+                proved=bool(proved(findings)),
+                confidence=plan.confidence,
+                task=events.task,
+            ),
+            findings,
+            classes=[row["class"] for row in classes],
         ),
         "errors": errors,
         "scores": [
             {**asdict(split), "refinement": split.refinement} for split in found.scores
         ],
+        "scored": scored_event(events.task),
         "diagrams": panels,
         "findings": [_finding_row(finding) for finding in findings],
         "repairs": repairs,
-        "classes": _class_rows(events, found, plan) if several else [],
+        "classes": classes,
         "groups": group_rows,
     }
 
@@ -196,7 +208,7 @@ def _panels(
     panels = [_panel(events.names[k], fitted, k, methods, plan) for k in order]
     for panel in panels:
         panel.pop("regions")
-    return panels
+    return on_same_axes(panels, [events.samples[k] for k in order])
 
 
 def _panel(
@@ -250,8 +262,16 @@ def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
     }
     task = rows.events.task
     if rows.classes is not None and task in ("confidence", "classwise"):
-        return class_repairs_of(rows.classes, task, **options)
-    return repairs_of(rows.events.samples[0], methods=plan.repairs, **options)
+        found = class_repairs_of(rows.classes, task, **options)
+    else:
+        sample = rows.events.samples[0]
+        found = repairs_of(sample, methods=plan.repairs, **options)
+    if found is None:
+        return None
+    best, origin = found["advised"], rows.origin
+    if best == NONE:
+        return found | {"command": "", "python": ""}
+    return found | {"command": command(origin, best), "python": python(origin, best)}
 
 
 def _group_rows(

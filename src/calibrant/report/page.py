@@ -5,14 +5,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import shlex
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from calibrant._validation.wording import visible
 from calibrant.exceptions import MissingDependencyError
-from calibrant.report.words import capitalise, chance, counted, shown, unbroken
+from calibrant.numerics.links import CLIP
+from calibrant.report.words import (
+    capitalise,
+    chance,
+    counted,
+    shown,
+    told_or_dash,
+    unbroken,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,10 +108,10 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "shown": shown,
+        "told": told_or_dash,
         "counted": counted,
         "chance": chance,
         "capitalise": capitalise,
-        "quoted": shlex.quote,
         "unbroken": unbroken,
     }
     environment.globals |= {
@@ -112,5 +119,6 @@ def _environment() -> Environment:
         "overview_svg": drawing.overview_svg,
         "interval_svg": drawing.interval_svg,
         "scales": drawing.scale_names(),
+        "clip": f"{CLIP:.1e}",
     }
     return environment

@@ -45,9 +45,10 @@ def repairs_of(
 
     Returns None where there are too few rows, or only one outcome. Keys: "folds";
     "rows", one a repair with "none" first: "method", "error" with its interval "low"
-    and "high", "brier", "log_loss", "gain" in log-loss and its standard error
-    "gain_error"; "advised", the repair with the best log-loss, or "none" where no gain
-    exceeds its standard error.
+    and "high", "brier", "log_loss", the same of the event alone ("event_brier",
+    "event_log_loss"; they differ where all classes are repaired), "gain" in log-loss
+    and its standard error "gain_error"; "advised", the repair with the best log-loss,
+    or "none" where no gain exceeds its standard error; "scored", what scores are about.
     """
     positives = float(sample.y.sum())
     if sample.n < FEWEST_ROWS or not 0.0 < positives < sample.n:
@@ -64,7 +65,8 @@ def repairs_of(
         repaired = [_repair(name, train, held, random_state) for train, held in kept]
         held = [part for _, part in kept]
         rows.append(_row(name, repaired, held, estimator, measure))
-    return {"folds": folds, "rows": rows, "advised": advised(rows)}
+    scored = "the event"
+    return {"folds": folds, "rows": rows, "advised": advised(rows), "scored": scored}
 
 
 def advised(rows: list[dict[str, Any]]) -> str:
@@ -139,14 +141,18 @@ def _row(
     events = Events("binary", ("binary",), (sample,))
     gain, error = (0.0, 0.0) if before is None else _gain(_joined(before), sample)
     found = estimator.estimate(events, measure)[0]
+    brier = _mean(sample, (sample.p - 1.0) ** 2, sample.p**2)
+    log_loss = _mean(sample, *_log_losses(sample.p))
     return {
         "method": name,
         "summary": "as they are" if name == NONE else find_method(name).summary,
         "error": number(found.value),
         "low": number(found.low),
         "high": number(found.high),
-        "brier": _mean(sample, (sample.p - 1.0) ** 2, sample.p**2),
-        "log_loss": _mean(sample, *_log_losses(sample.p)),
+        "brier": brier,
+        "log_loss": log_loss,
+        "event_brier": brier,
+        "event_log_loss": log_loss,
         "gain": gain,
         "gain_error": error,
     }

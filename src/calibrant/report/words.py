@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from calibrant.checks.decimals import told
+
 UNKNOWN = "\N{EN DASH}"
 
 
@@ -17,6 +19,17 @@ def shown(value: float | None, digits: int = 3) -> str:
         return UNKNOWN
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0.0 else text
+
+
+def told_or_dash(value: float | None, decimals: int = 3) -> str:
+    """Return a probability with as many digits as it needs not to read as 0 or 1.
+
+    Examples
+    --------
+    >>> told_or_dash(0.25), told_or_dash(0.99996), told_or_dash(None)
+    ('0.250', '0.99996', '–')
+    """
+    return UNKNOWN if value is None else told(value, decimals)
 
 
 def counted(value: float | None) -> str:
