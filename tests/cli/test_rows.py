@@ -52,8 +52,9 @@ COMMANDS = {
 
 
 def without_made(text):
-    """Return a report without its name and time."""
-    return [line for line in text.splitlines() if not line.startswith(("#", "Errors"))]
+    """Return a report without its name and time, and commands that name the file."""
+    named = ("#", "Errors", "calibrant")
+    return [line for line in text.splitlines() if not line.startswith(named)]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -138,12 +139,42 @@ def test_a_lake_and_its_cells_are_explained_and_drawn(run, tmp_path):
         out = printed(
             run, "evaluate", *source, "--methods", "ew5", "--explain", "--plot", figure
         )
-        told[name] = out[out.index("What the checks found") :]
+        told[name] = out[out.index("What the checks found") :].split("\nTo repair")[0]
         assert figure.stat().st_size > 1000
     assert "CAL006" in told["rows"]
     assert told["lake"] == told["cells"] == told["rows"]
     code, _, err = run("plot", "cells.parquet", "--out", "plot.png")
     assert code == 0, err
+
+
+def test_a_report_of_cells_is_that_of_the_rows(run, folder, monkeypatch):
+    columns = ("--y", "y", "--p", "p,q", "--by", "model")
+    assert run("gather", "part_*", *columns, "--out", "cells.parquet")[0] == 0
+    options = ("--methods", "smooth,ew10", "--format", "json")
+    of_rows = json.loads(printed(run, "report", "whole.parquet", *columns, *options))
+    of_cells = json.loads(printed(run, "report", "cells.parquet", *options))
+    monkeypatch.setattr("calibrant.engines.opening.LARGEST", 1000)
+    of_lake = json.loads(printed(run, "report", "part_*", *columns, *options))
+    assert of_lake["models"] == of_cells["models"]
+    assert (of_rows["comparison"] is None, of_cells["comparison"]) == (False, None)
+    for rows, cells in zip(of_rows["models"], of_cells["models"], strict=True):
+        assert (cells["name"], cells["rows"]) == (rows["name"], 300)
+        for one, other in zip(rows["errors"], cells["errors"], strict=True):
+            assert other["value"] == pytest.approx(one["value"], abs=1e-4)
+        assert [f["code"] for f in cells["findings"]] == [
+            f["code"] for f in rows["findings"]
+        ]
+        assert {g["group"]: g["rows"] for g in cells["groups"]} == {
+            g["group"]: g["rows"] for g in rows["groups"]
+        }
+        # Folds differ, but no row is fitted on that is held out: gains agree by noise.
+        gains = [{r["method"]: r for r in m["repairs"]["rows"]} for m in (rows, cells)]
+        for name in ("none", "platt", "smooth"):
+            one, other = (found[name] for found in gains)
+            assert other["log_loss"] == pytest.approx(one["log_loss"], abs=0.01)
+    page = folder / "page.html"
+    assert run("report", "cells.parquet", *options[:2], "--out", page)[0] == 0
+    assert "Made of cells" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -211,8 +242,6 @@ def test_groups_called_like_results_and_missing_ones(run):
         places = json.loads(printed(run, "evaluate", *source, *options, "place"))
         rows = [(row["place"], row["n"]) for row in places["rows"]]
         assert rows == [(None, 100), ("None", 100), ("here", 100)]
-    report = json.loads(
-        printed(run, "report", "whole.parquet", *options[:6], "--by", "place")
-    )
+    report = json.loads(printed(run, "report", "whole.parquet", *options, "place"))
     names = {row["group"]: row["rows"] for row in report["models"][0]["groups"]}
     assert names == {"(missing)": 100, "None": 100, "here": 100}

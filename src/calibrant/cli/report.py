@@ -12,7 +12,7 @@ from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import columns_of, open_rows, told_source
+from calibrant.cli.rows import open_any, told_source, usual_engine
 from calibrant.exceptions import OptionError
 
 
@@ -31,8 +31,8 @@ SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 def report(
     source: options.Sources,
-    y: options.LabelColumn,
-    p: options.ModelColumns,
+    y: options.LabelColumnUnlessCells = None,
+    p: options.ModelColumnsUnlessCells = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -74,8 +74,8 @@ def report(
     _check_folder(out)
     _refuse_own_source(out, source)
     with progress_bar("reporting") as progress, telling_to_drop():
-        table, wanted = columns_of(
-            open_rows(source, "a whole report"),
+        table, wanted = open_any(
+            source,
             y=y,
             p=p,
             task=task,
@@ -84,6 +84,7 @@ def report(
             pos_label=pos_label,
             labels=labels,
             scale=scale.value,
+            engine=usual_engine(source),
             bad_rows=bad_rows,
         )
         found = report_table(

@@ -103,15 +103,15 @@ def open_any(
 
 
 def usual_engine(source: list[str]) -> str:
-    """Return "memory" for files that are small together, else "auto"."""
-    from calibrant.engines.opening import COMFORTABLE
+    """Return "memory" for files that fit comfortably into it together, else "auto"."""
+    from calibrant.engines.opening import LARGEST
     from calibrant.engines.source_files import find_files
 
     if source[0].endswith(".npz"):
         return "memory"
     files = find_files(source)
     local = len(files.local_paths) == len(files.paths)
-    return "memory" if local and files.size <= COMFORTABLE else "auto"
+    return "memory" if local and files.size <= LARGEST else "auto"
 
 
 def open_rows(source: list[str], what: str) -> MemoryTable:

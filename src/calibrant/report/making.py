@@ -12,8 +12,10 @@ import numpy as np
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.class_sample import ClassSample, check_class_sample
 from calibrant.checks.diagnosis import check_muted
+from calibrant.engines.cells import CellTable
 from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import open_table
+from calibrant.exceptions import OptionError
 from calibrant.measures.comparison import check_models, one_seed
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import check_methods
@@ -26,6 +28,7 @@ from calibrant.measures.table_models import (
 )
 from calibrant.report.commands import Origin, origin_of
 from calibrant.report.models import ModelRows, Plan
+from calibrant.report.of_cells import report_cells
 from calibrant.report.report import Report
 from calibrant.report.summary import summarise
 
@@ -42,8 +45,8 @@ MOST_GROUPS = 200
 def report_table(  # noqa: PLR0913
     source: Any,
     *,
-    y: str,
-    p: Columns | Mapping[str, Columns],
+    y: str | None = None,
+    p: Columns | Mapping[str, Columns] | None = None,
     by: Columns | None = None,
     methods: Sequence[str] | str = REPORT_METHODS,
     alpha: float = 1,
@@ -66,7 +69,8 @@ def report_table(  # noqa: PLR0913
     Parameters
     ----------
     source, y, p, by, alpha, task, sample_weight, pos_label, labels, scale
-        As in `evaluate_table`. All rows are judged together, and each group beside.
+        As in `evaluate_table`, but for engines: a source is read into memory, or is a
+        table of cells. All rows are judged together, and each group beside.
     methods : sequence of str
         Estimates of the error; the verdict is about the first that is no squared norm
         ("kce" is one, and has no grades). Of the default ones, those that have more
@@ -102,6 +106,11 @@ def report_table(  # noqa: PLR0913
     0.096, 95 % interval ...
     """
     plan = _plan(methods, alpha, confidence, n_resamples, mute, random_state)
+    if isinstance(source, CellTable):
+        told = {"title": title, "created": created, "progress": progress}
+        return report_cells(source, plan, by=by, **told)
+    if y is None or p is None:
+        raise OptionError("y and p must name columns, of labels and probabilities.")
     table = open_table(source)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     reader = TableReader(table, y, sample_weight, reading)

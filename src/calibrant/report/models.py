@@ -136,7 +136,7 @@ def model_summary(
     regions = panels[0].pop("regions") if not several else []
     return {
         "name": name,
-        "rows": events.samples[0].n,
+        "rows": events.samples[0].n_data,
         "weight": events.samples[0].total,
         "base_rate": number(found.base_rate),
         "mean_prob": number(found.mean_prob),
@@ -261,7 +261,9 @@ def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
         "estimator": plan.estimator,
     }
     task = rows.events.task
-    if rows.classes is not None and task in ("confidence", "classwise"):
+    if task in ("confidence", "classwise"):
+        if rows.classes is None:  # cells do not know which classes share rows
+            return None
         found = class_repairs_of(rows.classes, task, **options)
     else:
         sample = rows.events.samples[0]

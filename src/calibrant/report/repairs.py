@@ -12,6 +12,7 @@ from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.registry import find_binary, find_method
 from calibrant.measures.events import Events
 from calibrant.numerics.cell_sums import sum_cells
+from calibrant.numerics.folds import fold_counts
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.report.plain import number
@@ -51,14 +52,12 @@ def repairs_of(
     or "none" where no gain exceeds its standard error; "scored", what scores are about.
     """
     positives = float(sample.y.sum())
-    if sample.n < FEWEST_ROWS or not 0.0 < positives < sample.n:
+    if sample.n_data < FEWEST_ROWS or not 0.0 < positives < sample.n:
         return None
-    folds = FOLDS if sample.n <= MANY_ROWS else FOLDS_OF_MANY
+    folds = FOLDS if sample.n_data <= MANY_ROWS else FOLDS_OF_MANY
     random_state = estimator.random_state
-    fold = generator(random_state).permutation(sample.n) % folds
-    parts = [_fold(sample, fold == k) for k in range(folds)]
-    kept = [part for part in parts if part is not None]
-    if len(kept) < folds:
+    kept = _folds(sample, folds, random_state)
+    if not all(0.0 < train.y @ _weights(train) < train.total for train, _ in kept):
         return None
     rows = [_row(NONE, [held for _, held in kept], None, estimator, measure)]
     for name in methods:
@@ -76,13 +75,27 @@ def advised(rows: list[dict[str, Any]]) -> str:
     return str(best["method"])
 
 
-def _fold(
-    sample: BinarySample, held: IntVector
-) -> tuple[BinarySample, BinarySample] | None:
+def _folds(
+    sample: BinarySample, folds: int, random_state: Seed
+) -> list[tuple[BinarySample, BinarySample]]:
     """Return the rows to fit on and those held out, gathered where there are many."""
-    train, test = (_rows(sample, which) for which in (~held, held))
-    positives = float(train.y @ _weights(train))
-    return (train, test) if 0.0 < positives < train.total else None
+    rng = generator(random_state)
+    if sample.gathered is None:
+        fold = rng.permutation(sample.n) % folds
+        held = [fold == k for k in range(folds)]
+        return [(_rows(sample, ~which), _rows(sample, which)) for which in held]
+    counts = fold_counts(sample.gathered, folds, rng)
+    return [
+        (_share(sample, sample.gathered - held), _share(sample, held))
+        for held in counts.T
+    ]
+
+
+def _share(sample: BinarySample, rows: IntVector) -> BinarySample:
+    """Return so many of the rows that were gathered into each row."""
+    used = rows > 0
+    weight = _weights(sample) * rows / sample.gathered
+    return BinarySample(sample.p[used], sample.y[used], weight[used], rows[used])
 
 
 def _rows(sample: BinarySample, which: Any) -> BinarySample:

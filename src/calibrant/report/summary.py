@@ -52,10 +52,14 @@ def summarise(
     data: Mapping[str, Any],
     *,
     notes: Sequence[str] = (),
+    paired: bool = True,
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Return the summary of all models; the module says what is in it."""
+    """Return the summary of all models; the module says what is in it.
+
+    Models are compared if they are `paired`: if their rows are the same.
+    """
     events = max(len(rows.events.samples) for rows in models.values())
     hurried = plan.for_events(events)
     if hurried is not plan:
@@ -97,7 +101,7 @@ def summarise(
             "n_resamples": plan.estimator.n_resamples,
         },
         "models": told,
-        "comparison": comparison_of(fitted, plan),
+        "comparison": comparison_of(fitted, plan) if paired else None,
         "notes": list(notes),
     }
 
