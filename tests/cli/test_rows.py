@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from calibrant.report.report import Report
+
 COLUMNS = ("--y", "y", "--p", "p")
 
 
@@ -147,10 +149,11 @@ def test_a_lake_and_its_cells_are_explained_and_drawn(run, tmp_path):
     assert code == 0, err
 
 
-def test_a_report_of_cells_is_that_of_the_rows(run, folder, monkeypatch):
+@pytest.mark.usefixtures("folder")
+def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
     columns = ("--y", "y", "--p", "p,q", "--by", "model")
     assert run("gather", "part_*", *columns, "--out", "cells.parquet")[0] == 0
-    options = ("--methods", "smooth,ew10", "--format", "json")
+    options = ("--methods", "ew10", "--format", "json")
     of_rows = json.loads(printed(run, "report", "whole.parquet", *columns, *options))
     of_cells = json.loads(printed(run, "report", "cells.parquet", *options))
     monkeypatch.setattr("calibrant.engines.opening.LARGEST", 1000)
@@ -172,9 +175,7 @@ def test_a_report_of_cells_is_that_of_the_rows(run, folder, monkeypatch):
         for name in ("none", "platt", "smooth"):
             one, other = (found[name] for found in gains)
             assert other["log_loss"] == pytest.approx(one["log_loss"], abs=0.01)
-    page = folder / "page.html"
-    assert run("report", "cells.parquet", *options[:2], "--out", page)[0] == 0
-    assert "Made of cells" in page.read_text(encoding="utf-8")
+    assert "Made of cells" in Report(of_cells).to_html()
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,9 @@ def report_table(  # noqa: PLR0913
     """
     plan = _plan(methods, alpha, confidence, n_resamples, mute, random_state)
     if isinstance(source, CellTable):
-        told = {"title": title, "created": created, "progress": progress}
-        return report_cells(source, plan, by=by, **told)
+        return report_cells(
+            source, plan, by=by, title=title, created=created, progress=progress
+        )
     if y is None or p is None:
         raise OptionError("y and p must name columns, of labels and probabilities.")
     table = open_table(source)

@@ -84,17 +84,17 @@ def _folds(
         fold = rng.permutation(sample.n) % folds
         held = [fold == k for k in range(folds)]
         return [(_rows(sample, ~which), _rows(sample, which)) for which in held]
-    counts = fold_counts(sample.gathered, folds, rng)
+    rows = sample.gathered
     return [
-        (_share(sample, sample.gathered - held), _share(sample, held))
-        for held in counts.T
+        (_share(sample, rows, rows - held), _share(sample, rows, held))
+        for held in fold_counts(rows, folds, rng).T
     ]
 
 
-def _share(sample: BinarySample, rows: IntVector) -> BinarySample:
-    """Return so many of the rows that were gathered into each row."""
+def _share(sample: BinarySample, whole: IntVector, rows: IntVector) -> BinarySample:
+    """Return so many of the `whole` rows that were gathered into each."""
     used = rows > 0
-    weight = _weights(sample) * rows / sample.gathered
+    weight = _weights(sample) * rows / whole
     return BinarySample(sample.p[used], sample.y[used], weight[used], rows[used])
 
 
