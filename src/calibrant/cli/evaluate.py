@@ -164,7 +164,7 @@ def _origins(
     from calibrant.report.commands import origin_of
 
     task = wanted.get("task")
-    read = {name: wanted.get(name) for name in ("task", "pos_label", "labels")}
+    read: dict[str, Any] = {n: wanted.get(n) for n in ("task", "pos_label", "labels")}
     file = str(source[0]) if len(source) == 1 else "held_out.parquet"
     return {
         model.name: origin_of(

@@ -143,11 +143,9 @@ def python(origin: Origin, method: str) -> str:
         lines.append(f"from scipy.special import {name}")
         p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
     weight = "" if origin.weight is None else ", sample_weight=weight"
-    lines += [
-        f'calibrator = cb.make_calibrator("{method}"{options}).fit({p}, {y}{weight})'
-        f"  # held-out rows",
-        f"calibrated = calibrator.transform({new})",
-    ]
+    made = f'cb.make_calibrator("{method}"{options})'
+    lines.append(f"calibrator = {made}.fit({p}, {y}{weight})  # held-out rows")
+    lines.append(f"calibrated = calibrator.transform({new})")
     return "\n".join(lines)
 
 
