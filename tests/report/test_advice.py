@@ -195,12 +195,12 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
         (Origin(pos_label="ill"), "beta", ".fit(p, y == 'ill')"),
         (Origin(several=True, task="2"), "beta", ".fit(p[:, 2], y == 2)"),
         (
-            Origin(several=True, task="b", labels=["a", "b"], scale="logit"),
+            Origin(several=True, task="b", labels=("a", "b"), scale="logit"),
             "beta",
             ".fit(softmax(p, axis=1)[:, 1], y == 'b')",
         ),
         (
-            Origin(several=True, task="b", labels=["a", "b"], scale="logit"),
+            Origin(several=True, task="b", labels=("a", "b"), scale="logit"),
             "vector",
             """("vector", scale="logit", labels=['a', 'b']).fit(p, y)""",
         ),

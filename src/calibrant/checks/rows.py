@@ -59,8 +59,8 @@ def thin_region(subject: Subject) -> Finding | None:
         "CAL007",
         "thin region",
         "note",
-        f"Only {_rows(number)} of {subject.total:g} can be found {places}: what happens "
-        f"there is hardly known.",
+        f"Only {_rows(number)} of {subject.total:g} can be found {places}: what "
+        f"happens there is hardly known.",
         "Do not read much into the diagram there; collect such rows if decisions "
         "depend on them.",
         evidence={"rows": number, "where": places},

@@ -36,7 +36,7 @@ class Origin:
         "binary", "confidence", "classwise" or a class.
     pos_label : object
         The label of the event, None where it is 1 or True.
-    labels : sequence or None
+    labels : tuple or None
         The label of each class column.
     scale : {"prob", "logit"}
         What the columns hold.
@@ -49,7 +49,7 @@ class Origin:
     several: bool = False
     task: str = "binary"
     pos_label: Any = None
-    labels: Sequence[Any] | None = None
+    labels: tuple[Any, ...] | None = None
     scale: Scale = "prob"
 
     def column(self, method: str) -> int | None:
@@ -79,7 +79,7 @@ def origin_of(
         several=len(model.columns) > 1,
         task="binary" if reading.task is None else str(reading.task),
         pos_label=reading.pos_label,
-        labels=labels,
+        labels=None if labels is None else tuple(labels),
         scale=reading.scale,
     )
 
