@@ -158,12 +158,18 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
     names = [f"p, {k}" for k in range(10)]
     table = dict(zip(names, prob.T, strict=True)) | {"the digit": digit}
     origin = Origin(
-        file="rows.csv", label="the digit", columns=tuple(names), several=True, task=task
+        file="rows.csv",
+        label="the digit",
+        columns=tuple(names),
+        several=True,
+        task=task,
     )
     p, y, method = prob, digit, "top-smooth"
     if task == "binary":
         columns = ("p, 3",)
-        origin = Origin(file="rows.csv", label="the digit", columns=columns, pos_label=3)
+        origin = Origin(
+            file="rows.csv", label="the digit", columns=columns, pos_label=3
+        )
         table["the digit"] = y = np.where(digit == 3, 3, 0)
         p, method = prob[:, 3], "smooth"
     monkeypatch.chdir(tmp_path)
@@ -189,12 +195,12 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
         (Origin(pos_label="ill"), "beta", ".fit(p, y == 'ill')"),
         (Origin(several=True, task="2"), "beta", ".fit(p[:, 2], y == 2)"),
         (
-            Origin(several=True, task="b", labels=["a", "b"], scale="logit"),
+            Origin(several=True, task="b", labels=("a", "b"), scale="logit"),
             "beta",
             ".fit(softmax(p, axis=1)[:, 1], y == 'b')",
         ),
         (
-            Origin(several=True, task="b", labels=["a", "b"], scale="logit"),
+            Origin(several=True, task="b", labels=("a", "b"), scale="logit"),
             "vector",
             """("vector", scale="logit", labels=['a', 'b']).fit(p, y)""",
         ),

@@ -55,7 +55,10 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
 
 
 def _told(
-    subject: Subject, ends: tuple[float, float], rates: tuple[float, float], share: float
+    subject: Subject,
+    ends: tuple[float, float],
+    rates: tuple[float, float],
+    share: float,
 ) -> str:
     says, happens = both(*rates)
     how = "high" if rates[0] > rates[1] else "low"

@@ -60,8 +60,8 @@ def thin_region(subject: Subject) -> Finding | None:
         "CAL007",
         "thin region",
         "note",
-        f"Only {_rows(number)} of {subject.total:g} {'lie' if number != 1.0 else 'lies'} "
-        f"{places}: what happens there is hardly known.",
+        f"Only {_rows(number)} of {subject.total:g} can be found {places}: what "
+        f"happens there is hardly known.",
         "Do not read much into the diagram there; collect such rows if decisions "
         "depend on them.",
         evidence={"rows": number, "where": places},
@@ -102,16 +102,16 @@ def _same_values(values: int, digits: int | None) -> tuple[str, str]:
     """Return what is said of predictions that share values, and what to do."""
     told = f"Predictions take only {values} values between 0 and 1"
     if digits is None:
-        return (
-            f"{told}.",
+        remedy = (
             "Rows with the same prediction cannot be told apart; if the model has more "
-            "to say than that, keep it.",
+            "to say than that, keep it."
         )
-    return (
-        f"{told}, rounded to {digits} decimal{'s' if digits > 1 else ''}.",
-        "Keep the digits that the model gives: rounding hides rare events and makes "
-        "certainty of what is merely likely.",
+        return f"{told}.", remedy
+    remedy = (
+        f"{KEEP_DIGITS} Rounding hides rare events and makes certainty of what is "
+        f"merely likely."
     )
+    return f"{told}, rounded to {digits} decimal{'s' if digits > 1 else ''}.", remedy
 
 
 def certain(subject: Subject) -> Finding | None:
@@ -142,8 +142,8 @@ def certain(subject: Subject) -> Finding | None:
         "certain predictions",
         "severe",
         f"{told}, and {wrong:g} of them failed. By its definition the log-loss is "
-        f"infinite then; shown is one with 0 and 1 moved inwards by {CLIP:.1e}, where a "
-        f"failure costs {-np.log(CLIP):.0f}.",
+        f"infinite then; shown is one with 0 and 1 moved inwards by {CLIP:.1e}, where "
+        f"a failure costs {-np.log(CLIP):.0f}.",
         f"{KEEP_DIGITS} Or recalibrate by {methods[0]} or {methods[1]}.",
         methods[0],
         {"rows": rows, "failed": wrong, "share": rows / subject.total},

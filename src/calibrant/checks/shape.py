@@ -63,7 +63,8 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
     cells = subject.cells
     predicted = float(cells.weight @ cells.p) / subject.total
     how = "more" if gap > 0.0 else "less"
-    says, happens = both(predicted, max(predicted + gap, 0.0))
+    rate = float(cells.label.sum()) / subject.total
+    says, happens = both(predicted, rate)
     method = subject.method("platt")
     return Finding(
         "CAL003",
@@ -75,7 +76,7 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
         method,
         {
             "mean_prob": predicted,
-            "base_rate": predicted + gap,
+            "base_rate": rate,
             "off_by": abs(gap),
             "pvalue": pvalue,
         },

@@ -50,8 +50,9 @@ def _against(usual: str, repairs: Mapping[str, Any]) -> str:
     losses = {row["method"]: row["log_loss"] for row in repairs["rows"]}
     best = repairs["advised"]
     told = f": log-loss {losses[best]:.4f}, without {losses[NONE]:.4f}"
-    if usual in losses and usual != best:
-        told += f", by {usual} {losses[usual]:.4f}"
+    second = f"{losses[usual]:.4f}" if usual in losses else ""
+    if second and second != f"{losses[best]:.4f}":
+        told += f", by {usual} {second}"
     return told
 
 
@@ -72,4 +73,6 @@ def best_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[str]:
         return [f"{name} would make the log-loss better, though not this error."]
     left = f"{error:.3f}" if error >= LEAST_SHOWN else f"below {LEAST_SHOWN:g}"
     most = "" if best["high"] is None else f", at most {best['high']:.3f}"
-    return [f"{name} would bring the error to {left}{most}, on rows not used to fit it."]
+    return [
+        f"{name} would bring the error to {left}{most}, on rows not used to fit it."
+    ]

@@ -16,7 +16,7 @@ PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
 AT_BEST = {"severe": "poor", "moderate": "fair"}
 """No grade is better than this beside such a finding."""
 MOST_NAMES = 3
-_ORDER = [grade for _, grade, _ in GRADES]
+_ORDER: list[str] = [grade for _, grade, _ in GRADES]
 
 
 def proved(findings: Sequence[Finding]) -> list[Finding]:
@@ -43,6 +43,7 @@ def agreed(
         *_classes(proved(findings), classes),
         *_failed(findings),
         *_groups(findings),
+        *(f.message for f in findings if f.code == "CAL011" and not f.where),
     ]
     return {
         **verdict,
@@ -73,6 +74,8 @@ def _classes(proofs: Sequence[Finding], classes: Sequence[str]) -> list[str]:
     if not names:
         return []
     which = _joined(names[:MOST_NAMES])
+    if len(names) == len(classes):
+        return [f"All {len(names)} classes are off beyond chance."]
     if len(names) == 1:
         return [f"Of {len(classes)} classes one is off beyond chance: {which}."]
     if len(names) > MOST_NAMES:

@@ -87,7 +87,9 @@ def _repaired(name: str, sample: ClassSample, fold: IntVector) -> FloatMatrix:
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def _event_scores(prob: FloatMatrix, sample: ClassSample, task: str) -> dict[str, float]:
+def _event_scores(
+    prob: FloatMatrix, sample: ClassSample, task: str
+) -> dict[str, float]:
     events = Reading(task=task).events(sample.column, prob, sample.weight)
     scores = {"event_brier": brier_score, "event_log_loss": log_loss}
     return {

@@ -36,7 +36,7 @@ class Origin:
         "binary", "confidence", "classwise" or a class.
     pos_label : object
         The label of the event, None where it is 1 or True.
-    labels : sequence or None
+    labels : tuple or None
         The label of each class column.
     scale : {"prob", "logit"}
         What the columns hold.
@@ -49,7 +49,7 @@ class Origin:
     several: bool = False
     task: str = "binary"
     pos_label: Any = None
-    labels: Sequence[Any] | None = None
+    labels: tuple[Any, ...] | None = None
     scale: Scale = "prob"
 
     def column(self, method: str) -> int | None:
@@ -79,7 +79,7 @@ def origin_of(
         several=len(model.columns) > 1,
         task="binary" if reading.task is None else str(reading.task),
         pos_label=reading.pos_label,
-        labels=labels,
+        labels=None if labels is None else tuple(labels),
         scale=reading.scale,
     )
 
@@ -143,11 +143,9 @@ def python(origin: Origin, method: str) -> str:
         lines.append(f"from scipy.special import {name}")
         p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
     weight = "" if origin.weight is None else ", sample_weight=weight"
-    lines += [
-        f'calibrator = cb.make_calibrator("{method}"{options}).fit({p}, {y}{weight})'
-        f"  # held-out rows",
-        f"calibrated = calibrator.transform({new})",
-    ]
+    made = f'cb.make_calibrator("{method}"{options})'
+    lines.append(f"calibrator = {made}.fit({p}, {y}{weight})  # held-out rows")
+    lines.append(f"calibrated = calibrator.transform({new})")
     return "\n".join(lines)
 
 

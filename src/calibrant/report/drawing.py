@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from calibrant._typing import Scale
 
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
+LONGEST_NAME = 7
+"""Signs of a tick's name that fit left of the square."""
 MOST_CURVES = 20
 """The style sheet has a switch for so many; more could not be told apart."""
 LABELS = {
@@ -144,6 +146,8 @@ def _frame(axes: Axes, *, bars: bool = False) -> str:
     for value, name in axes.ticks():
         x, y = axes.x(value), axes.y(value)
         lines.append(f"M{x:.1f},{TOP:g}V{BOTTOM:g}M{LEFT:g},{y:.1f}H{RIGHT:g}")
+        if len(name) > LONGEST_NAME:
+            continue
         names.append(
             f'<text class="tick" x="{LEFT - 6:g}" y="{y + 4:.1f}" '
             f'text-anchor="end">{name}</text>'

@@ -220,7 +220,7 @@ def report_predictions(  # noqa: PLR0913
             several=task is not None,
             task=events.task,
             pos_label=pos_label,
-            labels=labels,
+            labels=None if labels is None else tuple(labels),
             scale=scale,
         )
         models[name] = ModelRows(events, parts, classes, origin)

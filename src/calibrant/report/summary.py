@@ -15,9 +15,10 @@ user's: bins, cells, curves and counts only.
   ``sentences`` (all);
   ``errors``: ``method``, ``value``, ``low``, ``high``, ``debiased``, ``bins``;
   ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
-  ``refinement``;
+  ``refinement``; ``scored``: the event that they are about;
   ``diagrams``, one, or one for each of the worst classes: see `diagram_of`;
-  ``findings``: see `Finding`; ``repairs``: see `repairs_of`, or None;
+  ``findings``: see `Finding`; ``repairs``: see `repairs_of`, or None, with ``command``
+  and ``python`` that make the advised one, empty where there is none;
   ``classes``, worst first: ``class``, ``error``, ``low``, ``high``, ``base_rate``,
   ``mean_prob``; ``groups``, worst first: ``group``, ``rows``, ``base_rate``,
   ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010).

@@ -26,8 +26,8 @@ def told_or_dash(value: float | None, decimals: int = 3) -> str:
 
     Examples
     --------
-    >>> told_or_dash(0.25), told_or_dash(0.99996), told_or_dash(None)
-    ('0.250', '0.99996', '–')
+    >>> told_or_dash(0.25), told_or_dash(0.99996), told_or_dash(None) == UNKNOWN
+    ('0.250', '0.99996', True)
     """
     return UNKNOWN if value is None else told(value, decimals)
 
