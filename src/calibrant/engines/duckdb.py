@@ -9,22 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.collected import (
-    collected_cells,
-    comparable,
-    label_cases,
-    prepared_columns,
-)
+from calibrant.engines.passes import Passes
+from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import (
     diagnosis_sql,
-    fault_sql,
     precision_of,
     raise_first,
     refuse_no_numbers,
     row_checks,
 )
 from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import gather_sql
+from calibrant.engines.sql import Dialect
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -112,15 +107,22 @@ class DuckDBTable:
         precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
         rows = self._prepared(wanted)
-        query = gather_sql(wanted, ROWS, fault=fault_sql(checks), exploded=_exploded)
-        with reading(self.told):
-            found = rows.query(ROWS, query).fetchnumpy()
-        found = {
-            name: _days(values, name, self, wanted) for name, values in found.items()
-        }
-        cells = collected_cells(
-            wanted, found, told=self.told, diagnose=lambda: self.diagnose(rows, checks)
+
+        def run(query: str) -> dict[str, NDArray[Any]]:
+            with reading(self.told):
+                found = rows.query(ROWS, query).fetchnumpy()
+            return {name: _days(v, name, self, wanted) for name, v in found.items()}
+
+        passes = Passes(
+            wanted=wanted,
+            source=ROWS,
+            checks=checks,
+            dialect=Dialect(_exploded, "HASH"),
+            run=run,
+            diagnose=lambda: self.diagnose(rows, checks),
+            told=self.told,
         )
+        cells = passes.cells()
         return replace(cells, dropped=cells.dropped + self._lines_left_out())
 
     def _prepared(self, wanted: Gathering) -> Any:

@@ -171,7 +171,7 @@ def cell_events(cells: CellTable, model: str, group: int) -> Events:
         if average >= 1.0:
             warn_if_fractional(weight, average, name="column of weights")
     names = tuple(cells.origin.events[event][1] for event in own)
-    return Events(cells.origin.task, names, samples)
+    return Events(cells.origin.task, names, samples, same_rows=False)
 
 
 def warn_if_dropped(dropped: int, total: int, *, stacklevel: int) -> None:
