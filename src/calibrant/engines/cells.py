@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.engines.few_rows import are_few
+from calibrant.engines.groups import alike_keys
 from calibrant.exceptions import (
     EmptyInputError,
     OptionError,
@@ -135,7 +136,8 @@ class CellTable:
 
     def sample(self, group: int, event: int) -> BinarySample:
         """Return the rows of one group and event, or many of them as weighted cells."""
-        own = slice(*np.searchsorted(self._sets, self._set(group, event) + [0, 1]))
+        number = self._set(group, event)
+        own = slice(*np.searchsorted(self._sets, (number, number + 1)))
         names = [name for name in self.origin.columns if name != "event"]
         sums = CellSums(**{name: self.columns[name][own] for name in names})
         return sums.rows_apart() if self._few[group] else sums.sample()
@@ -175,11 +177,12 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
                 f"cells add up only if they were gathered alike; {_told(part.origin)} "
                 f"differs from {_told(first)}."
             )
-    groups = tuple(dict.fromkeys(key for part in parts for key in part.groups))
+    keys = alike_keys([part.groups for part in parts])
+    groups = tuple(dict.fromkeys(key for own in keys for key in own))
     number = {key: place for place, key in enumerate(groups)}
     renumbered = []
-    for part in parts:
-        codes = np.array([number[key] for key in part.groups], dtype=np.int64)
+    for part, own in zip(parts, keys, strict=True):
+        codes = np.array([number[key] for key in own], dtype=np.int64)
         renumbered.append(part.columns | {"group": codes[part.columns["group"]]})
     columns = {
         name: np.concatenate([part[name] for part in renumbered])

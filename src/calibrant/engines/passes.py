@@ -1,4 +1,4 @@
-"""One pass over all rows, and one over those that are few: the same for every engine."""
+"""One pass over all rows and one over those that are few, for every engine alike."""
 
 from __future__ import annotations
 
