@@ -83,6 +83,8 @@ def evaluate(
                 "--pos-label": pos_label,
                 "--labels": labels,
                 "--scale": None if scale is options.Holds.prob else scale,
+                "--engine": None if engine == "auto" else engine,
+                "--bad-rows": None if bad_rows == "raise" else bad_rows,
             }
         )
         _refuse_classwise(cells.origin.task, plot=False, per_class=per_class)

@@ -153,7 +153,7 @@ class CellTable:
     @cached_property
     def _few(self) -> BoolVector:
         """Return which groups have few rows."""
-        return _few_groups(self.columns, len(self.groups))
+        return few_groups(self.columns, len(self.groups))
 
 
 def merged(tables: Iterable[CellTable]) -> CellTable:
@@ -175,7 +175,7 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
         if part.origin != first:
             raise OptionError(
                 f"cells add up only if they were gathered alike; {_told(part.origin)} "
-                f"differs from {_told(first)}."
+                f"differs from {_told(first)}. Gather all with the same options."
             )
     keys = alike_keys([part.groups for part in parts])
     groups = tuple(dict.fromkeys(key for own in keys for key in own))
@@ -192,7 +192,8 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
     return CellTable(first, groups, _added(columns, len(groups)), dropped)
 
 
-def _few_groups(columns: dict[str, NDArray[Any]], groups: int) -> BoolVector:
+def few_groups(columns: dict[str, NDArray[Any]], groups: int) -> BoolVector:
+    """Return which groups have few rows: those are kept as they are."""
     first = columns["event"] == 0
     own = np.bincount(columns["group"][first], columns["rows"][first], minlength=groups)
     return are_few(own, int(columns["rows"].sum()))
@@ -211,7 +212,7 @@ def _added(columns: dict[str, NDArray[Any]], groups: int) -> dict[str, NDArray[A
     order = np.lexsort([*reversed(alike), columns["event"], columns["group"]])
     columns = {name: values[order] for name, values in columns.items()}
     new = [np.diff(columns[name], prepend=-1) != 0 for name in KEYS]
-    few = _few_groups(columns, groups)[columns["group"]]
+    few = few_groups(columns, groups)[columns["group"]]
     new += [few & (np.diff(own[order], prepend=-1.0) != 0.0) for own in alike]
     starts = np.flatnonzero(reduce(np.logical_or, new))
     added = {}
@@ -246,4 +247,5 @@ def cell_table(
 def _told(origin: CellOrigin) -> str:
     events = ", ".join(f"{model} {event}".strip() for model, event in origin.events[:3])
     by = f" by {', '.join(origin.by)}" if origin.by else ""
-    return f"task {origin.task} of {events}{by}"
+    weighted = " with weights" if origin.weighted else " without weights"
+    return f"task {origin.task} of {events}{by}{weighted}"

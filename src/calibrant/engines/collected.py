@@ -106,11 +106,10 @@ def distinct_columns(
     found: Mapping[str, NDArray[Any]], used: BoolVector
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of the cells of a query of `distinct_sql`."""
-    p, rows, happened, weight = (
-        np.asarray(found[name])[used] if name in found else None
-        for name in ("p", "n_rows", "happened", "w")
-    )
-    kept = kept_columns(p, rows, happened, weight)
+    weight = np.asarray(found["w"])[used] if "w" in found else None
+    rows = np.asarray(found["n_rows"])[used].astype(np.int64)
+    happened = np.asarray(found["happened"])[used].astype(np.int64)
+    kept = kept_columns(np.asarray(found["p"])[used], rows, happened, weight)
     return kept | {"event": event_of(found)[used]}
 
 

@@ -64,7 +64,7 @@ class FileReader:
 
     def text(self) -> Any:
         """Return the rows of text files, every column as the text that it is."""
-        return self._read_text("all_varchar = true")
+        return self._read_text("all_varchar = true", "allow_quoted_nulls = false")
 
     def names(self, columns: list[str]) -> tuple[str, ...]:
         """Return the names that stand in the files, for the columns of a relation.
@@ -85,7 +85,9 @@ class FileReader:
             return ["" if name is None else name for name in found[0]] if found else []
         renamed = any(name.rpartition("_")[2].isdecimal() for name in columns)
         if self.files.kind == "parquet" and renamed and self.files.local_paths:
-            return list(load_polars("reading .parquet files").read_parquet_schema(first))
+            return list(
+                load_polars("reading .parquet files").read_parquet_schema(first)
+            )
         return list(columns)
 
     @cached_property

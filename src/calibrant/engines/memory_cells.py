@@ -14,7 +14,7 @@ from calibrant._validation.probabilities import (
     check_probabilities,
     check_probability_matrix,
 )
-from calibrant._validation.weights import check_raw_weights
+from calibrant._validation.weights import check_raw_weights, refuse_huge_total
 from calibrant._validation.wording import MEASURES
 from calibrant.engines.cells import CellOrigin, CellTable, cell_table
 from calibrant.engines.few_rows import are_few, kept_columns
@@ -83,8 +83,11 @@ class MemoryRows:
     def _weight(self) -> FloatVector | None:
         if self.wanted.weight is None:
             return None
-        column = self.table.column(self.wanted.weight)
-        return check_raw_weights(column, name=f"column {self.wanted.weight!r}")
+        name = f"column {self.wanted.weight!r}"
+        weight = check_raw_weights(self.table.column(self.wanted.weight), name=name)
+        with np.errstate(over="ignore"):
+            refuse_huge_total(float(weight.sum()), float(weight.max()), name=name)
+        return weight
 
     def _wording(self, prob: str = "") -> Wording:
         return replace(MEASURES, label=f"column {self.wanted.y!r}", prob=prob)

@@ -47,7 +47,8 @@ def gather_table(  # noqa: PLR0913
     """Gather predictions into a small table of cells that adds up.
 
     Cells of several days, files or machines can be added; `evaluate_table` takes them
-    instead of the rows. Errors differ by less than 0.0001 from those of the rows.
+    instead of the rows. Up to 65,536 rows of a group, or 2,097,152 of the table, are
+    kept without loss; of more, errors differ by less than 0.0001 from those of rows.
 
     Parameters
     ----------
