@@ -11,7 +11,7 @@ import typer
 from calibrant.cli import options
 from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any, usual_engine
+from calibrant.cli.rows import open_any
 from calibrant.exceptions import OptionError
 
 
@@ -77,7 +77,6 @@ def plot(
             pos_label=pos_label,
             labels=labels,
             scale=scale.value,
-            engine=usual_engine(source),
             bad_rows=bad_rows,
         )
         grid = reliability_of_table(

@@ -12,7 +12,7 @@ from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any, told_source, usual_engine
+from calibrant.cli.rows import open_any, told_source
 from calibrant.exceptions import OptionError
 
 
@@ -84,7 +84,6 @@ def report(
             pos_label=pos_label,
             labels=labels,
             scale=scale.value,
-            engine=usual_engine(source),
             bad_rows=bad_rows,
         )
         found = report_table(

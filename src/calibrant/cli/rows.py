@@ -66,8 +66,8 @@ def open_any(
     source: list[str],
     *,
     by: str | None,
-    engine: str,
     bad_rows: str,
+    engine: str | None = None,
     again: bool = True,
     **columns: Any,
 ) -> tuple[Any, dict[str, Any]]:
@@ -75,8 +75,10 @@ def open_any(
 
     Parameters
     ----------
-    source, by, engine, bad_rows, **columns
+    source, by, bad_rows, **columns
         As typed.
+    engine : str, optional
+        As typed; without, memory for what fits comfortably into it.
     again : bool
         Whether rows are looked at more than once. Then they are gathered into cells,
         if they are not in memory.
@@ -91,10 +93,16 @@ def open_any(
         given = {f"--{n.replace('_', '-')}": v or None for n, v in columns.items()}
         if given["--scale"] == options.Holds.prob.value:
             del given["--scale"]
+        given["--bad-rows"] = None if bad_rows == "raise" else bad_rows
+        given["--engine"] = None if engine == "auto" else engine
         refuse_with_cells(**given)
         return cells, {} if by is None else {"by": listed(by)}
     table, wanted = read_rows(
-        source, by=by, engine=engine, bad_rows=bad_rows, **columns
+        source,
+        by=by,
+        engine=engine or _usual_engine(source),
+        bad_rows=bad_rows,
+        **columns,
     )
     if isinstance(table, MemoryTable):
         return table, wanted
@@ -102,7 +110,7 @@ def open_any(
     return (gather_table(table, **wanted), {}) if again else (table, wanted)
 
 
-def usual_engine(source: list[str]) -> str:
+def _usual_engine(source: list[str]) -> str:
     """Return "memory" for files that fit comfortably into it together, else "auto"."""
     from calibrant.engines.opening import LARGEST
     from calibrant.engines.source_files import find_files

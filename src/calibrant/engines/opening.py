@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+import numpy as np
+
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import CellTable
-from calibrant.engines.files import read_frames
+from calibrant.engines.files import SEPARATORS, read_frames, suffix_of
 from calibrant.engines.memory import MemoryTable, open_table
 from calibrant.engines.source_files import FileSet, find_files
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from calibrant.engines.duckdb import DuckDBTable
     from calibrant.engines.gathering import BadRows
     from calibrant.engines.spark import SparkTable
@@ -97,7 +102,16 @@ def open_files(files: FileSet) -> MemoryTable:
             f"fit comfortably into memory. Gather their rows into cells by 'calibrant "
             f"gather', or name fewer files."
         )
-    return open_table(read_frames([Path(path) for path in files.paths]))
+    paths = [Path(path) for path in files.paths]
+    table = open_table(read_frames(paths))
+    if suffix_of(paths[0]) not in SEPARATORS:
+        return table
+
+    def as_text(name: str) -> NDArray[Any]:
+        frame = read_frames(paths, as_text=True, columns=[name])
+        return np.asarray(frame[name].to_numpy())
+
+    return replace(table, read_text=as_text)
 
 
 def _is_paths(source: Any) -> bool:

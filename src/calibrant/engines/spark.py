@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.collected import (
-    collected_cells,
-    comparable,
-    label_cases,
-    prepared_columns,
-)
+from calibrant.engines.passes import Passes
+from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import (
     diagnosis_sql,
-    fault_sql,
     precision_of,
     raise_first,
     refuse_no_numbers,
     row_checks,
 )
 from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import gather_sql
+from calibrant.engines.sql import Dialect
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -100,19 +95,23 @@ class SparkTable:
         refuse_no_numbers(self, wanted)
         precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
-        with self._view(wanted) as view:
-            query = gather_sql(
-                wanted, view, fault=fault_sql(checks), exploded=_exploded
-            )
+
+        def run(query: str) -> dict[str, NDArray[Any]]:
             with reading(self.told):
                 frame = self.frame.sparkSession.sql(query)
-                found = _columns(frame.columns, frame.collect())
-            return collected_cells(
-                wanted,
-                found,
-                told=self.told,
+                return _columns(frame.columns, frame.collect())
+
+        with self._view(wanted) as view:
+            passes = Passes(
+                wanted=wanted,
+                source=view,
+                checks=checks,
+                dialect=Dialect(_exploded, "XXHASH64"),
+                run=run,
                 diagnose=lambda: self._diagnose(view, checks),
+                told=self.told,
             )
+            return passes.cells()
 
     @contextmanager
     def _view(self, wanted: Gathering) -> Iterator[str]:
@@ -212,7 +211,7 @@ def _columns(names: list[str], rows: list[Any]) -> dict[str, NDArray[Any]]:
     return columns
 
 
-WHOLE = ("event", "cell", "n_rows")
+WHOLE = ("event", "cell", "n_rows", "hashed")
 
 
 @contextmanager

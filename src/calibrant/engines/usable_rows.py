@@ -32,7 +32,13 @@ def without_bad_rows(table: MemoryTable, wanted: Gathering) -> tuple[MemoryTable
         column = table.column(name)[usable]
         return _numbers(column) if name in numbers and _is_text(column) else column
 
-    return replace(table, read=read), int(usable.size - usable.sum())
+    text = table.read_text
+    kept = replace(
+        table,
+        read=read,
+        read_text=None if text is None else lambda name: text(name)[usable],
+    )
+    return kept, int(usable.size - usable.sum())
 
 
 def usable_rows(table: MemoryTable, wanted: Gathering) -> BoolVector:

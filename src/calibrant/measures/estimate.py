@@ -220,8 +220,8 @@ class Estimator:
         debias: bool,
     ) -> Resampled:
         rng = generator(self.random_state)
-        # Of cells nobody knows which classes share rows: each is resampled by itself.
-        together = len(fits) > 1 and events.samples[0].gathered is None
+        # Classes that do not share rows are resampled each by itself.
+        together = len(fits) > 1 and events.same_rows
         shared = self.shared_rows(events, rng) if together else None
         errors, noise = [], []
         for fit, sample in zip(fits, events.samples, strict=True):

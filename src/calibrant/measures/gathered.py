@@ -46,7 +46,8 @@ def gather_table(  # noqa: PLR0913
     """Gather predictions into a small table of cells that adds up.
 
     Cells of several days, files or machines can be added; `evaluate_table` takes them
-    instead of the rows. Errors differ by less than 0.0001 from those of the rows.
+    instead of the rows. Up to 65,536 rows of a group, or 2,097,152 of the table, are
+    kept without loss; of more, errors differ by less than 0.0001 from those of rows.
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def cell_events(cells: CellTable, model: str, group: int) -> Events:
         if average >= 1.0:
             warn_if_fractional(weight, average, name="column of weights")
     names = tuple(cells.origin.events[event][1] for event in own)
-    return Events(cells.origin.task, names, samples)
+    return Events(cells.origin.task, names, samples, same_rows=False)
 
 
 def warn_if_dropped(dropped: int, total: int, *, stacklevel: int) -> None:

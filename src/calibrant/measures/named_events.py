@@ -84,8 +84,8 @@ def refuse_with_cells(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise OptionError(
-                f"cells know their columns, labels and scale since they were "
-                f"gathered; leave out {name}."
+                f"cells know their columns, labels and scale, and are read one way, "
+                f"since they were gathered; leave out {name}."
             )
 
 

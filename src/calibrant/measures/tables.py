@@ -78,11 +78,12 @@ def evaluate_table(  # noqa: PLR0913
         result, such as "model", is "by_model" in the results. For cells: some of the
         columns that they were gathered by; by default all.
     engine : {"auto", "memory", "duckdb", "spark"}
-        "memory" works on the rows themselves. "duckdb" and "spark" go through them once
-        where they live and gather them into fine cells, from which everything else
-        comes; errors differ by less than 0.0001. "auto" takes "spark" for a Spark data
-        frame; "duckdb" for a relation, a pattern, a folder, several files, or one
-        larger than 256 MiB; else "memory".
+        "memory" works on the rows themselves. "duckdb" and "spark" go through them
+        where they live and gather them: up to 65,536 rows of a group, or 2,097,152 of
+        the table, without loss; more into fine cells, whose errors differ by less than
+        0.0001. Everything else comes from what was gathered. "auto" takes "spark" for a
+        Spark data frame; "duckdb" for a relation, a pattern, a folder, several files,
+        or one larger than 256 MiB; else "memory".
     sample_weight : str, optional
         Column of weights.
     bad_rows : {"raise", "drop"}
@@ -135,6 +136,8 @@ def evaluate_table(  # noqa: PLR0913
             pos_label=pos_label,
             labels=labels,
             scale=None if scale == "prob" else scale,
+            engine=None if engine == "auto" else engine,
+            bad_rows=None if bad_rows == "raise" else bad_rows,
         )
         sets = cell_sets(cells, None if by is None else grouped_by)
     else:
