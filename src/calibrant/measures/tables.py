@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from calibrant._typing import Debias, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
+    from calibrant.measures.evaluation import Assessment
+    from calibrant.measures.named_events import NamedEvents
     from calibrant.measures.table_models import Columns
 
 
@@ -145,22 +147,35 @@ def evaluate_table(  # noqa: PLR0913
         wanted = rows_wanted(y, p, reading, grouped_by, sample_weight, bad_rows)
         table = open_source(source, engine, bad_rows=bad_rows)
         sets = wanted.sets(table, stacklevel=3)
+    found = _assessed(sets, chosen, estimator, progress, lenient=lenient)
+    return Evaluation(tuple(found), float(alpha), confidence)
+
+
+def _assessed(
+    sets: list[NamedEvents],
+    methods: tuple[str, ...],
+    estimator: Estimator,
+    progress: Callable[[int, int], None] | None,
+    *,
+    lenient: bool,
+) -> list[Assessment]:
+    """Apply every method to every set; groups that are too small are left out."""
     found, left_out = [], LeftOut()
     for done, one in enumerate(sets):
         if progress is not None:
             progress(done, len(sets))
         if not one.group:
             events = one.events()
-            warn_if_small(events.samples[0], stacklevel=3)
+            warn_if_small(events.samples[0], stacklevel=4)
             fitted = FittedEvents(events, estimator)
-            found.append(assess(fitted, chosen, one.key, lenient=lenient))
+            found.append(assess(fitted, methods, one.key, lenient=lenient))
             continue
         try:
             fitted = FittedEvents(one.events(), estimator)
-            found.append(assess(fitted, chosen, one.key))
+            found.append(assess(fitted, methods, one.key))
         except (TooFewRowsError, WeightError) as error:
             left_out.add(one.group, error)
-    left_out.warn(stacklevel=3)
+    left_out.warn(stacklevel=4)
     if not found:
         raise OptionError(left_out.nothing_left)
-    return Evaluation(tuple(found), float(alpha), confidence)
+    return found

@@ -50,72 +50,62 @@ def plain(text: str) -> str:
 
 def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
     verdict = model["verdict"]
+    errors = [
+        (row["method"], shown(row["value"], 4), _interval(row))
+        for row in model["errors"]
+    ]
     parts = [
         f"## {plain(model['name'] or 'Verdict')}",
         f"**{verdict['headline'].capitalize()}.** {' '.join(verdict['sentences'])}",
-        _table(
-            ("method", "error", "interval"),
-            (
-                (row["method"], shown(row["value"], 4), _interval(row))
-                for row in model["errors"]
-            ),
-        ),
+        _table(("method", "error", "interval"), errors),
     ]
     if model["findings"]:
         parts += ["### What the checks found", "\n".join(_findings(model["findings"]))]
     if model["groups"]:
-        parts += [
-            "### Groups",
-            _table(
-                ("group", "rows", "says", "happens", "error", "interval", "own map"),
-                (
-                    (
-                        plain(row["group"]),
-                        counted(row["rows"]),
-                        shown(row["mean_prob"]),
-                        shown(row["base_rate"]),
-                        shown(row["error"]),
-                        _interval(row),
-                        chance(row["pvalue"]),
-                    )
-                    for row in model["groups"]
-                ),
-            ),
-        ]
+        parts += ["### Groups", _groups(model["groups"])]
     if model["classes"]:
-        parts += [
-            f"### Classes, by {measured['method']}",
-            _table(
-                ("class", "error", "interval"),
-                (
-                    (plain(row["class"]), shown(row["error"], 4), _interval(row))
-                    for row in model["classes"]
-                ),
-            ),
-        ]
+        parts += [f"### Classes, by {measured['method']}", _classes(model["classes"])]
     if model["repairs"]:
-        parts += [
-            "### What to do",
-            (
-                f"Best on rows left out: {model['repairs']['advised']}. Scores are of "
-                f"{model['repairs']['scored']}."
-            ),
-            _table(
-                ("repair", "error left", "Brier score", "log-loss"),
-                (
-                    (
-                        row["method"],
-                        shown(row["error"], 4),
-                        shown(row["brier"], 4),
-                        shown(row["log_loss"], 4),
-                    )
-                    for row in model["repairs"]["rows"]
-                ),
-            ),
-            *_code(model["repairs"].get("command")),
-            *_code(model["repairs"].get("python")),
-        ]
+        parts += ["### What to do", *_repairs(model["repairs"])]
     return parts
+
+
+def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
+    names = ("group", "rows", "says", "happens", "error", "interval", "own map")
+    rows = (
+        (
+            plain(row["group"]),
+            counted(row["rows"]),
+            shown(row["mean_prob"]),
+            shown(row["base_rate"]),
+            shown(row["error"]),
+            _interval(row),
+            chance(row["pvalue"]),
+        )
+        for row in groups
+    )
+    return _table(names, rows)
+
+
+def _classes(classes: Sequence[Mapping[str, Any]]) -> str:
+    rows = (
+        (plain(row["class"]), shown(row["error"], 4), _interval(row)) for row in classes
+    )
+    return _table(("class", "error", "interval"), rows)
+
+
+def _repairs(repairs: Mapping[str, Any]) -> list[str]:
+    rows = (
+        (row["method"], *(shown(row[n], 4) for n in ("error", "brier", "log_loss")))
+        for row in repairs["rows"]
+    )
+    best = f"Best on rows left out: {repairs['advised']}."
+    return [
+        f"{best} Scores are of {repairs['scored']}.",
+        _table(("repair", "error left", "Brier score", "log-loss"), rows),
+        *_code(repairs.get("command")),
+        *_code(repairs.get("python")),
+    ]
 
 
 def _findings(findings: Sequence[Mapping[str, Any]]) -> list[str]:
