@@ -18,7 +18,7 @@ import calibrant as cb
 from calibrant.engines.duckdb import DuckDBTable
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import open_source
-from calibrant.exceptions import DroppedRowsWarning, OptionError, SourceError
+from calibrant.exceptions import DroppedRowsWarning, SourceError
 
 WANTED = {"y": "y", "p": "p"}
 
@@ -98,9 +98,13 @@ def test_odd_names_of_files_are_names(name, rows, tmp_path):
     assert found.n == 500
 
 
-def test_the_memory_engine_reads_one_file(lake):
-    with pytest.raises(OptionError, match="reads one file"):
-        cb.evaluate_table(lake, engine="memory", **WANTED)
+def test_the_memory_engine_reads_files_together(lake):
+    found, expected = (
+        cb.evaluate_table(lake, engine=engine, methods="ew15", **WANTED).frame()
+        for engine in ("memory", "duckdb")
+    )
+    assert found["n"].tolist() == expected["n"].tolist()
+    assert_allclose(found["value"], expected["value"], atol=1e-12)
 
 
 @pytest.mark.parametrize(
