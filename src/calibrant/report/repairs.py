@@ -82,8 +82,10 @@ def _folds(
     rng = generator(random_state)
     if sample.gathered is None:
         fold = rng.permutation(sample.n) % folds
-        held = [fold == k for k in range(folds)]
-        return [(_rows(sample, ~which), _rows(sample, which)) for which in held]
+        held = [_rows(sample, fold == k) for k in range(folds)]
+        if folds == FOLDS_OF_MANY:  # what one leaves out, the other is fitted on
+            return [(held[1], held[0]), (held[0], held[1])]
+        return [(_rows(sample, fold != k), held[k]) for k in range(folds)]
     rows = sample.gathered
     return [
         (_share(sample, rows, rows - held), _share(sample, rows, held))
