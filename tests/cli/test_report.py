@@ -155,4 +155,4 @@ def test_a_report_does_not_overwrite_what_it_reads(run, tmp_path):
         "--format", "html",
     )  # fmt: skip
     assert code == 2
-    assert "--out is the file that is read" in err
+    assert "--out is a file that is read" in err
