@@ -96,8 +96,8 @@ def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
         parts += [
             "### What to do",
             (
-                f"Best on rows left out: {model['repairs']['advised']}. Scores are of "
-                f"{model['repairs']['scored']}."
+                f"Best on rows left out: {model['repairs']['advised']}. Scores are "
+                f"about {model['repairs']['scored']}."
             ),
             _table(
                 ("repair", "error left", "Brier score", "log-loss"),
