@@ -26,7 +26,7 @@ def print_findings(diagnosis: Diagnosis) -> None:
     if not diagnosis.findings:
         console.print("nothing")
     for finding in diagnosis.findings:
-        place = ", ".join(str(value) for value in finding.where.values())
+        place = ", ".join(f"{kind} {name}" for kind, name in finding.where.items())
         told = f" ({place})" if place else ""
         head = f"{finding.code} {finding.title}, {finding.severity}{told}"
         console.print(f"[bold]{escape(head)}[/bold]")

@@ -123,7 +123,7 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     for code in dict.fromkeys(finding["code"] for finding in findings):
         same = [finding for finding in findings if finding["code"] == code]
         for f in same[:MOST_ALIKE]:
-            place = "".join(f", {plain(value)}" for value in f["where"].values())
+            place = "".join(f", {kind} {plain(v)}" for kind, v in f["where"].items())
             told = f"{plain(f['message'])} {plain(f['remedy'])}"
             lines.append(f"- {code} ({f['severity']}{place}): {told}")
         if len(same) > MOST_ALIKE:
