@@ -325,6 +325,15 @@ def test_plain_means_show_what_a_finding_says():
         assert sign * (above - below) > 0
 
 
+def test_many_rows_are_written_in_full():
+    """No exponent, as in 2.5e+06."""
+    p, y = np.array([1.0, 1.0, 0.5, 0.5]), np.array([1.0, 0.0, 1.0, 0.0])
+    weight = np.array([1_250_000.0, 1_250_000.0, 10.0, 10.0])
+    told = finding(p, y, "CAL009", sample_weight=weight).message
+    assert told.startswith("2,500,000 of 2,500,020 predictions")
+    assert "and 1,250,000 of them failed" in told
+
+
 def test_certain_failures_say_where_the_log_loss_is_cut_off():
     told = finding(*TRIPS["CAL009"], "CAL009").message
     assert "infinite" in told

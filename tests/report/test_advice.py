@@ -131,8 +131,8 @@ def test_scores_of_several_classes_say_what_they_are_of(fast):
         np.mean((top - right) ** 2)
     )
     page = report.to_html()
-    assert "Scores of whether the top label is right" in page
-    assert "Log-loss, all classes at once" in page
+    assert "Scores about whether the top label is right" in page
+    assert "Log-loss, all classes" in page
 
 
 def test_diagrams_of_classes_have_the_same_axes(fast):

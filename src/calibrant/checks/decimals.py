@@ -1,4 +1,4 @@
-"""How many decimals a sentence needs, so that what differs reads differently."""
+"""Numbers in sentences: what differs reads differently."""
 
 from __future__ import annotations
 
@@ -65,3 +65,14 @@ def span(left: float, right: float) -> str:
     """
     first, last = both(left, right)
     return f"of {left:.6g}" if first == last else f"from {first} to {last}"
+
+
+def counted(number: float) -> str:
+    """Return a number of rows, or a sum of weights, never with an exponent.
+
+    Examples
+    --------
+    >>> counted(481.0), counted(1_709_267.0), counted(2.25)
+    ('481', '1,709,267', '2.2')
+    """
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant._validation.sample import FEW_ROWS
+from calibrant.checks.decimals import counted
 from calibrant.checks.finding import Finding
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.links import CLIP
@@ -36,8 +37,8 @@ def few_rows(subject: Subject) -> Finding | None:
         "CAL006",
         "few rows",
         "note",
-        f"There are {_rows(subject.total)}, {rarer:g} of the rarer outcome: small "
-        f"errors cannot be told from chance.",
+        f"There are {_rows(subject.total)}, {counted(rarer)} of the rarer outcome: "
+        f"small errors cannot be told from chance.",
         f"Collect at least {ENOUGH_ROWS} rows before trusting a small error.",
         evidence={"rows": subject.total, "rarer_outcome": rarer},
     )
@@ -60,7 +61,7 @@ def thin_region(subject: Subject) -> Finding | None:
         "CAL007",
         "thin region",
         "note",
-        f"Only {_rows(number)} of {subject.total:g} can be found {places}: what "
+        f"Only {_rows(number)} of {counted(subject.total)} can be found {places}: what "
         f"happens there is hardly known.",
         "Do not read much into the diagram there; collect such rows if decisions "
         "depend on them.",
@@ -125,7 +126,8 @@ def certain(subject: Subject) -> Finding | None:
     rows = float(ones[sure].sum())
     wrong = float((ones * np.abs(y - p))[sure].sum())
     share = f"{100 * rows / subject.total:.2g}".replace("1e+02", "100")
-    told = f"{rows:g} of {subject.total:g} predictions ({share} %) are exactly 0 or 1"
+    told = f"{counted(rows)} of {counted(subject.total)} predictions ({share} %) are "
+    told += "exactly 0 or 1"
     if not wrong:
         return Finding(
             "CAL009",
@@ -141,9 +143,9 @@ def certain(subject: Subject) -> Finding | None:
         "CAL009",
         "certain predictions",
         "severe",
-        f"{told}, and {wrong:g} of them failed. By its definition the log-loss is "
-        f"infinite then; shown is one with 0 and 1 moved inwards by {CLIP:.1e}, where "
-        f"a failure costs {-np.log(CLIP):.0f}.",
+        f"{told}, and {counted(wrong)} of them failed. By its definition the log-loss "
+        f"is infinite then; shown is one with 0 and 1 moved inwards by {CLIP:.1e}, "
+        f"where a failure costs {-np.log(CLIP):.0f}.",
         f"{KEEP_DIGITS} Or recalibrate by {methods[0]} or {methods[1]}.",
         methods[0],
         {"rows": rows, "failed": wrong, "share": rows / subject.total},
@@ -169,7 +171,7 @@ def one_outcome(subject: Subject) -> Finding | None:
 
 
 def _rows(number: float) -> str:
-    return f"{number:g} row{'s' if number != 1.0 else ''}"
+    return f"{counted(number)} row{'s' if number != 1.0 else ''}"
 
 
 def _has_digits(p: FloatVector, digits: int) -> bool:

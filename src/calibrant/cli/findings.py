@@ -27,7 +27,7 @@ def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
     if not diagnosis.findings:
         console.print("nothing")
     for finding in diagnosis.findings:
-        place = ", ".join(visible(str(value)) for value in finding.where.values())
+        place = visible(", ".join(f"{k} {name}" for k, name in finding.where.items()))
         told = f" ({place})" if place else ""
         head = f"{finding.code} {finding.title}, {finding.severity}{told}"
         console.print(f"[bold]{escape(head)}[/bold]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrant.checks.decimals import counted
 from calibrant.report.verdict import GRADES
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def _failed(findings: Sequence[Finding]) -> list[str]:
     failed, rows = (sum(float(e[key]) for e in found) for key in ("failed", "rows"))
     if not failed:
         return []
-    return [f"Of {rows:g} predictions of exactly 0 or 1, {failed:g} failed."]
+    return [
+        f"Of {counted(rows)} predictions of exactly 0 or 1, {counted(failed)} failed."
+    ]
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -78,7 +78,7 @@ class Axes:
         Examples
         --------
         >>> [name for _, name in Axes("logit", 1e-6).named_across()]
-        ['1e-5', '0.001', '0.1', '0.5', '0.9', '0.999']
+        ['1e-6', '0.0001', '0.01', '0.5', '0.99', '0.9999']
         """
         ticks = sorted(self.ticks(), key=lambda tick: abs(self.share(tick[0]) - 0.5))
         kept: list[tuple[float, str]] = []

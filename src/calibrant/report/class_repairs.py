@@ -67,7 +67,7 @@ def class_repairs_of(
     tried = _tried(task, sample.n_classes) if methods is None else methods
     rows = [row(NONE, before)]
     rows += [row(name, _repaired(name, sample, fold)) for name in tried]
-    scored = "all classes at once"
+    scored = "all classes"
     return {"folds": folds, "rows": rows, "advised": advised(rows), "scored": scored}
 
 

@@ -101,7 +101,7 @@ def _repairs(repairs: Mapping[str, Any]) -> list[str]:
     )
     best = f"Best on rows left out: {repairs['advised']}."
     return [
-        f"{best} Scores are of {repairs['scored']}.",
+        f"{best} Scores are about {repairs['scored']}.",
         _table(("repair", "error left", "Brier score", "log-loss"), rows),
         *_code(repairs.get("command")),
         *_code(repairs.get("python")),
@@ -114,7 +114,7 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     for code in dict.fromkeys(finding["code"] for finding in findings):
         same = [finding for finding in findings if finding["code"] == code]
         for f in same[:MOST_ALIKE]:
-            place = "".join(f", {plain(value)}" for value in f["where"].values())
+            place = "".join(f", {kind} {plain(v)}" for kind, v in f["where"].items())
             told = f"{plain(f['message'])} {plain(f['remedy'])}"
             lines.append(f"- {code} ({f['severity']}{place}): {told}")
         if len(same) > MOST_ALIKE:

@@ -29,6 +29,8 @@ GRADES: tuple[tuple[float, Grade, str], ...] = (
 NEGLIGIBLE = 1e-5
 COUNTS = 0.01
 """Regions with a smaller share of the rows are not spoken of."""
+AN_END = 0.005
+"""Regions that begin or end so near to 0 or 1 are said to reach it."""
 LEAST_GAP, LEAST_SHARE = 0.005, 0.2
 MATTERS = 0.1
 """Nor are those with a smaller share of the error."""
@@ -43,7 +45,7 @@ class Region:
     left, right : float
         Where it lies.
     open_left, open_right : bool
-        Whether hardly any prediction lies beyond that end.
+        Whether hardly any prediction lies beyond that end, or 0 or 1 is near.
     says, happens, margin : float
         Where most of the error is: what is predicted, what happens, and plus or minus.
     error : float
@@ -134,8 +136,10 @@ def _region(
     return Region(
         left=float(p[part.start]),
         right=float(p[part.stop - 1]),
-        open_left=float(share[: part.start].sum()) < COUNTS,
-        open_right=float(share[part.stop :].sum()) < COUNTS,
+        open_left=bool(share[: part.start].sum() < COUNTS or p[part.start] < AN_END),
+        open_right=bool(
+            share[part.stop :].sum() < COUNTS or p[part.stop - 1] > 1.0 - AN_END
+        ),
         says=float(p[most]),
         happens=float(mid[most]),
         margin=float(half[most]),
