@@ -116,7 +116,7 @@ def plain_keys(keys: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     for place, column in enumerate(columns):
         if all(value is None or _is_whole(value) for value in column):
             columns[place] = [None if v is None else int(v) for v in column]
-    return tuple(zip(*columns, strict=True))
+    return tuple(zip(*columns, strict=True)) if columns else tuple(keys)
 
 
 def alike_keys(
