@@ -76,6 +76,8 @@ def test_engines_by_name(run, engine, lake):
         (["--p", "score"], "leave out --p."),
         (["--weight", "count"], "leave out --weight."),
         (["--scale", "logit"], "leave out --scale."),
+        (["--engine", "duckdb"], "leave out --engine."),
+        (["--bad-rows", "drop"], "leave out --bad-rows."),
         (["--per-class"], "--task classwise"),
     ],
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import (
@@ -55,10 +56,13 @@ class SparkTable:
         The rows.
     told : str
         What errors call the source.
+    text : pyspark.sql.DataFrame or None
+        The rows of text files, every column as the text that it is.
     """
 
     frame: Any
     told: str = "the Spark data frame"
+    text: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +115,10 @@ class SparkTable:
                 diagnose=lambda: self._diagnose(view, checks),
                 told=self.told,
             )
-            return passes.cells()
+            cells = passes.cells()
+        if self.text is None:
+            return cells
+        return replace(cells, groups=plain_keys(cells.groups))
 
     @contextmanager
     def _view(self, wanted: Gathering) -> Iterator[str]:
@@ -128,11 +135,20 @@ class SparkTable:
             label_code=partial(self._code, wanted),
         )
         name = f"calibrant_{secrets.token_hex(6)}"
-        self.frame.select(*chosen).createOrReplaceTempView(name)
+        self._typed(wanted).select(*chosen).createOrReplaceTempView(name)
         try:
             yield name
         finally:
             self.frame.sparkSession.catalog.dropTempView(name)
+
+    def _typed(self, wanted: Gathering) -> Any:
+        """Return the rows; groups of text files as text."""
+        if self.text is None:
+            return self.frame
+        return _cast(
+            self.text,
+            {name: kind for name, kind in self.frame.dtypes if name not in wanted.by},
+        )
 
     def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
         """Return the number of the label's class."""
@@ -177,10 +193,25 @@ def open_spark(source: Any) -> SparkTable:
         if source.kind == "json":
             return SparkTable(reader.json(list(source.paths)), str(source))
         separator = "\t" if source.kind == "tsv" else ","
-        frame = reader.csv(
-            list(source.paths), header=True, sep=separator, inferSchema=True
+        read = partial(reader.csv, list(source.paths), header=True, sep=separator)
+        text = read(inferSchema=False)
+        guessed = dict(read(inferSchema=True).dtypes)
+        # Days are text, as in memory.
+        frame = _cast(text, {n: kind for n, kind in guessed.items() if kind in KINDS})
+        return SparkTable(frame, str(source), text)
+
+
+def _cast(frame: Any, kinds: dict[str, str]) -> Any:
+    """Return a data frame with some of its columns as another type."""
+    column = load_functions().col
+    return frame.select(
+        *(
+            column(quoted(name)).cast(kinds[name]).alias(name)
+            if name in kinds
+            else column(quoted(name))
+            for name in frame.columns
         )
-        return SparkTable(frame, str(source))
+    )
 
 
 def quoted(column: str) -> str:
