@@ -70,9 +70,10 @@ def measure(pattern: str, rows: int) -> None:
     files = list(find_files(pattern).paths)
     with duckdb.connect() as connection:
         connection.execute(f"SET threads = {THREADS}")
-        started = time.perf_counter()
+        started, read = time.perf_counter(), time.process_time()
         connection.execute(SCAN, {"files": files}).fetchall()
         scan = time.perf_counter() - started
+        read = time.process_time() - read
     started, used = time.perf_counter(), time.process_time()
     cells = cb.gather_table(pattern, y="y", p="p", engine="duckdb")
     gathered = time.perf_counter() - started
@@ -86,7 +87,8 @@ def measure(pattern: str, rows: int) -> None:
         f"{rows:>13,} rows  scan {scan:6.2f} s  gather {gathered:6.2f} s "
         f"({rows / gathered / 1e6:5.1f} million rows/s; CPU {used:6.2f} s, "
         f"{THREADS * rows / used / 1e6:5.1f} million rows/s of {THREADS} free cores)  "
-        f"gather / scan {gathered / scan:4.1f}  {len(methods)} methods "
+        f"gather / scan {gathered / scan:4.1f} (CPU {used / read:4.1f})  "
+        f"{len(methods)} methods "
         f"{evaluated:5.2f} s (CPU {busy:4.2f} s)  all {gathered + evaluated:6.2f} s  "
         f"peak {peak_memory():.2f} GB",
         flush=True,

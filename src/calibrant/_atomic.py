@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
+
+
+FULL = re.compile(
+    "no space left on device|file too large|disk quota exceeded", re.IGNORECASE
+)
+"""How systems say that a disk is full; writers wrap it in words of their own."""
 
 
 @contextmanager
@@ -42,6 +49,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(target)
+    except Exception as error:
+        found = FULL.search(str(error))
+        if found is None:
+            raise
+        told = f"{target} cannot be written: {found.group().lower()}. Nothing was "
+        told += "left half-written; make room, or choose another place."
+        raise OSError(told) from None
     finally:
         temporary.unlink(missing_ok=True)
 

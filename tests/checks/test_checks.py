@@ -190,7 +190,7 @@ def test_rows_without_a_group_are_a_group():
     for groups in (number, word):
         found = cb.diagnose(y, p, groups=groups, sample_weight=np.full(4000, 2))
         told = [f for f in found.findings if f.code == "CAL010"]
-        assert told[0].where["group"] == "None"
+        assert told[0].where["group"] == "(missing)"
         assert told[0].evidence["rows"] == 2 * missing.sum()
 
 
@@ -221,9 +221,128 @@ def test_findings_come_worst_first_and_as_columns():
     assert all(f.rank >= 2 for f in found.at_least("moderate").findings)
 
 
+@pytest.mark.parametrize("always", [0.0, 1.0])
+def test_one_outcome_is_no_matter_of_confidence_and_teaches_no_calibrator(always):
+    p = drawn(calibrated)[0]
+    found = cb.diagnose(np.full(N, always), p)
+    assert not {"CAL001", "CAL002"} & set(found.codes)
+    assert {"CAL003", "CAL004", "CAL011"} <= set(found.codes)
+    assert {f.calibrator for f in found.findings} == {""}
+    shift = next(f for f in found.findings if f.code == "CAL003")
+    assert ("more often" if always else "less often") in shift.message
+
+
+@pytest.mark.parametrize(
+    ("share", "gap", "code", "severity"),
+    [
+        (0.01, 0.3, "CAL001", "moderate"),  # 0.3 * sqrt(0.01) = 0.03
+        (0.1, 0.1, "CAL004", "moderate"),  # 0.1 * sqrt(0.1) = 0.032
+        (0.5, 0.1, "CAL004", "severe"),  # 0.1 * sqrt(0.5) = 0.071
+    ],
+)
+def test_severity_counts_the_rows_that_are_off(share, gap, code, severity):
+    n = 20_000
+    high = np.arange(n) < share * n
+    p = np.where(high, 0.8, 0.002)
+    truth = np.where(high, 0.8 - gap, 0.002)
+    y = (np.random.default_rng(0).random(n) < truth).astype(float)
+    assert finding(p, y, code).severity == severity
+
+
+def test_regions_are_named_by_predictions_and_not_by_edges():
+    p = np.random.default_rng(0).uniform(0.0, 0.2, N)
+    told = finding(p, np.zeros(N), "CAL004")
+    assert told.evidence["right"] == p.max()
+    constant = finding(np.full(N, 0.3), GOOD[1], "CAL004")
+    assert constant.message.startswith("Predictions of 0.3 are too low")
+
+
+def test_ends_of_a_region_read_differently():
+    rng = np.random.default_rng(0)
+    p = 1.0 - 1e-4 * rng.random(N)
+    y = (rng.random(N) < 0.9).astype(float)
+    told = finding(p, y, "CAL004").message
+    left, right = told.split("from ")[1].split(" are")[0].split(" to ")
+    assert 0.999 < float(left) < float(right) < 1.0
+
+
+def test_a_few_tied_rows_are_no_region():
+    """One happy row among the high predictions is no proof that the map falls."""
+    p = np.concatenate([np.full(1, 0.2), np.full(2000, 0.5), np.full(2000, 0.9)])
+    y = np.concatenate([np.ones(1), np.arange(4000) % 50 == 0])
+    assert "CAL005" not in codes(p, y)
+    few = np.linspace(0.1, 0.9, 8)
+    assert "CAL012" not in codes(few, few < 0.5)
+
+
+def test_few_rows_are_told_once():
+    p, y = drawn(calibrated, n=90)
+    assert codes(p, y) == ["CAL006"]
+
+
+def test_groups_of_few_rows_are_not_judged():
+    p, y = drawn(calibrated)
+    groups = np.where(np.arange(N) < 25, "few", "rest")
+    y[:25] = p[:25] < 0.5
+    assert "CAL010" not in codes(p, y, groups=groups)
+
+
+def test_a_group_is_judged_by_how_it_differs_from_the_rest():
+    """All are off by 0.2; a group that is off by 0.22 is not severely worse."""
+    n = 40_000
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.7, n)
+    odd = np.arange(n) % 4 == 0
+    y = (rng.random(n) < p + np.where(odd, 0.23, 0.2)).astype(float)
+    told = finding(p, y, "CAL010", groups=odd)
+    assert told.severity == "moderate"
+
+
+@pytest.mark.parametrize("task", ["binary", "confidence", "classwise", 3])
+def test_every_calibrator_that_is_named_works_on_these_predictions(task):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    label, options = digit, {"task": task}
+    if task == "binary":
+        prob, label, options = np.clip(prob[:, 3] ** 0.3, 0, 0.99), digit == 3, {}
+    named = {f.calibrator for f in cb.diagnose(label, prob, **options).findings}
+    assert named - {""}
+    for name in named - {""}:
+        fitted = cb.make_calibrator(name).fit(prob, label)
+        assert fitted.transform(prob).shape == prob.shape
+        remedies = [
+            f.remedy
+            for f in cb.diagnose(label, prob, **options).findings
+            if f.calibrator == name
+        ]
+        assert all(name in remedy for remedy in remedies)
+
+
+def test_plain_means_show_what_a_finding_says():
+    for code, sign in (("CAL001", -1), ("CAL002", 1)):
+        told = finding(*TRIPS[code], code).evidence
+        above = told["observed_above"] - told["predicted_above"]
+        below = told["observed_below"] - told["predicted_below"]
+        assert sign * (above - below) > 0
+
+
+def test_many_rows_are_written_in_full():
+    """No exponent, as in 2.5e+06."""
+    p, y = np.array([1.0, 1.0, 0.5, 0.5]), np.array([1.0, 0.0, 1.0, 0.0])
+    weight = np.array([1_250_000.0, 1_250_000.0, 10.0, 10.0])
+    told = finding(p, y, "CAL009", sample_weight=weight).message
+    assert told.startswith("2,500,000 of 2,500,020 predictions")
+    assert "and 1,250,000 of them failed" in told
+
+
+def test_certain_failures_say_where_the_log_loss_is_cut_off():
+    told = finding(*TRIPS["CAL009"], "CAL009").message
+    assert "infinite" in told
+    assert f"failure costs {-np.log(np.finfo(float).eps):.0f}" in told
+
+
 @pytest.mark.slow
 def test_calibrated_samples_raise_few_false_alarms():
-    """Each check at most 1 %, and all of them together at most 5 %, of samples."""
+    """Each check about 1 %, and all of them together at most 5 %, of samples."""
     rng = np.random.default_rng(5)
     shapes = [(1, 1), (0.3, 1.5), (4, 4), (0.1, 1)]
     quiet = [code for code in CHECKS if code not in STATISTICAL]

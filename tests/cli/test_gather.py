@@ -76,8 +76,8 @@ def test_engines_by_name(run, engine, lake):
         (["--p", "score"], "leave out --p."),
         (["--weight", "count"], "leave out --weight."),
         (["--scale", "logit"], "leave out --scale."),
-        (["--plot", "x.png"], "looks at all rows, not at cells"),
-        (["--explain"], "looks at all rows, not at cells"),
+        (["--engine", "duckdb"], "leave out --engine."),
+        (["--bad-rows", "drop"], "leave out --bad-rows."),
         (["--per-class"], "--task classwise"),
     ],
 )
@@ -160,7 +160,7 @@ def test_what_is_no_probability_is_not_calibrated(run, engine, map_file, tmp_pat
         (["--p", "score", "--scale", "logit", "--out", "new.parquet"], "in memory"),
         (["--p", "score", "--out", "new.jsonl"], "DuckDB writes"),
         (["--p", "score", "--out", "new.parquet", "--suffix", ""], "already"),
-        (["--p", "score", "--out", "new.parquet", "--engine", "memory"], "one file"),
+        (["--p", "score", "--out", "new.parquet", "--engine", "memory"], "by file"),
         (["--p", "score", "--out", "new.parquet", "--engine", "x"], "--engine"),
     ],
 )

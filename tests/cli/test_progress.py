@@ -1,6 +1,8 @@
 import io
 import sys
+import time
 
+from calibrant.cli import progress
 from calibrant.cli.progress import progress_bar
 
 
@@ -9,10 +11,23 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nobody_looking_no_bar(monkeypatch):
+def test_nobody_looking_no_bar_and_short_work_is_silent(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(progress, "FIRST_LINE", 30.0)
     with progress_bar("working") as report:
-        assert report is None
+        report(1, 4)
+    assert sys.stderr.getvalue() == ""
+
+
+def test_nobody_looking_long_work_tells_where_it_is(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.01)
+    with progress_bar("working") as report:
+        report(1, 4)
+        while not sys.stderr.getvalue():
+            time.sleep(0.01)
+    first = sys.stderr.getvalue().splitlines()[0]
+    assert first == "working for 0 s, 1 of 4 parts done"
 
 
 def test_a_terminal_sees_the_bar(monkeypatch):

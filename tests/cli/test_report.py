@@ -111,7 +111,8 @@ def test_explaining_prints_what_is_wrong(run):
     code, out, _ = run("evaluate", *ONE, "--explain")
     assert code == 0
     assert "CAL001 over-confident, severe" in out
-    assert "Platt scaling makes all predictions less extreme" in out
+    assert "platt makes all predictions less extreme" in out
+    assert "calibrant calibrate" in out
 
 
 def test_explaining_nothing_says_so(run, tmp_path):
@@ -154,4 +155,4 @@ def test_a_report_does_not_overwrite_what_it_reads(run, tmp_path):
         "--format", "html",
     )  # fmt: skip
     assert code == 2
-    assert "--out is the file that is read" in err
+    assert "--out is a file that is read" in err

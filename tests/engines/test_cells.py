@@ -185,8 +185,15 @@ def test_rows_and_cells_are_not_mixed(rows, cell_file):
     [
         ({"version": 99}, "another version"),
         ({"grid": "other"}, "another version"),
+        ({"version": 1}, "another version of calibrant; gather the rows again"),
         ({"events": 7}, "damaged"),
+        ({"events": []}, "names no events"),
+        ({"events": [["a", 3]]}, "names must be text"),
         ({"by": ["nothing"]}, "damaged"),
+        ({"weighted": "no"}, "weighted must be"),
+        ({"weighted": True}, "damaged"),
+        ({"dropped": -1}, "dropped must be a count"),
+        ({"dropped": None}, "dropped must be a count"),
     ],
 )
 def test_damaged_files_of_cells_are_refused(damage, words, cell_file):
@@ -198,15 +205,83 @@ def test_damaged_files_of_cells_are_refused(damage, words, cell_file):
         cb.load_cells(cell_file)
 
 
+def forge(path, **columns):
+    told = pl.read_parquet_metadata(path)["calibrant_cells"]
+    frame = pl.read_parquet(path).with_columns(**columns)
+    frame.write_parquet(path, metadata={"calibrant_cells": told})
+    return path
+
+
 @pytest.mark.parametrize(
-    ("column", "value"), [("rows", -1), ("low", 2.0), ("cell", 10**9), ("event", 3)]
+    ("column", "value", "words"),
+    [
+        ("rows", -1, "'rows' must hold counts"),
+        ("rows", 1.5, "'rows' has a wrong type"),
+        ("rows", None, "'rows' has"),
+        ("rows", pl.col("rows").shift(1), "'rows' has a wrong type"),
+        ("happened", 10**6, "more happened than there are rows"),
+        ("low", 2.0, r"predictions leave \[0, 1\]"),
+        ("low", np.nan, "'low' has values missing"),
+        ("high", pl.col("high") + 1e-3, r"predictions"),
+        ("cell", pl.col("cell") + 1, "outside their cells"),
+        ("cell", "3", "'cell' has a wrong type"),
+        ("near", np.inf, "'near' has values missing"),
+        ("near", pl.col("near") + 0.4, "mean predictions are outside"),
+        ("event", 3, "'event' names none"),
+    ],
 )
-def test_impossible_sums_are_refused(column, value, cell_file):
-    told = pl.read_parquet_metadata(cell_file)["calibrant_cells"]
-    frame = pl.read_parquet(cell_file).with_columns(pl.lit(value).alias(column))
-    frame.write_parquet(cell_file, metadata={"calibrant_cells": told})
-    with pytest.raises(SourceError, match="damaged"):
+def test_impossible_sums_are_refused(column, value, words, cell_file):
+    new = value if isinstance(value, pl.Expr) else pl.lit(value)
+    forge(cell_file, **{column: new})
+    with pytest.raises(SourceError, match=f"damaged file of cells: .*{words}"):
         cb.load_cells(cell_file)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("weight", -1.0, "weights must be above 0"),
+        ("weight_happened", pl.col("weight") * 2, "weights of events"),
+        ("weight_squared", 0.0, "squared weights"),
+    ],
+)
+def test_impossible_weights_are_refused(column, value, words, rows, tmp_path):
+    path = tmp_path / "cells.parquet"
+    cb.save_cells(cb.gather_table(rows, y="y", p="p", sample_weight="share"), path)
+    forge(path, **{column: value if isinstance(value, pl.Expr) else pl.lit(value)})
+    with pytest.raises(SourceError, match=f"damaged file of cells: {words}"):
+        cb.load_cells(path)
+
+
+def test_events_with_other_rows_are_refused(rows, tmp_path):
+    path = tmp_path / "cells.parquet"
+    wanted = {"y": "kind", "p": "c_*", "task": "classwise"}
+    cb.save_cells(cb.gather_table(rows, **wanted), path)
+    forge(path, event=pl.lit(0))
+    with pytest.raises(SourceError, match="damaged"):
+        cb.load_cells(forge(path, event=pl.int_range(pl.len()) % 3))
+
+
+def test_truncated_and_empty_files_of_cells_are_refused(cell_file):
+    told = pl.read_parquet_metadata(cell_file)["calibrant_cells"]
+    frame, whole = pl.read_parquet(cell_file), cell_file.read_bytes()
+    for cut in (len(whole) // 2, len(whole) - 5, 10):
+        cell_file.write_bytes(whole[:cut])
+        with pytest.raises(SourceError, match="cannot be read as parquet"):
+            cb.evaluate_table(cell_file)
+    frame[:0].write_parquet(cell_file, metadata={"calibrant_cells": told})
+    with pytest.raises(SourceError, match="there are no cells"):
+        cb.evaluate_table(cell_file)
+    cell_file.write_bytes(whole[:200] + b"\xff" * (len(whole) - 2000) + whole[-1800:])
+    with pytest.raises(SourceError, match=r"damaged|cannot be read"):
+        cb.evaluate_table(cell_file)
+
+
+def test_weighted_and_unweighted_cells_do_not_add_up(rows):
+    plain = cb.gather_table(rows, y="y", p="p")
+    weighted = cb.gather_table(rows, y="y", p="p", sample_weight="count")
+    with pytest.raises(OptionError, match=r"with weights differs .* without weights"):
+        plain + weighted
 
 
 def test_cells_are_written_as_parquet(rows, tmp_path):

@@ -199,6 +199,8 @@ def test_the_warning_about_dropped_rows_points_at_the_caller(
         ("pos_label", 1),
         ("labels", [0, 1]),
         ("scale", "logit"),
+        ("engine", "duckdb"),
+        ("bad_rows", "drop"),
     ],
 )
 def test_what_cells_know_is_not_to_be_said_again(name, value, rows):

@@ -290,7 +290,17 @@ def test_tables_say_what_is_wrong(models):
         compare_table(table, y="y", p="own")
     with pytest.raises(OptionError, match="names the model 'own' twice"):
         compare_table(table, y="y", p=["own", "own"])
-    with pytest.raises(OptionError, match="rename 'rank'"):
-        compare_table(table, y="y", p=["own", "raised"], by="rank")
+    table["by_rank"] = table["rank"]
+    with pytest.raises(OptionError, match="both 'rank' and 'by_rank'"):
+        compare_table(table, y="y", p=["own", "raised"], by=["rank", "by_rank"])
+
+
+def test_groups_called_like_a_result_get_another_name(models):
+    predictions, y = models
+    table = {**predictions, "y": y, "rank": np.repeat(["a", "b"], 300)}
+    found = compare_table(
+        table, y="y", p=["own", "raised"], by="rank", method="ew5", **FAST
+    )
+    assert [one.key for one in found] == [{"by_rank": "a"}, {"by_rank": "b"}]
     with pytest.raises(TooFewRowsError, match="Use fewer bins, for example es120 or"):
         compare_table(table, y="y", p=["own", "raised"], method="es900")

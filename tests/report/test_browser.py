@@ -4,9 +4,11 @@ import csv
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.report.axes import LEFT, SIDE, TOP, WIDTH
 
 FLAGS = [
     "--no-sandbox",
@@ -76,9 +78,9 @@ def diagram(page, number=1):
 def hover(page, figure, p, y):
     """Point at a prediction and an outcome on probability axes."""
     box = figure.locator("svg.chart").bounding_box()
-    unit = box["width"] / 416
+    unit = box["width"] / WIDTH
     page.mouse.move(
-        box["x"] + unit * (46 + 356 * p), box["y"] + unit * (12 + 356 * (1 - y))
+        box["x"] + unit * (LEFT + SIDE * p), box["y"] + unit * (TOP + SIDE * (1 - y))
     )
 
 
@@ -218,7 +220,7 @@ def test_downloaded_text_is_no_formula(opened, tmp_path, hostile):
     page = opened(accept_downloads=True)
     button = page.get_by_role("button", name="table of groups").first
     rows = downloaded(page, button, tmp_path)
-    assert {row["region"].split(" differs")[0] for row in rows} == {
+    assert {row["region"] for row in rows} == {
         "'=HYPERLINK(1)",
         hostile,
         "north",
@@ -294,3 +296,50 @@ def test_classes_and_evaluations_open_without_trouble(opened, tmp_path):
     path.write_text(cb.evaluate(digit, prob, task=3, **options).to_html())
     page = opened(url=path.as_uri())
     assert page.locator("table[data-name=errors]").is_visible()
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory):
+    """The page of a network that is nearly sure of everything."""
+    rng = np.random.default_rng(0)
+    p = 1.0 - 10.0 ** rng.uniform(-7, -2, 2000)
+    report = cb.report_predictions(
+        (rng.random(2000) < 0.97).astype(int), p, methods=["es15"], n_resamples=20
+    )
+    path = tmp_path_factory.mktemp("crowded") / "report.html"
+    report.save(path)
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_names_of_ticks_never_overlap_nor_leave_the_drawing(opened, crowded, width):
+    page = opened(width=width, url=crowded)
+    assert page.locator("input[value=logit]").is_checked()
+    chart = page.locator("svg.chart").bounding_box()
+    for names in (".on-logit .tick.across", ".on-logit .tick:not(.across)"):
+        boxes = [tick.bounding_box() for tick in page.locator(names).all()]
+        assert len(boxes) > 4
+        for k, one in enumerate(boxes):
+            assert one["x"] >= chart["x"] - 1
+            assert one["x"] + one["width"] <= chart["x"] + chart["width"] + 1
+            for other in boxes[k + 1 :]:
+                apart = (
+                    one["x"] + one["width"] <= other["x"] + 0.5
+                    or other["x"] + other["width"] <= one["x"] + 0.5
+                    or one["y"] + one["height"] <= other["y"] + 0.5
+                    or other["y"] + other["height"] <= one["y"] + 0.5
+                )
+                assert apart, (one, other)
+
+
+def test_bins_of_crowded_predictions_can_be_told_apart(opened, crowded):
+    page = opened(url=crowded)
+    page.locator("figure details").evaluate("details => details.open = true")
+    rows = page.locator("table[data-name=bins] tbody tr").all()
+    ends = [row.locator("td").all_inner_texts()[:2] for row in rows]
+    assert all(left != right for left, right in ends)
+    assert len({left for left, _ in ends}) == len(ends)
+    page.locator(".plot").focus()
+    for left, right in ends[:3]:
+        page.keyboard.press("ArrowRight")
+        assert f"es15, {left} to {right}" in page.locator(".tip").inner_text()

@@ -13,6 +13,7 @@ import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
 from calibrant.report.axes import Axes
 from calibrant.report.page import json_for_script
+from calibrant.report.plain import counts, numbers
 
 
 class Elements(HTMLParser):
@@ -195,3 +196,21 @@ def test_five_models_of_very_many_rows_stay_small():
     models = {f"model {k}": rng.beta(1 + y, 2 - y) for k in range(5)}
     page = cb.report_predictions(y, models, methods=["smooth", "es15"], n_resamples=2)
     assert len(page.to_html().encode()) < 1_500_000
+
+
+@pytest.mark.parametrize("low", [0.05, 0.01, 1e-3, 1e-4, 1e-5, 1e-6])
+def test_names_across_logit_axes_keep_apart(low):
+    axes = Axes("logit", low)
+    named = axes.named_across()
+    assert (0.5, "0.5") in named
+    halves = [3.7 * len(name) for _, name in named]  # 13 px digits are 7.4 px wide
+    places = [axes.x(tick) for tick, _ in named]
+    for (one, half), (other, next_half) in itertools.pairwise(
+        zip(places, halves, strict=True)
+    ):
+        assert one + half < other - next_half
+
+
+def test_numbers_near_one_stay_apart_and_counts_exact():
+    assert numbers([1 - 1e-8, 1 - 2e-8]) == [1 - 1e-8, 1 - 2e-8]
+    assert counts(np.array([1_709_267.0])) == [1_709_267.0]

@@ -220,6 +220,28 @@ def test_regions_are_where_the_band_leaves_the_diagonal():
 
 
 @pytest.mark.parametrize(
+    ("left", "right", "told"),
+    [
+        (0.0, 0.0, "at 0"),
+        (9.3e-05, 0.39, "below 0.39"),
+        (0.86, 0.9996, "above 0.86"),
+        (0.997, 1.0, "above 0.997"),
+        (0.2, 0.4, "between 0.2 and 0.4"),
+    ],
+)
+def test_regions_are_named_in_numbers_that_people_read(left, right, told):
+    grid = np.linspace(0.0, 1.0, 101)
+    p = np.unique(np.concatenate([grid, [left, right]]))
+    off = (p >= left) & (p <= right)
+    high = np.where(off, p + 0.5, p)
+    limits = dict.fromkeys(("low", "high", "whole_low", "whole_high"), high)
+    rows = np.concatenate([p, np.full(20, left)])
+    sample = Reading().events(np.zeros(rows.size), rows).samples[0]
+    (region,) = regions_of({"p": p, "calibrated": high, **limits}, sample)
+    assert str(region) == told
+
+
+@pytest.mark.parametrize(
     ("value", "low", "high", "grade"),
     [
         (0.004, 0.001, 0.008, "good"),
@@ -355,7 +377,7 @@ def test_a_verdict_names_its_certainty(rows, hostile):
     told = str(report)
     assert "95 % interval" in told
     assert "happen" in told
-    assert "would bring it to" in told
+    assert "would bring the error to" in told
 
 
 def test_an_evaluation_has_a_page_of_its_numbers(rows):

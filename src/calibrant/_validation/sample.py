@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,12 @@ from calibrant._validation.wording import MEASURES, Wording
 from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant._typing import ArrayLike, FloatVector, IntVector, Scale
+
+
+Made = TypeVar("Made")
 
 
 class Sized(Protocol):
@@ -54,6 +59,7 @@ class BinarySample:
     y: FloatVector
     weight: FloatVector | None = None
     gathered: IntVector | None = None
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def n(self) -> int:
@@ -73,6 +79,13 @@ class BinarySample:
     def mean(self, values: FloatVector) -> float:
         """Return the weighted mean of something that has one value a row."""
         return float(np.average(values, weights=self.weight))
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """Make something small of the rows, such as sums over cells, once for all."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: Made = self._made[name]
+        return made
 
 
 def weighted_sample(

@@ -30,20 +30,24 @@ def check_weights(
     if values is None:
         return None
     weight = check_raw_weights(values, name=name)
-    positive = np.count_nonzero(weight)
     with np.errstate(over="ignore"):
         total = float(weight.sum())
+    refuse_huge_total(total, float(weight.max()), name=name)
+    counts = effective_counts(weight)
+    if counts is weight:
+        average = total / np.count_nonzero(weight)
+        warn_if_fractional(weight, average, name=name, stacklevel=5)
+    return counts
+
+
+def refuse_huge_total(total: float, largest: float, *, name: str) -> None:
+    """Raise where weights sum to more than can be counted."""
     if total > LARGEST_TOTAL:
         raise WeightError(
             f"{name} must sum to at most 2**53, the largest count that doubles hold "
             f"exactly; it sums to {total:g}. Divide weights that are no counts by "
-            f"their largest, {weight.max():g}."
+            f"their largest, {largest:g}."
         )
-    average = total / positive
-    if average < 1.0:
-        return _scaled(weight)
-    warn_if_fractional(weight, average, name=name, stacklevel=5)
-    return weight
 
 
 def warn_if_fractional(
@@ -76,7 +80,10 @@ def check_raw_weights(values: ArrayLike, *, name: str) -> FloatVector:
     return weight
 
 
-def _scaled(weight: FloatVector) -> FloatVector:
+def effective_counts(weight: FloatVector) -> FloatVector:
+    """Return weights as they are, or scaled where they average below one."""
+    if weight.sum() >= np.count_nonzero(weight):
+        return weight
     relative: FloatVector = weight / weight.max()
     used = relative > 0.0
     if (relative[used] == 1.0).all():  # all alike: exactly one row each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,34 @@ def shown(value: Any) -> str:
     ('1.0000001', "'a'")
     """
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+HIDDEN = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
+"""Signs that turn the direction of text around them."""
+UNSEEN = ("Cc", "Cs", "Zl", "Zp")
+"""Kinds of signs that control a terminal, break lines or cannot be written."""
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Return text with signs that nobody sees, such as escapes, written out.
+
+    Examples
+    --------
+    >>> print(visible("a\u202eb\x1b[31m"), visible("a\nb"), visible("\ud800"))
+    a\u202eb\x1b[31m a\nb \ud800
+    """
+    if text.isprintable():
+        return text
+
+    def hidden(sign: str) -> bool:
+        return ord(sign) in HIDDEN or unicodedata.category(sign) in UNSEEN
+
+    return "".join(
+        sign.encode("unicode_escape").decode("ascii")
+        if sign not in keep and hidden(sign)
+        else sign
+        for sign in text
+    )
 
 
 def shown_place(place: tuple[int, ...]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.gaps import mean_gap
-from calibrant.numerics.log_cells import gather_many
+from calibrant.numerics.log_cells import many_cells
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector
@@ -88,8 +88,8 @@ class CurveFit:
         """
         p, weight = sample.p, sample.weight
         if not isinstance(self.map, BinnedMap):
-            gathered = gather_many(p, sample.y, weight)
-            p, weight = gathered.p, gathered.weight
+            cells = many_cells(sample)
+            p, weight = cells.p, cells.weight
         return mean_gap(self.map(p), p, weight, alpha)
 
     def resampled_errors(

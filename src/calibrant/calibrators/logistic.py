@@ -12,7 +12,7 @@ from calibrant._validation.options import check_choice, check_flag
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
 from calibrant.maps.beta import BetaMap
 from calibrant.numerics.links import log_odds_parts, logit
-from calibrant.numerics.log_cells import gather_many
+from calibrant.numerics.log_cells import many_cells
 from calibrant.numerics.logistic import LogisticFit, fit_logistic, fit_rising
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _certain(points: Resamples) -> BetaMap | None:
 
 def gathered_points(sample: BinarySample) -> Resamples:
     """Return a sample as one problem, gathered into cells where it is very large."""
-    rows = gather_many(sample.p, sample.y, sample.weight)
+    rows = many_cells(sample)
     return Resamples(rows.p, rows.weight[np.newaxis], rows.label[np.newaxis])
 
 

@@ -20,7 +20,7 @@ from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import held_logit
-from calibrant.numerics.few_cells import gather_few
+from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
 from calibrant.numerics.penalised_logistic import solve_many, solve_penalised
 from calibrant.numerics.penalty_mixture import posterior
@@ -138,7 +138,7 @@ class SmoothFit(CurveFit):
     ) -> FloatVector:
         """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
         check_count(n_draws, name="n_draws")
-        cells = gather_few(sample.p, sample.y, sample.weight)
+        cells = few_cells(sample)
         design = np.hstack(self.terms.parts(cells.p))
         drawn = design @ self.posterior.draws(n_draws, rng)
         drawn += held_logit(cells.p)[:, np.newaxis]
@@ -214,7 +214,7 @@ class Smooth:
 
     def fit(self, sample: BinarySample) -> SmoothFit:
         """Estimate the calibration map of a sample."""
-        cells = gather_few(sample.p, sample.y, sample.weight)
+        cells = few_cells(sample)
         terms = Terms.of(cells, self.coefficients)
         problem = terms.problem(cells.p, cells.weight, cells.label)
         members = self._members(problem)

@@ -59,6 +59,9 @@ CHECKS: dict[str, Check] = {
     )
 }
 """Every check by its code. A code keeps its meaning for ever."""
+NOTHING_TO_FIT = (
+    "No map can be fitted to a single outcome: collect rows of the other one."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,8 +78,8 @@ class Diagnosis:
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> Diagnosis:
-        """Return findings in order: the worst first, then by code."""
-        return cls(tuple(sorted(findings, key=lambda f: (-f.rank, f.code))))
+        """Return findings in order: the worst first, then by code and size."""
+        return cls(tuple(sorted(findings, key=_worst_first)))
 
     @property
     def codes(self) -> list[str]:
@@ -122,7 +125,7 @@ def diagnose(  # noqa: PLR0913
     """Tell in words what is wrong with predicted probabilities.
 
     Each check has a code that keeps its meaning; docs/checks.md lists them. A check
-    speaks up about calibrated predictions in at most 1 % of samples; with several
+    speaks up about calibrated predictions in about 1 % of samples; with several
     classes, of all classes together.
 
     Parameters
@@ -131,7 +134,7 @@ def diagnose(  # noqa: PLR0913
         As in `calibration_error`.
     groups : array-like of shape (n,), optional
         A group for each row: groups are held against all rows. Rows without a value
-        are the group "None".
+        are the group "(missing)".
     mute : sequence of str
         Codes of checks to leave out, as "CAL008".
 
@@ -149,8 +152,8 @@ def diagnose(  # noqa: PLR0913
     >>> found.codes
     ['CAL002', 'CAL004', 'CAL008', 'CAL009']
     >>> print(found.findings[0].message)
-    Above 0.47 it says 0.888 on average and 0.989 happen; below it says 0.110 and 0.016
-    happen.
+    Predictions lie too close together: from 0.47 up they say 0.888 on average and 0.989
+    happen; below that they say 0.110 and 0.016 happen.
     """
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     events = reading.events(y_true, y_prob, sample_weight)
@@ -163,7 +166,7 @@ def diagnose(  # noqa: PLR0913
         if sample_weight is not None:
             arrays.append(as_array(sample_weight, name="sample_weight"))
         parts = {
-            str(found.key["group"]): reading.events(*(a[found.rows] for a in arrays))
+            found.name: reading.events(*(a[found.rows] for a in arrays))
             for found in group_rows(open_table({"group": group}), ["group"])
         }
     return diagnose_events(events, parts, mute=mute)
@@ -193,6 +196,17 @@ def diagnose_events(
     return Diagnosis.of(found)
 
 
+def _without_calibrator(finding: Finding) -> Finding:
+    """Return a finding about a single outcome, which teaches no calibrator anything."""
+    if not finding.calibrator:
+        return finding
+    return replace(finding, calibrator="", remedy=NOTHING_TO_FIT)
+
+
+def _worst_first(finding: Finding) -> tuple[int, str, float]:
+    return -finding.rank, finding.code, -abs(float(finding.evidence.get("off_by", 0.0)))
+
+
 def _samples(groups: Mapping[str, Events], place: int) -> dict[str, BinarySample]:
     return {name: events.samples[place] for name, events in groups.items()}
 
@@ -201,7 +215,8 @@ def _listed(check: Check, subject: Subject) -> Iterable[Finding]:
     found = check.run(subject)
     if found is None:
         return []
-    return found if isinstance(found, list) else [found]
+    listed = found if isinstance(found, list) else [found]
+    return map(_without_calibrator, listed) if subject.one_outcome else listed
 
 
 def check_codes(codes: Sequence[str] | str) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ Severity: TypeAlias = Literal["note", "minor", "moderate", "severe"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 MODERATE, SEVERE = 0.01, 0.05
-"""Probabilities that are off by this much on average are moderately, severely off."""
+"""Probabilities that are off by this much over all rows, as the root of the mean
+square, are moderately, severely off."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,19 @@ class Finding:
         The check in two or three words.
     severity : {"note", "minor", "moderate", "severe"}
         "note": worth knowing, but no fault of the probabilities. The others go by how
-        far probabilities are off: less than 0.01, less than 0.05, more.
+        far probabilities are off, as the root of the mean square over all rows: less
+        than 0.01, less than 0.05, more. So few rows that are far off weigh less.
     message : str
         What was found, in words and numbers.
     remedy : str
         What to do about it.
     calibrator : str
-        The method that would help; empty where none does.
+        A method of this kind of predictions that is made for the fault; empty where
+        none is. Whether it helps these rows is not measured; reports do that.
+    besides : str
+        The part of the remedy that is not about a calibrator.
     evidence : dict
-        The numbers behind the message.
+        The numbers behind the message; "off_by" is what the severity goes by.
     where : dict
         Model, class or group that it is about; empty where there is one only.
     """
@@ -44,6 +49,7 @@ class Finding:
     remedy: str
     calibrator: str = ""
     evidence: dict[str, float | str] = field(default_factory=dict)
+    besides: str = ""
     where: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtrc
 
+from calibrant._validation.sample import FEW_ROWS
 from calibrant.calibrators.smooth import Smooth
+from calibrant.checks.decimals import both, told
 from calibrant.checks.finding import Finding, severity_of
 from calibrant.numerics.holm import holm
-from calibrant.numerics.log_cells import gather_many
+from calibrant.numerics.log_cells import many_cells
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from calibrant.checks.subject import Subject
     from calibrant.maps.base import CalibrationMap
 
-LEAST_NOISE = 5.0
-"""Groups whose sums of labels vary less than this are not judged."""
+LEAST_NOISE = 10.0
+"""Groups whose sums of labels vary less than this are not judged: a chi-square would
+be a poor guess of what chance does."""
 FEWEST_GROUPS = 2
+APART = "Recalibrate this group apart, or give the model what tells it apart."
 
 
 @dataclass(frozen=True)
@@ -75,19 +79,19 @@ def group_that_differs(subject: Subject) -> list[Finding]:
         Finding(
             "CAL010",
             "group worse than the rest",
-            severity_of(group.gap),
-            f"{group.name}: predictions say {group.predicted:.3f} and "
-            f"{group.observed:.3f} happen; by the map of all rows it would be "
-            f"{group.predicted + group.expected_gap:.3f}.",
-            "Recalibrate this group apart, or give the model what tells it apart.",
-            "smooth",
+            severity_of(group.gap - group.expected_gap),
+            _told(subject, group),
+            f"{APART} {subject.method('smooth')} fits any shape, given enough rows.",
+            subject.method("smooth"),
             {
                 "rows": group.rows,
                 "predicted": group.predicted,
                 "observed": group.observed,
                 "expected": group.predicted + group.expected_gap,
+                "off_by": abs(group.gap - group.expected_gap),
                 "pvalue": group.pvalue,
             },
+            APART,
             {"group": group.name},
         )
         for group in group_gaps(subject)
@@ -95,17 +99,28 @@ def group_that_differs(subject: Subject) -> list[Finding]:
     ]
 
 
+def _told(subject: Subject, group: GroupGap) -> str:
+    says, happens = both(group.predicted, group.observed)
+    usual = told(group.predicted + group.expected_gap, len(says.partition(".")[2]))
+    return (
+        f"In {group.name} predictions say {says} on average and {happens} "
+        f"{subject.happen}; over all rows such predictions mean {usual}."
+    )
+
+
 def _departure(
     name: str, sample: BinarySample, map_: CalibrationMap
 ) -> tuple[tuple[str, float, float, float, float, float], float]:
-    cells = gather_many(sample.p, sample.y, sample.weight)
+    cells = many_cells(sample)
     total = float(cells.weight.sum())
     expected = np.asarray(map_(cells.p))
     predicted = float(cells.weight @ cells.p) / total
     observed = float(cells.label.sum()) / total
     mean = float(cells.weight @ expected) / total
     noise = cells.weight * expected * (1.0 - expected)
-    pvalue = _score_test(cells.p, cells.label - cells.weight * expected, noise)
+    pvalue = 1.0
+    if total >= FEW_ROWS:
+        pvalue = _score_test(cells.p, cells.label - cells.weight * expected, noise)
     fields = (name, total, predicted, observed, observed - predicted, mean - predicted)
     return fields, pvalue
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant._validation.sample import FEW_ROWS
+from calibrant.checks.decimals import counted
 from calibrant.checks.finding import Finding
 from calibrant.numerics.binning import tabulate, width_edges
+from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
     from calibrant._typing import BoolVector, FloatVector
@@ -19,6 +21,8 @@ REGIONS = 10
 DIGITS = (1, 2, 3)
 ROWS_A_VALUE = 20
 MOST_VALUES = 200
+SOME_ROWS = 10_000
+KEEP_DIGITS = "Keep the digits that the model gives."
 FLOAT32_ERROR = 2.0**-24
 """Decimals that went through single precision are off by as much as this."""
 
@@ -28,33 +32,37 @@ def few_rows(subject: Subject) -> Finding | None:
     if subject.total >= ENOUGH_ROWS:
         return None
     positives = float(subject.cells.label.sum())
-    rarer = min(positives, subject.total - positives)
+    rarer = max(min(positives, subject.total - positives), 0.0)
     return Finding(
         "CAL006",
         "few rows",
         "note",
-        f"There are {subject.total:g} rows, {rarer:g} of the rarer outcome: small "
-        f"errors cannot be told from chance.",
+        f"There are {_rows(subject.total)}, {counted(rarer)} of the rarer outcome: "
+        f"small errors cannot be told from chance.",
         f"Collect at least {ENOUGH_ROWS} rows before trusting a small error.",
         evidence={"rows": subject.total, "rarer_outcome": rarer},
     )
 
 
 def thin_region(subject: Subject) -> Finding | None:
-    """CAL007: some tenth of the range has a few rows, too few to know it by."""
+    """CAL007: some tenth of the range has a few rows, too few to know it by.
+
+    Of fewer than 300 rows some tenth always has too few, and CAL006 has said so.
+    """
     cells = subject.cells
     share = cells.label / cells.weight
     rows = tabulate(cells.p, share, cells.weight, width_edges(REGIONS)).weight
     thin = (rows > 0.0) & (rows < FEW_ROWS)
-    if subject.total < FEW_ROWS or not thin.any():
-        return None
     number = float(rows[thin].sum())
+    if subject.total < REGIONS * FEW_ROWS or not thin.any():
+        return None
     places = _as_ranges(thin)
     return Finding(
         "CAL007",
         "thin region",
         "note",
-        f"Only {number:g} rows lie {places}: what happens there is hardly known.",
+        f"Only {_rows(number)} of {counted(subject.total)} can be found {places}: what "
+        f"happens there is hardly known.",
         "Do not read much into the diagram there; collect such rows if decisions "
         "depend on them.",
         evidence={"rows": number, "where": places},
@@ -68,21 +76,43 @@ def rounded(subject: Subject) -> Finding | None:
     if inner.size < ENOUGH_ROWS // 10:
         return None
     digits = next((d for d in DIGITS if _has_digits(inner, d)), None)
+    if digits is None and np.unique(inner[:SOME_ROWS]).size > MOST_VALUES:
+        return None  # without having sorted all rows
     values = int(np.unique(inner).size)
     few = values <= MOST_VALUES and inner.size >= ROWS_A_VALUE * values
     if digits is None and not few:
         return None
-    told = f"Predictions take only {values} values between 0 and 1"
-    told += f", rounded to {digits} decimals." if digits else "."
+    message, remedy = _same_values(values, digits)
+    if values == 1:
+        message = f"All predictions between 0 and 1 are the same: {inner[0]:.6g}."
+        remedy = (
+            "Only the level of such predictions can be repaired: they tell no two rows "
+            "apart."
+        )
     return Finding(
         "CAL008",
         "rounded predictions",
         "note",
-        told,
-        "Keep the digits that the model gives: rounding hides rare events and makes "
-        "certainty of what is merely likely.",
+        message,
+        remedy,
         evidence={"values": float(values), "digits": float(digits or np.nan)},
     )
+
+
+def _same_values(values: int, digits: int | None) -> tuple[str, str]:
+    """Return what is said of predictions that share values, and what to do."""
+    told = f"Predictions take only {values} values between 0 and 1"
+    if digits is None:
+        remedy = (
+            "Rows with the same prediction cannot be told apart; if the model has more "
+            "to say than that, keep it."
+        )
+        return f"{told}.", remedy
+    remedy = (
+        f"{KEEP_DIGITS} Rounding hides rare events and makes certainty of what is "
+        f"merely likely."
+    )
+    return f"{told}, rounded to {digits} decimal{'s' if digits > 1 else ''}.", remedy
 
 
 def certain(subject: Subject) -> Finding | None:
@@ -95,19 +125,31 @@ def certain(subject: Subject) -> Finding | None:
     ones = np.ones(p.size) if weight is None else weight
     rows = float(ones[sure].sum())
     wrong = float((ones * np.abs(y - p))[sure].sum())
-    told = (
-        f"{rows:g} predictions ({100 * rows / subject.total:.2g} %) are exactly 0 or 1"
-    )
-    told += f", and {wrong:g} of them failed." if wrong else "; none of them failed."
+    share = f"{100 * rows / subject.total:.2g}".replace("1e+02", "100")
+    told = f"{counted(rows)} of {counted(subject.total)} predictions ({share} %) are "
+    told += "exactly 0 or 1"
+    if not wrong:
+        return Finding(
+            "CAL009",
+            "certain predictions",
+            "note",
+            f"{told}; none of them failed.",
+            f"{KEEP_DIGITS} One that fails would make the log-loss infinite.",
+            evidence={"rows": rows, "failed": 0.0, "share": rows / subject.total},
+            besides=KEEP_DIGITS,
+        )
+    methods = [subject.method(name) for name in ("smooth", "beta")]
     return Finding(
         "CAL009",
         "certain predictions",
-        "severe" if wrong else "note",
-        told,
-        "A single failure of a certain prediction makes the log-loss infinite. Keep "
-        "the model's own digits, or recalibrate by smooth or beta.",
-        "smooth" if wrong else "",
+        "severe",
+        f"{told}, and {counted(wrong)} of them failed. By its definition the log-loss "
+        f"is infinite then; shown is one with 0 and 1 moved inwards by {CLIP:.1e}, "
+        f"where a failure costs {-np.log(CLIP):.0f}.",
+        f"{KEEP_DIGITS} Or recalibrate by {methods[0]} or {methods[1]}.",
+        methods[0],
         {"rows": rows, "failed": wrong, "share": rows / subject.total},
+        KEEP_DIGITS,
     )
 
 
@@ -121,11 +163,15 @@ def one_outcome(subject: Subject) -> Finding | None:
         "CAL011",
         "one outcome only",
         "note",
-        f"The event {always} happened in these {subject.total:g} rows.",
+        f"The event {always} happened in these {_rows(subject.total)}.",
         "Nothing can be said of how well predictions tell events apart; check that "
         "the right column of labels was read.",
         evidence={"rows": subject.total, "positives": positives},
     )
+
+
+def _rows(number: float) -> str:
+    return f"{counted(number)} row{'s' if number != 1.0 else ''}"
 
 
 def _has_digits(p: FloatVector, digits: int) -> bool:

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
+from calibrant._validation.sample import FEW_ROWS
+from calibrant.checks.decimals import both
 from calibrant.checks.finding import Finding, severity_of
 from calibrant.numerics.links import logit
 
@@ -19,39 +21,37 @@ FARTHEST = 80.0
 """No prediction needs a larger shift of its logit than this."""
 LEAST_NOISE = 10.0
 """Sums of labels with less variance than this are not near a normal distribution."""
+RECENT = "If the share has changed since training, recalibrate on recent rows."
 
 
 def over_confident(subject: Subject) -> Finding | None:
     """CAL001: predictions are more extreme than what happens."""
-    found = _off(subject, sign=-1.0)
-    if found is None:
-        return None
-    effect, told, evidence = found
-    return Finding(
-        "CAL001",
-        "over-confident",
-        severity_of(effect),
-        told,
-        _scaling(subject, "less extreme"),
-        "temperature" if subject.top_label else "platt",
-        evidence,
-    )
+    return _confidence(subject, "CAL001", "over-confident", sign=-1.0)
 
 
 def under_confident(subject: Subject) -> Finding | None:
     """CAL002: predictions are more timid than what happens."""
-    found = _off(subject, sign=1.0)
+    return _confidence(subject, "CAL002", "under-confident", sign=1.0)
+
+
+def _confidence(
+    subject: Subject, code: str, title: str, *, sign: float
+) -> Finding | None:
+    look = _confidence_gap if subject.top_label else _spread
+    found = look(subject, sign=sign)
     if found is None:
         return None
     effect, told, evidence = found
+    how = "less" if sign < 0.0 else "more"
+    method = "temperature" if subject.top_label else subject.method("platt")
     return Finding(
-        "CAL002",
-        "under-confident",
+        code,
+        title,
         severity_of(effect),
         told,
-        _scaling(subject, "more extreme"),
-        "temperature" if subject.top_label else "platt",
-        evidence,
+        f"{method} makes all predictions {how} extreme by one rule.",
+        method,
+        evidence | {"off_by": float(abs(effect))},
     )
 
 
@@ -63,22 +63,32 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
     cells = subject.cells
     predicted = float(cells.weight @ cells.p) / subject.total
     how = "more" if gap > 0.0 else "less"
+    rate = float(cells.label.sum()) / subject.total
+    says, happens = both(predicted, rate)
+    method = subject.method("platt")
     return Finding(
         "CAL003",
         "shifted base rate",
         severity_of(gap),
-        f"The event happens {how} often than predicted: mean prediction "
-        f"{predicted:.3f}, share of positives {predicted + gap:.3f}.",
-        "If the share has changed since training, recalibrate on recent rows; "
-        "platt moves all predictions together.",
-        "platt",
-        {"mean_prob": predicted, "base_rate": predicted + gap, "pvalue": pvalue},
+        f"The event happens {how} often than predicted: mean prediction {says}, share "
+        f"that happened {happens}.",
+        f"{method} moves all predictions together. {RECENT}",
+        method,
+        {
+            "mean_prob": predicted,
+            "base_rate": rate,
+            "off_by": abs(gap),
+            "pvalue": pvalue,
+        },
+        RECENT,
     )
 
 
 def reversed_order(subject: Subject) -> Finding | None:
     """CAL012: the higher the prediction, the less often the event happens."""
     cells, total = subject.cells, subject.total
+    if total < FEW_ROWS:
+        return None
     share = cells.label / cells.weight
     p = cells.p - cells.weight @ cells.p / total
     rate = float(cells.label.sum()) / total
@@ -94,7 +104,7 @@ def reversed_order(subject: Subject) -> Finding | None:
         "CAL012",
         "upside down",
         "severe",
-        f"The higher the prediction, the less often the event happens (correlation "
+        f"The higher the prediction, the less often it comes true (correlation "
         f"{correlation:.2f}).",
         "Are the labels swapped, or is this the probability of the other class?",
         "",
@@ -114,22 +124,13 @@ def _shift(subject: Subject) -> tuple[float, float]:
 Found = tuple[float, str, dict[str, float | str]]
 
 
-def _off(subject: Subject, *, sign: float) -> Found | None:
-    """Look for too much confidence (sign -1) or too little (+1)."""
-    if subject.top_label:
-        return _confidence_gap(subject, sign=sign)
-    return _spread(subject, sign=sign)
-
-
 def _confidence_gap(subject: Subject, *, sign: float) -> Found | None:
     gap, pvalue = _shift(subject)
     if pvalue >= subject.level or gap * sign < 0.0:
         return None
     confidence = float(subject.cells.weight @ subject.cells.p) / subject.total
-    told = (
-        f"The model's mean confidence is {confidence:.3f}, and it is right in "
-        f"{confidence + gap:.3f} of the rows."
-    )
+    says, right = both(confidence, confidence + gap)
+    told = f"The mean confidence is {says}, and {right} of the rows are right."
     evidence: dict[str, float | str] = {
         "confidence": confidence,
         "accuracy": confidence + gap,
@@ -144,7 +145,7 @@ def _spread(subject: Subject, *, sign: float) -> Found | None:
     The statistic is the score of a slope at the predictions, these moved by one
     constant on the logit scale to the base rate: so a shift alone does not show.
     """
-    if subject.noise.sum() < LEAST_NOISE:
+    if subject.noise.sum() < LEAST_NOISE or subject.one_outcome:
         return None
     p = _moved(subject)
     noise = subject.cells.weight * p * (1.0 - p)
@@ -157,14 +158,12 @@ def _spread(subject: Subject, *, sign: float) -> Found | None:
     pvalue = float(2.0 * ndtr(-abs(z)))
     if pvalue >= subject.level or z * sign < 0.0:
         return None
-    return _two_sides(subject, middle, pvalue)
+    return _two_sides(subject, middle, pvalue, sign=sign)
 
 
 def _moved(subject: Subject) -> FloatVector:
     """Return predictions moved by one logit, so that their mean is the base rate."""
     cells, rate = subject.cells, float(subject.cells.label.sum()) / subject.total
-    if not 0.0 < rate < 1.0:
-        return cells.p
     logits = logit(cells.p)
 
     def surplus(shift: float) -> float:
@@ -174,15 +173,28 @@ def _moved(subject: Subject) -> FloatVector:
     return np.asarray(expit(logits + shift))
 
 
-def _two_sides(subject: Subject, middle: float, pvalue: float) -> Found:
+def _two_sides(
+    subject: Subject, middle: float, pvalue: float, *, sign: float
+) -> Found | None:
+    """Tell what is said and what happens on both sides of the middle.
+
+    None where these plain means do not show what the slope of the logits says.
+    """
     upper = _moved(subject) >= middle
     middle = float(subject.cells.p[upper].min())  # as it was predicted, not moved
     says_up, happens_up = _rates(subject, upper)
     says_low, happens_low = _rates(subject, ~upper)
-    effect = 0.5 * abs((happens_up - says_up) - (happens_low - says_low))
+    widening = (happens_up - says_up) - (happens_low - says_low)
+    if widening * sign <= 0.0:
+        return None
+    share = float(subject.cells.weight[upper].sum()) / subject.total
+    # Of the two gaps only how they differ: what they share is a shift.
+    effect = abs(widening) * np.sqrt(share * (1.0 - share))
+    how = "far apart" if sign < 0.0 else "close together"
+    up, low = both(says_up, happens_up), both(says_low, happens_low)
     told = (
-        f"Above {middle:.2f} it says {says_up:.3f} on average and {happens_up:.3f} "
-        f"happen; below it says {says_low:.3f} and {happens_low:.3f} happen."
+        f"Predictions lie too {how}: from {middle:.2g} up they say {up[0]} on average "
+        f"and {up[1]} happen; below that they say {low[0]} and {low[1]} happen."
     )
     evidence: dict[str, float | str] = {
         "middle": middle,
@@ -200,8 +212,3 @@ def _rates(subject: Subject, which: BoolVector) -> tuple[float, float]:
     weight = float(cells.weight[which].sum())
     predicted = float(cells.weight[which] @ cells.p[which])
     return predicted / weight, float(cells.label[which].sum()) / weight
-
-
-def _scaling(subject: Subject, how: str) -> str:
-    method = "Temperature" if subject.top_label else "Platt"
-    return f"{method} scaling makes all predictions {how} by one rule."

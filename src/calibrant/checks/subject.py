@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant._validation.sample import FEW_ROWS
 from calibrant.numerics.binning import BinTable, size_edges, tabulate
-from calibrant.numerics.log_cells import Gathered, gather_many
+from calibrant.numerics.grid import bin_index
+from calibrant.numerics.log_cells import Gathered, many_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,11 +51,31 @@ class Subject:
         """Tell whether the event is that the top class is right."""
         return self.event == "confidence"
 
+    @property
+    def happen(self) -> str:
+        """Return the verb for predictions that come true."""
+        return "are right" if self.top_label else "happen"
+
+    @property
+    def one_outcome(self) -> bool:
+        """Tell whether the event always happened, or never."""
+        return not 0.0 < float(self.cells.label.sum()) < self.total
+
+    def method(self, binary: str) -> str:
+        """Return the name that a binary method has for predictions of this kind.
+
+        Examples
+        --------
+        >>> Subject(None, "confidence").method("smooth")
+        'top-smooth'
+        """
+        lifts = {"binary": "", "confidence": "top-"}
+        return f"{lifts.get(self.event, 'ovr-')}{binary}"
+
     @cached_property
     def cells(self) -> Gathered:
         """Return the rows, or fine cells of them where there are very many."""
-        sample = self.sample
-        return gather_many(sample.p, sample.y, sample.weight)
+        return many_cells(self.sample)
 
     @cached_property
     def total(self) -> float:
@@ -72,15 +94,40 @@ class Subject:
 
     @cached_property
     def bins(self) -> BinTable:
-        """Return sums over bins of equally many rows, none with few; empty ones left.
+        """Return sums over bins of about equally many rows.
 
-        There are 20 bins, or fewer, so that each has 50 rows.
+        There are 20 bins, or fewer, so that each has 50 rows; where ties leave one
+        with fewer than 30, it joins its neighbour.
         """
         cells = self.cells
         wanted = int(np.clip(self.total // ROWS_A_BIN, 1, MOST_BINS))
         edges = size_edges(cells.p, cells.weight, min(wanted, cells.p.size))
         share = cells.label / cells.weight
-        table = tabulate(cells.p, share, cells.weight, edges)
-        used = table.weight > 0.0
-        last = np.append(table.edges[:-1][used], 1.0)
-        return BinTable(last, table.weight[used], table.prob[used], table.label[used])
+        rows = tabulate(cells.p, share, cells.weight, edges).weight
+        return tabulate(cells.p, share, cells.weight, _full(edges, rows))
+
+    @cached_property
+    def spans(self) -> tuple[FloatVector, FloatVector]:
+        """Return the lowest and the highest prediction of each bin."""
+        index = bin_index(self.cells.p, self.bins.edges)
+        parts = [self.cells.p[index == k] for k in range(self.bins.weight.size)]
+        lowest, highest = zip(*((p.min(), p.max()) for p in parts), strict=True)
+        return np.array(lowest), np.array(highest)
+
+
+def _full(edges: FloatVector, rows: FloatVector) -> FloatVector:
+    """Return the edges of bins that have enough rows each, neighbours joined.
+
+    Examples
+    --------
+    >>> _full(np.array([0.0, 0.2, 0.3, 0.8, 1.0]), np.array([40.0, 3.0, 50.0, 7.0]))
+    array([0. , 0.2, 1. ])
+    """
+    kept, since = [0.0], 0.0
+    for edge, number in zip(edges[1:], rows, strict=True):
+        since += number
+        if since >= FEW_ROWS:
+            kept.append(edge)
+            since = 0.0
+    # What is left over at the end joins the bin before it.
+    return np.array([*(kept[:-1] if len(kept) > 1 else kept), 1.0])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from calibrant.checks.diagnosis import Diagnosis, diagnose_events
-from calibrant.engines.groups import group_rows
-from calibrant.engines.memory import open_table
+from calibrant.checks.diagnosis import Diagnosis, check_muted, diagnose_events
 from calibrant.measures.events import Reading
-from calibrant.measures.table_models import TableReader, model_columns
+from calibrant.measures.named_events import models_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
 def diagnose_table(  # noqa: PLR0913
     source: Any,
     *,
-    y: str,
-    p: Columns | Mapping[str, Columns],
+    y: str | None = None,
+    p: Columns | Mapping[str, Columns] | None = None,
     by: Columns | None = None,
     task: Task = None,
     sample_weight: str | None = None,
@@ -51,16 +49,13 @@ def diagnose_table(  # noqa: PLR0913
     >>> diagnose_table(BINARY_FILE, y="even", p=["forest", "bayes"]).codes
     ['CAL001', 'CAL002', 'CAL004', 'CAL003', 'CAL008', 'CAL009']
     """
-    table = open_table(source)
+    check_muted(mute)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    reader = TableReader(table, y, sample_weight, reading)
-    models = model_columns(p, task=task, names=table.names)
-    columns = [by] if isinstance(by, str) else list(by or [])
-    groups = group_rows(table, columns) if columns else []
+    models = models_of(source, y, p, reading, by, sample_weight)
     found = [
         diagnose_events(
-            reader.events(model),
-            {str(group): reader.events(model, group.rows) for group in groups},
+            model.events,
+            model.groups,
             mute=mute,
             where={"model": model.name} if len(models) > 1 else {},
         ).findings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import warnings
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant.__about__ import __version__
+from calibrant._validation.wording import visible
 from calibrant.cli.apply import apply
 from calibrant.cli.calibrate import calibrate
 from calibrant.cli.compare import compare
@@ -67,14 +69,22 @@ def _options(
 
 def run() -> None:
     """Run a command; errors in the data or in its use end in one line and exit 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names may hold what no file can, as half a surrogate pair.
+        sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _once()
     warnings.simplefilter("always", CalibrantWarning)
     signal.signal(signal.SIGTERM, _leave)
     try:
         app()
     except (CalibrantError, OSError) as error:
-        typer.echo(f"error: {_as_options(str(error))}", err=True)
+        typer.echo(f"error: {_told(str(error))}", err=True)
         sys.exit(2)
+
+
+def _told(message: str) -> str:
+    """Return a message of the library as the command line shows it."""
+    return visible(_as_options(message), keep="\n")
 
 
 def _leave(number: int, _frame: object) -> None:
@@ -108,7 +118,7 @@ def _once() -> Callable[..., None]:
     told: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        text = _as_options(str(message))
+        text = _told(str(message))
         if text not in told:
             told.add(text)
             typer.echo(f"warning: {text}", err=True)

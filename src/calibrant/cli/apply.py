@@ -79,7 +79,10 @@ def apply(
     ):
         _apply_in_duckdb(map_, files, listed(p), out, suffix, scale)
     elif len(files.paths) > 1:
-        raise OptionError(f"the memory engine reads one file; {files} means several.")
+        raise OptionError(
+            f"in memory a map is applied file by file, and {files} means "
+            f"{len(files.paths)}; name one, or leave out --engine."
+        )
     else:
         path = Path(files.paths[0])
         _apply_in_memory(map_, load_columns(map_file), path, p, out, suffix, scale)
@@ -106,7 +109,9 @@ def _apply_in_duckdb(
             f"{', '.join(columns)}."
         )
     if scale == "logit":
-        raise OptionError("--scale logit is applied in memory; use --engine memory.")
+        raise OptionError(
+            "--scale logit is applied in memory; use --engine memory, file by file."
+        )
     name = f"{columns[0]}{suffix}"
     rows = apply_in_duckdb(map_.to_sql, files, columns[0], name, out)
     typer.echo(f"wrote {out}: {rows:,} rows, new {name}")

@@ -13,7 +13,9 @@ from calibrant._validation.probabilities import check_probability_matrix
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
 from calibrant.cli import options
-from calibrant.cli.columns import listed, typed_label, typed_labels
+from calibrant.cli.columns import listed
+from calibrant.cli.progress import progress_bar
+from calibrant.cli.rows import columns_of, open_rows
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -26,10 +28,11 @@ BINARY_DEFAULT, MULTICLASS_DEFAULT = "pl3", "temperature"
 
 def calibrate(
     source: Annotated[
-        Path,
+        list[str],
         typer.Argument(
-            help="Held-out predictions: CSV, TSV, Parquet, JSON lines or npz.",
-            metavar="FILE",
+            help="Held-out predictions: CSV, TSV, Parquet, JSON lines or npz; several "
+            "files, a folder or a pattern.",
+            metavar="FILE...",
         ),
     ],
     y: options.LabelColumn,
@@ -54,21 +57,34 @@ def calibrate(
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = options.Holds.prob,
+    bad_rows: options.BadRowsRule = "raise",
     seed: options.RandomSeed = 0,
 ) -> None:
     """Fit a calibration map to held-out predictions, for 'calibrant apply'."""
     from calibrant.calibrators.registry import find_method
-    from calibrant.engines.memory import open_table
     from calibrant.maps.stored import save_map
+    from calibrant.measures.named_events import telling_to_drop
     from calibrant.measures.table_models import model_columns
 
     _check_map_path(out)
-    table = open_table(source)
-    model = model_columns({"": listed(p)}, task=None, names=table.names)[0]
+    rows = open_rows(source, "a map")
+    model = model_columns({"": listed(p)}, task=None, names=rows.names)[0]
     several = len(model.columns) > 1
     found = find_method(method or (MULTICLASS_DEFAULT if several else BINARY_DEFAULT))
     _check_kind(found, several=several)
     family = found.seeded(seed)
+    table, wanted = columns_of(
+        rows,
+        y=y,
+        p=[p],
+        task="confidence" if several else None,
+        weight=weight,
+        by=None,
+        pos_label=None if several else pos_label,
+        labels=labels if several else None,
+        scale=scale.value,
+        bad_rows=bad_rows,
+    )
     label = table.column(y)
     given: dict[str, Any] = {
         "sample_weight": None if weight is None else table.column(weight),
@@ -83,12 +99,13 @@ def calibrate(
         ),
     }
     prob = model.probabilities(table)
-    if several:
-        names = typed_labels(label, labels) or model.labels(label)
-        told, map_ = _fit_classes(family, prob, label, labels=names, **given)
-    else:
-        event = typed_label(label, pos_label)
-        told, map_ = _fit_event(family, prob, label, pos_label=event, **given)
+    with telling_to_drop(), progress_bar("fitting"):
+        if several:
+            names = wanted["labels"] or model.labels(label)
+            told, map_ = _fit_classes(family, prob, label, labels=names, **given)
+        else:
+            event = wanted["pos_label"]
+            told, map_ = _fit_event(family, prob, label, pos_label=event, **given)
     save_map(map_, out, columns=model.columns)
     hint = (
         "; apply it with --scale logit"

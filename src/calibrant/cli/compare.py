@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.columns import listed, models, reading
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_comparisons
+from calibrant.cli.rows import columns_of, open_rows
 from calibrant.exceptions import OptionError
 
 
 def compare(
-    source: options.Source,
+    source: options.Sources,
     y: options.LabelColumn,
     p: options.ModelColumns,
     task: options.TaskName = None,
@@ -29,6 +29,7 @@ def compare(
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = options.Holds.prob,
+    bad_rows: options.BadRowsRule = "raise",
     confidence: options.Confidence = 0.9,
     seed: options.RandomSeed = 0,
     output: options.Output = Format.table,
@@ -46,30 +47,36 @@ def compare(
     fail_above: options.FailAbove = None,
 ) -> None:
     """Tell which of several models is better calibrated, and how surely."""
-    from calibrant.engines.memory import open_table
     from calibrant.measures.comparison_table import compare_table
+    from calibrant.measures.named_events import telling_to_drop
 
     check_figure_path(plot)
     if plot is not None and by is not None:
         raise OptionError("--plot shows one comparison; leave out --by.")
-    table = open_table(source)
-    held: Any = scale.value
     with progress_bar("comparing") as progress:
-        found = compare_table(
-            table,
+        table, wanted = columns_of(
+            open_rows(source, "differences on the same rows"),
             y=y,
-            p=models(p, task),
-            by=listed(by),
-            method=method,
-            alpha=alpha,
-            debias="auto" if debias else False,
-            sample_weight=weight,
-            scale=held,
-            confidence=confidence,
-            random_state=seed,
-            progress=progress,
-            **reading(table, y, task, pos_label, labels),
+            p=p,
+            task=task,
+            weight=weight,
+            by=by,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale.value,
+            bad_rows=bad_rows,
         )
+        with telling_to_drop():
+            found = compare_table(
+                table,
+                **wanted,
+                method=method,
+                alpha=alpha,
+                debias="auto" if debias else False,
+                confidence=confidence,
+                random_state=seed,
+                progress=progress,
+            )
     print_comparisons(found, output, pairs=pairs)
     if plot is not None:
         from calibrant.displays.comparison import ComparisonDisplay

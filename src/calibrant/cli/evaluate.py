@@ -10,18 +10,26 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.columns import listed
-from calibrant.cli.figures import check_figure_path, write_grid
-from calibrant.cli.findings import fail_on_findings, print_findings, read_fail_on
+from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
+from calibrant.cli.findings import (
+    fail_on_findings,
+    print_findings,
+    print_repairs,
+    read_fail_on,
+    read_mute,
+)
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
-from calibrant.cli.rows import read_rows
+from calibrant.cli.rows import open_any
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.checks.diagnosis import Diagnosis
-    from calibrant.engines.memory import MemoryTable
     from calibrant.measures.evaluation import Evaluation
+    from calibrant.report.commands import Origin
 
 
 def evaluate(
@@ -64,71 +72,50 @@ def evaluate(
     fail_above: options.FailAbove = None,
 ) -> None:
     """Estimate calibration errors of predictions in files, with intervals."""
-    from calibrant.engines.opening import open_cells
     from calibrant.measures.evaluation import DEFAULT_METHODS
-    from calibrant.measures.named_events import refuse_with_cells
     from calibrant.measures.tables import evaluate_table
 
-    failing = read_fail_on(fail_on)
+    failing, muted = read_fail_on(fail_on), read_mute(mute)
     check_figure_path(plot)
-    files = source[0] if len(source) == 1 else source
-    cells = open_cells(files)
-    if cells is not None:
-        refuse_with_cells(
-            **{
-                "--y": y,
-                "--p": p or None,
-                "--task": task,
-                "--weight": weight,
-                "--pos-label": pos_label,
-                "--labels": labels,
-                "--scale": None if scale is options.Holds.prob else scale,
-            }
-        )
-        _refuse_classwise(cells.origin.task, plot=False, per_class=per_class)
-        table: Any = cells
-        wanted: dict[str, Any] = {} if by is None else {"by": listed(by)}
-    else:
-        _refuse_classwise(task, plot=plot is not None, per_class=per_class)
-        table, wanted = read_rows(
-            files,
+    _refuse_classwise(task, plot=plot is not None)
+    explained = explain or fail_on is not None
+    with progress_bar("evaluating") as progress:
+        table, wanted = open_any(
+            source,
+            by=by,
+            engine=engine,
+            bad_rows=bad_rows,
+            again=explained or plot is not None,
             y=y,
             p=p,
             task=task,
             weight=weight,
-            by=by,
             pos_label=pos_label,
             labels=labels,
-            engine=engine,
-            bad_rows=bad_rows,
+            scale=scale.value,
         )
-    rule: Any = bad_rows
-    held: Any = scale.value
-    needs_rows = {"--plot": plot, "--explain": explain, "--fail-on": fail_on}
-    _refuse_cells(table, rule, [name for name, given in needs_rows.items() if given])
-    with progress_bar("evaluating") as progress:
+        task = _task(table, wanted)
+        _refuse_classwise(task, plot=plot is not None)
+        if per_class and task != "classwise":
+            raise OptionError("--per-class goes with --task classwise.")
         found = evaluate_table(
             table,
             **wanted,
             methods=listed(methods) or DEFAULT_METHODS,
             alpha=alpha,
             debias="auto" if debias else False,
-            scale=held,
-            bad_rows=rule,
             confidence=confidence,
             random_state=seed,
             progress=progress,
         )
-    findings = _findings(
-        table,
-        wanted | {"scale": held, "mute": listed(mute)},
-        wanted_at_all=explain or fail_on is not None,
-    )
+        findings = _findings(table, wanted | {"mute": muted}) if explained else None
     print_results(found, output, per_class=per_class, findings=findings)
-    if explain and findings is not None and output is Format.table:
-        print_findings(findings)
+    if explain and findings is not None and output is not Format.json:
+        aside = output is not Format.table
+        print_findings(findings, aside=aside)
+        print_repairs(findings, _origins(table, wanted, source), aside=aside)
     if plot is not None:
-        _plot(table, wanted | {"input_scale": held}, found, plot)
+        _plot(table, wanted, found, plot)
     fail_above_threshold(
         [(a.key, e) for a in found.assessments for e in a.estimates], fail_above
     )
@@ -136,40 +123,54 @@ def evaluate(
         fail_on_findings([asdict(f) for f in findings.findings], failing)
 
 
-def _findings(
-    table: MemoryTable, wanted: dict[str, Any], *, wanted_at_all: bool
-) -> Diagnosis | None:
+def _task(table: Any, wanted: dict[str, Any]) -> Any:
+    """Return the task, which cells know themselves."""
+    return table.origin.task if "y" not in wanted else wanted["task"]
+
+
+def _findings(table: Any, wanted: dict[str, Any]) -> Diagnosis:
     from calibrant.checks.tables import diagnose_table
 
-    if not wanted_at_all:
-        return None
     return diagnose_table(table, **wanted)
 
 
-def _refuse_classwise(task: str | None, *, plot: bool, per_class: bool) -> None:
+def _origins(
+    table: Any, wanted: dict[str, Any], source: Sequence[Any]
+) -> dict[str, Origin]:
+    """Return where each model's predictions come from, for the commands.
+
+    Cells have forgotten it.
+    """
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import model_columns
+    from calibrant.report.commands import origin_of
+
+    if "y" not in wanted:
+        return {}
+    task = wanted["task"]
+    read = {n: wanted[n] for n in ("task", "pos_label", "labels", "scale")}
+    file = str(source[0]) if len(source) == 1 else "held_out.parquet"
+    return {
+        model.name: origin_of(
+            model,
+            Reading(**read),
+            file=file,
+            label=wanted["y"],
+            weight=wanted["sample_weight"],
+            labels=read["labels"] or model.labels(table.like(wanted["y"])),
+        )
+        for model in model_columns(wanted["p"], task=task, names=table.names)
+    }
+
+
+def _refuse_classwise(task: str | None, *, plot: bool) -> None:
     if plot and task == "classwise":
         raise OptionError("--plot shows one event; use --task confidence or a class.")
-    if per_class and task != "classwise":
-        raise OptionError("--per-class goes with --task classwise.")
 
 
-def _refuse_cells(table: Any, bad_rows: str, options: list[str]) -> None:
-    from calibrant.engines.memory import MemoryTable
-
-    if options and not (isinstance(table, MemoryTable) and bad_rows == "raise"):
-        raise OptionError(
-            f"{options[0]} looks at all rows, not at cells; use --engine memory, "
-            f"--bad-rows raise and a file of rows."
-        )
-
-
-def _plot(
-    table: MemoryTable,
-    wanted: dict[str, Any],
-    found: Evaluation,
-    path: Path,
-) -> None:
+def _plot(table: Any, wanted: dict[str, Any], found: Evaluation, path: Path) -> None:
     from calibrant.displays.tables import reliability_of_table
 
     method = found.assessments[0].estimates[0].method
-    write_grid(reliability_of_table(table, **wanted, method=method), path)
+    columns = drawn_columns(wanted)
+    write_grid(reliability_of_table(table, **columns, method=method), path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -32,6 +32,12 @@ def check_figure_path(path: Path | None) -> None:
         raise OptionError(f"{path}: the folder {path.parent} does not exist.")
     if path.is_dir():
         raise OptionError(f"{path} is a folder; name a file in it.")
+
+
+def drawn_columns(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return what is wanted of a table as diagrams call it: scale is that of axes."""
+    given = {n: value for n, value in wanted.items() if n not in ("scale", "bad_rows")}
+    return given | ({"input_scale": wanted["scale"]} if "scale" in wanted else {})
 
 
 def write_figure(figure: Figure, path: Path) -> None:

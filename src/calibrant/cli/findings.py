@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from calibrant._validation.wording import visible
 from calibrant.cli.columns import listed
 from calibrant.exceptions import OptionError
 
@@ -13,24 +14,62 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from calibrant.checks.diagnosis import Diagnosis
+    from calibrant.report.commands import Origin
 
 
-def print_findings(diagnosis: Diagnosis) -> None:
-    """Print findings for people, worst first."""
+def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
+    """Print findings for people, worst first; `aside` of what programs read."""
     from rich.console import Console
     from rich.markup import escape
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, stderr=aside)
     console.print("\nWhat the checks found", style="bold")
     if not diagnosis.findings:
         console.print("nothing")
     for finding in diagnosis.findings:
-        place = ", ".join(str(value) for value in finding.where.values())
+        place = visible(", ".join(f"{k} {name}" for k, name in finding.where.items()))
         told = f" ({place})" if place else ""
         head = f"{finding.code} {finding.title}, {finding.severity}{told}"
         console.print(f"[bold]{escape(head)}[/bold]")
-        console.print(f"  {escape(finding.message)}")
+        console.print(f"  {escape(visible(finding.message))}")
         console.print(f"  {escape(finding.remedy)}")
+
+
+def read_mute(mute: str | None) -> list[str]:
+    """Return the codes of ``--mute``, or raise before any work is done."""
+    if mute is None:
+        return []
+    from calibrant.checks.diagnosis import check_muted
+
+    return list(check_muted(listed(mute)))
+
+
+def print_repairs(
+    diagnosis: Diagnosis, origins: Mapping[str, Origin], *, aside: bool = False
+) -> None:
+    """Print the command that repairs each model, by the method of its worst finding."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from calibrant.report.commands import command, python
+
+    console = Console(highlight=False, soft_wrap=True, stderr=aside)
+    for name, origin in origins.items():
+        methods = [
+            finding.calibrator
+            for finding in diagnosis.findings
+            if finding.calibrator
+            and "group" not in finding.where
+            and finding.where.get("model", name) == name
+        ]
+        if not methods:
+            continue
+        whom = f" {escape(visible(name))}" if len(origins) > 1 else ""
+        console.print(f"\n[bold]To repair{whom}[/bold]")
+        lines = command(origin, methods[0]) or python(origin, methods[0])
+        for line in lines.splitlines():
+            console.print(f"  {escape(line)}")
+        console.print("  calibrant report measures which repair helps most")
 
 
 class Failing(NamedTuple):

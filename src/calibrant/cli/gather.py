@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
+from calibrant.cli.progress import progress_bar
 from calibrant.cli.rows import read_rows
 
 
@@ -33,7 +34,7 @@ def gather(
 
     check_cell_path(out)
     table, wanted = read_rows(
-        source[0] if len(source) == 1 else source,
+        source,
         y=y,
         p=p,
         task=task,
@@ -41,14 +42,11 @@ def gather(
         by=by,
         pos_label=pos_label,
         labels=labels,
+        scale=scale.value,
         engine=engine,
         bad_rows=bad_rows,
     )
-    cells = gather_table(
-        table,
-        **wanted,
-        scale=scale.value,
-        bad_rows=bad_rows,  # type: ignore[arg-type]
-    )
+    with progress_bar("gathering"):
+        cells = gather_table(table, **wanted, bad_rows=bad_rows)  # type: ignore[arg-type]
     save_cells(cells, out)
     typer.echo(f"wrote {out}: {cells.n:,} rows in {len(cells):,} cells")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,16 +17,12 @@ class Holds(StrEnum):
     logit = "logit"
 
 
-Source = Annotated[
-    Path,
-    typer.Argument(help="CSV, TSV, Parquet, JSON lines or npz file.", metavar="FILE"),
-]
 Sources = Annotated[
     list[str],
     typer.Argument(
         help="CSV, TSV, Parquet, JSON lines or npz file; several, a folder or a "
-        "pattern, 'lake/*.parquet'; 'evaluate' also takes cells that 'calibrant "
-        "gather' wrote.",
+        "pattern, 'lake/*.parquet'; 'evaluate', 'report' and 'plot' also take cells "
+        "that 'calibrant gather' wrote.",
         metavar="FILE...",
     ),
 ]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from calibrant._validation.wording import visible
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -74,18 +76,20 @@ def _shown(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:g}" if value.is_integer() else f"{value:.{DIGITS}f}"
-    return str(value)
+    return visible(str(value))
 
 
 def _as_markdown(frame: Frame) -> str:
     def line(cells: list[str]) -> str:
-        escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+        escaped = (cell.replace("|", "\\|") for cell in cells)
         return "| " + " | ".join(escaped) + " |"
 
     rule = "|" + "|".join(
         "---:" if values.dtype.kind in "if" else "---" for values in frame.values()
     )
-    return "\n".join([line(list(frame)), rule + "|", *map(line, _cells(frame))])
+    return "\n".join(
+        [line(list(map(visible, frame))), rule + "|", *map(line, _cells(frame))]
+    )
 
 
 def _print_table(frame: Frame) -> None:
@@ -98,7 +102,7 @@ def _print_table(frame: Frame) -> None:
     for name, values in frame.items():
         number = values.dtype.kind in "if"
         table.add_column(
-            escape(name),
+            escape(visible(name)),
             justify="right" if number else "left",
             no_wrap=number,
             overflow="fold",

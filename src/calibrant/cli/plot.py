@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.columns import listed, models, reading
-from calibrant.cli.figures import check_figure_path, write_grid
+from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
+from calibrant.cli.progress import progress_bar
+from calibrant.cli.rows import open_any
 from calibrant.exceptions import OptionError
 
 
@@ -23,12 +24,12 @@ class Kind(StrEnum):
 
 
 def plot(
-    source: options.Source,
-    y: options.LabelColumn,
-    p: options.ModelColumns,
+    source: options.Sources,
     out: Annotated[
         Path, typer.Option("--out", help="Where to write: .png, .svg or .pdf.")
     ],
+    y: options.LabelColumnUnlessCells = None,
+    p: options.ModelColumnsUnlessCells = None,
     task: options.TaskName = None,
     method: options.MethodName = "es15",
     kind: Annotated[
@@ -54,33 +55,37 @@ def plot(
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = options.Holds.prob,
+    bad_rows: options.BadRowsRule = "raise",
     seed: options.RandomSeed = 0,
 ) -> None:
     """Draw reliability diagrams of predictions in a file, a diagram a model."""
     from calibrant.displays.tables import reliability_of_table
-    from calibrant.engines.memory import open_table
 
     check_figure_path(out)
     if task == "classwise":
         raise OptionError(
             "a diagram shows one event; use --task confidence or a class."
         )
-    table = open_table(source)
-    wanted: dict[str, Any] = {
-        **reading(table, y, task, pos_label, labels),
-        "input_scale": scale.value,
-        "scale": axes.value,
-        "kind": kind.value,
-    }
-    grid = reliability_of_table(
-        table,
-        y=y,
-        p=models(p, task),
-        by=listed(by),
-        sample_weight=weight,
-        method=method,
-        histogram=histogram,
-        random_state=seed,
-        **wanted,
-    )
-    write_grid(grid, out)
+    with progress_bar("drawing"):
+        table, wanted = open_any(
+            source,
+            y=y,
+            p=p,
+            task=task,
+            weight=weight,
+            by=by,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale.value,
+            bad_rows=bad_rows,
+        )
+        grid = reliability_of_table(
+            table,
+            **drawn_columns(wanted),
+            kind=kind.value,
+            scale=axes.value,
+            method=method,
+            histogram=histogram,
+            random_state=seed,
+        )
+        write_grid(grid, out)

@@ -1,20 +1,27 @@
-"""A progress bar on standard error, where someone is looking."""
+"""Progress on standard error: a bar on a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+FIRST_LINE, LONGEST_WAIT = 2.0, 60.0
+"""Seconds before the first line; each waits twice as long as the one before, at most
+so long."""
+
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give what reports (done, total), or None where standard error is no terminal."""
+def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Give what reports (done, total)."""
     if not sys.stderr.isatty():
-        yield None
+        with _lines(title) as report:
+            yield report
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -26,3 +33,31 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(job, completed=done, total=total)
 
         yield report
+
+
+@contextmanager
+def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Write lines from a thread of its own, so that long stages are not silent."""
+    stream, started = sys.stderr, time.monotonic()
+    reached = ""
+    over = threading.Event()
+
+    def report(done: int, total: int) -> None:
+        nonlocal reached
+        reached = f", {done} of {total} parts done" if total > 1 else ""
+
+    def tell() -> None:
+        wait = FIRST_LINE
+        while not over.wait(wait):
+            seconds = time.monotonic() - started
+            stream.write(f"{title} for {seconds:.0f} s{reached}\n")
+            stream.flush()
+            wait = min(max(seconds, FIRST_LINE), LONGEST_WAIT)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield report
+    finally:
+        over.set()
+        thread.join()

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.columns import listed, models, reading
-from calibrant.cli.findings import fail_on_findings, read_fail_on
+from calibrant.cli.columns import listed
+from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
 from calibrant.cli.progress import progress_bar
+from calibrant.cli.rows import open_any, told_source
 from calibrant.exceptions import OptionError
 
 
@@ -23,13 +24,15 @@ class ReportFormat(StrEnum):
     markdown = "markdown"
 
 
+HELD_OUT = "held_out.parquet"
+"""What commands on the page call several files."""
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
 def report(
-    source: options.Source,
-    y: options.LabelColumn,
-    p: options.ModelColumns,
+    source: options.Sources,
+    y: options.LabelColumnUnlessCells = None,
+    p: options.ModelColumnsUnlessCells = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -54,36 +57,44 @@ def report(
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = options.Holds.prob,
+    bad_rows: options.BadRowsRule = "raise",
     confidence: options.Confidence = 0.95,
     mute: options.Mute = None,
     fail_on: options.FailOn = None,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Make one page: verdict, diagram, numbers, groups, checks and what to do."""
-    from calibrant.engines.memory import open_table
+    from calibrant.measures.named_events import telling_to_drop
     from calibrant.report.making import REPORT_METHODS, report_table
 
-    failing = read_fail_on(fail_on)
+    failing, muted = read_fail_on(fail_on), read_mute(mute)
     written = _format(out, output)
     if written == "html":
         out = out or Path("report.html")
     _check_folder(out)
     _refuse_own_source(out, source)
-    table = open_table(source)
-    with progress_bar("reporting") as progress:
+    with progress_bar("reporting") as progress, telling_to_drop():
+        table, wanted = open_any(
+            source,
+            y=y,
+            p=p,
+            task=task,
+            weight=weight,
+            by=by,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale.value,
+            bad_rows=bad_rows,
+        )
         found = report_table(
             table,
-            y=y,
-            p=models(p, task),
-            by=listed(by),
+            **wanted,
             methods=listed(methods) or REPORT_METHODS,
-            sample_weight=weight,
-            **reading(table, y, task, pos_label, labels),
-            scale=scale.value,
             confidence=confidence,
-            mute=listed(mute),
+            mute=muted,
             random_state=seed,
-            title=source.name,
+            title=told_source(source),
+            file=Path(source[0]).name if len(source) == 1 else HELD_OUT,
             progress=progress,
         )
     if out is None:
@@ -111,10 +122,15 @@ def _format(out: Path | None, output: ReportFormat | None) -> str:
     return SUFFIXES[out.suffix.lower()]
 
 
-def _refuse_own_source(out: Path | None, source: Path) -> None:
+def _refuse_own_source(out: Path | None, source: list[str]) -> None:
+    from calibrant.engines.source_files import find_files
+
     names = [] if out is None else [out, out.with_suffix(".json")]
-    if any(name.exists() and name.samefile(source) for name in names):
-        raise OptionError("--out is the file that is read; choose another name.")
+    there = [name for name in names if name.exists()]
+    if there and not source[0].endswith(".npz"):
+        read = find_files(source).local_paths
+        if any(name.samefile(path) for name in there for path in read):
+            raise OptionError("--out is a file that is read; choose another name.")
 
 
 def _check_folder(out: Path | None) -> None:

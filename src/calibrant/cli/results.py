@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from calibrant._validation.wording import visible
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.exceptions import OptionError
 
@@ -128,7 +129,7 @@ def fail_above_threshold(
     if threshold != threshold:  # noqa: PLR0124  (NaN would never be exceeded)
         raise OptionError("--fail-above must be a number.")
     worst, whose = max(
-        (estimate.value, " ".join([estimate.method, *map(str, key.values())]))
+        (estimate.value, visible(" ".join([estimate.method, *map(str, key.values())])))
         for key, estimate in found
     )
     if worst > threshold:

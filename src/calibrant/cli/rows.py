@@ -2,40 +2,166 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from calibrant._validation.options import check_choice
+from calibrant.cli import options
 from calibrant.cli.columns import listed, models, reading
 from calibrant.exceptions import OptionError
 
+if TYPE_CHECKING:
+    from calibrant.engines.gathering import Table
+    from calibrant.engines.memory import MemoryTable
+
 
 def read_rows(
-    source: str | list[str],
+    source: list[str], *, engine: str, bad_rows: str, **columns: Any
+) -> tuple[Table, dict[str, Any]]:
+    """Open files of rows; return the table, and what the library wants to know."""
+    from calibrant.engines.opening import Engine, open_source
+
+    if columns["y"] is None or not columns["p"]:
+        raise OptionError("--y and --p must name columns, of labels and probabilities.")
+    check_choice(engine, get_args(Engine), name="--engine")
+    table = open_source(_files(source), engine, bad_rows=bad_rows)  # type: ignore[arg-type]
+    return columns_of(table, bad_rows=bad_rows, **columns)
+
+
+def columns_of(
+    table: Table,
     *,
-    y: str | None,
-    p: list[str] | None,
+    y: str,
+    p: list[str],
     task: str | None,
     weight: str | None,
     by: str | None,
     pos_label: str | None,
     labels: str | None,
-    engine: str,
+    scale: str,
     bad_rows: str,
 ) -> tuple[Any, dict[str, Any]]:
-    """Open files of rows; return the table, and what the library wants to know."""
-    from calibrant.engines.gathering import BadRows
-    from calibrant.engines.opening import Engine, open_source
+    """Return a table, and what the library wants to know of its columns.
 
-    if y is None or not p:
-        raise OptionError("--y and --p must name columns, of labels and probabilities.")
-    check_choice(engine, get_args(Engine), name="--engine")
+    Of tables in memory bad rows are dropped here, if at all; engines do it themselves.
+    """
+    from calibrant.engines.gathering import BadRows
+    from calibrant.engines.memory import MemoryTable
+
     check_choice(bad_rows, get_args(BadRows), name="--bad-rows")
-    table = open_source(source, engine, bad_rows=bad_rows)  # type: ignore[arg-type]
     wanted: dict[str, Any] = {
         "y": y,
         "p": models(p, task),
         "sample_weight": weight,
         "by": listed(by),
+        "scale": scale,
         **reading(table, y, task, pos_label, labels),
     }
+    if bad_rows == "drop" and isinstance(table, MemoryTable):
+        table = _without_bad_rows(table, wanted)
     return table, wanted
+
+
+def open_any(
+    source: list[str],
+    *,
+    by: str | None,
+    bad_rows: str,
+    engine: str | None = None,
+    again: bool = True,
+    **columns: Any,
+) -> tuple[Any, dict[str, Any]]:
+    """Open rows or cells; return them, and what the library wants to know.
+
+    Parameters
+    ----------
+    source, by, bad_rows, **columns
+        As typed.
+    engine : str, optional
+        As typed; without, memory for what fits comfortably into it.
+    again : bool
+        Whether rows are looked at more than once. Then they are gathered into cells,
+        if they are not in memory.
+    """
+    from calibrant.engines.memory import MemoryTable
+    from calibrant.engines.opening import open_cells
+    from calibrant.measures.gathered import gather_table
+    from calibrant.measures.named_events import refuse_with_cells
+
+    cells = open_cells(_files(source))
+    if cells is not None:
+        given = {f"--{n.replace('_', '-')}": v or None for n, v in columns.items()}
+        if given["--scale"] == options.Holds.prob.value:
+            del given["--scale"]
+        given["--bad-rows"] = None if bad_rows == "raise" else bad_rows
+        given["--engine"] = None if engine == "auto" else engine
+        refuse_with_cells(**given)
+        return cells, {} if by is None else {"by": listed(by)}
+    table, wanted = read_rows(
+        source,
+        by=by,
+        engine=engine or _usual_engine(source),
+        bad_rows=bad_rows,
+        **columns,
+    )
+    if isinstance(table, MemoryTable):
+        return table, wanted
+    wanted["bad_rows"] = bad_rows
+    return (gather_table(table, **wanted), {}) if again else (table, wanted)
+
+
+def _usual_engine(source: list[str]) -> str:
+    """Return "memory" for files that fit comfortably into it together, else "auto"."""
+    from calibrant.engines.opening import LARGEST
+    from calibrant.engines.source_files import find_files
+
+    if source[0].endswith(".npz"):
+        return "memory"
+    files = find_files(source)
+    local = len(files.local_paths) == len(files.paths)
+    return "memory" if local and files.size <= LARGEST else "auto"
+
+
+def open_rows(source: list[str], what: str) -> MemoryTable:
+    """Read all rows of files into memory, where `what` cannot be told from cells."""
+    from calibrant.engines.opening import open_cells, open_source
+
+    if open_cells(_files(source)) is not None:
+        raise OptionError(
+            f"{source[0]} holds cells, from which {what} cannot be told; name the "
+            f"files of rows that were gathered. 'calibrant evaluate' takes cells."
+        )
+    table: Any = open_source(_files(source), "memory")
+    return cast("MemoryTable", table)
+
+
+def _files(source: list[str]) -> str | list[str]:
+    return source[0] if len(source) == 1 else source
+
+
+def _without_bad_rows(table: MemoryTable, wanted: dict[str, Any]) -> MemoryTable:
+    from calibrant.measures.events import Reading
+    from calibrant.measures.named_events import RowsWanted
+
+    how = {name: wanted[name] for name in ("task", "pos_label", "labels", "scale")}
+    rows = RowsWanted(
+        wanted["y"],
+        wanted["p"],
+        Reading(**how),
+        tuple(wanted["by"]),
+        weight=wanted["sample_weight"],
+        bad_rows="drop",
+    )
+    return rows.usable(table, stacklevel=2)
+
+
+def told_source(source: list[str]) -> str:
+    """Return what to call files: names without folders, which are nobody's business.
+
+    Examples
+    --------
+    >>> told_source(["data/monday.csv", "data/tuesday.csv"])
+    'monday.csv and 1 more'
+    """
+    more = f" and {len(source) - 1} more" if len(source) > 1 else ""
+    return Path(source[0]).name + more

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.displays.names import as_drawn
 from calibrant.displays.parts import lowest_logit
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import logit
@@ -209,10 +210,11 @@ def _draw_gaps(
 
 def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
     title = f"{display.method}: raw ECE = {display.error:.3f}"
-    ax.set_title(title if display.name is None else f"{display.name}\n{title}")
+    name = None if display.name is None else as_drawn(display.name)
+    ax.set_title(title if name is None else f"{name}\n{title}")
+    event = as_drawn(display.event)
     predicted, observed = AXES.get(
-        display.event,
-        (f"Predicted probability of {display.event}", f"Share of {display.event}"),
+        display.event, (f"Predicted probability of {event}", f"Share of {event}")
     )
     ax.set_ylabel(observed)
     below = _draw_histogram(display, ax) if display.histogram else ax

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.displays.drawing import EDGE, GAP, new_figure
+from calibrant.displays.names import as_drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,4 +138,4 @@ def shortened(name: str, longest: int) -> str:
     if len(line) > longest:
         end = (longest - 1) // 2
         line = f"{line[: longest - 1 - end]}…{line[len(line) - end :]}"
-    return line.replace("$", "\\$")  # otherwise mathematics
+    return as_drawn(line)

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 from calibrant.displays.grid import ReliabilityGrid
 from calibrant.displays.one_event import refuse_classwise
 from calibrant.displays.reliability import ReliabilityDisplay
-from calibrant.engines.groups import group_rows
-from calibrant.engines.memory import open_table
 from calibrant.measures.events import Reading
-from calibrant.measures.table_models import TableReader, model_columns
+from calibrant.measures.named_events import sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,9 +22,9 @@ MOST_DIAGRAMS = 24
 def reliability_of_table(  # noqa: PLR0913
     source: Any,
     *,
-    y: str,
-    p: Columns | Mapping[str, Columns],
-    by: Sequence[str] = (),
+    y: str | None = None,
+    p: Columns | Mapping[str, Columns] | None = None,
+    by: Columns | None = None,
     task: Task = None,
     sample_weight: str | None = None,
     pos_label: Any = None,
@@ -58,17 +56,15 @@ def reliability_of_table(  # noqa: PLR0913
     ['forest', 'bayes']
     """
     refuse_classwise(task)
-    table = open_table(source)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=input_scale)
-    reader = TableReader(table, y, sample_weight, reading)
-    models = model_columns(p, task=task, names=table.names)
-    groups = group_rows(table, by)
-    sets = [(model, group) for model in models for group in groups]
+    sets = sets_of(source, y, p, reading, by, sample_weight)
+    several = len({one.model for one in sets}) > 1
     displays = []
-    for model, group in sets[:MOST_DIAGRAMS]:
-        events = reader.events(model, group.rows)
-        told = [model.name] if len(models) > 1 or not group.key else []
-        told += [str(group)] if group.key else []
+    for one in sets[:MOST_DIAGRAMS]:
+        events = one.events()
+        refuse_classwise(events.task)
+        told = [one.model] if several or not one.group else []
+        told += [one.group] if one.group else []
         displays.append(
             ReliabilityDisplay.of_sample(
                 events.samples[0], name=", ".join(told), event=events.task, **options

@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
-from calibrant.engines.duckdb import (
-    ROWS,
-    DuckDBTable,
-    load_duckdb,
-    open_duckdb,
-    reading,
-)
+from calibrant.engines.duckdb import ROWS, DuckDBTable, open_duckdb
+from calibrant.engines.duckdb_files import load_duckdb, reading
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
 from calibrant.engines.row_checks import precision_of, prediction_checks
 from calibrant.exceptions import InputError, OptionError, SourceError
@@ -54,14 +49,11 @@ def apply_in_duckdb(
         raise InputError(f"column {column!r} must hold numbers; it holds text.")
     if name in table.names:
         raise OptionError(f"{files} has a column {name!r} already; choose another.")
-    calibrated = f"COALESCE({to_sql(column)}, ERROR('{NO_PROBABILITY}'))"
-    new = '"' + name.replace('"', '""') + '"'
+    _refuse_same_but_for_case([*table.names, name])
+    rows = _rows(table, out)
     try:
         with replacing(out) as temporary, reading(str(files)):
-            rows = table.relation.query(
-                ROWS, f"SELECT *, {calibrated} AS {new} FROM {ROWS}"
-            )
-            _write(rows, temporary)
+            _write(rows.query(ROWS, _query(table, to_sql, column, name)), temporary)
             count = table.relation.aggregate("COUNT(*)").fetchall()[0][0]
     except SourceError as error:
         if NO_PROBABILITY in str(error):
@@ -71,6 +63,43 @@ def apply_in_duckdb(
             raise SourceError(f"{out} cannot be written: {told}") from None
         raise
     return int(count)
+
+
+def _rows(table: DuckDBTable, out: Path) -> Any:
+    """Return the rows; from text to text nothing is read and written anew."""
+    reader = table.reader
+    if reader is None or not reader.is_text or out.suffix.lower() not in SEPARATORS:
+        return table.relation
+    with reading(table.told):
+        return reader.text()
+
+
+def _query(
+    table: DuckDBTable, to_sql: Callable[[str], str], column: str, name: str
+) -> str:
+    """Return the query for all columns and the new one."""
+    score = "calibrant_score"
+    while score in {there.lower() for there in table.names}:
+        score += "_"
+    kept = (f"{_quoted(table.called(own))} AS {_quoted(own)}" for own in table.names)
+    new = f"COALESCE({to_sql(score)}, ERROR('{NO_PROBABILITY}')) AS {_quoted(name)}"
+    number = f"CAST({_quoted(table.called(column))} AS DOUBLE) AS {score}"
+    return f"SELECT {', '.join(kept)}, {new} FROM (SELECT *, {number} FROM {ROWS})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _refuse_same_but_for_case(names: list[str]) -> None:
+    there: dict[str, str] = {}
+    for name in names:
+        other = there.setdefault(name.lower(), name)
+        if other != name:
+            raise OptionError(
+                f"columns {other!r} and {name!r} differ by case alone, which DuckDB "
+                f"does not write; use --engine memory, or rename one."
+            )
 
 
 def _check_out(out: Path) -> None:
@@ -89,7 +118,8 @@ def _write(rows: Any, path: Path) -> None:
 
 def _raise_no_probability(table: DuckDBTable, column: str) -> None:
     """Raise the error about predictions that are none."""
-    read = load_duckdb().ColumnExpression(column).cast("DOUBLE").alias("x_0")
+    called = load_duckdb().ColumnExpression(table.called(column))
+    read = called.cast("DOUBLE").alias("x_0")
     checks = prediction_checks(column, "x_0", precision_of(table.like(column)))
     table.diagnose(table.relation.select(read), checks)
     raise InputError(

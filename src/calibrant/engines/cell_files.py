@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._atomic import replacing
-from calibrant.engines.cells import CellOrigin, CellTable, cell_table, merged
+from calibrant.engines.cell_checks import (
+    GRID,
+    VERSION,
+    check_groups,
+    check_sums,
+    damaged,
+    read_origin,
+)
+from calibrant.engines.cells import CellTable, cell_table, merged
 from calibrant.engines.files import PARQUET, load_polars
 from calibrant.engines.groups import numbered_keys
 from calibrant.exceptions import OptionError, SourceError
-from calibrant.numerics.cell_grid import CELLS, ROOTS, WIDTHS
 
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import NDArray
-
 KEY = "calibrant_cells"
-VERSION = 1
-GRID = f"{WIDTHS} widths, {ROOTS} fourth roots"
-"""Only cells of the same grid add up."""
 
 
 def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
@@ -52,7 +54,7 @@ def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
     origin = cells.origin
     group = cells.columns["group"]
     by = {
-        f"by.{name}": pl.Series([cells.groups[g][place] for g in group.tolist()])
+        f"by.{name}": pl.Series([key[place] for key in cells.groups]).gather(group)
         for place, name in enumerate(origin.by)
     }
     own = {name: values for name, values in cells.columns.items() if name != "group"}
@@ -119,7 +121,11 @@ def _metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     pl = load_polars("reading .parquet files")
     try:
         found: dict[str, str] = pl.read_parquet_metadata(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+    ) as error:
         what = str(error).splitlines()[0]
         raise SourceError(f"{path} cannot be read as parquet: {what}") from None
     return found
@@ -133,55 +139,17 @@ def _read_one(path: str | os.PathLike[str]) -> CellTable:
             f"{path} holds no cells, unlike the files read with it; keep files of rows "
             f"and of cells apart."
         )
-    try:
-        told = json.loads(stored)
-        if (told["version"], told["grid"]) != (VERSION, GRID):
-            raise SourceError(f"{path} holds cells of another version; gather again.")
-        origin = CellOrigin(
-            str(told["task"]),
-            tuple((str(model), str(event)) for model, event in told["events"]),
-            tuple(map(str, told["by"])),
-            bool(told["weighted"]),
-        )
-        frame = pl.read_parquet(path)
+    with damaged(path):
+        origin, dropped = read_origin(json.loads(stored))
+        frame = pl.read_parquet(path, glob=False)
         columns = {
             name: frame[name].to_numpy() for name in origin.columns if name != "group"
         }
+        check_sums(columns, len(origin.events))
         by = [frame[f"by.{name}"].to_list() for name in origin.by]
-        dropped = int(told["dropped"])
-    except (
-        pl.exceptions.PolarsError,
-        OSError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:
-        if isinstance(error, SourceError):
-            raise
-        what = (str(error).splitlines() or [type(error).__name__])[0]
-        raise SourceError(f"{path} is a damaged file of cells: {what}.") from None
-    _refuse_nonsense(columns, len(origin.events), path)
-    groups: tuple[tuple[Any, ...], ...] = ((),)
-    columns["group"] = np.zeros(len(frame), dtype=np.int64)
-    if by:
-        groups, columns["group"] = numbered_keys(by, origin.by)
-    return cell_table(origin, groups, columns, dropped)
-
-
-def _refuse_nonsense(
-    columns: dict[str, NDArray[Any]], events: int, path: str | os.PathLike[str]
-) -> None:
-    """Raise unless columns can be sums over cells."""
-    rows, happened = columns["rows"], columns["happened"]
-    fine = [
-        np.isin(columns["event"], np.arange(events)),
-        (columns["cell"] >= 0) & (columns["cell"] < CELLS),
-        (happened >= 0) & (happened <= rows) & (rows > 0),
-        (columns["low"] >= 0.0) & (columns["low"] <= columns["high"]),
-        (columns["high"] <= 1.0) & np.isfinite(columns["near"]),
-    ]
-    if "weight" in columns:
-        own, squares = columns["weight"], columns["weight_squared"]
-        fine.append((own > 0.0) & (columns["weight_happened"] >= 0.0) & (squares > 0.0))
-    if not np.logical_and.reduce(fine).all():
-        raise SourceError(f"{path} is a damaged file of cells: sums are impossible.")
+        groups: tuple[tuple[Any, ...], ...] = ((),)
+        columns["group"] = np.zeros(len(frame), dtype=np.int64)
+        if by:
+            groups, columns["group"] = numbered_keys(by, origin.by)
+        check_groups(columns, groups)
+        return cell_table(origin, groups, columns, dropped)

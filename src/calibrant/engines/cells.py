@@ -6,17 +6,18 @@ Tables of different days, files or machines add up, as all have the cells of one
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.engines.few_rows import are_few
+from calibrant.engines.groups import alike_keys
 from calibrant.exceptions import (
     EmptyInputError,
     OptionError,
     UnknownNameError,
 )
-from calibrant.numerics.cell_grid import CELLS
 from calibrant.numerics.cell_sums import CellSums
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from calibrant._typing import BoolVector, IntVector
     from calibrant._validation.sample import BinarySample
 
 COUNTS = ("group", "event", "cell", "rows", "happened")
@@ -65,6 +67,9 @@ class CellOrigin:
 @dataclass(frozen=True, eq=False, repr=False)
 class CellTable:
     """Sums over the rows of each cell, per group and event.
+
+    Where rows are few, those of a cell are alike: nothing is lost. Where they are many,
+    a cell holds all rows within it.
 
     Attributes
     ----------
@@ -124,15 +129,31 @@ class CellTable:
         keys = tuple(tuple(key[i] for i in places) for key in self.groups)
         origin = replace(self.origin, by=tuple(by))
         groups = tuple(dict.fromkeys(keys))
-        code = np.array([groups.index(key) for key in keys], dtype=np.int64)
+        number = {key: place for place, key in enumerate(groups)}
+        code = np.array([number[key] for key in keys], dtype=np.int64)
         columns = self.columns | {"group": code[self.columns["group"]]}
-        return CellTable(origin, groups, _added(columns), self.dropped)
+        return CellTable(origin, groups, _added(columns, len(groups)), self.dropped)
 
     def sample(self, group: int, event: int) -> BinarySample:
-        """Return the cells of one group and event as a weighted sample."""
-        own = (self.columns["group"] == group) & (self.columns["event"] == event)
+        """Return the rows of one group and event, or many of them as weighted cells."""
+        number = self._set(group, event)
+        own = slice(*np.searchsorted(self._sets, (number, number + 1)))
         names = [name for name in self.origin.columns if name != "event"]
-        return CellSums(**{name: self.columns[name][own] for name in names}).sample()
+        sums = CellSums(**{name: self.columns[name][own] for name in names})
+        return sums.rows_apart() if self._few[group] else sums.sample()
+
+    def _set(self, group: Any, event: Any) -> IntVector:
+        return np.asarray(group * len(self.origin.events) + event)
+
+    @cached_property
+    def _sets(self) -> IntVector:
+        """Return the number of the group and event of each cell, ascending."""
+        return self._set(self.columns["group"], self.columns["event"])
+
+    @cached_property
+    def _few(self) -> BoolVector:
+        """Return which groups have few rows."""
+        return few_groups(self.columns, len(self.groups))
 
 
 def merged(tables: Iterable[CellTable]) -> CellTable:
@@ -154,29 +175,45 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
         if part.origin != first:
             raise OptionError(
                 f"cells add up only if they were gathered alike; {_told(part.origin)} "
-                f"differs from {_told(first)}."
+                f"differs from {_told(first)}. Gather all with the same options."
             )
-    groups = tuple(dict.fromkeys(key for part in parts for key in part.groups))
+    keys = alike_keys([part.groups for part in parts])
+    groups = tuple(dict.fromkeys(key for own in keys for key in own))
     number = {key: place for place, key in enumerate(groups)}
     renumbered = []
-    for part in parts:
-        codes = np.array([number[key] for key in part.groups], dtype=np.int64)
+    for part, own in zip(parts, keys, strict=True):
+        codes = np.array([number[key] for key in own], dtype=np.int64)
         renumbered.append(part.columns | {"group": codes[part.columns["group"]]})
     columns = {
         name: np.concatenate([part[name] for part in renumbered])
         for name in first.columns
     }
     dropped = sum(part.dropped for part in parts)
-    return CellTable(first, groups, _added(columns), dropped)
+    return CellTable(first, groups, _added(columns, len(groups)), dropped)
 
 
-def _added(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return one row a group, event and cell, in this order."""
+def few_groups(columns: dict[str, NDArray[Any]], groups: int) -> BoolVector:
+    """Return which groups have few rows: those are kept as they are."""
+    first = columns["event"] == 0
+    own = np.bincount(columns["group"][first], columns["rows"][first], minlength=groups)
+    return are_few(own, int(columns["rows"].sum()))
+
+
+def _added(columns: dict[str, NDArray[Any]], groups: int) -> dict[str, NDArray[Any]]:
+    """Return one row a group, event and cell, in this order.
+
+    Of few rows only those that are alike are added up.
+    """
     if columns["cell"].size == 0:
         return columns
-    order = np.lexsort([columns[name] for name in reversed(KEYS)])
+    alike = [columns["low"]]
+    if "weight" in columns:
+        alike.append(columns["weight"] / columns["rows"])
+    order = np.lexsort([*reversed(alike), columns["event"], columns["group"]])
     columns = {name: values[order] for name, values in columns.items()}
     new = [np.diff(columns[name], prepend=-1) != 0 for name in KEYS]
+    few = few_groups(columns, groups)[columns["group"]]
+    new += [few & (np.diff(own[order], prepend=-1.0) != 0.0) for own in alike]
     starts = np.flatnonzero(reduce(np.logical_or, new))
     added = {}
     for name, values in columns.items():
@@ -204,24 +241,11 @@ def cell_table(
         )
         for name in origin.columns
     }
-    _hold_within(typed)
-    table = CellTable(origin, groups, typed, dropped)
-    return replace(table, columns=_added(typed))
-
-
-def _hold_within(columns: dict[str, NDArray[Any]]) -> None:
-    """Put predictions that pass 0 or 1 by rounding into the cells of 0 and 1."""
-    for outside, end, cell in (
-        (columns["low"] < 0.0, 0.0, 0),
-        (columns["high"] > 1.0, 1.0, CELLS - 1),
-    ):
-        if outside.any():
-            columns["cell"][outside] = cell
-            columns["low"][outside] = columns["high"][outside] = end
-            columns["near"][outside] = 0.0
+    return CellTable(origin, groups, _added(typed, len(groups)), dropped)
 
 
 def _told(origin: CellOrigin) -> str:
     events = ", ".join(f"{model} {event}".strip() for model, event in origin.events[:3])
     by = f" by {', '.join(origin.by)}" if origin.by else ""
-    return f"task {origin.task} of {events}{by}"
+    weighted = " with weights" if origin.weighted else " without weights"
+    return f"task {origin.task} of {events}{by}{weighted}"

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.collected import (
-    collected_cells,
-    comparable,
-    label_cases,
-    prepared_columns,
-)
+from calibrant.engines.duckdb_files import FileReader, load_duckdb, reading
+from calibrant.engines.groups import plain_keys
+from calibrant.engines.passes import Passes
+from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import (
     diagnosis_sql,
-    fault_sql,
     precision_of,
     raise_first,
     refuse_no_numbers,
     row_checks,
 )
 from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import gather_sql
-from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
+from calibrant.engines.sql import Dialect
+from calibrant.exceptions import SourceError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
-
     from numpy.typing import NDArray
 
     from calibrant.engines.cells import CellTable
@@ -48,15 +41,9 @@ KINDS = {
     **dict.fromkeys(["UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"], "u8"),
 }
 """NumPy's word for each type; decimals count as doubles, all else as objects."""
-READERS = {
-    "csv": "read_csv($files, header = true, delim = ',', comment = '')",
-    "tsv": "read_csv($files, header = true, delim = '\t', comment = '')",
-    "parquet": "read_parquet($files, union_by_name = true)",
-    "json": "read_json($files, format = 'newline_delimited')",
-}
-"""How files are read. Columns of several Parquet files get a type that holds all their
-values: that of the first file would round those of the others."""
 ROWS = "calibrant_rows"
+BITS = 17
+"""Of the numbers of cells, and one for nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,23 +56,31 @@ class DuckDBTable:
         The rows.
     told : str
         What errors call the source.
-    lines : connection or None
-        Where lines of text files that are no rows are noted, if they are left out.
+    reader : FileReader or None
+        What reads them, if they are in files.
+    own_names : tuple of str
+        What columns are called in the files, where it is not what DuckDB calls them.
     """
 
     relation: Any
     told: str
-    lines: Any = None
+    reader: FileReader | None = None
+    own_names: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the columns that there are, in order."""
-        return tuple(self.relation.columns)
+        return self.own_names or tuple(self.relation.columns)
+
+    def called(self, name: str) -> str:
+        """Return what DuckDB calls a column."""
+        if name not in self.names:
+            raise UnknownNameError.among("column", name, self.names)
+        return str(self.relation.columns[self.names.index(name)])
 
     def like(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
-        if name not in self.names:
-            raise UnknownNameError.among("column", name, self.names)
+        self.called(name)
         declared = str(self.relation.types[self.names.index(name)])
         kind = "f8" if declared.startswith("DECIMAL") else KINDS.get(declared, "O")
         return np.empty(0, dtype=kind)
@@ -95,52 +90,92 @@ class DuckDBTable:
         duckdb = load_duckdb()
         if not comparable([value], self.like(name)):
             return False
-        equal = duckdb.ColumnExpression(name) == duckdb.ConstantExpression(value)
+        column = duckdb.ColumnExpression(self.called(name))
+        equal = column == duckdb.ConstantExpression(value)
         with reading(self.told):
             return bool(self.relation.filter(equal).limit(1).fetchall())
 
     def distinct(self, name: str, most: int) -> list[Any]:
         """Return some of the distinct values of a column, in order."""
-        column = load_duckdb().ColumnExpression(name)
+        column = load_duckdb().ColumnExpression(self.called(name))
         with reading(self.told):
             found = self.relation.select(column).distinct().limit(most).fetchall()
         return sorted(value for (value,) in found if value is not None)
 
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows and return their cells."""
-        refuse_no_numbers(self, wanted)
+        refuse_no_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
         precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
         rows = self._prepared(wanted)
-        query = gather_sql(wanted, ROWS, fault=fault_sql(checks), exploded=_exploded)
-        with reading(self.told):
-            found = rows.query(ROWS, query).fetchnumpy()
-        found = {
-            name: _days(values, name, self, wanted) for name, values in found.items()
-        }
-        cells = collected_cells(
-            wanted, found, told=self.told, diagnose=lambda: self.diagnose(rows, checks)
+
+        def run(query: str) -> dict[str, NDArray[Any]]:
+            with reading(self.told):
+                found = rows.query(ROWS, query).fetchnumpy()
+            return {name: _days(v, name, self, wanted) for name, v in found.items()}
+
+        passes = Passes(
+            wanted=wanted,
+            source=ROWS,
+            checks=checks,
+            dialect=Dialect(_exploded, "HASH"),
+            run=run,
+            diagnose=lambda: self.diagnose(rows, checks),
+            told=self.told,
         )
-        return replace(cells, dropped=cells.dropped + self._lines_left_out())
+        cells = passes.cells()
+        groups = plain_keys(cells.groups) if self._of_text else cells.groups
+        dropped = cells.dropped + self._lines_left_out()
+        return replace(cells, groups=groups, dropped=dropped)
+
+    @property
+    def _of_text(self) -> bool:
+        return self.reader is not None and self.reader.is_text
 
     def _prepared(self, wanted: Gathering) -> Any:
         """Return the rows with names of our own, as `sql` reads them."""
-        column = load_duckdb().ColumnExpression
+        expression = load_duckdb().ColumnExpression
+
+        def column(name: str) -> Any:
+            return expression(self.called(name))
+
         chosen = prepared_columns(
             wanted,
             column=column,
-            number=lambda name: column(name).cast("DOUBLE"),
+            number=self._number,
             label_code=partial(self._code, wanted),
         )
-        return self.relation.select(*chosen)
+        return self._typed(wanted).select(*chosen)
+
+    def _typed(self, wanted: Gathering) -> Any:
+        """Return the rows; groups of text files as text, numbers with their digits.
+
+        Types were guessed by the first rows: whole numbers may become others later.
+        """
+        if self.reader is None or not self.reader.is_text:
+            return self.relation
+        numbers = [*wanted.columns, *([wanted.weight] if wanted.weight else [])]
+        types = dict.fromkeys(map(self.called, numbers), "DOUBLE")
+        types |= dict.fromkeys(map(self.called, wanted.by), "VARCHAR")
+        with reading(self.told):
+            return self.reader.relation(types)
+
+    def _number(self, name: str) -> Any:
+        """Return a column as numbers; text that is none is missing."""
+        duckdb, called = load_duckdb(), self.called(name)
+        if self.like(name).dtype.kind != "U":
+            return duckdb.ColumnExpression(called).cast("DOUBLE")
+        escaped = called.replace('"', '""')
+        return duckdb.SQLExpression(f'TRY_CAST("{escaped}" AS DOUBLE)')
 
     def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
         """Return the number of the label's class."""
         duckdb = load_duckdb()
-        label, value = duckdb.ColumnExpression(wanted.y), duckdb.ConstantExpression
+        label = duckdb.ColumnExpression(self.called(wanted.y))
+        value = duckdb.ConstantExpression
         cases = label_cases(wanted, model, self.like(wanted.y))
         if cases is None:
-            return label.cast("DOUBLE")
+            return self._number(wanted.y)
         first, *others = [
             *((label == value(v), place) for v, place in cases.known),
             (label.isnotnull(), cases.otherwise),
@@ -158,10 +193,10 @@ class DuckDBTable:
         raise_first(checks, row)
 
     def _lines_left_out(self) -> int:
-        if self.lines is None:
+        if self.reader is None or not self.reader.leave_out:
             return 0
         counted = "SELECT COUNT(DISTINCT (file_id, line)) FROM reject_errors"
-        return int(self.lines.execute(counted).fetchone()[0])
+        return int(self.reader.connection.execute(counted).fetchone()[0])
 
 
 def open_duckdb(source: Any, *, bad_rows: BadRows = "raise") -> DuckDBTable:
@@ -170,18 +205,16 @@ def open_duckdb(source: Any, *, bad_rows: BadRows = "raise") -> DuckDBTable:
     if isinstance(source, duckdb.DuckDBPyRelation):
         return DuckDBTable(source, "the relation")
     connection = duckdb.connect()
+    # Cells have short numbers: looked up in a plain array, not in a hash table.
+    connection.execute(f"SET perfect_ht_threshold = {BITS}")
     if not isinstance(source, FileSet):
         return _of_frame(connection, source)
-    reader = READERS[source.kind]
-    noted = source.kind in ("csv", "tsv") and bad_rows == "drop"
-    if noted:
-        reader = reader.replace(")", ", store_rejects = true)")
+    is_text = source.kind in ("csv", "tsv")
+    reader = FileReader(connection, source, leave_out=is_text and bad_rows == "drop")
     with reading(str(source)):
-        relation = connection.sql(
-            f"SELECT * FROM {reader}",
-            params={"files": source.patterns},
-        )
-        return DuckDBTable(relation, str(source), connection if noted else None)
+        relation = reader.relation()
+        names = reader.names(relation.columns)
+        return DuckDBTable(relation, str(source), reader, names)
 
 
 def _of_frame(connection: Any, source: Any) -> DuckDBTable:
@@ -211,24 +244,3 @@ def _days(
         return values
     kind = table.like(wanted.by[int(name[3:])]).dtype
     return values.astype(kind) if kind.kind == "M" else values
-
-
-@contextmanager
-def reading(told: str) -> Iterator[None]:
-    """Turn DuckDB's errors into ours."""
-    try:
-        yield
-    except load_duckdb().Error as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise SourceError(f"{told} cannot be read: {'; '.join(lines[:3])}") from None
-
-
-def load_duckdb() -> ModuleType:
-    """Return DuckDB, or say how to install it."""
-    try:
-        import duckdb
-    except ImportError:
-        raise MissingDependencyError.for_extra(
-            "reading in place", "duckdb", "data"
-        ) from None
-    return duckdb

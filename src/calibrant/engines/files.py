@@ -8,6 +8,7 @@ from calibrant._atomic import replacing
 from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -19,8 +20,10 @@ READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
 WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
 
 
-def read_frame(path: Path, *, as_text: bool = False) -> Any:
-    """Return a file as a polars data frame.
+def read_frame(
+    path: Path, *, as_text: bool = False, columns: list[str] | None = None
+) -> Any:
+    """Return a file, or some of its columns, as a polars data frame.
 
     With `as_text`, columns of CSV and TSV files stay the text that they are, so that
     what is written again is what was read.
@@ -32,16 +35,20 @@ def read_frame(path: Path, *, as_text: bool = False) -> Any:
         if suffix in SEPARATORS:
             frame = pl.read_csv(
                 path,
+                columns=columns,
                 separator=SEPARATORS[suffix],
                 infer_schema=not as_text,
                 infer_schema_length=None,
+                glob=False,
             )
-            _refuse_repeated_names(path, frame.columns)
+            _refuse_renamed(path, frame.columns)
             return frame
         if suffix in PARQUET:
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, columns=columns, glob=False)
         if suffix in JSON_LINES:
-            return pl.read_ndjson(path, infer_schema_length=None)
+            # By name, brackets and stars would be a pattern.
+            with path.open("rb") as file:
+                return pl.read_ndjson(file, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
         what = str(error).splitlines()[0]
         raise SourceError(
@@ -52,6 +59,30 @@ def read_frame(path: Path, *, as_text: bool = False) -> Any:
         f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
         f"known are {READABLE}."
     )
+
+
+def read_frames(paths: Sequence[Path], **how: Any) -> Any:
+    """Return several files of the same columns as one polars data frame.
+
+    `how` is as in `read_frame`.
+    """
+    pl = load_polars(f"reading {paths[0].suffix} files")
+    frames = [read_frame(path, **how) for path in paths]
+    first = frames[0].columns
+    for path, frame in zip(paths, frames, strict=True):
+        if set(frame.columns) != set(first):
+            name = min(set(frame.columns) ^ set(first))
+            raise SourceError(
+                f"{paths[0]} and {path} differ in columns: one of them has no {name!r}."
+            )
+    try:
+        same = [frame.select(first) for frame in frames]
+        return pl.concat(same, how="vertical_relaxed")
+    except pl.exceptions.PolarsError as error:
+        what = str(error).splitlines()[0]
+        raise SourceError(
+            f"{paths[0]} and {len(paths) - 1} more differ in types of columns: {what}."
+        ) from None
 
 
 def refuse_no_file(path: Path) -> None:
@@ -95,11 +126,18 @@ def write_frame(frame: Any, path: Path) -> None:
             ) from None
 
 
-def _refuse_repeated_names(path: Path, names: list[str]) -> None:
+def _refuse_renamed(path: Path, names: list[str]) -> None:
     for name in names:
         first, renamed, _ = name.rpartition("_duplicated_")
         if renamed and first in names:
-            raise SourceError(f"{path} has two columns {first!r}; rename one.")
+            refuse_same_names(str(path), [first, first])
+
+
+def refuse_same_names(told: str, names: list[str]) -> None:
+    """Raise where two columns have the same name."""
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise SourceError(f"{told} has two columns {name!r}; rename one.")
 
 
 def suffix_of(path: Path) -> str:

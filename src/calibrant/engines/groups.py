@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from calibrant.engines.memory import MemoryTable
 
 
+MISSING = "(missing)"
+"""What rows without a value of a group are called."""
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""Whole numbers as they are usually written."""
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """Rows with the same values.
@@ -36,7 +43,26 @@ class Group:
     rows: IntVector | slice
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.key.items())
+        return ", ".join(f"{name}={told(value)}" for name, value in self.key.items())
+
+    @property
+    def name(self) -> str:
+        """Return the value of the group, with its column where there are several."""
+        values = list(self.key.values())
+        return told(values[0]) if len(values) == 1 else str(self)
+
+
+def told(value: Any) -> str:
+    """Return the value of a group as text; a missing one is like no text.
+
+    Examples
+    --------
+    >>> told(None), told("None"), told("(missing)")
+    ('(missing)', 'None', "'(missing)'")
+    """
+    if value is None:
+        return MISSING
+    return repr(value) if value == MISSING else str(value)
 
 
 def group_columns(by: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -62,9 +88,11 @@ def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
     """
     if not by:
         return [Group({}, slice(None))]
-    columns = {name: table.column(name) for name in by}
+    columns = {name: table.keys(name) for name in by}
     refuse_different_lengths(**columns)
     keys, code = numbered_keys([key_values(column) for column in columns.values()], by)
+    if table.read_text is not None:
+        keys = plain_keys(keys)
     order = np.argsort(code, kind="stable")
     ends = np.cumsum(np.bincount(code, minlength=len(keys)))[:-1]
     return [
@@ -97,6 +125,60 @@ def key_values(column: NDArray[Any]) -> list[Any]:
     return [None if is_missing(value) else value for value in column.tolist()]
 
 
+def plain_keys(keys: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """Return text as whole numbers where a column of a text file holds nothing else.
+
+    Examples
+    --------
+    >>> plain_keys((("2023", "7"), ("2024", "007")))
+    ((2023, '7'), (2024, '007'))
+    """
+    columns = [list(column) for column in zip(*keys, strict=True)]
+    for place, column in enumerate(columns):
+        if all(value is None or _is_whole(value) for value in column):
+            columns[place] = [None if v is None else int(v) for v in column]
+    return tuple(zip(*columns, strict=True)) if columns else tuple(keys)
+
+
+def alike_keys(
+    parts: Sequence[Sequence[tuple[Any, ...]]],
+) -> list[list[tuple[Any, ...]]]:
+    """Return the keys of parts; whole numbers are text where other parts hold text.
+
+    Whether text can be read as whole numbers may differ from file to file.
+
+    Examples
+    --------
+    >>> alike_keys([[(7,), (8,)], [("007",), ("7",)]])
+    [[('7',), ('8',)], [('007',), ('7',)]]
+    """
+    columns = zip(*(key for keys in parts for key in keys), strict=True)
+    text = [any(isinstance(v, str) for v in column) for column in columns]
+    return [
+        [
+            tuple(
+                str(v) if is_text and type(v) is int else v
+                for v, is_text in zip(key, text, strict=True)
+            )
+            for key in keys
+        ]
+        for keys in parts
+    ]
+
+
+def _is_whole(value: Any) -> bool:
+    """Tell whether text is a whole number as Python would write it."""
+    return isinstance(value, str) and WHOLE.fullmatch(value) is not None
+
+
 def _order(key: tuple[Any, ...]) -> list[tuple[str, Any]]:
     """Sort values of one type among themselves, missing ones among their names."""
-    return [(type(v).__name__, str(v) if v is None else v) for v in key]
+    return [_order_of_one(value) for value in key]
+
+
+def _order_of_one(value: Any) -> tuple[str, Any]:
+    if value is None:
+        return "NoneType", "None"
+    if _is_whole(value):  # 9 comes before 10, be it text or not
+        return "int", int(value)
+    return type(value).__name__, value

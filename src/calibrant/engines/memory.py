@@ -13,8 +13,13 @@ from zipfile import BadZipFile
 import numpy as np
 
 from calibrant._validation.arrays import as_array
-from calibrant.engines.files import read_frame, refuse_no_file
-from calibrant.engines.usable_rows import usable_rows
+from calibrant.engines.files import (
+    SEPARATORS,
+    read_frame,
+    refuse_no_file,
+    suffix_of,
+)
+from calibrant.engines.usable_rows import without_bad_rows
 from calibrant.exceptions import SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -22,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector
     from calibrant.engines.cells import CellTable
     from calibrant.engines.gathering import Gathering
 
@@ -37,16 +41,26 @@ class MemoryTable:
         The columns that there are, in order.
     read : callable
         Gives a column as an array.
+    read_text : callable or None
+        Gives a column of a text file as the text that it is.
     """
 
     names: tuple[str, ...]
     read: Callable[[str], NDArray[Any]]
+    read_text: Callable[[str], NDArray[Any]] | None = None
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, or raise with the nearest names."""
         if name not in self.names:
             raise UnknownNameError.among("column", name, self.names)
         return self.read(name)
+
+    def keys(self, name: str) -> NDArray[Any]:
+        """Return a column of groups: in a text file, 007 and 7 are not the same."""
+        column = self.column(name)
+        if self.read_text is None or column.dtype.kind not in "biuf":
+            return column
+        return self.read_text(name)
 
     def like(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
@@ -56,19 +70,14 @@ class MemoryTable:
         """Tell whether a column holds a value."""
         return bool(np.any(self.column(name) == value))
 
-    def where(self, rows: BoolVector) -> MemoryTable:
-        """Return the table with some of the rows only."""
-        return MemoryTable(self.names, lambda name: self.column(name)[rows])
-
     def gather(self, wanted: Gathering) -> CellTable:
         """Return the cells of the rows."""
         from calibrant.engines.memory_cells import MemoryRows
 
         if wanted.bad_rows == "raise":
             return MemoryRows(self, wanted).cells()
-        usable = usable_rows(self, wanted)
-        cells = MemoryRows(self.where(usable), wanted).cells()
-        return replace(cells, dropped=int(usable.size - usable.sum()))
+        table, dropped = without_bad_rows(self, wanted)
+        return replace(MemoryRows(table, wanted).cells(), dropped=dropped)
 
 
 def open_table(source: Any) -> MemoryTable:
@@ -116,7 +125,16 @@ def _open_file(path: Path) -> MemoryTable:
     frame = read_frame(path)
     if frame.height == 0:
         raise SourceError(f"{path} has no rows.")
-    return _of_frame(frame)
+    table = _of_frame(frame)
+    if suffix_of(path) not in SEPARATORS:
+        return table
+
+    def as_text(name: str) -> NDArray[Any]:
+        return np.asarray(
+            read_frame(path, as_text=True, columns=[name])[name].to_numpy()
+        )
+
+    return replace(table, read_text=as_text)
 
 
 def _open_npz(path: Path) -> MemoryTable:

@@ -14,9 +14,10 @@ from calibrant._validation.probabilities import (
     check_probabilities,
     check_probability_matrix,
 )
-from calibrant._validation.weights import check_raw_weights
+from calibrant._validation.weights import check_raw_weights, refuse_huge_total
 from calibrant._validation.wording import MEASURES
 from calibrant.engines.cells import CellOrigin, CellTable, cell_table
+from calibrant.engines.few_rows import are_few, kept_columns
 from calibrant.engines.groups import group_rows
 from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.class_events import event_of_class
@@ -53,11 +54,19 @@ class MemoryRows:
         for number, found in enumerate(groups):
             group[found.rows] = number
         weight = self._weight
+        used = np.ones(group.size, bool) if weight is None else weight > 0.0
         events = [event for model in wanted.models for event in self._events(model)]
-        parts = [
-            _sums(group, number, p, happened, weight)
-            for number, (p, happened) in enumerate(events)
-        ]
+        own = np.bincount(group[used], minlength=len(groups))
+        few = are_few(own, int(own.sum()) * len(events))[group]
+        parts = []
+        for number, (p, happened) in enumerate(events):
+            for chosen, columns_of in ((used & few, _kept), (used & ~few, _sums)):
+                if chosen.any():
+                    own_weight = None if weight is None else weight[chosen]
+                    part = columns_of(
+                        p[chosen], happened[chosen], own_weight, group[chosen]
+                    )
+                    parts.append(part | {"event": np.full(part["cell"].size, number)})
         columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
         keys = tuple(tuple(found.key.values()) for found in groups)
         origin = CellOrigin(
@@ -74,8 +83,11 @@ class MemoryRows:
     def _weight(self) -> FloatVector | None:
         if self.wanted.weight is None:
             return None
-        column = self.table.column(self.wanted.weight)
-        return check_raw_weights(column, name=f"column {self.wanted.weight!r}")
+        name = f"column {self.wanted.weight!r}"
+        weight = check_raw_weights(self.table.column(self.wanted.weight), name=name)
+        with np.errstate(over="ignore"):
+            refuse_huge_total(float(weight.sum()), float(weight.max()), name=name)
+        return weight
 
     def _wording(self, prob: str = "") -> Wording:
         return replace(MEASURES, label=f"column {self.wanted.y!r}", prob=prob)
@@ -105,17 +117,24 @@ class MemoryRows:
         return check_binary_labels(self.label, pos_label=pos_label, wording=words)
 
 
-def _sums(
-    group: IntVector,
-    event: int,
+def _kept(
     p: FloatVector,
     happened: FloatVector,
     weight: FloatVector | None,
+    group: IntVector,
+) -> dict[str, NDArray[Any]]:
+    """Return a cell for each row."""
+    one = np.ones(p.size, dtype=np.int64)
+    kept = kept_columns(p, one, happened.astype(np.int64), weight)
+    return kept | {"group": group}
+
+
+def _sums(
+    p: FloatVector,
+    happened: FloatVector,
+    weight: FloatVector | None,
+    group: IntVector,
 ) -> dict[str, NDArray[Any]]:
     """Return the sums over the rows of each group and cell, as columns."""
-    if weight is not None and not weight.all():
-        used = weight > 0.0
-        group, p, happened, weight = group[used], p[used], happened[used], weight[used]
     sums = vars(sum_cells(p, happened, weight, group))
-    columns = {name: values for name, values in sums.items() if values is not None}
-    return columns | {"event": np.full(columns["cell"].size, event)}
+    return {name: values for name, values in sums.items() if values is not None}

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
 
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import CellTable
+from calibrant.engines.files import SEPARATORS, read_frames, suffix_of
 from calibrant.engines.memory import MemoryTable, open_table
 from calibrant.engines.source_files import FileSet, find_files
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from calibrant.engines.duckdb import DuckDBTable
     from calibrant.engines.gathering import BadRows
     from calibrant.engines.spark import SparkTable
@@ -20,6 +27,8 @@ Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
 
 COMFORTABLE = 2**28
 """A single file of at most so many bytes is read into memory."""
+LARGEST = 2**31
+"""Several files are read into memory where that is asked for, up to so many bytes."""
 
 
 def open_cells(source: Any) -> CellTable | None:
@@ -54,7 +63,7 @@ def open_source(
             _usual_engine(source) if files is None else engine_of_files(source, files)
         )
     if engine == "memory":
-        return open_table(source if files is None else _one_file(files))
+        return open_table(source) if files is None else open_files(files)
     if engine == "spark":
         from calibrant.engines.spark import open_spark
 
@@ -78,13 +87,31 @@ def _usual_engine(source: Any) -> Engine:
     return "duckdb" if module in ("duckdb", "_duckdb") else "memory"
 
 
-def _one_file(files: FileSet) -> str:
-    if len(files.paths) > 1:
+def open_files(files: FileSet) -> MemoryTable:
+    """Read files into memory, several of them as one table."""
+    if len(files.local_paths) < len(files.paths):
         raise OptionError(
-            f"the memory engine reads one file; {files} means {len(files.paths)}. Use "
-            f'engine="duckdb".'
+            f"the memory engine reads no addresses, as {files} is one. Copy the files "
+            f"first, or gather their rows into cells by 'calibrant gather'."
         )
-    return files.paths[0]
+    if len(files.paths) == 1:
+        return open_table(files.paths[0])
+    if files.size > LARGEST:
+        raise OptionError(
+            f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB do not "
+            f"fit comfortably into memory. Gather their rows into cells by 'calibrant "
+            f"gather', or name fewer files."
+        )
+    paths = [Path(path) for path in files.paths]
+    table = open_table(read_frames(paths))
+    if suffix_of(paths[0]) not in SEPARATORS:
+        return table
+
+    def as_text(name: str) -> NDArray[Any]:
+        frame = read_frames(paths, as_text=True, columns=[name])
+        return np.asarray(frame[name].to_numpy())
+
+    return replace(table, read_text=as_text)
 
 
 def _is_paths(source: Any) -> bool:

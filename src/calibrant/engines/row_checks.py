@@ -236,12 +236,18 @@ def _percent(check: RowCheck, low: Any, high: Any) -> str:
     return ""
 
 
-def refuse_no_numbers(table: TypedTable, wanted: Gathering) -> None:
-    """Raise where a column of numbers is none, or labels need to be named."""
+def refuse_no_numbers(
+    table: TypedTable, wanted: Gathering, *, numbers_as_text: bool = False
+) -> None:
+    """Raise where a column of numbers is none, or labels need to be named.
+
+    With `numbers_as_text`, text will do that may hold numbers.
+    """
+    known = "biufU" if numbers_as_text else "biuf"
     weights = [] if wanted.weight is None else [wanted.weight]
     for name in [*wanted.columns, *weights]:
         kind = table.like(name).dtype
-        if kind.kind not in "biuf":
+        if kind.kind not in known:
             told = "text" if kind.kind == "U" else str(kind)
             raise InputError(
                 f"column {name!r} must hold numbers; it holds {told}. Convert the "
@@ -250,6 +256,8 @@ def refuse_no_numbers(table: TypedTable, wanted: Gathering) -> None:
     binary = not wanted.models[0].labels and wanted.pos_label is None
     if binary and table.like(wanted.y).dtype.kind not in "biuf":
         found = table.distinct(wanted.y, MOST_SHOWN + 1)
+        if numbers_as_text and not {"0", "1"}.isdisjoint(map(str, found)):
+            return
         listed = ", ".join(map(shown, found[:MOST_SHOWN]))
         more = " and more" if len(found) > MOST_SHOWN else ""
         two = len(found) <= 2  # noqa: PLR2004

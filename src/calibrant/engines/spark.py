@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.collected import (
-    collected_cells,
-    comparable,
-    label_cases,
-    prepared_columns,
-)
+from calibrant.engines.groups import plain_keys
+from calibrant.engines.passes import Passes
+from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import (
     diagnosis_sql,
-    fault_sql,
     precision_of,
     raise_first,
     refuse_no_numbers,
     row_checks,
 )
 from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import gather_sql
+from calibrant.engines.sql import Dialect
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -60,10 +56,13 @@ class SparkTable:
         The rows.
     told : str
         What errors call the source.
+    text : pyspark.sql.DataFrame or None
+        The rows of text files, every column as the text that it is.
     """
 
     frame: Any
     told: str = "the Spark data frame"
+    text: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,19 +99,26 @@ class SparkTable:
         refuse_no_numbers(self, wanted)
         precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
-        with self._view(wanted) as view:
-            query = gather_sql(
-                wanted, view, fault=fault_sql(checks), exploded=_exploded
-            )
+
+        def run(query: str) -> dict[str, NDArray[Any]]:
             with reading(self.told):
                 frame = self.frame.sparkSession.sql(query)
-                found = _columns(frame.columns, frame.collect())
-            return collected_cells(
-                wanted,
-                found,
-                told=self.told,
+                return _columns(frame.columns, frame.collect())
+
+        with self._view(wanted) as view:
+            passes = Passes(
+                wanted=wanted,
+                source=view,
+                checks=checks,
+                dialect=Dialect(_exploded, "XXHASH64"),
+                run=run,
                 diagnose=lambda: self._diagnose(view, checks),
+                told=self.told,
             )
+            cells = passes.cells()
+        if self.text is None:
+            return cells
+        return replace(cells, groups=plain_keys(cells.groups))
 
     @contextmanager
     def _view(self, wanted: Gathering) -> Iterator[str]:
@@ -129,11 +135,20 @@ class SparkTable:
             label_code=partial(self._code, wanted),
         )
         name = f"calibrant_{secrets.token_hex(6)}"
-        self.frame.select(*chosen).createOrReplaceTempView(name)
+        self._typed(wanted).select(*chosen).createOrReplaceTempView(name)
         try:
             yield name
         finally:
             self.frame.sparkSession.catalog.dropTempView(name)
+
+    def _typed(self, wanted: Gathering) -> Any:
+        """Return the rows; groups of text files as text."""
+        if self.text is None:
+            return self.frame
+        return _cast(
+            self.text,
+            {name: kind for name, kind in self.frame.dtypes if name not in wanted.by},
+        )
 
     def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
         """Return the number of the label's class."""
@@ -178,10 +193,25 @@ def open_spark(source: Any) -> SparkTable:
         if source.kind == "json":
             return SparkTable(reader.json(list(source.paths)), str(source))
         separator = "\t" if source.kind == "tsv" else ","
-        frame = reader.csv(
-            list(source.paths), header=True, sep=separator, inferSchema=True
+        read = partial(reader.csv, list(source.paths), header=True, sep=separator)
+        text = read(inferSchema=False)
+        guessed = dict(read(inferSchema=True).dtypes)
+        # Days are text, as in memory.
+        frame = _cast(text, {n: kind for n, kind in guessed.items() if kind in KINDS})
+        return SparkTable(frame, str(source), text)
+
+
+def _cast(frame: Any, kinds: dict[str, str]) -> Any:
+    """Return a data frame with some of its columns as another type."""
+    column = load_functions().col
+    return frame.select(
+        *(
+            column(quoted(name)).cast(kinds[name]).alias(name)
+            if name in kinds
+            else column(quoted(name))
+            for name in frame.columns
         )
-        return SparkTable(frame, str(source))
+    )
 
 
 def quoted(column: str) -> str:
@@ -212,7 +242,7 @@ def _columns(names: list[str], rows: list[Any]) -> dict[str, NDArray[Any]]:
     return columns
 
 
-WHOLE = ("event", "cell", "n_rows")
+WHOLE = ("event", "cell", "n_rows", "hashed")
 
 
 @contextmanager

@@ -11,10 +11,12 @@ weights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, TAIL, WIDTHS
+import numpy as np
+
+from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,6 +39,8 @@ def number(value: float) -> str:
 
 
 UP = number(NEVER_LOW)
+MOST_ROOT = int(np.ceil(ROOTS * 0.5**0.25))
+"""The root of 1/2."""
 UNUSABLE, WEIGHTLESS = -2, -1
 """What stands for the cell of rows that cannot be used, or have no weight."""
 
@@ -50,14 +54,30 @@ class Event:
     y: str
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """What engines say differently.
+
+    Attributes
+    ----------
+    exploded : callable
+        Gives the columns event, p and y, a row for each event.
+    hashed : str
+        Name of the function that makes one whole number of several columns.
+    """
+
+    exploded: Callable[[list[Event]], str]
+    hashed: str
+
+    def group(self, wanted: Gathering) -> str:
+        """Return a number that stands for the group of a row."""
+        return f"{self.hashed}({', '.join(group_columns(wanted))})"
+
+
 def gather_sql(
-    wanted: Gathering,
-    source: str,
-    *,
-    fault: str,
-    exploded: Callable[[list[Event]], str],
+    wanted: Gathering, source: str, *, fault: str, dialect: Dialect, held: bool = False
 ) -> str:
-    """Return the query that gathers the cells of the rows of `source`.
+    """Return the query that gathers the rows of `source` into cells.
 
     Parameters
     ----------
@@ -67,47 +87,26 @@ def gather_sql(
         Name of the rows.
     fault : str
         A number that is 0 for rows that can be used, and huge, NaN or NULL for others.
-    exploded : callable
-        Gives the columns event, p and y, a row for each event.
+    dialect : Dialect
+        Of the engine.
+    held : bool
+        Whether predictions that pass 0 or 1 by rounding are held there: it takes time.
 
     Returns
     -------
     str
-        The query. Rows that cannot be used, and rows without weight, are counted in
-        cells of their own.
+        The query. Its cells are those of the grid, or parts of them. Rows that cannot
+        be used, and rows without weight, are counted in cells of their own.
     """
     text = f"SELECT *, {fault} AS fault FROM {source}"
-    text = _with_probabilities(wanted, text)
-    events = _events(wanted)
-    if len(events) == 1:
-        made = f"0 AS event, {events[0].p} AS p, {events[0].y} AS y"
-    else:
-        made = exploded(events)
-    return _summed(wanted, _placed(_selected(text, made)))
-
-
-def _placed(text: str) -> str:
-    """Return the rows with interval and root of the cell of each, as one number.
-
-    Where the row cannot be used it is NULL.
-    """
-    text = _selected(text, "LEAST(p, 1 - p) AS near", f"FLOOR(p * {UP}) AS up")
-    # Predictions may pass 0 or 1 by rounding, where there is no square root.
-    root = f"CEIL({ROOTS} * SQRT(SQRT(ABS(LEAST(near, {number(TAIL)})))))"
-    below = f"CAST(p < up / {WIDTHS} AS INTEGER)"
-    text = _selected(text, f"{root} AS root", f"{below} AS below")
-    cell = f"(up - below) * {ROOTS} + root + fault"
-    return _selected(text, f"TRY_CAST({cell} AS INTEGER) AS place")
-
-
-def _summed(wanted: Gathering, text: str) -> str:
-    """Return the sums over the rows of each group, event and cell."""
-    keys = [f"by_{place}" for place in range(len(wanted.by))] + ["event", "place"]
+    text = _placed(_with_events(wanted, text, dialect, held=held))
+    keys = [*_set_keys(wanted), "place"]
     near = "near"
     sums = []
     if wanted.weight is not None:
         near = "w * near"
-        keys[-1] = f"CASE WHEN w = 0 AND fault = 0 THEN {WEIGHTLESS} ELSE place END"
+        weightless = f"CAST({WEIGHTLESS} AS SMALLINT)"
+        keys[-1] = f"CASE WHEN w = 0 AND fault = 0 THEN {weightless} ELSE place END"
         sums += [
             "SUM(w) AS weight",
             "SUM(w * y) AS weight_happened",
@@ -116,6 +115,8 @@ def _summed(wanted: Gathering, text: str) -> str:
     if compares_labels(wanted):
         other = "CASE WHEN y = 0 THEN label END"
         sums += [f"MIN({other}) AS other_low", f"MAX({other}) AS other_high"]
+    if wanted.by:
+        sums.append(f"{dialect.group(wanted)} AS hashed")
     shown = [
         *keys[:-1],
         f"COALESCE({keys[-1]}, {UNUSABLE}) AS cell",
@@ -127,6 +128,73 @@ def _summed(wanted: Gathering, text: str) -> str:
         *sums,
     ]
     return f"SELECT {', '.join(shown)} FROM ({text}) GROUP BY {', '.join(keys)}"
+
+
+def distinct_sql(
+    wanted: Gathering,
+    source: str,
+    *,
+    fault: str,
+    dialect: Dialect,
+    groups: Iterable[int] | None = None,
+) -> str:
+    """Return the query that counts the rows of `source` that are alike.
+
+    Rows that cannot be used or have no weight are left out. `groups` are the hashes of
+    the groups that are wanted; without them all are.
+    """
+    text = f"SELECT *, {fault} AS fault FROM {source}"
+    if groups is not None:
+        text += f" WHERE {dialect.group(wanted)} IN ({', '.join(map(str, groups))})"
+    text = _with_events(wanted, text, dialect, held=True)
+    weighted = wanted.weight is not None
+    keys = [*_set_keys(wanted), "p", *(["w"] if weighted else [])]
+    shown = [*keys, "COUNT(*) AS n_rows", "SUM(y) AS happened"]
+    used = "fault = 0 AND w > 0" if weighted else "fault = 0"
+    return (
+        f"SELECT {', '.join(shown)} FROM ({text}) WHERE {used} "
+        f"GROUP BY {', '.join(keys)}"
+    )
+
+
+def _with_events(wanted: Gathering, text: str, dialect: Dialect, *, held: bool) -> str:
+    """Return the rows with p and y, once for each event where there are several."""
+    text = _with_probabilities(wanted, text)
+    events = _events(wanted)
+    if held:
+        zero, one = number(0.0), number(1.0)
+        within = f"LEAST({one}, GREATEST({zero}, {{}}))"
+        events = [replace(event, p=within.format(event.p)) for event in events]
+    if len(events) == 1:
+        return _selected(text, f"{events[0].p} AS p, {events[0].y} AS y")
+    return _selected(text, dialect.exploded(events))
+
+
+def _placed(text: str) -> str:
+    """Return the rows with a number for the cell of each.
+
+    Where the row cannot be used it is NULL. Cells are those of the grid, parted by the
+    root everywhere: to find out where it does not count would take longer. The number
+    rises with p, as that of the grid; it is as short as can be, as engines look up
+    short numbers faster.
+    """
+    text = _selected(text, "CAST(p >= 0.5 AS INTEGER) AS upper")
+    text = _selected(text, "ABS(upper - p) AS near", f"FLOOR(p * {UP}) AS up")
+    root = f"CEIL({ROOTS} * SQRT(SQRT(near)))"
+    below = f"CAST(p < up / {WIDTHS} AS INTEGER)"
+    text = _selected(text, f"{root} AS root", f"{below} AS below")
+    cell = f"up - below + root + upper * (2 * {MOST_ROOT} - 2 * root) + fault"
+    return _selected(text, f"TRY_CAST({cell} AS SMALLINT) AS place")
+
+
+def group_columns(wanted: Gathering) -> list[str]:
+    """Return the columns of groups, by names of our own."""
+    return [f"by_{place}" for place in range(len(wanted.by))]
+
+
+def _set_keys(wanted: Gathering) -> list[str]:
+    """Return what tells sets of events apart; one event needs no number."""
+    return [*group_columns(wanted), *(["event"] if len(wanted.events) > 1 else [])]
 
 
 def code(model: int) -> str:

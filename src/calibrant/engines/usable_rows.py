@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,29 @@ if TYPE_CHECKING:
     from calibrant._typing import BoolVector, FloatVector
     from calibrant.engines.gathering import Gathering
     from calibrant.engines.memory import MemoryTable
+
+
+def without_bad_rows(table: MemoryTable, wanted: Gathering) -> tuple[MemoryTable, int]:
+    """Return the table without rows that cannot be used, and how many there were.
+
+    Columns of text with numbers among it are numbers afterwards.
+    """
+    usable = usable_rows(table, wanted)
+    numbers = {*wanted.columns, wanted.weight}
+    if _wants_numbers(wanted):
+        numbers.add(wanted.y)
+
+    def read(name: str) -> NDArray[Any]:
+        column = table.column(name)[usable]
+        return _numbers(column) if name in numbers and _is_text(column) else column
+
+    text = table.read_text
+    kept = replace(
+        table,
+        read=read,
+        read_text=None if text is None else lambda name: text(name)[usable],
+    )
+    return kept, int(usable.size - usable.sum())
 
 
 def usable_rows(table: MemoryTable, wanted: Gathering) -> BoolVector:
@@ -37,7 +61,20 @@ def usable_rows(table: MemoryTable, wanted: Gathering) -> BoolVector:
     return usable
 
 
+def _wants_numbers(wanted: Gathering) -> bool:
+    """Tell whether labels are 0 and 1."""
+    return wanted.pos_label is None and not wanted.models[0].labels
+
+
+def _is_text(column: NDArray[Any]) -> bool:
+    if column.dtype.kind == "O":
+        return any(isinstance(value, str) for value in column.tolist())
+    return column.dtype.kind == "U"
+
+
 def _usable_labels(label: NDArray[Any], wanted: Gathering) -> BoolVector:
+    if _wants_numbers(wanted) and _is_text(label):
+        label = _numbers(label)
     if label.dtype.kind in "fO":
         there = np.array([not is_missing(value) for value in label.tolist()], bool)
     else:

@@ -16,6 +16,7 @@ from calibrant.calibrators.smooth import SmoothFit
 from calibrant.exceptions import OptionError
 from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.events import Reading
+from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.frames import columns_of
 from calibrant.numerics.paired import paired_differences, ranks, told_apart
 from calibrant.numerics.resampling import gather
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     )
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import ErrorFit
-    from calibrant.measures.events import Events
     from calibrant.numerics.resampling import RowGroups
 
 DEFAULT_METHOD = "smooth"
@@ -231,7 +231,8 @@ def compare(  # noqa: PLR0913
         for name, prob in predictions.items()
     }
     warn_if_small(next(iter(events.values())).samples[0], stacklevel=3)
-    return compare_events(events, method, estimator)
+    fitted = {name: FittedEvents(one, estimator) for name, one in events.items()}
+    return compare_events(fitted, method)
 
 
 def _named(reading: Reading, model: str) -> Reading:
@@ -272,21 +273,19 @@ def one_seed(random_state: Seed) -> Seed:
 
 
 def compare_events(
-    events: Mapping[str, Events],
+    models: Mapping[str, FittedEvents],
     method: str,
-    estimator: Estimator,
     key: dict[str, Any] | None = None,
 ) -> Comparison:
-    """Compare models whose events lie on the same rows."""
+    """Compare models whose events lie on the same rows, by one estimator."""
+    first = next(iter(models.values()))
+    estimator = first.estimator
     level = estimator.confidence
     if level is None:
         raise OptionError("confidence must be given to compare models.")
-    shared = estimator.shared_rows(
-        next(iter(events.values())), generator(estimator.random_state)
-    )
-    found = {
-        name: _estimate(events[name], method, estimator, shared) for name in events
-    }
+    rng = generator(estimator.random_state)
+    shared = estimator.shared_rows(first.events, rng)
+    found = {name: _estimate(fitted, method, shared) for name, fitted in models.items()}
     # Whatever the order of the models was, numbers and order are the same.
     names = sorted(found, key=lambda name: (found[name][0].value, name))
     estimates = [found[name][0] for name in names]
@@ -318,11 +317,10 @@ def compare_events(
 
 
 def _estimate(
-    events: Events, method: str, estimator: Estimator, shared: RowGroups
+    fitted: FittedEvents, method: str, shared: RowGroups
 ) -> tuple[Estimate, FloatVector]:
     """Return the estimate of one model, and its errors on the shared resamples."""
-    fits = estimator.fit(events, method)
-    estimate = estimator.estimate_by(fits, events, method)[0]
+    estimate = fitted.estimates(method)[0]
 
     def resampled(fit: ErrorFit, sample: BinarySample) -> FloatVector:
         free = fit.loosened(sample) if isinstance(fit, SmoothFit) else fit
@@ -330,11 +328,12 @@ def _estimate(
         return free.resampled_errors(
             cells,
             shared.weights(cells),
-            alpha=estimator.alpha,
+            alpha=fitted.estimator.alpha,
             debias=estimate.debiased,
         )
 
     errors = [
-        resampled(fit, sample) for fit, sample in zip(fits, events.samples, strict=True)
+        resampled(fit, sample)
+        for fit, sample in zip(fitted.fits(method), fitted.events.samples, strict=True)
     ]
     return estimate, np.mean(errors, axis=0)

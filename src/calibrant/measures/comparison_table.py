@@ -17,7 +17,8 @@ from calibrant.measures.comparison import (
 )
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
-from calibrant.measures.groups import LeftOut, refuse_reserved
+from calibrant.measures.fitted import FittedEvents
+from calibrant.measures.groups import LeftOut, result_key
 from calibrant.measures.table_models import TableReader, model_columns
 
 if TYPE_CHECKING:
@@ -88,7 +89,6 @@ def compare_table(  # noqa: PLR0913
     reader = TableReader(table, y, sample_weight, reading)
     models = _several(model_columns(p, task=task, names=table.names))
     grouped_by = group_columns(by)
-    refuse_reserved(grouped_by, PAIR_COLUMNS)
     groups = group_rows(table, grouped_by)
     for model in models:  # bad rows are named by their place in the whole table
         events = reader.events(model)
@@ -99,8 +99,13 @@ def compare_table(  # noqa: PLR0913
         if progress is not None:
             progress(done, len(groups))
         try:
-            of_models = {m.name: reader.events(m, group.rows) for m in models}
-            found.append(compare_events(of_models, method, estimator, group.key))
+            of_models = {
+                m.name: FittedEvents(reader.events(m, group.rows), estimator)
+                for m in models
+            }
+            found.append(
+                compare_events(of_models, method, result_key(group.key, PAIR_COLUMNS))
+            )
         except (TooFewRowsError, WeightError) as error:
             if not grouped_by:
                 raise

@@ -18,6 +18,7 @@ from calibrant._validation.options import (
 from calibrant.calibrators.base import PosteriorFit
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
+from calibrant.measures.one_thread import one_blas_thread
 from calibrant.measures.posterior import PosteriorDraws
 from calibrant.numerics.resampling import (
     IntervalKind,
@@ -30,6 +31,8 @@ from calibrant.numerics.resampling import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant._typing import Debias, FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import ErrorFit
@@ -41,6 +44,9 @@ Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
 MOST_AT_ONCE = 2**21
 """Most weights of cells that are drawn at once."""
+NOISE_AHEAD, FAR = 125, 2.0
+"""An error that is so many times larger than the largest of so many that noise alone
+gave is no noise, whatever more draws would give."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,12 @@ class Estimator:
 
     def fit(self, events: Events, method: str) -> list[ErrorFit]:
         """Fit the method to each event."""
-        return [self._fit(sample, method) for sample in events.samples]
+        return [self.fit_one(sample, method) for sample in events.samples]
+
+    def fit_one(self, sample: BinarySample, method: str) -> ErrorFit:
+        """Fit the method to one event."""
+        with one_blas_thread():
+            return find_evaluator(method).seeded(self.random_state).fit(sample)
 
     def estimate_by(
         self, fits: list[ErrorFit], events: Events, method: str
@@ -128,7 +139,8 @@ class Estimator:
         """Return what `estimate` does, from fits of the method."""
         debias = self._debias(fits[0], method)
         values = self._errors(fits, events, debias=debias)
-        draws = self._draws(fits, events, method, debias=debias)
+        with one_blas_thread():
+            draws = self._draws(fits, events, method, values, debias=debias)
         needed = debias and draws is not None
         plain = self._errors(fits, events, debias=False) if needed else values
         bins = np.array([float(fit.pieces) for fit in fits])
@@ -157,9 +169,6 @@ class Estimator:
             ]
         )
 
-    def _fit(self, sample: BinarySample, method: str) -> ErrorFit:
-        return find_evaluator(method).seeded(self.random_state).fit(sample)
-
     def _debias(self, fit: ErrorFit, method: str) -> bool:
         known = fit.debiases(float(self.alpha))
         if self.debias is True and not known:
@@ -175,7 +184,13 @@ class Estimator:
         return RowGroups.draw(sample.n, self.n_resamples, rng, sample.weight)
 
     def _draws(
-        self, fits: list[ErrorFit], events: Events, method: str, *, debias: bool
+        self,
+        fits: list[ErrorFit],
+        events: Events,
+        method: str,
+        values: FloatVector,
+        *,
+        debias: bool,
     ) -> Resampled | PosteriorDraws | None:
         if self.confidence is None:
             return None
@@ -193,14 +208,20 @@ class Estimator:
                 n_draws=self.n_resamples,
                 rng=generator(self.random_state),
             )
-        return self._resampled(fits, events, method, debias=debias)
+        return self._resampled(fits, events, method, values, debias=debias)
 
     def _resampled(
-        self, fits: list[ErrorFit], events: Events, method: str, *, debias: bool
+        self,
+        fits: list[ErrorFit],
+        events: Events,
+        method: str,
+        values: FloatVector,
+        *,
+        debias: bool,
     ) -> Resampled:
         rng = generator(self.random_state)
-        # Of cells nobody knows which classes share rows: each is resampled by itself.
-        together = len(fits) > 1 and events.samples[0].gathered is None
+        # Classes that do not share rows are resampled each by itself.
+        together = len(fits) > 1 and events.same_rows
         shared = self.shared_rows(events, rng) if together else None
         errors, noise = [], []
         for fit, sample in zip(fits, events.samples, strict=True):
@@ -208,12 +229,16 @@ class Estimator:
             measure = partial(fit.resampled_errors, alpha=self.alpha, debias=debias)
             if shared is None:
                 draw = partial(multinomial_weights, cells, rng=rng)
-                parts = [measure(cells, draw(n)) for n in self._parts(cells)]
+                parts = [
+                    measure(cells, draw(n))
+                    for n in self._parts(cells, self.n_resamples)
+                ]
             else:
                 parts = [measure(cells, shared.weights(cells))]
             errors.append(np.concatenate(parts))
-            calibrated = (calibrated_weights(cells, n, rng) for n in self._parts(cells))
-            noise.append(np.concatenate([measure(*drawn) for drawn in calibrated]))
+            # Draws of several classes go together: then each class has them all.
+            alone = float(values[0]) if len(fits) == 1 else None
+            noise.append(self._noise(cells, measure, rng, alone))
         # How noise of different classes goes together is not drawn; sorted draws
         # take it as going together fully, which errs towards a lower end of 0.
         return Resampled(
@@ -223,10 +248,30 @@ class Estimator:
             find_evaluator(method).squared,
         )
 
-    def _parts(self, cells: Cells) -> list[int]:
+    def _noise(
+        self,
+        cells: Cells,
+        measure: Callable[[Cells, FloatMatrix], FloatVector],
+        rng: np.random.Generator,
+        value: float | None,
+    ) -> FloatVector:
+        """Return errors of calibrated resamples; few if `value` is far above them."""
+
+        def drawn(count: int) -> list[FloatVector]:
+            parts = self._parts(cells, count)
+            return [measure(*calibrated_weights(cells, n, rng)) for n in parts]
+
+        if value is None:
+            return np.concatenate(drawn(self.n_resamples))
+        first = np.concatenate(drawn(min(NOISE_AHEAD, self.n_resamples)))
+        if value > FAR * max(first.max(), 0.0):
+            return first
+        return np.concatenate([first, *drawn(self.n_resamples - first.size)])
+
+    def _parts(self, cells: Cells, count: int) -> list[int]:
         """Part the resamples so that those drawn at once fit into little memory."""
         most = max(MOST_AT_ONCE // cells.weight.size, 1)
-        whole, rest = divmod(self.n_resamples, most)
+        whole, rest = divmod(count, most)
         return [most] * whole + [rest] * (rest > 0)
 
     def _ends(

@@ -12,7 +12,8 @@ import numpy as np
 from calibrant._validation.sample import warn_if_small
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.measures.estimate import Estimate, Estimator
-from calibrant.measures.events import Events, Reading
+from calibrant.measures.events import Reading
+from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.frames import columns_of
 from calibrant.measures.proper import ScoreSplit, mean_splits
 
@@ -145,9 +146,8 @@ def _estimate_frame(
 
 
 def assess(
-    events: Events,
+    fitted: FittedEvents,
     methods: Sequence[str],
-    estimator: Estimator,
     key: dict[str, Any],
     *,
     lenient: bool = False,
@@ -156,7 +156,8 @@ def assess(
 
     Where `lenient`, methods that need more rows are left out with a warning.
     """
-    found = _estimates(events, methods, estimator, lenient=lenient)
+    found = _estimates(fitted, methods, lenient=lenient)
+    events = fitted.events
     return Assessment(
         estimates=tuple(rows[0] for rows in found),
         classes=tuple(chain.from_iterable(rows[1:] for rows in found)),
@@ -168,18 +169,18 @@ def assess(
 
 
 def _estimates(
-    events: Events, methods: Sequence[str], estimator: Estimator, *, lenient: bool
+    fitted: FittedEvents, methods: Sequence[str], *, lenient: bool
 ) -> list[tuple[Estimate, ...]]:
     found, left_out = [], []
     for method in methods:
         try:
-            found.append(estimator.estimate(events, method))
+            found.append(fitted.estimates(method))
         except TooFewRowsError:
             if not lenient:
                 raise
             left_out.append(method)
     if left_out:
-        rows = events.samples[0].total
+        rows = fitted.events.samples[0].total
         warnings.warn(
             f"{' and '.join(left_out)} left out: {rows:g} rows are too few for so many "
             f"bins. Name methods with fewer, such as es{max(int(rows) // 5, 1)}.",
@@ -263,5 +264,6 @@ def evaluate(  # noqa: PLR0913
     events = reading.events(y_true, y_prob, sample_weight)
     warn_if_small(events.samples[0], stacklevel=3)
     lenient = methods is DEFAULT_METHODS  # nobody asked for so many bins
-    found = assess(events, check_methods(methods), estimator, {}, lenient=lenient)
+    fitted = FittedEvents(events, estimator)
+    found = assess(fitted, check_methods(methods), {}, lenient=lenient)
     return Evaluation((found,), float(alpha), confidence)

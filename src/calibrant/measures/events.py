@@ -42,11 +42,15 @@ class Events:
         Name of each event.
     samples : tuple of BinarySample
         Predictions and outcomes of each event: one, or one per class.
+    same_rows : bool
+        Whether samples hold the same rows in the same order. Of cells nobody knows
+        which classes share rows.
     """
 
     task: str
     names: tuple[str, ...]
     samples: tuple[BinarySample, ...]
+    same_rows: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from calibrant.exceptions import OptionError, SmallSampleWarning
 from calibrant.measures.estimate import Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 MOST_NAMED = 5
 """How many groups a warning names."""
 
 
-def refuse_reserved(by: Sequence[str], others: Iterable[str] = ()) -> None:
-    """Refuse group columns that would be overwritten by the results."""
+def result_names(by: Sequence[str], others: Iterable[str] = ()) -> dict[str, str]:
+    """Return what results call each column of groups.
+
+    A column that is called like a result, as "model" or "task", becomes "by_model".
+
+    Examples
+    --------
+    >>> result_names(["region", "model"])
+    {'region': 'region', 'model': 'by_model'}
+    """
     reserved = {"model", *(f.name for f in fields(Estimate)), *others}
-    taken = [name for name in by if name in reserved]
-    if taken:
-        raise OptionError(
-            f"by must not name a column called like a result; rename {taken[0]!r}."
-        )
+    names = {name: f"by_{name}" if name in reserved else name for name in by}
+    for name, new in names.items():
+        if list(names.values()).count(new) > 1:
+            raise OptionError(
+                f"by must not name both {name!r} and {new!r}, as results call the "
+                f"first like the second; rename one."
+            )
+    return names
+
+
+def result_key(key: Mapping[str, Any], others: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the values of groups under the names that results give them."""
+    names = result_names(list(key), others)
+    return {names[name]: value for name, value in key.items()}
 
 
 @dataclass

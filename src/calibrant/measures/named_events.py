@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from calibrant.engines.groups import Group, group_rows
+from calibrant.engines.groups import Group, group_columns, group_rows
 from calibrant.engines.memory import MemoryTable
-from calibrant.engines.usable_rows import usable_rows
-from calibrant.exceptions import OptionError
+from calibrant.engines.opening import open_cells, open_source
+from calibrant.engines.usable_rows import without_bad_rows
+from calibrant.exceptions import (
+    InputError,
+    MissingValueError,
+    OptionError,
+    ProbabilityRangeError,
+    RowSumError,
+)
 from calibrant.measures.gathered import cell_events, gathering, warn_if_dropped
+from calibrant.measures.groups import result_key
 from calibrant.measures.table_models import TableReader, model_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from calibrant.engines.cells import CellTable
     from calibrant.engines.gathering import BadRows, Table
     from calibrant.measures.events import Events, Reading
-    from calibrant.measures.table_models import Columns
+    from calibrant.measures.table_models import Columns, ModelColumns
+
+OF_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
+"""Errors about some of the rows, which can be left out instead."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,8 @@ class NamedEvents:
 
     Attributes
     ----------
+    model : str
+        The model.
     key : dict
         What tells these events from others: model, values of group columns.
     group : str
@@ -36,6 +50,7 @@ class NamedEvents:
         Reads them.
     """
 
+    model: str
     key: dict[str, Any]
     group: str
     events: Callable[[], Events]
@@ -55,7 +70,8 @@ def cell_sets(
             group = dict(zip(cells.origin.by, values, strict=True))
             sets.append(
                 NamedEvents(
-                    name | group,
+                    model,
+                    name | result_key(group),
                     str(Group(group, slice(None))),
                     partial(cell_events, cells, model, place),
                 )
@@ -68,9 +84,66 @@ def refuse_with_cells(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise OptionError(
-                f"cells know their columns, labels and scale since they were "
-                f"gathered; leave out {name}."
+                f"cells know their columns, labels and scale, and are read one way, "
+                f"since they were gathered; leave out {name}."
             )
+
+
+@contextmanager
+def telling_to_drop() -> Iterator[None]:
+    """Add to errors about some of the rows that these can be left out."""
+    try:
+        yield
+    except InputError as error:
+        if type(error) not in OF_ROWS or "bad_rows" in str(error):
+            raise
+        told = f'{error} To leave such rows out pass bad_rows="drop".'
+        raise type(error)(told) from None
+
+
+def _events(
+    reader: TableReader, model: ModelColumns, rows: Any = slice(None)
+) -> Events:
+    with telling_to_drop():
+        return reader.events(model, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelEvents:
+    """Events of a model in all rows, and in each group of them.
+
+    Attributes
+    ----------
+    name : str
+        The model.
+    events : Events
+        Those of all rows.
+    groups : dict
+        Those of each group, by its name.
+    """
+
+    name: str
+    events: Events
+    groups: dict[str, Events]
+
+
+def cell_models(
+    cells: CellTable, by: tuple[str, ...] | None = None
+) -> list[ModelEvents]:
+    """Return the models of a table of cells, by all columns of groups or some."""
+    parts = cell_sets(cells, by)
+    return [
+        ModelEvents(
+            whole.model,
+            whole.events(),
+            {
+                part.group: part.events()
+                for part in parts
+                if part.group and part.model == whole.model
+            },
+        )
+        for whole in cell_sets(cells, ())
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +183,32 @@ class RowsWanted:
         models = {model for model, _ in cells.origin.events}
         return cell_sets(cells, named=self._named(len(models)))
 
+    def models(self, table: Table) -> list[ModelEvents]:
+        """Return the models of a table, each in all rows and in groups."""
+        if not isinstance(table, MemoryTable):
+            return cell_models(table.gather(self._gathering(table)))
+        reader = TableReader(table, self.y, self.weight, self.reading)
+        groups = group_rows(table, self.by) if self.by else []
+        return [
+            ModelEvents(
+                model.name,
+                _events(reader, model),
+                {str(group): _events(reader, model, group.rows) for group in groups},
+            )
+            for model in model_columns(
+                self.p, task=self.reading.task, names=table.names
+            )
+        ]
+
+    def usable(self, table: MemoryTable, *, stacklevel: int) -> MemoryTable:
+        """Return the table without bad rows, if they are to be dropped."""
+        if self.bad_rows == "raise":
+            return table
+        kept, dropped = without_bad_rows(table, self._gathering(table))
+        total = dropped + kept.column(self.y).size
+        warn_if_dropped(dropped, total, stacklevel=stacklevel + 1)
+        return kept
+
     def _gathering(self, table: Table) -> Any:
         return gathering(
             table,
@@ -122,23 +221,20 @@ class RowsWanted:
         )
 
     def _row_sets(self, table: MemoryTable, *, stacklevel: int) -> list[NamedEvents]:
-        if self.bad_rows == "drop":
-            usable = usable_rows(table, self._gathering(table))
-            bad = int((~usable).sum())
-            warn_if_dropped(bad, usable.size, stacklevel=stacklevel + 1)
-            table = table.where(usable)
+        table = self.usable(table, stacklevel=stacklevel + 1)
         reader = TableReader(table, self.y, self.weight, self.reading)
         models = model_columns(self.p, task=self.reading.task, names=table.names)
         groups = group_rows(table, self.by)
         if self.by:
             for model in models:  # bad rows are named by their place in the whole table
-                reader.events(model)
+                _events(reader, model)
         named = self._named(len(models))
         return [
             NamedEvents(
-                ({"model": model.name} if named else {}) | group.key,
+                model.name,
+                ({"model": model.name} if named else {}) | result_key(group.key),
                 str(group),
-                partial(reader.events, model, group.rows),
+                partial(_events, reader, model, group.rows),
             )
             for model in models
             for group in groups
@@ -146,3 +242,49 @@ class RowsWanted:
 
     def _named(self, models: int) -> bool:
         return hasattr(self.p, "items") or models > 1
+
+
+def sets_of(
+    source: Any,
+    y: str | None,
+    p: Columns | Mapping[str, Columns] | None,
+    reading: Reading,
+    by: Columns | None,
+    weight: str | None,
+) -> list[NamedEvents]:
+    """Return the sets of any source: rows, or cells, which know their columns."""
+    cells = open_cells(source)
+    if cells is not None:
+        return cell_sets(cells, None if by is None else group_columns(by))
+    wanted = rows_wanted(y, p, reading, group_columns(by), weight)
+    return wanted.sets(open_source(source), stacklevel=4)
+
+
+def models_of(
+    source: Any,
+    y: str | None,
+    p: Columns | Mapping[str, Columns] | None,
+    reading: Reading,
+    by: Columns | None,
+    weight: str | None,
+) -> list[ModelEvents]:
+    """Return the models of any source, each in all rows and in groups."""
+    cells = open_cells(source)
+    if cells is not None:
+        return cell_models(cells, None if by is None else group_columns(by))
+    wanted = rows_wanted(y, p, reading, group_columns(by), weight)
+    return wanted.models(open_source(source))
+
+
+def rows_wanted(
+    y: str | None,
+    p: Columns | Mapping[str, Columns] | None,
+    reading: Reading,
+    by: tuple[str, ...] = (),
+    weight: str | None = None,
+    bad_rows: BadRows = "raise",
+) -> RowsWanted:
+    """Return what is wanted of rows, whose columns must be named."""
+    if y is None or p is None:
+        raise OptionError("y and p must name columns, of labels and probabilities.")
+    return RowsWanted(y, p, reading, by, weight=weight, bad_rows=bad_rows)

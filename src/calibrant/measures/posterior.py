@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.smooth_scores import ORDERS, smooth_test
+from calibrant.numerics.few_cells import few_cells
+from calibrant.numerics.smooth_scores import ORDERS, smooth_test_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ class PosteriorDraws:
             fit.posterior_errors(sample, n_draws=n_draws, rng=rng, alpha=alpha)
             for fit, sample in zip(fits, samples, strict=True)
         ]
-        tests = [smooth_test(s.p, s.y, s.weight, ORDERS[-1]) for s in samples]
+        tests = [smooth_test_of(few_cells(s), ORDERS[-1]) for s in samples]
         return cls(np.stack(errors), np.array([test.pvalue for test in tests]))
 
     def ends(

@@ -20,7 +20,8 @@ from calibrant.numerics.calibration_tests import (
     hosmer_lemeshow,
     spiegelhalter_z,
 )
-from calibrant.numerics.smooth_scores import ORDERS, smooth_test
+from calibrant.numerics.few_cells import few_cells
+from calibrant.numerics.smooth_scores import ORDERS, smooth_test_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +109,7 @@ class SmoothTest:
 
     def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
         """Return minus the log of the least p-value, and its own p-value."""
-        return smooth_test(sample.p, sample.y, sample.weight, self.most)
+        return smooth_test_of(few_cells(sample), self.most)
 
 
 @dataclass(frozen=True, kw_only=True)

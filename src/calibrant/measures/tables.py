@@ -18,11 +18,12 @@ from calibrant.measures.evaluation import (
     check_methods,
 )
 from calibrant.measures.events import Reading
-from calibrant.measures.groups import LeftOut, refuse_reserved
+from calibrant.measures.fitted import FittedEvents
+from calibrant.measures.groups import LeftOut
 from calibrant.measures.named_events import (
-    RowsWanted,
     cell_sets,
     refuse_with_cells,
+    rows_wanted,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from calibrant._typing import Debias, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
+    from calibrant.measures.evaluation import Assessment
+    from calibrant.measures.named_events import NamedEvents
     from calibrant.measures.table_models import Columns
 
 
@@ -73,14 +76,16 @@ def evaluate_table(  # noqa: PLR0913
         and what ``*`` stands for is the class. Without it, labels that are text are
         the names of the columns, and whole numbers count them from 0.
     by : str or list of str, optional
-        Evaluate each group of rows with the same values apart. For cells: some of the
+        Evaluate each group of rows with the same values apart. A column called like a
+        result, such as "model", is "by_model" in the results. For cells: some of the
         columns that they were gathered by; by default all.
     engine : {"auto", "memory", "duckdb", "spark"}
-        "memory" works on the rows themselves. "duckdb" and "spark" go through them once
-        where they live and gather them into fine cells, from which everything else
-        comes; errors differ by less than 0.0001. "auto" takes "spark" for a Spark data
-        frame; "duckdb" for a relation, a pattern, a folder, several files, or one
-        larger than 256 MiB; else "memory".
+        "memory" works on the rows themselves. "duckdb" and "spark" go through them
+        where they live and gather them: up to 65,536 rows of a group, or 2,097,152 of
+        the table, without loss; more into fine cells, whose errors differ by less than
+        0.0001. Everything else comes from what was gathered. "auto" takes "spark" for a
+        Spark data frame; "duckdb" for a relation, a pattern, a folder, several files,
+        or one larger than 256 MiB; else "memory".
     sample_weight : str, optional
         Column of weights.
     bad_rows : {"raise", "drop"}
@@ -123,7 +128,6 @@ def evaluate_table(  # noqa: PLR0913
     chosen = check_methods(methods)
     lenient = methods is DEFAULT_METHODS
     grouped_by = group_columns(by)
-    refuse_reserved(grouped_by)
     cells = open_cells(source)
     if cells is not None:
         refuse_with_cells(
@@ -134,31 +138,44 @@ def evaluate_table(  # noqa: PLR0913
             pos_label=pos_label,
             labels=labels,
             scale=None if scale == "prob" else scale,
+            engine=None if engine == "auto" else engine,
+            bad_rows=None if bad_rows == "raise" else bad_rows,
         )
         sets = cell_sets(cells, None if by is None else grouped_by)
     else:
-        if y is None or p is None:
-            raise OptionError("y and p must name columns, of labels and probabilities.")
-        table = open_source(source, engine, bad_rows=bad_rows)
         reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-        wanted = RowsWanted(
-            y, p, reading, grouped_by, weight=sample_weight, bad_rows=bad_rows
-        )
+        wanted = rows_wanted(y, p, reading, grouped_by, sample_weight, bad_rows)
+        table = open_source(source, engine, bad_rows=bad_rows)
         sets = wanted.sets(table, stacklevel=3)
+    found = _assessed(sets, chosen, estimator, progress, lenient=lenient)
+    return Evaluation(tuple(found), float(alpha), confidence)
+
+
+def _assessed(
+    sets: list[NamedEvents],
+    methods: tuple[str, ...],
+    estimator: Estimator,
+    progress: Callable[[int, int], None] | None,
+    *,
+    lenient: bool,
+) -> list[Assessment]:
+    """Apply every method to every set; groups that are too small are left out."""
     found, left_out = [], LeftOut()
     for done, one in enumerate(sets):
         if progress is not None:
             progress(done, len(sets))
         if not one.group:
             events = one.events()
-            warn_if_small(events.samples[0], stacklevel=3)
-            found.append(assess(events, chosen, estimator, one.key, lenient=lenient))
+            warn_if_small(events.samples[0], stacklevel=4)
+            fitted = FittedEvents(events, estimator)
+            found.append(assess(fitted, methods, one.key, lenient=lenient))
             continue
         try:
-            found.append(assess(one.events(), chosen, estimator, one.key))
+            fitted = FittedEvents(one.events(), estimator)
+            found.append(assess(fitted, methods, one.key))
         except (TooFewRowsError, WeightError) as error:
             left_out.add(one.group, error)
-    left_out.warn(stacklevel=3)
+    left_out.warn(stacklevel=4)
     if not found:
         raise OptionError(left_out.nothing_left)
-    return Evaluation(tuple(found), float(alpha), confidence)
+    return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant._validation.sample import BinarySample
+from calibrant._validation.weights import effective_counts
 from calibrant.numerics.cell_grid import CELLS, FIRST_ABOVE_HALF, cell_numbers
 
 if TYPE_CHECKING:
@@ -70,6 +71,19 @@ class CellSums:
             y=np.repeat([1.0, 0.0], others.size)[used],
             weight=np.concatenate(weights)[used].astype(np.float64),
             gathered=gathered[used].astype(np.intp),
+        )
+
+    def rows_apart(self) -> BinarySample:
+        """Return the rows one by one; those of each cell must be alike."""
+        counts = np.concatenate([self.happened, self.rows - self.happened])
+        weight = None
+        if self.weight is not None:
+            each = np.tile(self.weight / self.rows, 2)
+            weight = effective_counts(np.repeat(each, counts))
+        return BinarySample(
+            p=np.repeat(np.tile(self.low, 2), counts),
+            y=np.repeat(np.repeat([1.0, 0.0], self.rows.size), counts),
+            weight=weight,
         )
 
     def _weights(self) -> tuple[FloatVector, FloatVector]:

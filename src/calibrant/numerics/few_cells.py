@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.numerics.links import logit
-from calibrant.numerics.log_cells import Gathered, gather_many
+from calibrant.numerics.log_cells import Gathered, gather_many, many_cells
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector, IntVector
+    from calibrant._validation.sample import BinarySample
 
 CELLS = 512
 """With more distinct predictions than this, neighbours are gathered into cells."""
@@ -34,6 +35,23 @@ def gather_few(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> Ga
         rows = SortedSample.of(p, y, weight)
         ones = np.ones(p.size) if rows.weight is None else rows.weight
         many = Gathered(rows.p, ones, ones * rows.y)
+    return _fewer(many)
+
+
+def few_cells(sample: BinarySample) -> Gathered:
+    """Return what `gather_few` makes of a sample, made once."""
+
+    def make() -> Gathered:
+        many = many_cells(sample)
+        if many.p is sample.p:
+            return gather_few(sample.p, sample.y, sample.weight)
+        return _fewer(many)
+
+    return sample.once("few cells", make)
+
+
+def _fewer(many: Gathered) -> Gathered:
+    """Gather ascending rows, or cells of them, into few cells."""
     distinct = np.cumsum(np.diff(many.p, prepend=many.p[0]) > 0.0, dtype=np.intp)
     many = _merged(many, distinct)
     if many.p.size <= CELLS:

@@ -13,6 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant._validation.sample import BinarySample
 
 BITS = 9
 """Each octave has 2 ** BITS cells: 1/1024 is the width of the widest ones."""
@@ -78,6 +79,13 @@ def gather_many(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> G
     total, near, label = sums[:, used]
     mean_near = near / total
     return Gathered(np.where(used < SIDE, mean_near, 1.0 - mean_near), total, label)
+
+
+def many_cells(sample: BinarySample) -> Gathered:
+    """Return what `gather_many` makes of a sample, made once."""
+    return sample.once(
+        "many cells", lambda: gather_many(sample.p, sample.y, sample.weight)
+    )
 
 
 def _block_sums(

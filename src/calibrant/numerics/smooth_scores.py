@@ -41,7 +41,11 @@ def smooth_test(
 
     `most` is the largest number of functions.
     """
-    cells = gather_few(p, y, weight)
+    return smooth_test_of(gather_few(p, y, weight), most)
+
+
+def smooth_test_of(cells: Gathered, most: int) -> Outcome:
+    """Return what `smooth_test` does, from few cells."""
     variance = _variance(cells)
     allowed = min(most, max(ALWAYS, int(variance.sum() / EACH)), cells.p.size)
     orders = [order for order in ORDERS if order <= allowed] or [1]

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
     from calibrant._typing import Scale
 
-LEFT, TOP, SIDE = 46.0, 12.0, 356.0
+LEFT, TOP, SIDE = 60.0, 12.0, 356.0
 """The square of the diagram within the drawing."""
-WIDTH, HEIGHT = 416.0, 492.0
+WIDTH, HEIGHT = 430.0, 492.0
 BARS_TOP, BARS_HEIGHT = 382.0, 54.0
 """Where the histogram stands."""
 SCALES: tuple[Scale, Scale] = ("prob", "logit")
+DIGIT, GAP = 7.4, 8.0
+"""How wide a digit is where text is largest, and what names keep between them."""
 PROB_TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 LOWER_TICKS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)
 LOGIT_TICKS = (*LOWER_TICKS, 0.5, *(1.0 - tick for tick in reversed(LOWER_TICKS)))
@@ -69,6 +71,26 @@ class Axes:
             return [(tick, f"{tick:g}") for tick in PROB_TICKS]
         inside = [t for t in LOGIT_TICKS if self.low <= t <= 1.0 - self.low]
         return [(tick, _short(tick)) for tick in inside]
+
+    def named_across(self) -> list[tuple[float, str]]:
+        """Return the ticks whose names fit beside each other, from the middle on.
+
+        Examples
+        --------
+        >>> [name for _, name in Axes("logit", 1e-6).named_across()]
+        ['1e-6', '0.0001', '0.01', '0.5', '0.99', '0.9999']
+        """
+        ticks = sorted(self.ticks(), key=lambda tick: abs(self.share(tick[0]) - 0.5))
+        kept: list[tuple[float, str]] = []
+        ends: list[tuple[float, float]] = []
+        for tick, name in ticks:
+            half = 0.5 * DIGIT * len(name)
+            left, right = self.x(tick) - half, self.x(tick) + half
+            free = all(right + GAP <= a or b + GAP <= left for a, b in ends)
+            if free and left >= 0.0 and right <= WIDTH:
+                kept.append((tick, name))
+                ends.append((left, right))
+        return sorted(kept)
 
 
 def _short(tick: float) -> str:

@@ -11,6 +11,7 @@ from calibrant.calibrators.registry import find_method
 from calibrant.measures.events import Reading
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.numerics.scores import brier_score, log_loss
 from calibrant.numerics.softmax import class_probabilities
 from calibrant.report.plain import number
 from calibrant.report.repairs import FEWEST_ROWS, FOLDS, FOLDS_OF_MANY, NONE, advised
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
     from calibrant._validation.class_sample import ClassSample
     from calibrant.measures.estimate import Estimator
 
-CLASS_REPAIRS = ("temperature", "vector")
+CLASS_REPAIRS = {
+    "confidence": ("temperature", "vector", "top-smooth"),
+    "classwise": ("temperature", "vector", "top-smooth", "ovr-smooth"),
+}
 MOST_CLASSES = 20
-"""With more classes than this the error of each class after a repair is left out."""
+"""With more classes than this the error of each class after a repair is left out, and
+no class is repaired by a map of its own."""
 
 
 def class_repairs_of(
@@ -33,11 +38,12 @@ def class_repairs_of(
     *,
     measure: str,
     estimator: Estimator,
-    methods: Sequence[str] = CLASS_REPAIRS,
+    methods: Sequence[str] | None = None,
 ) -> dict[str, Any] | None:
     """Return what each repair of all classes would bring; keys as of `repairs_of`.
 
-    "error" is that of the task; Brier score and log-loss are those of all classes.
+    "error" and scores of the "event" are those of the task; "brier" and "log_loss" are
+    those of all classes.
     """
     if sample.n < FEWEST_ROWS or task not in ("confidence", "classwise"):
         return None
@@ -53,13 +59,22 @@ def class_repairs_of(
             **_error(prob, sample, task, measure, estimator),
             "brier": _brier(prob, sample),
             "log_loss": _mean(_losses(prob, sample.column), sample),
+            **_event_scores(prob, sample, task),
             "gain": gain,
             "gain_error": gain_error,
         }
 
+    tried = _tried(task, sample.n_classes) if methods is None else methods
     rows = [row(NONE, before)]
-    rows += [row(name, _repaired(name, sample, fold)) for name in methods]
-    return {"folds": folds, "rows": rows, "advised": advised(rows)}
+    rows += [row(name, _repaired(name, sample, fold)) for name in tried]
+    scored = "all classes"
+    return {"folds": folds, "rows": rows, "advised": advised(rows), "scored": scored}
+
+
+def _tried(task: str, n_classes: int) -> list[str]:
+    """Return the repairs to try; a map for each of many classes would take long."""
+    names = CLASS_REPAIRS[task]
+    return [n for n in names if n_classes <= MOST_CLASSES or not n.startswith("ovr-")]
 
 
 def _repaired(name: str, sample: ClassSample, fold: IntVector) -> FloatMatrix:
@@ -70,6 +85,17 @@ def _repaired(name: str, sample: ClassSample, fold: IntVector) -> FloatMatrix:
         fitted: Any = find_method(name).build().fit(sample.rows(~held))  # type: ignore[arg-type]
         found[held] = fitted.map.calibrated(sample.scores[held])
     return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def _event_scores(
+    prob: FloatMatrix, sample: ClassSample, task: str
+) -> dict[str, float]:
+    events = Reading(task=task).events(sample.column, prob, sample.weight)
+    scores = {"event_brier": brier_score, "event_log_loss": log_loss}
+    return {
+        name: float(np.mean([score(s.p, s.y, s.weight) for s in events.samples]))
+        for name, score in scores.items()
+    }
 
 
 def _error(

@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from calibrant._typing import Frame
-    from calibrant.report.models import ModelRows, Plan
+    from calibrant.measures.fitted import FittedEvents
+    from calibrant.report.models import Plan
 
 MOST_MODELS = 12
 """Of more models the pairs would be too many to read."""
 
 
-def comparison_of(models: Mapping[str, ModelRows], plan: Plan) -> dict[str, Any] | None:
+def comparison_of(
+    models: Mapping[str, FittedEvents], plan: Plan
+) -> dict[str, Any] | None:
     """Return ranks and paired differences, None for one model or very many.
 
     Keys: "method"; "models" with model, rank, value, low, high; "pairs" with model_a,
@@ -26,8 +29,7 @@ def comparison_of(models: Mapping[str, ModelRows], plan: Plan) -> dict[str, Any]
     """
     if not FEWEST_MODELS <= len(models) <= MOST_MODELS:
         return None
-    events = {name: rows.events for name, rows in models.items()}
-    found = compare_events(events, plan.measure, plan.estimator)
+    found = compare_events(models, plan.measure)
     return {
         "method": plan.measure,
         "models": _rows(found.frame(), ("model", "rank", "value", "low", "high")),

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.calibrators.registry import find_binary, find_evaluator
 from calibrant.calibrators.smooth import SmoothFit
+from calibrant.checks.decimals import apart
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.links import logit
-from calibrant.numerics.log_cells import gather_many
-from calibrant.report.plain import numbers
+from calibrant.numerics.log_cells import many_cells
+from calibrant.report.plain import counts, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from calibrant._typing import FloatVector, Seed
+    from calibrant._typing import FloatVector
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import Fit
 
@@ -32,13 +32,9 @@ NEAREST = 1e-6
 
 
 def diagram_of(
-    sample: BinarySample,
-    methods: Sequence[str],
-    *,
-    confidence: float,
-    random_state: Seed,
+    sample: BinarySample, fits: Mapping[str, Fit], *, confidence: float
 ) -> dict[str, Any]:
-    """Return curves, bins and histograms of one event.
+    """Return curves, bins and histograms of one event, by fits of some methods.
 
     Keys: "low", where logit axes begin; "axes", "prob" or, for rare events, "logit",
     which show more; "curves", one a method without bins (limits "low" and "high" of a
@@ -46,11 +42,6 @@ def diagram_of(
     "bins", one a binned method; "histogram", by "prob" and "logit". Nothing in it
     belongs to a single row, unless bins hold one only.
     """
-    fits = {
-        name: _fit(sample, name, random_state)
-        for name in dict.fromkeys(methods)
-        if find_evaluator(name).kind == "binary" and _has_map(name)
-    }
     low = nearest_end(sample.p)
     binned = {n: fit for n, fit in fits.items() if isinstance(fit.map, BinnedMap)}
     return {
@@ -64,6 +55,18 @@ def diagram_of(
         "bins": [_bins(n, fit, sample, confidence) for n, fit in binned.items()],
         "histogram": _histograms(sample, low),
     }
+
+
+def on_same_axes(
+    panels: list[dict[str, Any]], samples: Sequence[BinarySample]
+) -> list[dict[str, Any]]:
+    """Return diagrams of several events on the same axes, the widest of them."""
+    low = min(panel["low"] for panel in panels)
+    axes = "logit" if any(p["axes"] == "logit" for p in panels) else "prob"
+    return [
+        panel | {"low": low, "axes": axes, "histogram": _histograms(sample, low)}
+        for panel, sample in zip(panels, samples, strict=True)
+    ]
 
 
 def _at_one_end(p: FloatVector) -> bool:
@@ -106,14 +109,6 @@ def wilson(
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
-def _has_map(name: str) -> bool:
-    return name != "kce"
-
-
-def _fit(sample: BinarySample, name: str, random_state: Seed) -> Fit:
-    return find_binary(name).seeded(random_state).fit(sample)
-
-
 def _grid(sample: BinarySample, fit: Fit, low: float) -> FloatVector:
     """Return where to draw a curve: within the predictions, fine on both axes."""
     first, last = float(sample.p.min()), float(sample.p.max())
@@ -153,16 +148,22 @@ def _bins(
         "method": name,
         "left": numbers(table.edges[:-1][used]),
         "right": numbers(table.edges[1:][used]),
+        "decimals": _decimals(table.edges[:-1][used], table.edges[1:][used]),
         "predicted": numbers(table.mean_prob[used]),
         "observed": numbers(table.mean_label[used]),
         "low": numbers(below),
         "high": numbers(above),
-        "rows": numbers(weight),
+        "rows": counts(weight),
     }
 
 
+def _decimals(left: FloatVector, right: FloatVector) -> list[int]:
+    """Return how many decimals tell the ends of each bin apart."""
+    return [apart(a, b) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+
+
 def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
-    cells = gather_many(sample.p, sample.y, sample.weight)
+    cells = many_cells(sample)
     share = cells.label / cells.weight
     ends = logit(np.array([low, 1.0 - low]))
     inner = expit(np.linspace(ends[0], ends[1], HISTOGRAM_BINS + 1))[1:-1]
@@ -177,4 +178,4 @@ def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
 
 
 def _histogram(table: BinTable) -> dict[str, Any]:
-    return {"edges": numbers(table.edges), "rows": numbers(table.weight)}
+    return {"edges": numbers(table.edges), "rows": counts(table.weight)}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from calibrant._typing import Scale
 
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
+LONGEST_NAME = 7
+"""Signs of a tick's name that fit left of the square."""
 MOST_CURVES = 20
 """The style sheet has a switch for so many; more could not be told apart."""
 LABELS = {
@@ -91,7 +93,7 @@ def _svg(
 ) -> Markup:
     height = HEIGHT if bars else BOTTOM + 48.0
     across, up = LABELS.get(
-        event, (f"Predicted probability of {event}", f"Share of {event}")
+        event, (f"Predicted probability of class {event}", f"Share of class {event}")
     )
     below = height - 8.0
     names = (
@@ -144,12 +146,17 @@ def _frame(axes: Axes, *, bars: bool = False) -> str:
     for value, name in axes.ticks():
         x, y = axes.x(value), axes.y(value)
         lines.append(f"M{x:.1f},{TOP:g}V{BOTTOM:g}M{LEFT:g},{y:.1f}H{RIGHT:g}")
+        if len(name) > LONGEST_NAME:
+            continue
         names.append(
-            f'<text class="tick" x="{x:.1f}" y="{bottom + 16:g}" '
-            f'text-anchor="middle">{name}</text>'
             f'<text class="tick" x="{LEFT - 6:g}" y="{y + 4:.1f}" '
             f'text-anchor="end">{name}</text>'
         )
+    names += [
+        f'<text class="tick across" x="{axes.x(value):.1f}" y="{bottom + 16:g}" '
+        f'text-anchor="middle">{name}</text>'
+        for value, name in axes.named_across()
+    ]
     return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
 
 

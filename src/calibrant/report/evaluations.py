@@ -12,6 +12,7 @@ from calibrant.calibrators.registry import find_evaluator
 from calibrant.report.models import class_row, estimate_row
 from calibrant.report.page import page
 from calibrant.report.summary import FORMAT, VERSION
+from calibrant.report.titles import scored_event
 from calibrant.report.verdict import graded_method, verdict_of
 from calibrant.report.words import shown
 
@@ -89,6 +90,7 @@ def _model(found: Assessment, evaluation: Evaluation) -> dict[str, Any]:
         "scores": [
             {**asdict(split), "refinement": split.refinement} for split in found.scores
         ],
+        "scored": scored_event(found.estimates[0].task),
         "diagrams": [],
         "findings": None,
         "repairs": None,

@@ -12,8 +12,10 @@ import numpy as np
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.class_sample import ClassSample, check_class_sample
 from calibrant.checks.diagnosis import check_muted
+from calibrant.engines.cells import CellTable
 from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import open_table
+from calibrant.exceptions import OptionError
 from calibrant.measures.comparison import check_models, one_seed
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import check_methods
@@ -24,7 +26,9 @@ from calibrant.measures.table_models import (
     TableReader,
     model_columns,
 )
+from calibrant.report.commands import Origin, origin_of
 from calibrant.report.models import ModelRows, Plan
+from calibrant.report.of_cells import report_cells
 from calibrant.report.report import Report
 from calibrant.report.summary import summarise
 
@@ -41,8 +45,8 @@ MOST_GROUPS = 200
 def report_table(  # noqa: PLR0913
     source: Any,
     *,
-    y: str,
-    p: Columns | Mapping[str, Columns],
+    y: str | None = None,
+    p: Columns | Mapping[str, Columns] | None = None,
     by: Columns | None = None,
     methods: Sequence[str] | str = REPORT_METHODS,
     alpha: float = 1,
@@ -56,6 +60,7 @@ def report_table(  # noqa: PLR0913
     mute: Sequence[str] | str = (),
     random_state: Seed = 0,
     title: str = "",
+    file: str = "",
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
@@ -64,7 +69,8 @@ def report_table(  # noqa: PLR0913
     Parameters
     ----------
     source, y, p, by, alpha, task, sample_weight, pos_label, labels, scale
-        As in `evaluate_table`. All rows are judged together, and each group beside.
+        As in `evaluate_table`, but for engines: a source is read into memory, or is a
+        table of cells. All rows are judged together, and each group beside.
     methods : sequence of str
         Estimates of the error; the verdict is about the first that is no squared norm
         ("kce" is one, and has no grades). Of the default ones, those that have more
@@ -79,6 +85,8 @@ def report_table(  # noqa: PLR0913
         Seeds folds and resamples, the same for all models.
     title : str, optional
         What the report is about; the name of the file, without.
+    file : str, optional
+        The file that commands on the page name; that of the source, without.
     created : datetime, optional
         The time that the report names; now, without.
     progress : callable, optional
@@ -98,6 +106,12 @@ def report_table(  # noqa: PLR0913
     0.096, 95 % interval ...
     """
     plan = _plan(methods, alpha, confidence, n_resamples, mute, random_state)
+    if isinstance(source, CellTable):
+        return report_cells(
+            source, plan, by=by, title=title, created=created, progress=progress
+        )
+    if y is None or p is None:
+        raise OptionError("y and p must name columns, of labels and probabilities.")
     table = open_table(source)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     reader = TableReader(table, y, sample_weight, reading)
@@ -107,8 +121,16 @@ def report_table(  # noqa: PLR0913
     models = {
         model.name if named else "": ModelRows(
             reader.events(model),
-            {_name(group): reader.events(model, group.rows) for group in groups},
+            {group.name: reader.events(model, group.rows) for group in groups},
             _classes(reader, model),
+            origin_of(
+                model,
+                reading,
+                file=file or _source_name(source),
+                label=y,
+                weight=sample_weight,
+                labels=model.labels(table.column(y)) if labels is None else labels,
+            ),
         )
         for model in model_columns(p, task=task, names=table.names)
     }
@@ -185,7 +207,7 @@ def report_predictions(  # noqa: PLR0913
             arrays.append(as_array(sample_weight, name="sample_weight"))
         refuse_different_lengths(y_true=arrays[0], **column)
         parts = {
-            _name(group): reading.events(*(array[group.rows] for array in arrays))
+            group.name: reading.events(*(array[group.rows] for array in arrays))
             for group in kept
         }
         classes = None
@@ -193,7 +215,15 @@ def report_predictions(  # noqa: PLR0913
             classes = check_class_sample(
                 prob, y_true, scale=scale, labels=labels, sample_weight=sample_weight
             )
-        models[name] = ModelRows(events, parts, classes)
+        origin = Origin(
+            weight=None if sample_weight is None else "sample_weight",
+            several=task is not None,
+            task=events.task,
+            pos_label=pos_label,
+            labels=None if labels is None else tuple(labels),
+            scale=scale,
+        )
+        models[name] = ModelRows(events, parts, classes, origin)
     data = {
         "source": title,
         "rows": len(as_array(y_true, name="y_true")),
@@ -249,12 +279,6 @@ def _largest(groups: list[Group]) -> tuple[list[Group], list[str]]:
     by_size = sorted(groups, key=lambda group: -len(np.asarray(group.rows)))
     note = f"Of {len(groups)} groups the {MOST_GROUPS} largest are shown."
     return by_size[:MOST_GROUPS], [note]
-
-
-def _name(group: Group) -> str:
-    """Return the value of a group, with its column where there are several."""
-    values = list(group.key.values())
-    return str(values[0]) if len(values) == 1 else str(group)
 
 
 def _source_name(source: Any) -> str:

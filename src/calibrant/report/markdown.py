@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from calibrant._validation.wording import visible
 from calibrant.report.words import chance, counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+MOST_ALIKE = 3
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
@@ -43,77 +45,90 @@ def plain(text: str) -> str:
     >>> print(plain("a|b <i>"))
     a\|b \<i\>
     """
-    return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return SPECIAL.sub(r"\\\1", visible(" ".join(str(text).split())))
 
 
 def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
     verdict = model["verdict"]
+    errors = [
+        (row["method"], shown(row["value"], 4), _interval(row))
+        for row in model["errors"]
+    ]
     parts = [
         f"## {plain(model['name'] or 'Verdict')}",
         f"**{verdict['headline'].capitalize()}.** {' '.join(verdict['sentences'])}",
-        _table(
-            ("method", "error", "interval"),
-            (
-                (row["method"], shown(row["value"], 4), _interval(row))
-                for row in model["errors"]
-            ),
-        ),
+        _table(("method", "error", "interval"), errors),
     ]
     if model["findings"]:
-        lines = [
-            f"- {f['code']} ({f['severity']}): {plain(f['message'])} "
-            f"{plain(f['remedy'])}"
-            for f in model["findings"]
-        ]
-        parts += ["### What the checks found", "\n".join(lines)]
+        parts += ["### What the checks found", "\n".join(_findings(model["findings"]))]
     if model["groups"]:
-        parts += [
-            "### Groups",
-            _table(
-                ("group", "rows", "says", "happens", "error", "interval", "differs"),
-                (
-                    (
-                        plain(row["group"]),
-                        counted(row["rows"]),
-                        shown(row["mean_prob"]),
-                        shown(row["base_rate"]),
-                        shown(row["error"]),
-                        _interval(row),
-                        chance(row["pvalue"]),
-                    )
-                    for row in model["groups"]
-                ),
-            ),
-        ]
+        parts += ["### Groups", _groups(model["groups"])]
     if model["classes"]:
-        parts += [
-            f"### Classes, by {measured['method']}",
-            _table(
-                ("class", "error", "interval"),
-                (
-                    (plain(row["class"]), shown(row["error"], 4), _interval(row))
-                    for row in model["classes"]
-                ),
-            ),
-        ]
+        parts += [f"### Classes, by {measured['method']}", _classes(model["classes"])]
     if model["repairs"]:
-        parts += [
-            "### What to do",
-            f"Best on rows left out: {model['repairs']['advised']}.",
-            _table(
-                ("repair", "error left", "Brier score", "log-loss"),
-                (
-                    (
-                        row["method"],
-                        shown(row["error"], 4),
-                        shown(row["brier"], 4),
-                        shown(row["log_loss"], 4),
-                    )
-                    for row in model["repairs"]["rows"]
-                ),
-            ),
-        ]
+        parts += ["### What to do", *_repairs(model["repairs"])]
     return parts
+
+
+def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
+    names = ("group", "rows", "says", "happens", "error", "interval", "own map")
+    rows = (
+        (
+            plain(row["group"]),
+            counted(row["rows"]),
+            shown(row["mean_prob"]),
+            shown(row["base_rate"]),
+            shown(row["error"]),
+            _interval(row),
+            chance(row["pvalue"]),
+        )
+        for row in groups
+    )
+    return _table(names, rows)
+
+
+def _classes(classes: Sequence[Mapping[str, Any]]) -> str:
+    rows = (
+        (plain(row["class"]), shown(row["error"], 4), _interval(row)) for row in classes
+    )
+    return _table(("class", "error", "interval"), rows)
+
+
+def _repairs(repairs: Mapping[str, Any]) -> list[str]:
+    rows = (
+        (row["method"], *(shown(row[n], 4) for n in ("error", "brier", "log_loss")))
+        for row in repairs["rows"]
+    )
+    best = f"Best on rows left out: {repairs['advised']}."
+    return [
+        f"{best} Scores are about {repairs['scored']}.",
+        _table(("repair", "error left", "Brier score", "log-loss"), rows),
+        *_code(repairs.get("command")),
+        *_code(repairs.get("python")),
+    ]
+
+
+def _findings(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line a finding; of many with the same code the worst, and how many."""
+    lines = []
+    for code in dict.fromkeys(finding["code"] for finding in findings):
+        same = [finding for finding in findings if finding["code"] == code]
+        for f in same[:MOST_ALIKE]:
+            place = "".join(f", {kind} {plain(v)}" for kind, v in f["where"].items())
+            told = f"{plain(f['message'])} {plain(f['remedy'])}"
+            lines.append(f"- {code} ({f['severity']}{place}): {told}")
+        if len(same) > MOST_ALIKE:
+            lines.append(f"- {code}: {len(same) - MOST_ALIKE} more like this")
+    return lines
+
+
+def _code(text: str | None) -> list[str]:
+    """Return commands as a block that ends where they end, whatever names hold."""
+    if not text:
+        return []
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    return [f"{fence}\n{text}\n{fence}"]
 
 
 def _interval(row: Mapping[str, Any]) -> str:

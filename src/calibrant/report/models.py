@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from calibrant._validation.sample import FEW_ROWS
+from calibrant.calibrators.registry import EVALUATORS
 from calibrant.checks.diagnosis import diagnose_events
 from calibrant.checks.groups import group_gaps
 from calibrant.checks.subject import Subject
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.evaluation import assess
-from calibrant.report.class_repairs import class_repairs_of
-from calibrant.report.diagram import diagram_of
+from calibrant.report.advice import advise
+from calibrant.report.agreement import agreed, proved
+from calibrant.report.class_repairs import MOST_CLASSES, class_repairs_of
+from calibrant.report.commands import Origin, command, python
+from calibrant.report.diagram import diagram_of, on_same_axes
 from calibrant.report.plain import number
-from calibrant.report.repairs import REPAIRS, repairs_of
+from calibrant.report.repairs import NONE, REPAIRS, repairs_of
+from calibrant.report.titles import scored_event
 from calibrant.report.verdict import graded_method, regions_of, verdict_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from calibrant._validation.class_sample import ClassSample
-    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.base import Fit
     from calibrant.checks.finding import Finding
     from calibrant.measures.estimate import Estimate, Estimator
     from calibrant.measures.evaluation import Assessment
     from calibrant.measures.events import Events
+    from calibrant.measures.fitted import FittedEvents
 
 WORST_CLASSES = 4
 """Of many classes so many get a diagram, the worst."""
-PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
-"""Checks that speak up only where chance cannot explain what is off."""
+QUICK_METHODS = ("es15", "ew15")
+"""Of very many classes the errors are by these, unless methods were asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +53,14 @@ class ModelRows:
         The events of each group of rows.
     classes : ClassSample or None
         Predictions of all classes, where there are several.
+    origin : Origin
+        Where they come from, for the command that repairs them.
     """
 
     events: Events
     groups: Mapping[str, Events]
     classes: ClassSample | None = None
+    origin: Origin = field(default_factory=Origin)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +81,8 @@ class Plan:
         Calibrators to try.
     lenient : bool
         Whether methods that need more rows are left out, with a warning.
+    drawn : tuple of str
+        What diagrams show besides `methods`.
     """
 
     methods: tuple[str, ...]
@@ -80,6 +91,16 @@ class Plan:
     mute: tuple[str, ...] = ()
     repairs: tuple[str, ...] = REPAIRS
     lenient: bool = False
+    drawn: tuple[str, ...] = ()
+
+    def for_events(self, number: int) -> Plan:
+        """Return the plan for so many events: of very many, only quick errors.
+
+        The worst of them are still drawn by all methods.
+        """
+        if not self.lenient or number <= MOST_CLASSES:
+            return self
+        return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
     @property
     def measure(self) -> str:
@@ -88,46 +109,60 @@ class Plan:
 
 
 def model_summary(
-    name: str, rows: ModelRows, plan: Plan, step: Callable[[], None]
+    name: str,
+    rows: ModelRows,
+    fitted: FittedEvents,
+    plan: Plan,
+    step: Callable[[], None],
 ) -> dict[str, Any]:
-    """Return what a report says of one model; `step` is called after each part."""
+    """Return what a report says of one model; `step` is called after each part.
+
+    `fitted` are the events of `rows`.
+    """
     events, groups = rows.events, rows.groups
-    found = assess(events, plan.methods, plan.estimator, {}, lenient=plan.lenient)
+    found = assess(fitted, plan.methods, {}, lenient=plan.lenient)
     step()
-    panels = _panels(events, found, plan)
+    panels = _panels(fitted, found, plan)
     step()
     several = len(events.samples) > 1
     repairs = _repairs(rows, plan)
-    findings = diagnose_events(events, groups, mute=plan.mute).findings
+    found_faults = diagnose_events(events, groups, mute=plan.mute).findings
+    findings = advise(found_faults, repairs)
     step()
+    classes = _class_rows(events, found, plan) if several else []
     group_rows = _group_rows(events, groups, plan, step)
     errors = [estimate_row(estimate) for estimate in found.estimates]
     own = next(row for row in errors if row["method"] == plan.measure)
     regions = panels[0].pop("regions") if not several else []
     return {
         "name": name,
-        "rows": events.samples[0].n,
+        "rows": events.samples[0].n_data,
         "weight": events.samples[0].total,
         "base_rate": number(found.base_rate),
         "mean_prob": number(found.mean_prob),
-        "verdict": verdict_of(
-            own,
-            regions,
-            repairs,
-            base_rate=found.base_rate,
-            alpha=plan.estimator.alpha,
-            proved=any(finding.code in PROOFS for finding in findings),
-            confidence=plan.confidence,
-            task=events.task,
+        "verdict": agreed(
+            verdict_of(
+                own,
+                regions,
+                repairs,
+                base_rate=found.base_rate,
+                alpha=plan.estimator.alpha,
+                proved=bool(proved(findings)),
+                confidence=plan.confidence,
+                task=events.task,
+            ),
+            findings,
+            classes=[row["class"] for row in classes],
         ),
         "errors": errors,
         "scores": [
             {**asdict(split), "refinement": split.refinement} for split in found.scores
         ],
+        "scored": scored_event(events.task),
         "diagrams": panels,
         "findings": [_finding_row(finding) for finding in findings],
         "repairs": repairs,
-        "classes": _class_rows(events, found, plan) if several else [],
+        "classes": classes,
         "groups": group_rows,
     }
 
@@ -159,27 +194,29 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
     return row
 
 
-def _panels(events: Events, found: Assessment, plan: Plan) -> list[dict[str, Any]]:
+def _panels(
+    fitted: FittedEvents, found: Assessment, plan: Plan
+) -> list[dict[str, Any]]:
     """Return the diagram of the event, or those of the worst classes."""
-    methods = [estimate.method for estimate in found.estimates]
+    estimated = [estimate.method for estimate in found.estimates]
+    more = [method for method in plan.drawn if method not in plan.methods]
+    methods = [m for m in [*more, *estimated] if m not in EVALUATORS]
+    events = fitted.events
     if len(events.samples) == 1:
-        return [_panel(events.task, events.samples[0], methods, plan)]
+        return [_panel(events.task, fitted, 0, methods, plan)]
     order = _worst_first(found, plan)[:WORST_CLASSES]
-    panels = [_panel(events.names[k], events.samples[k], methods, plan) for k in order]
+    panels = [_panel(events.names[k], fitted, k, methods, plan) for k in order]
     for panel in panels:
         panel.pop("regions")
-    return panels
+    return on_same_axes(panels, [events.samples[k] for k in order])
 
 
 def _panel(
-    event: str, sample: BinarySample, methods: Sequence[str], plan: Plan
+    event: str, fitted: FittedEvents, place: int, methods: Sequence[str], plan: Plan
 ) -> dict[str, Any]:
-    drawn = diagram_of(
-        sample,
-        methods,
-        confidence=plan.confidence,
-        random_state=plan.estimator.random_state,
-    )
+    sample = fitted.events.samples[place]
+    fits = {method: cast("Fit", fitted.fit(method, place)) for method in methods}
+    drawn = diagram_of(sample, fits, confidence=plan.confidence)
     banded = [curve for curve in drawn["curves"] if "low" in curve]
     regions = regions_of(banded[0], sample) if banded else []
     return {"event": event, **drawn, "regions": regions}
@@ -224,9 +261,19 @@ def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
         "estimator": plan.estimator,
     }
     task = rows.events.task
-    if rows.classes is not None and task in ("confidence", "classwise"):
-        return class_repairs_of(rows.classes, task, **options)
-    return repairs_of(rows.events.samples[0], methods=plan.repairs, **options)
+    if task in ("confidence", "classwise"):
+        if rows.classes is None:  # cells do not know which classes share rows
+            return None
+        found = class_repairs_of(rows.classes, task, **options)
+    else:
+        sample = rows.events.samples[0]
+        found = repairs_of(sample, methods=plan.repairs, **options)
+    if found is None:
+        return None
+    best, origin = found["advised"], rows.origin
+    if best == NONE:
+        return found | {"command": "", "python": ""}
+    return found | {"command": command(origin, best), "python": python(origin, best)}
 
 
 def _group_rows(

@@ -5,13 +5,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import shlex
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from calibrant._validation.wording import visible
 from calibrant.exceptions import MissingDependencyError
-from calibrant.report.words import capitalise, chance, counted, shown, unbroken
+from calibrant.numerics.links import CLIP
+from calibrant.report.words import (
+    capitalise,
+    chance,
+    counted,
+    shown,
+    told_or_dash,
+    unbroken,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +33,7 @@ UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 def page(summary: Mapping[str, Any]) -> str:
     """Return the page of a summary."""
     environment = _environment()
+    summary = _all_visible(summary)
     from markupsafe import Markup
 
     script, style = _asset("page.js"), _asset("page.css")
@@ -36,6 +45,17 @@ def page(summary: Mapping[str, Any]) -> str:
         policy=_policy(script, style),
     )
     return text
+
+
+def _all_visible(content: Any) -> Any:
+    """Return a summary whose text holds no sign that nobody sees, but ends of lines."""
+    if isinstance(content, str):
+        return visible(content, keep="\n")
+    if isinstance(content, dict):
+        return {_all_visible(name): _all_visible(v) for name, v in content.items()}
+    if isinstance(content, list):
+        return [_all_visible(value) for value in content]
+    return content
 
 
 def json_for_script(content: Mapping[str, Any]) -> str:
@@ -88,10 +108,10 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "shown": shown,
+        "told": told_or_dash,
         "counted": counted,
         "chance": chance,
         "capitalise": capitalise,
-        "quoted": shlex.quote,
         "unbroken": unbroken,
     }
     environment.globals |= {
@@ -99,5 +119,6 @@ def _environment() -> Environment:
         "overview_svg": drawing.overview_svg,
         "interval_svg": drawing.interval_svg,
         "scales": drawing.scale_names(),
+        "clip": f"{CLIP:.1e}",
     }
     return environment

@@ -28,12 +28,32 @@ def number(value: Any) -> float | None:
 def numbers(values: Iterable[Any]) -> list[float | None]:
     """Return numbers with few digits, None for those that are not finite.
 
+    Digits count from the nearer end: 1 - 1e-9 is not the same as 1.
+
     Examples
     --------
-    >>> numbers(np.array([1 / 3, np.nan]))
-    [0.333333, None]
+    >>> numbers(np.array([1 / 3, np.nan, 1.0 - 1e-9 / 3]))
+    [0.333333, None, 0.999999999666667]
     """
     return [
-        float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+        _short(value) if math.isfinite(value) else None
         for value in np.asarray(values, dtype=np.float64).tolist()
     ]
+
+
+def counts(values: Iterable[Any]) -> list[float]:
+    """Return numbers of rows: whole ones as they are, sums of weights to a thousandth.
+
+    Examples
+    --------
+    >>> counts(np.array([1234567.0, 1 / 3]))
+    [1234567.0, 0.333]
+    """
+    return [round(value, 3) for value in np.asarray(values, dtype=np.float64).tolist()]
+
+
+def _short(value: float) -> float:
+    rest = 1.0 - value
+    if not 0.0 < rest < 0.1:  # noqa: PLR2004
+        return float(f"{value:.{DIGITS}g}")
+    return round(value, DIGITS - 1 - math.floor(math.log10(rest)))

@@ -12,6 +12,7 @@ from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.registry import find_binary, find_method
 from calibrant.measures.events import Events
 from calibrant.numerics.cell_sums import sum_cells
+from calibrant.numerics.folds import fold_counts
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.report.plain import number
@@ -45,26 +46,26 @@ def repairs_of(
 
     Returns None where there are too few rows, or only one outcome. Keys: "folds";
     "rows", one a repair with "none" first: "method", "error" with its interval "low"
-    and "high", "brier", "log_loss", "gain" in log-loss and its standard error
-    "gain_error"; "advised", the repair with the best log-loss, or "none" where no gain
-    exceeds its standard error.
+    and "high", "brier", "log_loss", the same of the event alone ("event_brier",
+    "event_log_loss"; they differ where all classes are repaired), "gain" in log-loss
+    and its standard error "gain_error"; "advised", the repair with the best log-loss,
+    or "none" where no gain exceeds its standard error; "scored", what scores are about.
     """
     positives = float(sample.y.sum())
-    if sample.n < FEWEST_ROWS or not 0.0 < positives < sample.n:
+    if sample.n_data < FEWEST_ROWS or not 0.0 < positives < sample.n:
         return None
-    folds = FOLDS if sample.n <= MANY_ROWS else FOLDS_OF_MANY
+    folds = FOLDS if sample.n_data <= MANY_ROWS else FOLDS_OF_MANY
     random_state = estimator.random_state
-    fold = generator(random_state).permutation(sample.n) % folds
-    parts = [_fold(sample, fold == k) for k in range(folds)]
-    kept = [part for part in parts if part is not None]
-    if len(kept) < folds:
+    kept = _folds(sample, folds, random_state)
+    if not all(0.0 < train.y @ _weights(train) < train.total for train, _ in kept):
         return None
     rows = [_row(NONE, [held for _, held in kept], None, estimator, measure)]
     for name in methods:
         repaired = [_repair(name, train, held, random_state) for train, held in kept]
         held = [part for _, part in kept]
         rows.append(_row(name, repaired, held, estimator, measure))
-    return {"folds": folds, "rows": rows, "advised": advised(rows)}
+    scored = "the event"
+    return {"folds": folds, "rows": rows, "advised": advised(rows), "scored": scored}
 
 
 def advised(rows: list[dict[str, Any]]) -> str:
@@ -74,13 +75,29 @@ def advised(rows: list[dict[str, Any]]) -> str:
     return str(best["method"])
 
 
-def _fold(
-    sample: BinarySample, held: IntVector
-) -> tuple[BinarySample, BinarySample] | None:
+def _folds(
+    sample: BinarySample, folds: int, random_state: Seed
+) -> list[tuple[BinarySample, BinarySample]]:
     """Return the rows to fit on and those held out, gathered where there are many."""
-    train, test = (_rows(sample, which) for which in (~held, held))
-    positives = float(train.y @ _weights(train))
-    return (train, test) if 0.0 < positives < train.total else None
+    rng = generator(random_state)
+    if sample.gathered is None:
+        fold = rng.permutation(sample.n) % folds
+        held = [_rows(sample, fold == k) for k in range(folds)]
+        if folds == FOLDS_OF_MANY:  # what one leaves out, the other is fitted on
+            return [(held[1], held[0]), (held[0], held[1])]
+        return [(_rows(sample, fold != k), held[k]) for k in range(folds)]
+    rows = sample.gathered
+    return [
+        (_share(sample, rows, rows - held), _share(sample, rows, held))
+        for held in fold_counts(rows, folds, rng).T
+    ]
+
+
+def _share(sample: BinarySample, whole: IntVector, rows: IntVector) -> BinarySample:
+    """Return so many of the `whole` rows that were gathered into each."""
+    used = rows > 0
+    weight = _weights(sample) * rows / whole
+    return BinarySample(sample.p[used], sample.y[used], weight[used], rows[used])
 
 
 def _rows(sample: BinarySample, which: Any) -> BinarySample:
@@ -139,14 +156,18 @@ def _row(
     events = Events("binary", ("binary",), (sample,))
     gain, error = (0.0, 0.0) if before is None else _gain(_joined(before), sample)
     found = estimator.estimate(events, measure)[0]
+    brier = _mean(sample, (sample.p - 1.0) ** 2, sample.p**2)
+    log_loss = _mean(sample, *_log_losses(sample.p))
     return {
         "method": name,
         "summary": "as they are" if name == NONE else find_method(name).summary,
         "error": number(found.value),
         "low": number(found.low),
         "high": number(found.high),
-        "brier": _mean(sample, (sample.p - 1.0) ** 2, sample.p**2),
-        "log_loss": _mean(sample, *_log_losses(sample.p)),
+        "brier": brier,
+        "log_loss": log_loss,
+        "event_brier": brier,
+        "event_log_loss": log_loss,
         "gain": gain,
         "gain_error": error,
     }

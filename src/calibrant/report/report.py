@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
 from calibrant._validation.options import check_choice
+from calibrant._validation.wording import visible
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -104,6 +105,6 @@ class Report:
 
 
 def _told(model: dict[str, Any]) -> str:
-    name = f"{model['name']}: " if model["name"] else ""
+    name = f"{visible(model['name'])}: " if model["name"] else ""
     verdict = model["verdict"]
     return f"{name}{verdict['headline']}. {' '.join(verdict['sentences'])}"

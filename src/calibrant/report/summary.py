@@ -15,9 +15,10 @@ user's: bins, cells, curves and counts only.
   ``sentences`` (all);
   ``errors``: ``method``, ``value``, ``low``, ``high``, ``debiased``, ``bins``;
   ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
-  ``refinement``;
+  ``refinement``; ``scored``: the event that they are about;
   ``diagrams``, one, or one for each of the worst classes: see `diagram_of`;
-  ``findings``: see `Finding`; ``repairs``: see `repairs_of`, or None;
+  ``findings``: see `Finding`; ``repairs``: see `repairs_of`, or None, with ``command``
+  and ``python`` that make the advised one, empty where there is none;
   ``classes``, worst first: ``class``, ``error``, ``low``, ``high``, ``base_rate``,
   ``mean_prob``; ``groups``, worst first: ``group``, ``rows``, ``base_rate``,
   ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010).
@@ -34,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator
+from calibrant.measures.fitted import FittedEvents
 from calibrant.report.comparison import comparison_of
 from calibrant.report.models import Plan, model_summary, task_steps
 
@@ -51,10 +53,18 @@ def summarise(
     data: Mapping[str, Any],
     *,
     notes: Sequence[str] = (),
+    paired: bool = True,
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Return the summary of all models; the module says what is in it."""
+    """Return the summary of all models; the module says what is in it.
+
+    Models are compared if they are `paired`: if their rows are the same.
+    """
+    events = max(len(rows.events.samples) for rows in models.values())
+    hurried = plan.for_events(events)
+    if hurried is not plan:
+        plan, notes = hurried, [*notes, _quick_note(events, hurried)]
     total = sum(task_steps(len(rows.groups)) for rows in models.values())
     done = 0
 
@@ -64,7 +74,13 @@ def summarise(
         if progress is not None:
             progress(done, total)
 
-    told = [model_summary(name, rows, plan, step) for name, rows in models.items()]
+    fitted = {
+        name: FittedEvents(rows.events, plan.estimator) for name, rows in models.items()
+    }
+    told = [
+        model_summary(name, rows, fitted[name], plan, step)
+        for name, rows in models.items()
+    ]
     used = dict.fromkeys(row["method"] for model in told for row in model["errors"])
     return {
         "format": FORMAT,
@@ -86,9 +102,16 @@ def summarise(
             "n_resamples": plan.estimator.n_resamples,
         },
         "models": told,
-        "comparison": comparison_of(models, plan),
+        "comparison": comparison_of(fitted, plan) if paired else None,
         "notes": list(notes),
     }
+
+
+def _quick_note(classes: int, plan: Plan) -> str:
+    return (
+        f"Of {classes} classes all errors are by {' and '.join(plan.methods)}, which "
+        f"are quick; the worst are drawn by more methods."
+    )
 
 
 def _seed(plan: Plan) -> int | None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.calibrators.registry import find_evaluator
-from calibrant.numerics.log_cells import gather_many
+from calibrant.checks.decimals import LEAST, apart, told
+from calibrant.numerics.log_cells import many_cells
+from calibrant.report.advice import best_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,10 +26,11 @@ GRADES: tuple[tuple[float, Grade, str], ...] = (
     (np.inf, "bad", "badly off"),
 )
 """Relative errors below the first number have this grade."""
-LEAST_SHOWN = 0.001
 NEGLIGIBLE = 1e-5
 COUNTS = 0.01
 """Regions with a smaller share of the rows are not spoken of."""
+AN_END = 0.005
+"""Regions that begin or end so near to 0 or 1 are said to reach it."""
 LEAST_GAP, LEAST_SHARE = 0.005, 0.2
 MATTERS = 0.1
 """Nor are those with a smaller share of the error."""
@@ -42,7 +45,7 @@ class Region:
     left, right : float
         Where it lies.
     open_left, open_right : bool
-        Whether hardly any prediction lies beyond that end.
+        Whether hardly any prediction lies beyond that end, or 0 or 1 is near.
     says, happens, margin : float
         Where most of the error is: what is predicted, what happens, and plus or minus.
     error : float
@@ -70,13 +73,28 @@ class Region:
         return gap >= LEAST_GAP or (near > NEGLIGIBLE and gap >= LEAST_SHARE * near)
 
     def __str__(self) -> str:
+        left, right = _place(self.left), _place(self.right)
         if self.open_left and self.open_right:
             return "everywhere"
+        if left == right:
+            return f"at {left}"
         if self.open_left:
-            return f"below {self.right:.2g}"
+            return f"below {right}"
         if self.open_right:
-            return f"above {self.left:.2g}"
-        return f"between {self.left:.2g} and {self.right:.2g}"
+            return f"above {left}"
+        return f"between {left} and {right}"
+
+
+def _place(p: float) -> str:
+    """Return an end of a region; only 0 and 1 themselves read as 0 and 1.
+
+    Examples
+    --------
+    >>> _place(0.0), _place(0.068), _place(0.9991), _place(1.0)
+    ('0', '0.068', '0.999', '1')
+    """
+    text = f"{p:.2g}"
+    return told(p) if text == "1" and p < 1.0 else text
 
 
 def regions_of(curve: Mapping[str, Any], sample: BinarySample) -> list[Region]:
@@ -118,9 +136,10 @@ def _region(
     return Region(
         left=float(p[part.start]),
         right=float(p[part.stop - 1]),
-        open_left=float(share[: part.start].sum()) < COUNTS,
-        open_right=float(share[part.stop :].sum()) < COUNTS
-        or f"{p[part.stop - 1]:.2g}" == "1",
+        open_left=bool(share[: part.start].sum() < COUNTS or p[part.start] < AN_END),
+        open_right=bool(
+            share[part.stop :].sum() < COUNTS or p[part.stop - 1] > 1.0 - AN_END
+        ),
         says=float(p[most]),
         happens=float(mid[most]),
         margin=float(half[most]),
@@ -130,7 +149,7 @@ def _region(
 
 def _shares(p: FloatVector, sample: BinarySample) -> FloatVector:
     """Return the share of rows around each point of a curve."""
-    cells = gather_many(sample.p, sample.y, sample.weight)
+    cells = many_cells(sample)
     place = np.searchsorted(0.5 * (p[1:] + p[:-1]), cells.p)
     rows = np.bincount(place, weights=cells.weight, minlength=p.size)
     return np.asarray(rows / rows.sum())
@@ -177,7 +196,8 @@ def verdict_of(  # noqa: PLR0913
     off; and where the error is a squared norm.
     """
     value, low, high = max(float(error["value"]), 0.0), error["low"], error["high"]
-    spread = max(2.0 * np.sqrt(base_rate * (1.0 - base_rate)), NEGLIGIBLE)
+    # Of one outcome alone nothing is known of how rare the other one is.
+    spread = 2.0 * np.sqrt(max(base_rate * (1.0 - base_rate), 0.0)) or 1.0
     sure = proved or low is None or low > 0.0
     grade: Grade = "unknown"
     relative: float | None = None
@@ -188,17 +208,18 @@ def verdict_of(  # noqa: PLR0913
         most = None if high is None else high ** (1.0 / alpha) / spread
         grade, words = _grade(relative, most, sure=sure)
         headline = _headline(words, grade, task, sure=sure)
-    told = _error_sentence(error, confidence, sure=sure)
+    points = _points(value, alpha, task, squared=relative is None)
+    said = _error_sentence(error, confidence, sure=sure, points=points)
     return {
         **{name: error[name] for name in ("method", "value", "low", "high")},
         "grade": grade,
         "relative_error": relative,
         "headline": headline,
-        "error": told,
+        "error": said,
         "sentences": [
             *_where(regions if sure else [], task),
-            told,
-            *_repair_sentence(repairs, value),
+            said,
+            *best_sentence(repairs, value),
         ],
     }
 
@@ -206,7 +227,7 @@ def verdict_of(  # noqa: PLR0913
 def _grade(relative: float, most: float | None, *, sure: bool) -> tuple[Grade, str]:
     if not sure and most is not None and most >= GRADES[1][0]:
         return "unknown", "not known well enough"
-    return next((grade, told) for limit, grade, told in GRADES if relative < limit)
+    return next((grade, words) for limit, grade, words in GRADES if relative < limit)
 
 
 def _headline(words: str, grade: Grade, task: str, *, sure: bool) -> str:
@@ -219,70 +240,62 @@ def _headline(words: str, grade: Grade, task: str, *, sure: bool) -> str:
 
 
 def _where(regions: list[Region], task: str) -> list[str]:
-    told = []
+    sentences = []
     for region in regions[:2]:
         how = "too high" if region.too_high else "too low"
-        digits = _digits(region.says)
+        digits = _digits(region.margin)
         truth = f"{region.happens:.{digits}f} \N{PLUS-MINUS SIGN} "
         truth += f"{max(region.margin, 10.0**-digits):.{digits}f}"
         who, what = f"Probabilities are {how}", f"{truth} happen"
         if task == "confidence":
             who, what = f"Confidence is {how}", f"it is right in {truth}"
-        says = f"where it says {region.says:.{digits}f}"
-        told.append(f"{who} {region}: {says}, {what}.")
-    return told
+        says = f"where it says {_said(region.says)}"
+        sentences.append(f"{who} {region}: {says}, {what}.")
+    return sentences
 
 
-def _digits(p: float) -> int:
-    """Return how many decimals tell a prediction: two, more near 0 and 1.
+def _said(p: float) -> str:
+    """Return a prediction with two decimals, more near 0 and 1.
 
     Examples
     --------
-    >>> _digits(0.84), _digits(0.0042), _digits(1.0)
-    (2, 4, 2)
+    >>> _said(0.84), _said(0.0042), _said(1.0), _said(1e-9)
+    ('0.84', '0.004', '1', 'almost 0')
     """
     near = min(p, 1.0 - p)
-    if not NEGLIGIBLE < near < COUNTS:
-        return 2
-    return int(1 - np.floor(np.log10(near)))
+    if near == 0.0:
+        return f"{p:g}"
+    return f"almost {round(p)}" if near < NEGLIGIBLE else told(p, 2)
+
+
+def _digits(margin: float) -> int:
+    """Return how many decimals a margin needs, two to five.
+
+    Examples
+    --------
+    >>> _digits(0.04), _digits(0.0042), _digits(0.0)
+    (2, 3, 5)
+    """
+    return int(np.clip(np.ceil(-np.log10(2.0 * max(margin, NEGLIGIBLE))), 2, 5))
 
 
 def _error_sentence(
-    error: Mapping[str, Any], confidence: float | None, *, sure: bool
+    error: Mapping[str, Any], confidence: float | None, *, sure: bool, points: str
 ) -> str:
     value, low, high = error["value"], error["low"], error["high"]
-    told = f"Calibration error {value:.3f}"
+    digits = LEAST if low is None else apart(low, high)
+    found = f"Calibration error {value:.{digits}f}"
     if low is not None and confidence is not None:
-        told += f", {100 * confidence:g} % interval {low:.3f} to {high:.3f}"
-    return f"{told}." if sure else f"{told}: chance alone could explain it."
+        found += f", {100 * confidence:g} % interval {low:.{digits}f} to "
+        found += f"{high:.{digits}f}"
+    return f"{found}{points}." if sure else f"{found}: chance alone could explain it."
 
 
-def _repair_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[str]:
-    if repairs is None:
-        return []
-    best = next(r for r in repairs["rows"] if r["method"] == repairs["advised"])
-    if best["method"] == "none":
-        return ["No recalibration that was tried would make predictions better."]
-    name = _title(best["method"])
-    if best["error"] is None:
-        return [
-            f"{name} would make predictions better, by {best['gain']:.3f} of log-loss."
-        ]
-    error = max(float(best["error"]), 0.0)
-    if error >= value:
-        return [f"{name} would make the log-loss better, though not this error."]
-    left = f"{error:.3f}" if error >= LEAST_SHOWN else f"below {LEAST_SHOWN:g}"
-    most = "" if best["high"] is None else f", at most {best['high']:.3f}"
-    return [f"{name} would bring it to {left}{most}, on rows not used to fit it."]
-
-
-def _title(method: str) -> str:
-    names = {
-        "platt": "Platt scaling",
-        "beta": "Beta calibration",
-        "isotonic": "Isotonic calibration",
-        "temperature": "Temperature scaling",
-        "vector": "Vector scaling",
-        "smooth": "Smooth calibration",
-    }
-    return names.get(method, f"Calibration by {method}")
+def _points(value: float, alpha: float, task: str, *, squared: bool) -> str:
+    """Return what a plain error means, for people who do not know the word."""
+    if squared or alpha != 1.0:
+        return ""
+    who = "confidence is" if task == "confidence" else "probabilities are"
+    over = " over rows and classes" if task == "classwise" else ""
+    points = told(100.0 * value, 1)
+    return f": {who} off by {points} percentage points on average{over}"

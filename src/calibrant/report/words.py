@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+from calibrant.checks import decimals
+from calibrant.checks.decimals import told
+
+THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+"""A comma between thousands."""
 UNKNOWN = "\N{EN DASH}"
 
 
@@ -19,6 +27,17 @@ def shown(value: float | None, digits: int = 3) -> str:
     return text.removeprefix("-") if float(text) == 0.0 else text
 
 
+def told_or_dash(value: float | None, decimals: int = 3) -> str:
+    """Return a probability with as many digits as it needs not to read as 0 or 1.
+
+    Examples
+    --------
+    >>> told_or_dash(0.25), told_or_dash(0.99996), told_or_dash(None) == UNKNOWN
+    ('0.250', '0.99996', True)
+    """
+    return UNKNOWN if value is None else told(value, decimals)
+
+
 def counted(value: float | None) -> str:
     r"""Return a number of rows with thin spaces between thousands.
 
@@ -29,8 +48,7 @@ def counted(value: float | None) -> str:
     """
     if value is None:
         return UNKNOWN
-    whole = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
-    return whole.replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return THOUSANDS.sub(THIN_SPACE, decimals.counted(value))
 
 
 def chance(value: float | None) -> str:
@@ -64,7 +82,10 @@ def unbroken(text: str) -> str:
     --------
     >>> unbroken("95 % sure").replace("\u00a0", "_")
     '95_% sure'
+    >>> unbroken("1,234 rows, 5").replace("\u202f", "_")
+    '1_234 rows, 5'
     """
     space = "\N{NO-BREAK SPACE}"
     sign = "\N{PLUS-MINUS SIGN}"
+    text = THOUSANDS.sub(THIN_SPACE, text)
     return text.replace(" %", f"{space}%").replace(f" {sign} ", f"{space}{sign}{space}")

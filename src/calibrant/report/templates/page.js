@@ -1,14 +1,18 @@
 (function () {
   "use strict";
   // The square of the diagram within the drawing; axes.py has the same numbers.
-  const LEFT = 46, TOP = 12, SIDE = 356;
+  const LEFT = 60, TOP = 12, SIDE = 356;
   const report = JSON.parse(document.getElementById("data").textContent);
   const level = Math.round(1000 * report.measured.confidence) / 10 + " %";
 
-  function digits(value) {
+  // Only 0 and 1 themselves read as 0 and 1; checks/decimals.py has the same rule.
+  function digits(value, least) {
     if (value === null || value === undefined) return "\u2013";
-    const near = Math.min(value, 1 - value);
-    return value.toFixed(near > 0 && near < 0.01 ? 4 : 3);
+    if (value > 0 && value < 1e-5) return value.toExponential(0);
+    let decimals = least || 3;
+    const rounds = function () { return ["0", "1"].includes(String(Number(value.toFixed(decimals)))); };
+    while (value !== 0 && value !== 1 && decimals < 12 && rounds()) decimals += 1;
+    return value.toFixed(decimals);
   }
 
   function axesOf(figure, svg) {
@@ -53,8 +57,8 @@
       bins.predicted.forEach(function (p, i) {
         found.push({
           p: p, y: bins.observed[i],
-          text: bins.method + ", " + digits(bins.left[i]) + " to " + digits(bins.right[i]) +
-            "\nsays " + digits(p) + ", happens " + digits(bins.observed[i]) +
+          text: bins.method + ", " + digits(bins.left[i], bins.decimals[i]) + " to " + digits(bins.right[i], bins.decimals[i]) +
+            "\nsays " + digits(p, bins.decimals[i]) + ", happens " + digits(bins.observed[i]) +
             "\n" + level + " interval " + digits(bins.low[i]) + " to " + digits(bins.high[i]) +
             "\n" + bins.rows[i].toLocaleString("en") + " rows"
         });

@@ -1,0 +1,175 @@
+"""How a repair is made: the exact command and the Python call."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from calibrant.calibrators.registry import find_method
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._typing import Scale
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import ModelColumns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where the predictions of a model come from.
+
+    Attributes
+    ----------
+    file : str
+        The file, empty where they came as arrays or a table in memory.
+    label, weight : str or None
+        Columns of labels and of weights.
+    columns : tuple of str
+        Columns of the predictions.
+    several : bool
+        Whether there is a column for each class.
+    task : str
+        "binary", "confidence", "classwise" or a class.
+    pos_label : object
+        The label of the event, None where it is 1 or True.
+    labels : tuple or None
+        The label of each class column.
+    scale : {"prob", "logit"}
+        What the columns hold.
+    """
+
+    file: str = ""
+    label: str = "y"
+    weight: str | None = None
+    columns: tuple[str, ...] = ("p",)
+    several: bool = False
+    task: str = "binary"
+    pos_label: Any = None
+    labels: tuple[Any, ...] | None = None
+    scale: Scale = "prob"
+
+    def column(self, method: str) -> int | None:
+        """Return the column that a method takes, None where it takes all there are."""
+        of_all = not self.several or self.task in ("confidence", "classwise")
+        if of_all or find_method(method).kind == "multi-class":
+            return None
+        classes = [str(label) for label in self.labels or ()]
+        return classes.index(self.task) if self.task in classes else int(self.task)
+
+
+def origin_of(
+    model: ModelColumns,
+    reading: Reading,
+    *,
+    file: str,
+    label: str,
+    weight: str | None,
+    labels: Sequence[Any] | None,
+) -> Origin:
+    """Return where the predictions in columns of a table come from."""
+    return Origin(
+        file=file,
+        label=label,
+        weight=weight,
+        columns=model.columns,
+        several=len(model.columns) > 1,
+        task="binary" if reading.task is None else str(reading.task),
+        pos_label=reading.pos_label,
+        labels=None if labels is None else tuple(labels),
+        scale=reading.scale,
+    )
+
+
+def command(origin: Origin, method: str) -> str:
+    """Return the commands that fit a map and apply it; empty without a file.
+
+    Examples
+    --------
+    >>> print(command(Origin(file="a.csv", columns=("my p",)), "smooth"))
+    calibrant calibrate a.csv --y y --p 'my p' --method smooth --out map.json
+    calibrant apply map.json new.csv --p 'my p' --out calibrated.csv
+    """
+    if not origin.file or origin.column(method) is not None:
+        return ""
+    fit = ["calibrant", "calibrate", origin.file, "--y", origin.label]
+    columns = ["--p", _listed(origin.columns)]
+    fit += [*columns, "--method", method]
+    if origin.weight is not None:
+        fit += ["--weight", origin.weight]
+    if origin.pos_label is not None:
+        fit += ["--pos-label", str(origin.pos_label)]
+    if origin.labels is not None and [*map(str, origin.labels)] != [*origin.columns]:
+        fit += ["--labels", _listed([str(label) for label in origin.labels])]
+    logits = ["--scale", "logit"] if origin.scale == "logit" else []
+    suffix = _written_as(origin.file)
+    apply = ["calibrant", "apply", "map.json", f"new{suffix}", *columns]
+    apply += [] if origin.several else logits
+    lines = (
+        [*fit, *logits, "--out", "map.json"],
+        [*apply, "--out", f"calibrated{suffix}"],
+    )
+    return "\n".join(shlex.join(line) for line in lines)
+
+
+def python(origin: Origin, method: str) -> str:
+    """Return the Python call that does the same.
+
+    Examples
+    --------
+    >>> print(python(Origin(), "smooth"))
+    import calibrant as cb
+    calibrator = cb.make_calibrator("smooth").fit(p, y)  # held-out rows
+    calibrated = calibrator.transform(new_p)
+    """
+    lines = ["import calibrant as cb"]
+    p, new, y, options = "p", "new_p", "y", ""
+    column = origin.column(method)
+    if column is not None:
+        label = (origin.labels or range(column + 1))[column]
+        p, new = f"p[:, {column}]", f"new_p[:, {column}]"
+        y = f"y == {_plain(label)!r}"
+    elif origin.pos_label is not None:
+        y = f"y == {_plain(origin.pos_label)!r}"
+    if find_method(method).kind == "multi-class":
+        options = _class_options(origin)
+    elif origin.scale == "logit":
+        name = "expit" if column is None else "softmax"
+        rest = "" if column is None else f"[:, {column}]"
+        axis = "" if column is None else ", axis=1"
+        lines.append(f"from scipy.special import {name}")
+        p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
+    weight = "" if origin.weight is None else ", sample_weight=weight"
+    made = f'cb.make_calibrator("{method}"{options})'
+    lines.append(f"calibrator = {made}.fit({p}, {y}{weight})  # held-out rows")
+    lines.append(f"calibrated = calibrator.transform({new})")
+    return "\n".join(lines)
+
+
+def _class_options(origin: Origin) -> str:
+    options = ', scale="logit"' if origin.scale == "logit" else ""
+    if origin.labels is not None:
+        options += f", labels={[_plain(label) for label in origin.labels]!r}"
+    return options
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of an array as one of Python, so that it can be written."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as --p takes them: with commas between, in quotes where needed."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
+def _written_as(file: str) -> str:
+    """Return the ending of files that `apply` reads and writes."""
+    ending = f".{file.rpartition('.')[2]}" if "." in file else ""
+    known = (".csv", ".tsv", ".parquet", ".jsonl")
+    return ending if ending in known else ".parquet"

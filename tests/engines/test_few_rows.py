@@ -1,0 +1,148 @@
+"""Few rows are kept: engines, files and sums of cells give the numbers of rows."""
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import calibrant as cb
+from calibrant.engines import few_rows
+from calibrant.exceptions import SmallSampleWarning, WeightError
+
+METHODS = ["es15", "es-sweep", "ew-cv", "pl", "isotonic", "smooth", "kde", "kce"]
+WAYS = {"kept": (2**21, 65_536), "cells": (0, 0), "both": (0, 700)}
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    """Return how rows are gathered: all kept, all in cells, or by the group."""
+    table, group = WAYS[request.param]
+    monkeypatch.setattr(few_rows, "FEW_IN_TABLE", table)
+    monkeypatch.setattr(few_rows, "FEW_IN_GROUP", group)
+    return request.param
+
+
+def values(found):
+    frame = found.frame()
+    return {name: frame[name] for name in ("value", "low", "high")}
+
+
+@pytest.mark.parametrize("weight", [None, "count", "share"])
+def test_small_tables_are_those_of_memory_to_the_last_digits(
+    engine, weight, rows, row_file
+):
+    options = {"y": "y", "p": "p", "sample_weight": weight, "methods": METHODS}
+    options |= {"n_resamples": 50}
+    expected = values(cb.evaluate_table(rows, **options))
+    found = values(cb.evaluate_table(row_file, engine=engine, **options))
+    for name, own in expected.items():
+        assert_allclose(found[name], own, atol=1e-12, err_msg=name)
+
+
+def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few_rows, "FEW_IN_TABLE", 0)
+        patch.setattr(few_rows, "FEW_IN_GROUP", 700)
+        options = {"y": "y", "p": "p", "by": ["place", "year"], "confidence": None}
+        options |= {"methods": ["es15", "isotonic", "ew15"]}
+        found = cb.evaluate_table(row_file, engine=engine, **options).frame()
+    expected = cb.evaluate_table(rows, engine="memory", **options).frame()
+    small = expected["n"] <= 700
+    assert small.any()
+    assert_allclose(found["value"][small], expected["value"][small], atol=1e-12)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("case", [{}, {"sample_weight": "count"}, {"by": "place"}])
+def test_engines_gather_alike_however_many_rows_there_are(
+    local_engine, case, rows, row_file
+):
+    options = {"y": "kind", "p": "c_*", "task": "classwise", **case}
+    expected = cb.gather_table(rows, **options)
+    found = cb.gather_table(row_file, engine=local_engine, **options)
+    assert found.groups == expected.groups
+    for name, own in expected.columns.items():
+        assert_allclose(found.columns[name], own, rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("case", [{}, {"sample_weight": "count"}, {"by": "place"}])
+def test_parts_end_as_the_whole_does(case, rows, tmp_path):
+    options = {"y": "y", "p": "p", **case}
+    whole = cb.gather_table(rows, **options)
+    for number, part in enumerate((rows[:600], rows[600:601], rows[601:])):
+        cb.save_cells(cb.gather_table(part, **options), tmp_path / f"{number}.parquet")
+    told = {"methods": ["es15", "ew-cv", "isotonic"], "confidence": None}
+    found = cb.evaluate_table(f"{tmp_path}/*.parquet", **told).frame()
+    expected = cb.evaluate_table(whole, **told).frame()
+    names = ["n", *({"place"} & set(found))]
+    order = np.lexsort([found[name].astype(str) for name in ("method", *names)])
+    other = np.lexsort([expected[name].astype(str) for name in ("method", *names)])
+    for name in names:
+        assert_array_equal(found[name][order], expected[name][other])
+    assert_allclose(found["value"][order], expected["value"][other], atol=1e-12)
+
+
+def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
+    monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 4000)
+    monkeypatch.setattr(few_rows, "FEW_IN_GROUP", 1000)
+    few = cb.gather_table(rows, y="y", p="p")
+    assert (few.columns["low"] == few.columns["high"]).all()
+    assert len(few) == rows["p"].n_unique()
+    many = few + few
+    assert (many.columns["low"] < many.columns["high"]).any()
+    assert len(np.unique(many.columns["cell"])) == len(many)
+
+
+@pytest.mark.usefixtures("way")
+def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path):
+    p = np.array([-3e-8, 0.0, 5e-9, 0.5, 1.0 - 6e-8, 1.0, 1.0 + 2e-7] * 200)
+    frame = pl.DataFrame({"p": p.astype(np.float32), "y": np.arange(p.size) % 2})
+    frame.write_parquet(tmp_path / "ends.parquet")
+    found = cb.gather_table(
+        tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
+    )
+    assert_array_equal(found.columns["rows"], [400, 200, 200, 200, 400])
+    assert_array_equal(found.columns["low"][[0, -1]], [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (np.full(40, 1e15), "at most 2\\*\\*53"),
+        (np.zeros(40), "must be positive somewhere; all 40 weights are 0"),
+        (np.append(np.ones(39), np.nan), "must not hold missing"),
+        (np.append(np.ones(39), np.inf), "must not hold missing or infinite"),
+        (np.append(np.ones(39), -1.0), "must not be negative"),
+    ],
+)
+def test_weights_that_cannot_be(local_engine, weight, words, tmp_path):
+    p = np.linspace(0.01, 0.99, 40)
+    frame = pl.DataFrame({"p": p, "y": [0, 1] * 20, "w": weight})
+    frame.write_parquet(tmp_path / "w.parquet")
+    options = {"y": "y", "p": "p", "sample_weight": "w", "engine": local_engine}
+    with pytest.raises((WeightError, ValueError), match=words):
+        cb.gather_table(tmp_path / "w.parquet", **options)
+    with pytest.raises((WeightError, ValueError), match=words):
+        cb.evaluate_table(tmp_path / "w.parquet", **options, methods="ew5")
+
+
+def test_classes_kept_apart_are_not_taken_for_rows_in_order(rows):
+    """Of gathered classes nobody knows which rows they share."""
+    options = {"y": "kind", "p": "c_*", "task": "classwise"}
+    cells = cb.gather_table(rows, **options)
+    shuffled = cb.gather_table(
+        rows.sample(fraction=1.0, shuffle=True, seed=1), **options
+    )
+    told = {"methods": "ew15", "n_resamples": 60}
+    first, second = (cb.evaluate_table(c, **told).frame() for c in (cells, shuffled))
+    assert_allclose(first["high"], second["high"], atol=1e-12)
+
+
+def test_groups_that_are_too_small_are_told(rows):
+    few = rows[:12].with_columns(place=pl.Series(["a"] * 2 + ["b"] * 10))
+    with pytest.warns(SmallSampleWarning, match="group place=a is left out"):
+        found = cb.evaluate_table(
+            few, y="y", p="p", by="place", engine="duckdb", methods="es5"
+        )
+    assert found.frame()["n"].tolist() == [10]

@@ -1,0 +1,116 @@
+"""Reports do not the same work twice, and little for each of very many classes."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+import calibrant as cb
+from calibrant.checks.rows import MOST_VALUES, SOME_ROWS, rounded
+from calibrant.checks.subject import Subject
+from calibrant.measures import estimate
+from calibrant.measures.estimate import Estimator
+from calibrant.measures.events import Reading
+from calibrant.measures.one_thread import one_blas_thread
+from calibrant.numerics.few_cells import few_cells, gather_few
+from calibrant.numerics.log_cells import MANY_ROWS
+
+
+def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
+    p, y = smooth_sample
+    fitted = Counter()
+    fit_one = Estimator.fit_one
+
+    def counted(self, sample, method):
+        fitted[method, sample.p.tobytes()] += 1
+        return fit_one(self, sample, method)
+
+    monkeypatch.setattr(Estimator, "fit_one", counted)
+    report = cb.report_predictions(
+        y, {"a": p, "b": np.sqrt(p)}, methods=("ew10", "es10")
+    )
+    assert report.summary["comparison"]["models"][0]["model"] == "a"
+    assert len(report.summary["models"][1]["diagrams"][0]["bins"]) == 2
+    own = {q.tobytes() for q in (p, np.sqrt(p))}
+    counts = [n for (_, q), n in fitted.items() if q in own]
+    assert counts == [1] * 4
+
+
+def test_cells_are_gathered_once_and_are_the_same():
+    rng = np.random.default_rng(1)
+    for n in (500, MANY_ROWS + 1):
+        p = rng.random(n)
+        sample = Reading().events((rng.random(n) < p).astype(int), p).samples[0]
+        found = few_cells(sample)
+        assert few_cells(sample) is found
+        again = gather_few(sample.p, sample.y, sample.weight)
+        np.testing.assert_array_equal(found.p, again.p)
+        np.testing.assert_array_equal(found.label, again.label)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.05, 3.0])
+@pytest.mark.parametrize("method", ["ew15", "pl"])
+def test_noise_that_need_not_be_drawn_changes_nothing(monkeypatch, power, method):
+    rng = np.random.default_rng(5)
+    p = rng.random(1500)
+    events = Reading().events((rng.random(1500) < p**power).astype(int), p)
+    estimator = Estimator(confidence=0.9, n_resamples=300)
+    found = estimator.estimate(events, method)
+    monkeypatch.setattr(estimate, "FAR", np.inf)
+    assert estimator.estimate(events, method) == found
+
+
+@pytest.mark.parametrize("values", [MOST_VALUES, MOST_VALUES + 1])
+def test_few_values_are_found_whatever_comes_first(values):
+    p = np.tile(np.linspace(0.001, 0.5, values) ** 1.1, 200)
+    sample = Reading().events((np.arange(p.size) % 2), p).samples[0]
+    assert p.size > SOME_ROWS
+    assert (rounded(Subject(sample)) is not None) == (values <= MOST_VALUES)
+
+
+@pytest.fixture(scope="module")
+def many_classes():
+    """Thirty classes, probabilities of one of which are far too high."""
+    rng = np.random.default_rng(9)
+    scores = rng.normal(size=(900, 30))
+    prob = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    label = np.array([rng.choice(30, p=row) for row in prob])
+    scores[:, 7] += 2.0
+    return label, scores
+
+
+def test_very_many_classes_are_ranked_by_quick_methods(many_classes):
+    label, scores = many_classes
+    report = cb.report_predictions(label, scores, task="classwise", scale="logit")
+    measured, (model,) = report.summary["measured"], report.summary["models"]
+    assert measured["method"] == "es15"
+    assert [row["method"] for row in model["errors"]] == ["es15", "ew15"]
+    assert len(model["classes"]) == 30
+    assert model["classes"][0]["class"] == "7"
+    assert len(model["diagrams"]) == 4
+    for panel in model["diagrams"]:
+        assert [curve["method"] for curve in panel["curves"]] == ["smooth", "pl"]
+        assert [bins["method"] for bins in panel["bins"]] == ["es15", "ew15"]
+    assert any("30 classes" in note for note in report.summary["notes"])
+
+
+def test_methods_that_were_asked_for_are_used(many_classes):
+    label, scores = many_classes
+    report = cb.report_predictions(
+        label, scores, task="classwise", scale="logit", methods=("ew5", "es10")
+    )
+    assert report.summary["measured"]["method"] == "ew5"
+    assert report.summary["notes"] == []
+
+
+def test_small_systems_are_solved_by_one_thread():
+    def threads():
+        found = threadpool_info()
+        return [one["num_threads"] for one in found if one["user_api"] == "blas"]
+
+    np.linalg.solve(np.eye(2), np.ones(2))
+    before = threads()
+    with one_blas_thread():
+        assert set(threads()) == {1}
+    assert threads() == before
