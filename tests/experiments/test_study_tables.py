@@ -17,6 +17,7 @@ from calibrant.experiments import (
 )
 from calibrant.experiments.design import PAPER_SEEDS, PAPER_SIZES
 from calibrant.experiments.predictions import Event
+from calibrant.experiments.real import RealStudy
 from calibrant.experiments.rendering import as_markdown
 from calibrant.experiments.studies import PseudoRealStudy
 
@@ -181,6 +182,9 @@ def test_a_hold_out_that_is_too_small_is_told_before_anything_is_done(small_digi
     study = PseudoRealStudy(small_digits[:1], [Event("confidence")])
     with pytest.raises(SourceError, match="the hold-out is too small"):
         study.designs()
+    real = RealStudy(small_digits[:1], small_digits[:1], seeds=100, sizes=[1000])
+    with pytest.raises(SourceError, match="the hold-out is too small"):
+        real.designs()
 
 
 def test_the_embedded_hold_out_is_large_enough_for_the_whole_study():
