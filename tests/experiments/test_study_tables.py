@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from calibrant.experiments import real_tables, studies, study_layouts, study_tables
+from calibrant.exceptions import SourceError
+from calibrant.experiments import (
+    embedded,
+    ground_truth,
+    real_tables,
+    studies,
+    study_layouts,
+    study_tables,
+)
+from calibrant.experiments.design import PAPER_SEEDS, PAPER_SIZES
 from calibrant.experiments.predictions import Event
+from calibrant.experiments.real import RealStudy
 from calibrant.experiments.rendering import as_markdown
 from calibrant.experiments.studies import PseudoRealStudy
 
@@ -166,6 +176,21 @@ def test_the_study_has_the_papers_size(small_digits):
     data_sets = study.evaluators().size // len(study.evaluators().contenders)
     assert data_sets == 6 * 3 * 4 * 3 * 5
     assert study.calibrators().size == 3 * 4 * 20 * len(studies.CALIBRATORS)
+
+
+def test_a_hold_out_that_is_too_small_is_told_before_anything_is_done(small_digits):
+    study = PseudoRealStudy(small_digits[:1], [Event("confidence")])
+    with pytest.raises(SourceError, match="the hold-out is too small"):
+        study.designs()
+    real = RealStudy(small_digits[:1], small_digits[:1], seeds=100, sizes=[1000])
+    with pytest.raises(SourceError, match="the hold-out is too small"):
+        real.designs()
+
+
+def test_the_embedded_hold_out_is_large_enough_for_the_whole_study():
+    drawn = embedded.ROWS["holdout"] * ground_truth.DRAWN_SHARE
+    assert drawn >= studies.CALIBRATION_ROWS * studies.CALIBRATION_SETS
+    assert drawn >= max(PAPER_SIZES) * PAPER_SEEDS
 
 
 @pytest.mark.parametrize("found", [True, False])

@@ -126,6 +126,11 @@ def _parts(rows: int) -> Parts:
     return Parts.of(rows)
 
 
+def check_samples(predictions: PredictionSet, n: int, count: int) -> None:
+    """Raise where a hold-out is too small for so many samples of `n` rows."""
+    _parts(predictions.holdout().rows).sample(n, count - 1)
+
+
 @lru_cache(maxsize=EVENTS_KEPT)
 def _outcomes(truth: PseudoRealTruth) -> Outcomes:
     """Return an event in all rows of the hold-out."""

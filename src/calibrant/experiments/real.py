@@ -16,6 +16,7 @@ from calibrant.experiments.pseudo_real import (
     SEPARATOR,
     PseudoRealTruth,
     calibrated_outcomes,
+    check_samples,
 )
 from calibrant.experiments.studies import (
     QUICK_EVALUATORS,
@@ -145,7 +146,10 @@ class RealStudy:
     sizes: Sequence[int] = tuple(SUBSETS)
 
     def designs(self) -> list[Design]:
-        """Return a design a subset size, then those of models with a hold-out."""
+        """Return a design a subset size, then those of models with a hold-out.
+
+        Raises where a hold-out is too small for its samples.
+        """
         methods = QUICK_EVALUATORS if self.quick else REAL_EVALUATORS
         calibrators = QUICK_CALIBRATORS if self.quick else REAL_CALIBRATORS
         contenders = [evaluator(method) for method in methods]
@@ -162,13 +166,11 @@ class RealStudy:
                 for calibrator in calibrators
             ]
             sizes = list(subsets)[:1] if self.quick else list(subsets)
+            seeds = range(min(self.seeds, 2) if self.quick else self.seeds)
+            for model in self.known:
+                check_samples(model, max(sizes), len(seeds))
             designs.append(
-                Design(
-                    contenders=contenders,
-                    truths=pseudo,
-                    sizes=sizes,
-                    seeds=range(min(self.seeds, 2) if self.quick else self.seeds),
-                )
+                Design(contenders=contenders, truths=pseudo, sizes=sizes, seeds=seeds)
             )
         return designs
 

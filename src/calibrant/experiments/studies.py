@@ -14,7 +14,7 @@ from calibrant.experiments.design import (
     Contender,
     Design,
 )
-from calibrant.experiments.pseudo_real import PseudoRealTruth
+from calibrant.experiments.pseudo_real import PseudoRealTruth, check_samples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -245,8 +245,13 @@ class PseudoRealStudy:
         ]
 
     def designs(self) -> list[Design]:
-        """Return all designs of the study."""
-        return [self.calibrators(), self.evaluators(), *self.variants()]
+        """Return all designs of the study, or raise where a hold-out is too small."""
+        found = [self.calibrators(), self.evaluators(), *self.variants()]
+        for model in self.models:
+            for design in found:
+                for n in design.sizes:
+                    check_samples(model, n, len(design.seeds))
+        return found
 
     def _truths(self, calibrators: Sequence[str | None]) -> list[PseudoRealTruth]:
         return [
