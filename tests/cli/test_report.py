@@ -143,7 +143,7 @@ def test_without_explain_there_are_no_findings(run):
 def test_findings_of_several_models_name_them(run):
     wanted = ("--y", "even", "--p", "bayes,forest", "--methods", "es15")
     out = run("evaluate", BINARY, *wanted, "--explain")[1]
-    assert "CAL001 over-confident, severe (bayes)" in out
+    assert "CAL001 over-confident, severe (model bayes)" in out
     assert "CAL002 under-confident, severe (forest)" in out
 
 
