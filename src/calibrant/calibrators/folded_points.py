@@ -82,7 +82,8 @@ class FoldedPoints:
             cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > SAME, dtype=np.intp)
         else:
             even = size_edges(rows.p, rows.weight, CELLS)
-            cell = bin_index(rows.p, np.union1d(even, _tail_edges(rows, CELLS)))
+            outer = np.append(_tail_edges(rows, CELLS), _tie_edges(rows, CELLS))
+            cell = bin_index(rows.p, np.union1d(even, outer))
         size = int(cell[-1]) + 1
 
         def per_fold(values: FloatVector) -> FloatMatrix:
@@ -129,6 +130,22 @@ def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
     outer = np.concatenate([rank - 1.0, last - rank + 1.0])
     halfway: FloatVector = 0.5 * rows.at_rank(inner) + 0.5 * rows.at_rank(outer)
     return halfway
+
+
+def _tie_edges(rows: SortedSample, cells: int) -> FloatVector:
+    """Return edges around predictions that fill a cell, and around both outermost.
+
+    In one cell with a neighbour, zeros would count as small probabilities. Between
+    logits that is far off, and a line that ends there would go on to them unfitted.
+    """
+    starts = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > SAME)
+    stops = np.append(starts[1:], rows.p.size)
+    below, above = rows.p[stops[:-1] - 1], rows.p[starts[1:]]
+    between: FloatVector = 0.5 * below + 0.5 * above
+    weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
+    alone = np.add.reduceat(weight, starts) >= rows.total / cells
+    alone[[0, -1]] = True
+    return between[alone[:-1] | alone[1:]]
 
 
 def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:
