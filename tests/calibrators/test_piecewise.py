@@ -7,6 +7,7 @@ from calibrant.calibrators import folded_points
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics import log_cells
+from calibrant.numerics.sorted_sample import SortedSample
 
 METHODS = ["pl", "pl-mse", "pl3", "pl3-mse"]
 
@@ -26,6 +27,21 @@ def test_error_is_the_mean_distance_of_the_map(smooth_sample, method):
     fitted = cb.make_calibrator(method).fit(p, y)
     found = cb.calibration_error(y, p, method=method)
     assert_allclose(found, np.abs(fitted.map_(p) - p).mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("mass", [4, 1500])
+def test_zeros_among_many_predictions_are_fitted_as_zeros(mass):
+    rng = np.random.default_rng(3)
+    p = np.append(np.zeros(mass), 1.0 / (1.0 + np.exp(-rng.normal(-2, 3, 1500))))
+    y = 1.0 * (rng.random(p.size) < p)
+    y[0] = 1.0  # so that the rate at 0 is above that of the smallest others
+    fold = np.arange(p.size) % 10
+    rows = SortedSample.of(p, y, None)
+    points = folded_points.FoldedPoints.of(rows, fold)
+    assert points.p[0] == 0.0
+    assert points.weight[:, 0].sum() == mass
+    map_ = cb.make_calibrator("pl3").fit(p, y).map_
+    assert map_(np.zeros(1)).item() < 0.002
 
 
 def test_refit_is_one_map_and_folds_a_mean(smooth_sample):
