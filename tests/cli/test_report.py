@@ -143,8 +143,8 @@ def test_without_explain_there_are_no_findings(run):
 def test_findings_of_several_models_name_them(run):
     wanted = ("--y", "even", "--p", "bayes,forest", "--methods", "es15")
     out = run("evaluate", BINARY, *wanted, "--explain")[1]
-    assert "CAL001 over-confident, severe (bayes)" in out
-    assert "CAL002 under-confident, severe (forest)" in out
+    assert "CAL001 over-confident, severe (model bayes)" in out
+    assert "CAL002 under-confident, severe (model forest)" in out
 
 
 def test_a_report_does_not_overwrite_what_it_reads(run, tmp_path):
