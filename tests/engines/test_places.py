@@ -159,9 +159,10 @@ def long_csv(tmp_path_factory):
     return path
 
 
-def test_a_bad_line_far_down_is_named(long_csv):
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_bad_line_far_down_is_named(engine, long_csv):
     with pytest.raises(SourceError, match=r"long\.csv cannot be read.*250002"):
-        cb.gather_table(long_csv, engine="duckdb", **WANTED)
+        cb.gather_table(long_csv, engine=engine, **WANTED)
 
 
 def test_a_bad_line_is_dropped_and_counted_if_asked(long_csv):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,14 +74,16 @@ class FileReader:
         """
         there = self._header(columns)
         refuse_same_names(str(self.files), there)
-        if len(there) > len(columns):
+        pairs = zip(there, columns, strict=False)
+        if len(there) > len(columns) or not all(_is_called(*pair) for pair in pairs):
             return tuple(columns)
         return (*there, *columns[len(there) :])
 
     def _header(self, columns: list[str]) -> list[str]:
         first = self.files.paths[0]
         if self.is_text:
-            row = self._read_text("all_varchar = true", header=False, first=True)
+            options = ("all_varchar = true", "ignore_errors = true")
+            row = self._read_text(*options, header=False, first=True)
             found = row.limit(1).fetchall()
             return ["" if name is None else name for name in found[0]] if found else []
         renamed = any(name.rpartition("_")[2].isdecimal() for name in columns)
@@ -117,6 +120,12 @@ class FileReader:
     def _read(self, reader: str, files: list[str] | None = None, **params: Any) -> Any:
         given = {"files": files or self.files.patterns} | params
         return self.connection.sql(f"SELECT * FROM {reader}", params=given)
+
+
+def _is_called(name: str, column: str) -> bool:
+    """Tell whether DuckDB may call a column so: without blanks, with a number."""
+    plain = name.strip()
+    return not plain or re.fullmatch(re.escape(plain) + r"(_\d+)?", column) is not None
 
 
 @contextmanager

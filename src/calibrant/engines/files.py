@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
@@ -50,7 +51,7 @@ def read_frame(
             with path.open("rb") as file:
                 return pl.read_ndjson(file, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
-        what = str(error).splitlines()[0]
+        what = _odd_line(path, suffix) or str(error).splitlines()[0]
         raise SourceError(
             f"{path} cannot be read as {suffix[1:]}: {what}. Check the separator, and "
             f"that each row has as many fields as the first."
@@ -83,6 +84,22 @@ def read_frames(paths: Sequence[Path], **how: Any) -> Any:
         raise SourceError(
             f"{paths[0]} and {len(paths) - 1} more differ in types of columns: {what}."
         ) from None
+
+
+def _odd_line(path: Path, suffix: str) -> str:
+    """Return which line of a text file is the first with too many fields, if any."""
+    if suffix not in SEPARATORS or path.suffix in PACKED:
+        return ""
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        rows = csv.reader(file, delimiter=SEPARATORS[suffix])
+        fields = len(next(rows, []))
+        try:
+            for row in rows:
+                if len(row) > fields:
+                    return f"line {rows.line_num} has {len(row)} fields, not {fields}"
+        except csv.Error:
+            return f"line {rows.line_num} cannot be parted into fields"
+    return ""
 
 
 def refuse_no_file(path: Path) -> None:

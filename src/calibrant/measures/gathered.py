@@ -64,7 +64,7 @@ def gather_table(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> cells = cb.gather_table(cb.datasets.BINARY_FILE, y="even", p="bayes")
     >>> cells
-    <CellTable: 1,797 rows, 1,358 cells>
+    <CellTable: 1,797 rows, 1,381 cells>
     >>> print(cb.evaluate_table(cells + cells, methods="ew15", confidence=None))
     ew15 (binary): 0.0896, n = 3594
     """
