@@ -94,6 +94,18 @@ def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
     assert len(np.unique(many.columns["cell"])) == len(many)
 
 
+def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file, monkeypatch):
+    monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 0)
+    options = {"y": "y", "p": "p", "by": ["place", "year"], "engine": local_engine}
+    kept = cb.gather_table(row_file, **options)
+    assert (kept.columns["low"] == kept.columns["high"]).all()
+    monkeypatch.setattr(few_rows, "FEW_IN_ALL_GROUPS", 100)
+    gathered = cb.gather_table(row_file, **options)
+    assert len(gathered) < len(kept)
+    alone = gathered.columns["low"] == gathered.columns["high"]
+    assert gathered.columns["rows"][~alone].sum() > 0
+
+
 @pytest.mark.usefixtures("way")
 def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path):
     p = np.array([-3e-8, 0.0, 5e-9, 0.5, 1.0 - 6e-8, 1.0, 1.0 + 2e-7] * 200)

@@ -22,6 +22,8 @@ FEW_IN_GROUP = MANY_ROWS
 """A group of at most so many rows is kept: methods look at its rows one by one."""
 FEW_IN_TABLE = 2**21
 """A table of at most so many rows, those of each event counted, is kept as well."""
+FEW_IN_ALL_GROUPS = 2**21
+"""Kept groups have no more rows than that together, however many groups there are."""
 
 
 def are_few(rows: IntVector, total: int) -> BoolVector:
@@ -42,10 +44,15 @@ def are_few(rows: IntVector, total: int) -> BoolVector:
     --------
     >>> are_few(np.array([3_000_000, 500]), 3_000_500)
     array([False,  True])
+    >>> are_few(np.full(10_000, 50_000), 500_000_000).any()  # would be too many
+    np.False_
     """
     if total <= FEW_IN_TABLE:
         return np.ones(rows.size, dtype=bool)
-    return np.asarray(rows <= FEW_IN_GROUP)
+    # The more groups, the fewer rows of each: neither number falls when tables add up.
+    events = total / rows.sum()
+    share = FEW_IN_ALL_GROUPS / (rows.size * events)
+    return np.asarray(rows <= min(FEW_IN_GROUP, share))
 
 
 def kept_columns(
