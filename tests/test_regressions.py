@@ -88,9 +88,12 @@ def test_missing_group_values_are_one_group():
 
 @pytest.mark.parametrize("name", ["method", "model", "n", "value"])
 def test_group_columns_must_not_hide_results(name):
-    table = {"y": np.zeros(50), "p": np.full(50, 0.5), name: np.zeros(50)}
-    with pytest.raises(ex.OptionError, match=f"rename '{name}'"):
-        cb.evaluate_table(table, y="y", p="p", by=name)
+    table = {"y": np.zeros(50), "p": np.full(50, 0.5), name: np.full(50, 7)}
+    found = cb.evaluate_table(table, y="y", p="p", by=name, methods="es5").frame()
+    assert found[f"by_{name}"].tolist() == [7]
+    assert found["method"].tolist() == ["es5"]
+    assert found["n"].tolist() == [50]
+    assert found["value"].tolist() == [0.5]
 
 
 def test_list_columns_are_no_groups():
