@@ -55,6 +55,22 @@ def test_draws_follow_the_posterior_where_it_is_far_from_normal(rows):
     assert 0.7 * spread < drawn.std() < 1.05 * spread
 
 
+@pytest.mark.parametrize("penalty", [0.02, 1.0])
+def test_a_start_from_far_off_ends_where_others_do(penalty):
+    """Flat where it started from, whole steps went to logits of a million."""
+    u = np.array([-20.7, *np.linspace(-1.5, 16.0, 60), 20.7])
+    weight = np.array([20.0, *np.full(60, 90.0), 194.0])
+    label = weight * np.array([0.0, *np.linspace(0.5, 0.7, 60), 0.75])
+    design = np.column_stack([np.ones(u.size), u / 7.0])
+    problem = PenalisedProblem(design, u, weight, label, np.array([2]))
+    mode = np.array([0.4, -6.9])
+    far = nearest_normal(problem, np.full(2, 1e5), mode)  # all but the identity
+    found = nearest_normal(problem, np.full(2, penalty), mode, far)
+    expected = nearest_normal(problem, np.full(2, penalty), mode)
+    assert_allclose(found.evidence, expected.evidence, atol=0.01)
+    assert_allclose(design @ found.mean, design @ expected.mean, atol=0.1)
+
+
 def test_an_interval_that_rested_on_one_draw():
     """Few rows are wrong near 1; the mode there says nothing, and 0.27 came of it."""
     prob, y = datasets.load_multiclass("bayes")

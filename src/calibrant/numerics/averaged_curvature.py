@@ -25,6 +25,8 @@ MOST_STEPS = 60
 MOST_STEPS_FROM_NEAR = 20
 SETTLED = 0.01
 """The step that changes spreads and logits by no more than this share is the last."""
+SHORTEST = 1e-3
+"""Steps that bring no gain are halved down to this length."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,34 +71,58 @@ def nearest_normal(
     near : NearestNormal, optional
         That of other penalties, which spares steps where these are not far off.
     """
-    design = problem.design
-    if near is None:
-        mean, steps = start, MOST_STEPS
-        _, curvature = _averaged(problem, mean, np.zeros(problem.offset.size))
-    else:
-        mean, curvature, steps = near.mean, near.curvature, MOST_STEPS_FROM_NEAR
-    for _ in range(steps):
-        factor = _factor(problem, curvature, penalty)
-        spread = np.sqrt(np.square(np.linalg.solve(factor, design.T)).sum(axis=0))
-        slope, found = _averaged(problem, mean, spread)
-        # Half of the way, or spread and curvature would swing about their values.
-        change, curvature = found - curvature, 0.5 * (curvature + found)
-        factor = _factor(problem, curvature, penalty)
-        half = np.linalg.solve(factor, slope @ design - penalty * mean)
-        move = np.linalg.solve(factor.T, half)
-        mean = mean + move
-        settled = np.abs(change).sum() <= SETTLED * curvature.sum()
-        if settled and (np.abs(design @ move) <= SETTLED * (1.0 + spread)).all():
+    _, curvature = _averaged(problem, start, np.zeros(problem.offset.size))
+    starts = [_approximation(problem, penalty, start, curvature)]
+    if near is not None:
+        own = _approximation(problem, penalty, near.mean, near.curvature)
+        starts.append(own)
+    best = max(starts, key=lambda normal: normal.evidence)
+    length = 1.0
+    for _ in range(MOST_STEPS if best is starts[0] else MOST_STEPS_FROM_NEAR):
+        slope, found = _averaged(problem, best.mean, _spread(problem, best.factor))
+        change = found - best.curvature
+        slope = slope @ problem.design - penalty * best.mean
+        while True:
+            # Half of the way, or spread and curvature would swing about their values.
+            curvature = best.curvature + 0.5 * length * change
+            factor = _factor(problem, curvature, penalty)
+            half = np.linalg.solve(factor, slope)
+            move = length * np.linalg.solve(factor.T, half)
+            tried = _approximation(problem, penalty, best.mean + move, curvature)
+            if tried.evidence >= best.evidence or length < SHORTEST:
+                break
+            length *= 0.5
+        best = tried if tried.evidence >= best.evidence else best
+        settled = np.abs(change).sum() <= SETTLED * best.curvature.sum()
+        moved = np.abs(problem.design @ move)
+        if settled and (moved <= SETTLED * (1.0 + _spread(problem, best.factor))).all():
             break
+        length = min(1.0, 2.0 * length)
+    return best
+
+
+def _approximation(
+    problem: PenalisedProblem,
+    penalty: FloatVector,
+    mean: FloatVector,
+    curvature: FloatVector,
+) -> NearestNormal:
+    """Return the normal distribution of a mean and a curvature, with its evidence."""
     factor = _factor(problem, curvature, penalty)
     inverse = np.linalg.solve(factor, np.eye(mean.size))
-    f = _logits(problem, mean, np.sqrt(np.square(design @ inverse.T).sum(axis=1)))
+    f = _logits(problem, mean, np.sqrt(np.square(problem.design @ inverse.T).sum(1)))
     fit = problem.label @ (f @ SHARES) - problem.weight @ (
         np.logaddexp(0.0, f) @ SHARES
     )
     distance = penalty @ (np.square(inverse).sum(axis=0) + mean**2) - mean.size
     distance += 2.0 * np.log(np.diag(factor)).sum() - np.log(penalty[penalty > 0]).sum()
     return NearestNormal(mean, factor, curvature, float(fit - 0.5 * distance))
+
+
+def _spread(problem: PenalisedProblem, factor: FloatMatrix) -> FloatVector:
+    """Return the standard deviation of the logit of each point."""
+    moved = np.linalg.solve(factor, problem.design.T)
+    return np.asarray(np.sqrt(np.square(moved).sum(axis=0)))
 
 
 def _logits(
