@@ -77,7 +77,7 @@ def test_verdicts_name_classes_groups_and_failed_certainties():
     assert found["sentences"][1:-1] == [
         "Of 7 classes 4 are off beyond chance: the worst are d, c and b.",
         "Of 20 predictions of exactly 0 or 1, 3 failed.",
-        "Worse than the rest: north.",
+        "Further off than others with the same predictions: north.",
     ]
     alone = agreed(GOOD, [failed])
     assert alone["headline"].endswith("calibrated, but certain predictions failed")

@@ -164,6 +164,8 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)  # noqa: PLR0124
     except TypeError:  # only pandas' NA refuses to say whether it differs from itself
         return True
+    except ValueError:  # a list, whose values each differ or not
+        return False
 
 
 def _listed(values: Sequence[Any]) -> str:

@@ -14,6 +14,7 @@ from calibrant._validation.probabilities import check_class_scores, check_probab
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
 from calibrant.cli import options
 from calibrant.cli.columns import listed
+from calibrant.cli.rows import refuse_own_source
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
 from calibrant.maps.multiclass import MulticlassMap
 
@@ -70,8 +71,7 @@ def apply(
     check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
     files = find_files(source)
-    if out.exists() and any(out.samefile(path) for path in files.local_paths):
-        raise OptionError("--out is a file that is read; choose another name.")
+    refuse_own_source(source, out)
     map_ = load_map(map_file)
     given = source[0] if len(source) == 1 else source
     if engine == "duckdb" or (

@@ -47,7 +47,7 @@ def read_mute(mute: str | None) -> list[str]:
 def print_repairs(
     diagnosis: Diagnosis, origins: Mapping[str, Origin], *, aside: bool = False
 ) -> None:
-    """Print the command that repairs each model, by the method of its worst finding."""
+    """Print the command that repairs each model, by a method of its findings."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -66,7 +66,9 @@ def print_repairs(
             continue
         whom = f" {escape(visible(name))}" if len(origins) > 1 else ""
         console.print(f"\n[bold]To repair{whom}[/bold]")
-        lines = command(origin, methods[0]) or python(origin, methods[0])
+        # Where findings name several methods, smooth is the one that mends them all.
+        method = next((m for m in methods if m.endswith("smooth")), methods[0])
+        lines = command(origin, method) or python(origin, method)
         for line in lines.splitlines():
             console.print(f"  {escape(line)}")
         console.print("  calibrant report measures which repair helps most")

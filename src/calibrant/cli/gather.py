@@ -9,7 +9,7 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import read_rows
+from calibrant.cli.rows import read_rows, refuse_own_source
 
 
 def gather(
@@ -33,6 +33,7 @@ def gather(
     from calibrant.measures.gathered import gather_table
 
     check_cell_path(out)
+    refuse_own_source(source, out)
     table, wanted = read_rows(
         source,
         y=y,

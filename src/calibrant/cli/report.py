@@ -12,7 +12,7 @@ from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any, told_source
+from calibrant.cli.rows import open_any, refuse_own_source, told_source
 from calibrant.exceptions import OptionError
 
 
@@ -72,7 +72,7 @@ def report(
     if written == "html":
         out = out or Path("report.html")
     _check_folder(out)
-    _refuse_own_source(out, source)
+    refuse_own_source(source, *_written(out))
     with progress_bar("reporting") as progress, telling_to_drop():
         table, wanted = open_any(
             source,
@@ -122,15 +122,8 @@ def _format(out: Path | None, output: ReportFormat | None) -> str:
     return SUFFIXES[out.suffix.lower()]
 
 
-def _refuse_own_source(out: Path | None, source: list[str]) -> None:
-    from calibrant.engines.source_files import find_files
-
-    names = [] if out is None else [out, out.with_suffix(".json")]
-    there = [name for name in names if name.exists()]
-    if there and not source[0].endswith(".npz"):
-        read = find_files(source).local_paths
-        if any(name.samefile(path) for name in there for path in read):
-            raise OptionError("--out is a file that is read; choose another name.")
+def _written(out: Path | None) -> list[Path]:
+    return [] if out is None else [out, out.with_suffix(".json")]
 
 
 def _check_folder(out: Path | None) -> None:

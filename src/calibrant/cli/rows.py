@@ -165,3 +165,14 @@ def told_source(source: list[str]) -> str:
     """
     more = f" and {len(source) - 1} more" if len(source) > 1 else ""
     return Path(source[0]).name + more
+
+
+def refuse_own_source(source: list[str], *written: Path) -> None:
+    """Raise if a file that would be written is one of those that are read."""
+    from calibrant.engines.source_files import find_files
+
+    there = [name for name in written if name.exists()]
+    if there and not source[0].endswith(".npz"):
+        read = find_files(source).local_paths
+        if any(name.samefile(path) for name in there for path in read):
+            raise OptionError("--out is a file that is read; choose another name.")

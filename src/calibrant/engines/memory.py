@@ -43,11 +43,14 @@ class MemoryTable:
         Gives a column as an array.
     read_text : callable or None
         Gives a column of a text file as the text that it is.
+    read_keys : callable or None
+        Gives a column as values of groups, where these are others than `read` gives.
     """
 
     names: tuple[str, ...]
     read: Callable[[str], NDArray[Any]]
     read_text: Callable[[str], NDArray[Any]] | None = None
+    read_keys: Callable[[str], NDArray[Any]] | None = None
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, or raise with the nearest names."""
@@ -58,9 +61,9 @@ class MemoryTable:
     def keys(self, name: str) -> NDArray[Any]:
         """Return a column of groups: in a text file, 007 and 7 are not the same."""
         column = self.column(name)
-        if self.read_text is None or column.dtype.kind not in "biuf":
-            return column
-        return self.read_text(name)
+        if self.read_text is not None and column.dtype.kind in "biuf":
+            return self.read_text(name)
+        return column if self.read_keys is None else self.read_keys(name)
 
     def like(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
@@ -114,8 +117,25 @@ def _of_frame(source: Any) -> MemoryTable:
             f"{type(source).__name__}."
         )
     return MemoryTable(
-        tuple(frame.columns), lambda name: np.asarray(frame[name].to_numpy())
+        tuple(frame.columns),
+        lambda name: _values(frame[name]),
+        read_keys=lambda name: _keys(frame[name]),
     )
+
+
+def _values(column: Any) -> NDArray[Any]:
+    import narwhals as nw
+
+    if column.dtype in {nw.Int128, nw.UInt128}:  # NumPy has none so large
+        return np.array(column.to_list(), dtype=object)
+    return np.asarray(column.to_numpy())
+
+
+def _keys(column: Any) -> NDArray[Any]:
+    """Return values of groups: whole numbers stay so where some are missing."""
+    if column.dtype.is_integer() and column.null_count():
+        return np.array(column.to_list(), dtype=object)
+    return _values(column)
 
 
 def _open_file(path: Path) -> MemoryTable:

@@ -91,8 +91,11 @@ def _groups(findings: Sequence[Finding]) -> list[str]:
         return []
     if len(names) > MOST_NAMES:
         first = _joined(names[:MOST_NAMES])
-        return [f"{len(names)} groups are worse than the rest, above all {first}."]
-    return [f"Worse than the rest: {_joined(names)}."]
+        told = (
+            f"{len(names)} groups are further off than others with the same predictions"
+        )
+        return [f"{told}, above all {first}."]
+    return [f"Further off than others with the same predictions: {_joined(names)}."]
 
 
 def _failed(findings: Sequence[Finding]) -> list[str]:

@@ -1,0 +1,47 @@
+"""Values of groups come out as they went in, whatever their type."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cb
+from calibrant.exceptions import OptionError
+
+LARGE = 2**53
+
+
+def groups_of(source, **options):
+    found = cb.evaluate_table(
+        source, y="y", p="p", by="g", methods="es2", confidence=None, **options
+    ).frame()
+    return found["g"].tolist(), found["n"].tolist()
+
+
+@pytest.fixture
+def columns():
+    rng = np.random.default_rng(0)
+    return {"y": rng.integers(0, 2, 400), "p": rng.random(400)}
+
+
+def test_whole_numbers_stay_apart_where_some_are_missing(
+    columns, local_engine, tmp_path
+):
+    frame = pl.DataFrame({**columns, "g": [LARGE, LARGE + 1, None, 5] * 100})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    names, rows = groups_of(tmp_path / "rows.parquet", engine=local_engine)
+    assert names == [None, 5, LARGE, LARGE + 1]
+    assert rows == [100, 100, 100, 100]
+
+
+def test_whole_numbers_beyond_64_bits(columns, tmp_path):
+    frame = pl.DataFrame({**columns, "g": [str(2**63), str(2**63 + 1)] * 200})
+    frame.write_csv(tmp_path / "rows.csv")
+    _, rows = groups_of(tmp_path / "rows.csv", engine="memory")
+    assert rows == [200, 200]
+
+
+def test_lists_are_no_groups(columns, tmp_path):
+    frame = pl.DataFrame({**columns, "g": [[1, 2]] * 400})
+    frame.write_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(OptionError, match="plain values"):
+        groups_of(tmp_path / "rows.parquet", engine="memory")
