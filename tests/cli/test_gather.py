@@ -52,6 +52,15 @@ def test_days_gathered_apart_give_the_whole(run, lake, tmp_path):
     assert values(run, *both) == pytest.approx(whole, abs=1e-12)
 
 
+def test_files_that_are_read_are_not_written_over(run, lake):
+    source = lake / "0.parquet"
+    before = source.read_bytes()
+    code, _, err = run("gather", source, *COLUMNS, "--out", source)
+    assert code == 2
+    assert "--out is a file that is read" in err
+    assert source.read_bytes() == before
+
+
 def test_groups_of_cells_are_rows_of_the_result(run, lake, tmp_path):
     out = tmp_path / "cells.parquet"
     assert run("gather", lake, *COLUMNS, "--by", "day", "--out", out)[0] == 0
