@@ -101,6 +101,8 @@ OPTIONS = {
         "For several classes name their columns by --p, and a --task."
     ),
     "leave task=None": "leave out --task",
+    'task="confidence"': "--task confidence",
+    'task="classwise"': "--task classwise",
     'bad_rows="drop"': "--bad-rows drop",
     'engine="duckdb"': "--engine duckdb",
 }

@@ -121,7 +121,7 @@ def _raise_no_probability(table: DuckDBTable, column: str) -> None:
     called = load_duckdb().ColumnExpression(table.called(column))
     read = called.cast("DOUBLE").alias("x_0")
     checks = prediction_checks(column, "x_0", precision_of(table.like(column)))
-    table.diagnose(table.relation.select(read), checks)
+    table.diagnose(table.relation.select(read), checks, droppable=False)
     raise InputError(
         f"column {column!r} passes 0 or 1 by rounding; apply the map in memory."
     )

@@ -104,6 +104,11 @@ class DuckDBTable:
 
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows and return their cells."""
+        if self.reader is not None:
+            weights = () if wanted.weight is None else (wanted.weight,)
+            asked = (wanted.y, *wanted.columns, *weights, *wanted.by)
+            with reading(self.told):
+                self.reader.refuse_lacking([self.called(name) for name in asked])
         refuse_no_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
         precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
@@ -185,12 +190,14 @@ class DuckDBTable:
             case = case.when(condition, value(result))
         return case
 
-    def diagnose(self, rows: Any, checks: list[RowCheck]) -> None:
+    def diagnose(
+        self, rows: Any, checks: list[RowCheck], *, droppable: bool = True
+    ) -> None:
         """Raise the error about the first check that rows miss."""
         with reading(self.told):
             found = rows.query(ROWS, diagnosis_sql(checks, ROWS))
             row = dict(zip(found.columns, found.fetchall()[0], strict=True))
-        raise_first(checks, row)
+        raise_first(checks, row, droppable=droppable)
 
     def _lines_left_out(self) -> int:
         if self.reader is None or not self.reader.leave_out:

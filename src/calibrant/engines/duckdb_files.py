@@ -79,6 +79,27 @@ class FileReader:
             return tuple(columns)
         return (*there, *columns[len(there) :])
 
+    def refuse_lacking(self, columns: list[str]) -> None:
+        """Raise where one of several Parquet files lacks a column that others have.
+
+        DuckDB would take its rows for rows without a value.
+        """
+        if self.files.kind != "parquet":
+            return
+        read = "parquet_schema($files)"
+        query = f"SELECT DISTINCT file_name, name FROM {read} ORDER BY ALL"
+        params = {"files": self.files.patterns}
+        pairs = self.connection.execute(query, params).fetchall()
+        files = dict.fromkeys(file for file, _ in pairs)
+        for column in columns:
+            having = {file for file, name in pairs if name == column}
+            if having and len(having) < len(files):
+                lacking = next(file for file in files if file not in having)
+                raise SourceError(
+                    f"{lacking} has no column {column!r}, which other files have. "
+                    f"Leave the file out, or add the column."
+                )
+
     def _header(self, columns: list[str]) -> list[str]:
         first = self.files.paths[0]
         if self.is_text:

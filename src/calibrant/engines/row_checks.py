@@ -217,16 +217,18 @@ def diagnosis_sql(checks: Sequence[RowCheck], source: str) -> str:
     return f"SELECT {', '.join(parts)} FROM {source}"
 
 
-def raise_first(checks: Sequence[RowCheck], found: Mapping[str, Any]) -> None:
+def raise_first(
+    checks: Sequence[RowCheck], found: Mapping[str, Any], *, droppable: bool = True
+) -> None:
     """Raise the error of the first check that rows miss."""
+    leave_out = ' To leave such rows out pass bad_rows="drop".' if droppable else ""
     for place, check in enumerate(checks):
         missed = int(found[f"missed_{place}"] or 0)
         if missed:
             low, high = found[f"low_{place}"], found[f"high_{place}"]
             raise check.error(
                 f"{check.must}; {missed:,} of {int(found['n']):,} rows differ, one is "
-                f"{shown(low)}. {_percent(check, low, high)}{check.way_out} "
-                f'To leave such rows out pass bad_rows="drop".'
+                f"{shown(low)}. {_percent(check, low, high)}{check.way_out}{leave_out}"
             )
 
 
