@@ -12,6 +12,7 @@ from calibrant._validation.class_sample import check_class_sample
 from calibrant._validation.probabilities import check_probability_matrix
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant.calibrators.fitting import fit_family
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.progress import progress_bar
@@ -123,7 +124,7 @@ def _fit_event(
 
     sample = check_binary_sample(label, prob, **given)
     warn_if_small(sample)
-    map_ = family.fit(sample).map
+    map_ = fit_family(family, sample).map
     before = log_loss(sample.p, sample.y, sample.weight)
     after = log_loss(map_.transform(sample.p), sample.y, sample.weight)
     return _change(before, after), map_
@@ -136,7 +137,7 @@ def _fit_classes(
 
     sample = check_class_sample(prob, label, **given)
     warn_if_small(sample)
-    map_ = family.fit(sample).map
+    map_ = fit_family(family, sample).map
     uncalibrated = check_probability_matrix(sample.scores, scale=sample.scale)
     before, after = (
         log_loss_of_classes(p, sample.column, sample.weight)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.fitting import fit_family
 from calibrant.experiments.assessment import error_after_calibration, map_error
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def measured(
 ) -> dict[str, float]:
     """Fit a contender on a data set and return what can be measured of it."""
     sample = BinarySample(data.p, data.y)
-    fit = contender.family_for(truth).fit(sample)
+    fit = fit_family(contender.family_for(truth), sample)
     found = {"pieces": float(fit.pieces), **_true_errors(data)}
     for alpha, end in ((1.0, ""), (2.0, "_sq")):
         if alpha == 1.0 and contender.squared:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.options import check_count
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_method
 from calibrant.exceptions import OptionError
 from calibrant.experiments.cells import compared, thinned_rows
@@ -78,7 +79,8 @@ class _Rows:
 @lru_cache(maxsize=512)
 def _fitted(family: Any, rows: _Rows) -> Any:
     """Return the map of some rows, which all events share."""
-    return family.fit(class_sample(rows.data.split, rows.data.rows)).map
+    sample = class_sample(rows.data.split, rows.data.rows)
+    return fit_family(family, sample).map
 
 
 def calibrator_contenders(

@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.binned import FixedBins
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.exceptions import SourceError
 
@@ -104,9 +105,11 @@ class GroundTruth:
     def of(cls, rows: Outcomes) -> GroundTruth:
         """Fit all estimates."""
         sample = BinarySample(rows.p, rows.y)
-        maps = {name: family.fit(sample).map for name, family in FAMILIES.items()}
+        maps = {
+            name: fit_family(family, sample).map for name, family in FAMILIES.items()
+        }
         if rows.exact is not None:
-            maps["exact"] = Isotonic().fit(BinarySample(rows.p, rows.exact)).map
+            maps["exact"] = fit_family(Isotonic(), BinarySample(rows.p, rows.exact)).map
         return cls(maps)
 
     def at(self, p: FloatVector) -> dict[str, FloatVector]:

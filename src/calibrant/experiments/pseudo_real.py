@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrant._validation.class_sample import ClassSample
 from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_method
 from calibrant.experiments.ground_truth import GroundTruth, Parts
 from calibrant.experiments.predictions import Event, Outcomes, Split, outcomes_of
@@ -170,7 +171,7 @@ def calibrated_outcomes(
         return outcomes_of(split, event, _class_map(predictions, calibrator))
     sample = _plain_outcomes(predictions.calibration(), event)
     family: Any = method.build()
-    map_ = family.fit(BinarySample(sample.p, sample.y)).map
+    map_ = fit_family(family, BinarySample(sample.p, sample.y)).map
     plain = _plain_outcomes(split, event)
     return Outcomes(_within(map_(plain.p)), plain.y, plain.exact)
 
@@ -184,7 +185,7 @@ def _plain_outcomes(split: Split, event: Event) -> Outcomes:
 def _class_map(predictions: PredictionSet, calibrator: str) -> Any:
     split = predictions.calibration()
     family: Any = find_method(calibrator).build()
-    return family.fit(class_sample(split, np.arange(split.rows))).map
+    return fit_family(family, class_sample(split, np.arange(split.rows))).map
 
 
 def class_sample(split: Split, rows: IntVector) -> ClassSample:
