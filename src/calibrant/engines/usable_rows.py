@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.labels import is_missing
+from calibrant._validation.labels import check_single_labels, is_missing
 from calibrant._validation.probabilities import ROW_SUM_TOLERANCE, ULPS
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def _is_text(column: NDArray[Any]) -> bool:
 
 
 def _usable_labels(label: NDArray[Any], wanted: Gathering) -> BoolVector:
+    check_single_labels(label, name=f"column {wanted.y!r}")
     if _wants_numbers(wanted) and _is_text(label):
         label = _numbers(label)
     if label.dtype.kind in "fO":
