@@ -72,6 +72,8 @@ def apply(
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
     files = find_files(source)
     refuse_own_source(source, out)
+    if out.exists() and out.samefile(map_file):
+        raise OptionError("--out is the map that is read; choose another name.")
     map_ = load_map(map_file)
     given = source[0] if len(source) == 1 else source
     if engine == "duckdb" or (

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli.columns import listed
-from calibrant.cli.figures import write_figure
+from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.reproduce_studies import pseudo_real, real
 from calibrant.cli.study_output import TableFormat, made_by, show_tables, times
@@ -159,5 +159,8 @@ def figures(
     from calibrant.experiments.figures import FIGURES
 
     out.mkdir(parents=True, exist_ok=True)
+    paths = {name: out / f"{name}.png" for name in FIGURES}
+    for path in paths.values():
+        check_figure_path(path, named=False)
     for name, draw in FIGURES.items():
-        write_figure(draw(), out / f"{name}.png")
+        write_figure(draw(), paths[name])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ORDER = ("shape", "method", "error", "n", "seed", "key")
 TIMES = ("key", "seconds")
+WRITTEN_BESIDE = ("tables.md", "tables.tex", "tables.html", "ordering.png")
+"""What commands write beside the results."""
 
 
 def polars() -> ModuleType:
@@ -50,6 +52,21 @@ def _columns() -> dict[str, Any]:
         "failure": pl.String,
         "seconds": pl.Float64,
     }
+
+
+def _version(made_by: Path) -> str:
+    """Return the version of calibrant that wrote a folder."""
+    try:
+        return str(json.loads(made_by.read_text(encoding="utf-8"))["calibrant"])
+    except (ValueError, LookupError, TypeError):
+        raise _foreign(made_by) from None
+
+
+def _foreign(path: Path) -> OptionError:
+    return OptionError(
+        f"{path} is there already, and no study of calibrant wrote it; choose another "
+        f"folder, so that it is not overwritten."
+    )
 
 
 @dataclass(frozen=True)
@@ -84,19 +101,28 @@ class Store:
         return self.folder / "log.txt"
 
     def open(self) -> None:
-        """Make the folder, and refuse one that another version has written."""
+        """Make the folder; raise where another version, or somebody else, wrote it."""
         polars()
-        self.parts.mkdir(parents=True, exist_ok=True)
         made_by = self.folder / "version.json"
         if not made_by.exists():
+            self._check_nothing_there()
+            self.folder.mkdir(parents=True, exist_ok=True)
             with replacing(made_by) as temporary:
                 temporary.write_text(json.dumps({"calibrant": __version__}) + "\n")
-        found = json.loads(made_by.read_text())["calibrant"]
+        found = _version(made_by)
         if found != __version__:
             raise OptionError(
                 f"{self.folder} holds results of calibrant {found}, this is "
                 f"{__version__}; choose another folder, so that they do not mix."
             )
+        self.parts.mkdir(exist_ok=True)
+
+    def _check_nothing_there(self) -> None:
+        """Raise where the folder holds other files under the names of results."""
+        own = (self.results, self.times, self.log, self.parts)
+        for path in (*own, *(self.folder / name for name in WRITTEN_BESIDE)):
+            if path.exists():
+                raise _foreign(path)
 
     @contextmanager
     def taken(self) -> Iterator[str]:
