@@ -11,11 +11,16 @@ from calibrant._validation.labels import is_missing
 from calibrant._validation.probabilities import ROW_SUM_TOLERANCE, ULPS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from numpy.typing import NDArray
 
     from calibrant._typing import BoolVector, FloatVector
     from calibrant.engines.gathering import Gathering
     from calibrant.engines.memory import MemoryTable
+
+    Reader: TypeAlias = Callable[[str], NDArray[Any]]
 
 
 def without_bad_rows(table: MemoryTable, wanted: Gathering) -> tuple[MemoryTable, int]:
@@ -32,13 +37,17 @@ def without_bad_rows(table: MemoryTable, wanted: Gathering) -> tuple[MemoryTable
         column = table.column(name)[usable]
         return _numbers(column) if name in numbers and _is_text(column) else column
 
-    text = table.read_text
     kept = replace(
         table,
         read=read,
-        read_text=None if text is None else lambda name: text(name)[usable],
+        read_text=_some_rows(table.read_text, usable),
+        read_keys=_some_rows(table.read_keys, usable),
     )
     return kept, int(usable.size - usable.sum())
+
+
+def _some_rows(read: Reader | None, rows: BoolVector) -> Reader | None:
+    return None if read is None else lambda name: read(name)[rows]
 
 
 def usable_rows(table: MemoryTable, wanted: Gathering) -> BoolVector:
