@@ -102,8 +102,8 @@ def evaluate_table(  # noqa: PLR0913
     Returns
     -------
     Evaluation
-        One row per model, group and method. A group with fewer rows than a method
-        needs is left out with a warning.
+        One row per model, group and method. A method that needs more rows than a
+        group has is left out of that group, with a warning.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def _assessed(
     *,
     lenient: bool,
 ) -> list[Assessment]:
-    """Apply every method to every set; groups that are too small are left out."""
+    """Apply every method to every set, but for groups that are too small for it."""
     found, left_out = [], LeftOut()
     for done, one in enumerate(sets):
         if progress is not None:
@@ -172,10 +172,29 @@ def _assessed(
             continue
         try:
             fitted = FittedEvents(one.events(), estimator)
-            found.append(assess(fitted, methods, one.key))
+            possible = _possible(fitted, methods, one.group, left_out)
+            found.append(assess(fitted, possible, one.key))
         except (TooFewRowsError, WeightError) as error:
             left_out.add(one.group, error)
     left_out.warn(stacklevel=4)
     if not found:
         raise OptionError(left_out.nothing_left)
     return found
+
+
+def _possible(
+    fitted: FittedEvents, methods: tuple[str, ...], group: str, left_out: LeftOut
+) -> list[str]:
+    """Return the methods that a group has enough rows for; raise where none is."""
+    failed: dict[str, TooFewRowsError] = {}
+    for method in methods:
+        try:
+            fitted.estimates(method)
+        except TooFewRowsError as error:
+            failed[method] = error
+    possible = [method for method in methods if method not in failed]
+    if not possible:
+        raise failed[methods[0]]
+    for method, error in failed.items():
+        left_out.add(group, error, method)
+    return possible
