@@ -108,9 +108,9 @@ def _apply_in_duckdb(
             f"this map needs one column by --p; it names {len(columns)}: "
             f"{', '.join(columns)}."
         )
-    if scale == "logit":
+    if scale not in (None, options.Holds.prob):
         raise OptionError(
-            "--scale logit is applied in memory; use --engine memory, file by file."
+            f"--scale {scale} is applied in memory; use --engine memory, file by file."
         )
     name = f"{columns[0]}{suffix}"
     rows = apply_in_duckdb(map_.to_sql, files, columns[0], name, out)
@@ -178,9 +178,8 @@ def _calibrated(
     several = isinstance(map_, MulticlassMap)
     if several != (values.ndim > 1):
         raise OptionError(_needed(map_, model))
-    logits = "If these are logits, pass --scale logit."
     if not several:
-        words = replace(CALIBRATORS, prob=str(model), logits=logits)
+        words = replace(CALIBRATORS, prob=str(model), takes_scale=True)
         held: Any = (scale or options.Holds.prob).value
         p = check_probabilities(values, scale=held, wording=words)
         return np.asarray(map_.transform(p))[:, np.newaxis]
@@ -192,7 +191,7 @@ def _calibrated(
         raise OptionError(_needed(map_, model))
     words = replace(CLASS_CALIBRATORS, prob=str(model))
     return np.asarray(
-        map_.transform(check_class_scores(values, scale=map_.scale, wording=words))
+        map_.calibrated(check_class_scores(values, scale=map_.scale, wording=words))
     )
 
 
