@@ -14,7 +14,7 @@ from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_comparisons
-from calibrant.cli.rows import columns_of, open_rows
+from calibrant.cli.rows import class_counts, columns_of, open_rows
 from calibrant.exceptions import OptionError
 
 
@@ -82,7 +82,8 @@ def compare(
                 random_state=seed,
                 progress=progress,
             )
-    print_comparisons(found, output, pairs=pairs)
+    classes = class_counts(table, wanted)
+    print_comparisons(found, output, pairs=pairs, classes=classes)
     if plot is not None:
         from calibrant.displays.comparison import ComparisonDisplay
 

@@ -22,7 +22,7 @@ from calibrant.cli.findings import (
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
-from calibrant.cli.rows import open_any
+from calibrant.cli.rows import class_counts, open_any
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -112,7 +112,13 @@ def evaluate(
             progress=progress,
         )
         findings = _findings(table, wanted | {"mute": muted}) if explained else None
-    print_results(found, output, per_class=per_class, findings=findings)
+    print_results(
+        found,
+        output,
+        per_class=per_class,
+        findings=findings,
+        classes=class_counts(table, wanted),
+    )
     if explain and findings is not None and output is not Format.json:
         aside = output is not Format.table
         print_findings(findings, aside=aside)

@@ -186,6 +186,21 @@ def _of_each_model(table: MemoryTable, rows: RowsWanted) -> list[RowsWanted]:
     ]
 
 
+def class_counts(table: Any, wanted: dict[str, Any]) -> dict[str, int]:
+    """Return how many classes each model has, where models have several.
+
+    Of cells it is not known.
+    """
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import models_of_table
+
+    if "p" not in wanted or wanted["task"] is None:
+        return {}
+    spec = Reading(task=wanted["task"], scale=wanted["scale"])
+    models = models_of_table(table, wanted["p"], spec)
+    return {m.name: len(m.columns) for m in models if len(m.columns) > 1}
+
+
 def told_source(source: list[str]) -> str:
     """Return what to call files: names without folders, which are nobody's business.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.wording import MEASURES, shown
+from calibrant.engines.files import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 Columns = str | Sequence[str]
 NOT_A_CLASS = (None, "confidence", "classwise")
-APPLIED = "_calibrated"
-"""What ends the names of columns that ``calibrant apply`` adds."""
 
 
 @dataclass(frozen=True)
