@@ -192,16 +192,18 @@ def _open_npz(path: Path) -> MemoryTable:
         arrays = np.load(path, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise SourceError(f"{path} holds one array, not several by name (npz).")
-        names = tuple(arrays.files)
+        with arrays:
+            names = tuple(arrays.files)
     except (ValueError, OSError, BadZipFile) as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"{path} cannot be read: {error}") from None
 
-    @cache  # a column of a matrix is read as often as there are classes
+    @cache  # a matrix is asked for as often as it has columns
     def read(name: str) -> NDArray[Any]:
         try:
-            return np.asarray(arrays[name])
+            with np.load(path, allow_pickle=False) as arrays:
+                return np.asarray(arrays[name])
         except (ValueError, OSError, BadZipFile, zlib.error) as error:
             raise SourceError(
                 f"{path}, array {name!r}: {error}; save text as text, "
