@@ -118,9 +118,14 @@ class Reading:
         self.check_options()
         scale: Any = self.scale  # of one model
         prob = check_probability_matrix(y_prob, scale=scale, wording=self.wording)
-        column = check_class_labels(y_true, n_classes=prob.shape[1], labels=self.labels)
-        weight = check_weights(sample_weight)
-        refuse_different_lengths(y_true=column, y_prob=prob, sample_weight=weight)
+        words = self.wording
+        column = check_class_labels(
+            y_true, n_classes=prob.shape[1], labels=self.labels, wording=words
+        )
+        weight = check_weights(sample_weight, name=words.weight)
+        refuse_different_lengths(
+            **{words.label: column, words.prob: prob, words.weight: weight}
+        )
 
         chosen = self.watched(prob.shape[1])
         pairs = [event_of_class(prob, column, which) for which in chosen]
