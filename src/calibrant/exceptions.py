@@ -7,7 +7,9 @@ CalibrantError
 │   ├── LengthMismatchError
 │   ├── MissingValueError
 │   ├── ProbabilityRangeError
+│   │   └── ScaleError: predictions look like logits, percentages, ...
 │   ├── RowSumError
+│   ├── DroppedRowsError: more rows cannot be used than may be dropped
 │   ├── LabelError
 │   └── WeightError
 ├── OptionError (also a ValueError): a parameter has a value that it cannot have
@@ -72,8 +74,16 @@ class ProbabilityRangeError(InputError):
     """A probability lies outside [0, 1]."""
 
 
+class ScaleError(ProbabilityRangeError):
+    """Predictions are on another scale than the one that was said."""
+
+
 class RowSumError(InputError):
     """The class probabilities of a row do not sum to 1."""
+
+
+class DroppedRowsError(InputError):
+    """More rows would be dropped than may be."""
 
 
 class LabelError(InputError):

@@ -26,7 +26,7 @@ class OneVsRestMap(MulticlassMap):
     ----------
     maps : tuple of CalibrationMap
         One a class.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 
@@ -77,7 +77,7 @@ class TopLabelMap(MulticlassMap):
         From the probability of the top label to that of its being right.
     classes : int
         Number of classes.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 

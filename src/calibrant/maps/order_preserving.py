@@ -52,7 +52,7 @@ class OrderPreservingMap(MulticlassMap):
         What logits are divided by before they enter the network.
     inverse : float
         What gaps are multiplied by besides: one over a temperature.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 
@@ -137,7 +137,7 @@ class DiagonalMap(MulticlassMap):
         Of logits with mean 0 in each row; both rise.
     classes : int
         Number of classes.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 

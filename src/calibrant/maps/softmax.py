@@ -40,7 +40,7 @@ class TemperatureMap(MulticlassMap):
         One over the temperature, above 0.
     classes : int
         Number of classes.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
 
     Examples
@@ -96,7 +96,7 @@ class SoftmaxMap(MulticlassMap):
         What is added to the score of each class.
     inputs : {"centred", "log-prob"}
         What weights multiply: logits with mean 0 in each row, or log-probabilities.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
 
     Examples

@@ -42,21 +42,24 @@ def softmax(scores: FloatMatrix) -> FloatMatrix:
 
 
 def class_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
-    """Return probabilities from what a user gave: probabilities or logits."""
+    """Return probabilities from scores that passed the door.
+
+    These are logits if that is their scale, and probabilities whatever else it is.
+    """
     if scale == "logit":
         return softmax(scores)
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
 
 def log_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
-    """Return log-probabilities from what a user gave; a probability of 0 is clipped."""
+    """Return the logarithms of `class_probabilities`; one of 0 is clipped."""
     if scale == "logit":
         return log_softmax(scores)
     return np.asarray(np.log(np.maximum(class_probabilities(scores, scale), CLIP)))
 
 
 def logits_of(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
-    """Return logits, up to a constant a row, from what a user gave."""
+    """Return logits, up to a constant a row, from scores that passed the door."""
     return scores if scale == "logit" else log_probabilities(scores, scale)
 
 
