@@ -69,6 +69,25 @@ def test_other_methods_on_the_same_data(run, folder):
     assert "did you mean 'platt'" in err
 
 
+def test_a_method_that_fails_is_named_with_its_first_error_and_exit_two(run, folder):
+    """More bins than the 1,000 rows of a cell."""
+    options = ["reproduce", "synthetic", "--quick", "--seeds", 1, "--out", folder]
+    code, out, err = run(*options, "--methods", "es15,es1500")
+    assert code == 2
+    last = err[err.index("error: ") :]
+    assert "15 of 30 cells failed (methods: es1500)." in last
+    assert "The first: 'es1500' on beta1, error 0, n 1000, seed 0: TooFewRows" in last
+    assert str(folder / "results.parquet") in last
+    assert "--retry-failures runs these cells again" in last
+    assert "Traceback" not in err
+    assert "| es15 | es1500 |" in out  # what the others found is not lost
+    again = [*options, "--methods", "es15,es1500", "--retry-failures"]
+    assert run(*again)[0] == 2
+    log = (folder / "log.txt").read_text()
+    assert "30 cells, 15 of them done before" in log
+    assert run(*options, "--methods", "es15")[0] == 0
+
+
 def test_the_fresh_study_has_an_overview_and_a_part_for_each(run, tmp_path):
     options = ["--seeds", 1, "--methods", "platt,beta", "--out", tmp_path]
     options += ["--studies", "skewed,polarised"]

@@ -15,7 +15,11 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.exceptions import MissingDependencyError, OptionError
+from calibrant.exceptions import (
+    FailedCellsWarning,
+    MissingDependencyError,
+    OptionError,
+)
 from calibrant.experiments import Contender, Design, run
 from calibrant.experiments.runner import _Log, _run_task, _tasks
 from calibrant.experiments.shapes import SHAPES
@@ -180,9 +184,16 @@ def test_measures_are_those_of_the_library(small_design, tmp_path):
     assert np.isfinite(rows["estimate_sq"][kernel]).all()
 
 
-def test_a_failure_is_recorded_and_stops_nobody(small_design, tmp_path, failing):
+def test_a_failure_is_recorded_and_named_but_does_not_stop_the_run(
+    small_design, tmp_path, failing
+):
     design = small_design(Contender("failing", failing), Contender.of("es5"))
-    rows = run(design, tmp_path)
+    words = (
+        r"8 of 32 cells failed \(methods: failing\)\. The first: 'failing' on beta2, "
+        r"error 0, n 200, seed 0: ZeroDivisionError: even"
+    )
+    with pytest.warns(FailedCellsWarning, match=words):
+        rows = run(design, tmp_path)
     failed = rows["failure"] != ""
     assert set(rows["failure"][failed]) == {"ZeroDivisionError: even"}
     assert (failed == ((rows["method"] == "failing") & (rows["n"] == 200))).all()
@@ -194,7 +205,8 @@ def test_failures_are_tried_again_when_asked(small_design, tmp_path, failing):
     design = small_design(Contender("failing", failing))
     log = tmp_path / "log.txt"
     for retry, done in ((False, 0), (False, 16), (True, 8)):
-        run(design, tmp_path, retry_failures=retry)
+        with pytest.warns(FailedCellsWarning, match="8 of 16 cells failed"):
+            run(design, tmp_path, retry_failures=retry)
         start = [line for line in log.read_text().splitlines() if "start:" in line][-1]
         assert f"16 cells, {done} of them done before" in start
 

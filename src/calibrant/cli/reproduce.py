@@ -231,7 +231,8 @@ def real(
     designs = (study.quick() if quick else study).designs()
     results = run_designs(designs, out, jobs=jobs, retry_failures=retry_failures)
     rows = concatenate(results.values())
-    write_figure(ordering_figure(rows), out / "ordering.png")
+    if (rows["failure"] == "").any():
+        write_figure(ordering_figure(rows), out / "ordering.png")
     title, made = "Real experiments", [bias_table(rows)]
     show_tables(ctx, title, rows, made, out=out, output=output)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import groupby
@@ -13,6 +14,7 @@ import typer
 from calibrant._atomic import replacing
 from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
+from calibrant.exceptions import CalibrantError, FailedCellsWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,15 +43,18 @@ class TableFormat(StrEnum):
 def run_designs(
     designs: Mapping[str, Design], out: Path, *, jobs: int, retry_failures: bool
 ) -> dict[str, Frame]:
-    """Run designs into one folder."""
+    """Run designs into one folder; failures are reported by `show_tables`."""
     from calibrant.experiments.runner import run
 
     rows: dict[str, Frame] = {}
-    for name, design in designs.items():
-        with progress_bar(f"fitting: {name}") as progress:
-            rows[name] = run(
-                design, out, jobs=jobs, progress=progress, retry_failures=retry_failures
-            )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FailedCellsWarning)
+        for name, design in designs.items():
+            retry = retry_failures and not rows  # the first run drops all failures
+            with progress_bar(f"fitting: {name}") as progress:
+                rows[name] = run(
+                    design, out, jobs=jobs, progress=progress, retry_failures=retry
+                )
     return rows
 
 
@@ -62,7 +67,9 @@ def show_tables(
     out: Path,
     output: TableFormat,
 ) -> None:
-    """Write tables in all formats, and print them in one."""
+    """Write tables in all formats and print them in one; raise if cells failed."""
+    from calibrant.experiments.runner import describe_failures
+
     texts = _texts(title, tables, [_made_by(ctx), _times(rows, out), *notes])
     for name, text in texts.items():
         path = out / f"tables{ENDINGS[name]}"
@@ -70,6 +77,11 @@ def show_tables(
             temporary.write_text(text, encoding="utf-8")
         typer.echo(f"wrote {path}", err=True)
     _print_tables(tables, texts, output)
+    if failures := describe_failures(rows):
+        raise CalibrantError(
+            f"{failures}\nAll messages are in the column failure of "
+            f"{out / 'results.parquet'}; --retry-failures runs these cells again."
+        )
 
 
 def _made_by(ctx: typer.Context) -> str:

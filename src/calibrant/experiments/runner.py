@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+import warnings
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -12,7 +13,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.exceptions import OptionError
+import numpy as np
+
+from calibrant.exceptions import FailedCellsWarning, OptionError
 from calibrant.experiments.store import Store
 
 if TYPE_CHECKING:
@@ -49,7 +52,9 @@ def run(
     """Run all cells of a design that are not in the folder yet.
 
     Every finished cell is written immediately, so that an interrupted run can be
-    continued. Results do not depend on the number of workers or on the order.
+    continued. Results do not depend on the number of workers or on the order. A method
+    that raises an error does not stop the run; a `FailedCellsWarning` at the end
+    names the first error.
 
     Parameters
     ----------
@@ -97,7 +102,25 @@ def run(
             store.drop_failures()
         _run_missing(design, store, token, jobs, progress or (lambda *_: None))
         store.merge()
-    return store.frame({cell.key for cell in design.cells()})
+    rows = store.frame({cell.key for cell in design.cells()})
+    if failures := describe_failures(rows):
+        warnings.warn(failures, FailedCellsWarning, stacklevel=2)
+    return rows
+
+
+def describe_failures(rows: Frame) -> str:
+    """Return how many cells failed and the first error; empty if none failed."""
+    failed = np.flatnonzero(rows["failure"] != "")
+    if not failed.size:
+        return ""
+    methods = ", ".join(dict.fromkeys(rows["method"][failed]))
+    first = {name: column[failed[0]] for name, column in rows.items()}
+    error = "" if np.isnan(first["error"]) else f", error {first['error']:g}"
+    return (
+        f"{failed.size} of {rows['failure'].size} cells failed (methods: {methods}). "
+        f"The first: {first['method']!r} on {first['shape']}{error}, n {first['n']}, "
+        f"seed {first['seed']}: {first['failure']}"
+    )
 
 
 def _run_missing(
