@@ -41,7 +41,6 @@ Compared with all rows this changes a map error by less than 1e-6, a tenth of th
 printed digit; maps that jump or rise steeply are compared at all rows.
 """
 
-
 GRID = (1.0 - np.cos(np.linspace(0.0, np.pi, 2**15 + 1))) / 2.0
 """Values of c from which a mixture is inverted, denser towards 0 and 1: accurate to
 about 1e-9."""

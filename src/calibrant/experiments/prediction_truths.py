@@ -120,9 +120,9 @@ def event_outcomes(
     predictions: PredictionSet,
     split_name: SplitName,
     event: Event,
-    calibrator: str | None = None,
+    calibrator: str | None,
 ) -> Outcomes:
-    """Return an event in all rows of a split, after a calibrator if one is named.
+    """Return an event in all rows of a split, after a calibrator if there is one.
 
     Binary calibrators are fitted to the event in the calibration split. Multi-class
     calibrators change the whole prediction, and perhaps the top class.
@@ -133,10 +133,10 @@ def event_outcomes(
     method = find_method(calibrator)
     if method.kind == "multi-class":
         return outcomes_of(split, event, _class_map(predictions, calibrator))
-    fitted_on = event_outcomes(predictions, "calibration", event)
+    fitted_on = event_outcomes(predictions, "calibration", event, None)
     family: Any = method.build()
     map_ = family.fit(BinarySample(fitted_on.p, fitted_on.y)).map
-    raw = event_outcomes(predictions, split_name, event)
+    raw = event_outcomes(predictions, split_name, event, None)
     return replace(raw, p=np.clip(map_(raw.p), 0.0, 1.0))
 
 
@@ -301,8 +301,8 @@ class RealTruth(_ModelTruth):
     @property
     def name(self) -> str:
         """Return everything the rows depend on, including the content of files."""
-        splits = (self.predictions.calibration(), self.predictions.test())
-        prints = [split.fingerprint for split in splits]
+        calibration, test = self.predictions.calibration(), self.predictions.test()
+        prints = (calibration.fingerprint, test.fingerprint)
         return SEPARATOR.join(["real", self.shape, *prints])
 
     def draw(self, n: int, seed: int) -> KnownSample:

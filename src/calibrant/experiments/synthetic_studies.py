@@ -62,9 +62,9 @@ FRESH_METHODS = (
 def paper_contenders(*, as_printed: bool = False) -> list[Contender]:
     """Return the twelve methods of the paper's synthetic tables, in their order.
 
-    Folds, smoothing and the like are the paper's. The numbers of pieces of ``pl``,
-    ``pl-mse`` and ``pl-de`` are averaged over, as is the default of this library; with
-    `as_printed` they are chosen as in the paper.
+    Folds, smoothing and the like are the paper's. ``pl``, ``pl-mse`` and ``pl-de``
+    average over numbers of pieces, as is the default of this library; with
+    `as_printed` the number is chosen as in the paper.
     """
     contenders = []
     for method in PAPER_METHODS:
