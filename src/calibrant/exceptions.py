@@ -22,7 +22,8 @@ CalibrantError
 CalibrantWarning (a UserWarning)
 ├── SmallSampleWarning: too few rows for the numbers to mean much
 ├── DroppedRowsWarning: rows that could not be used were left out, as asked
-└── FewerPiecesWarning: the data cannot support as many pieces as asked for
+├── FewerPiecesWarning: the data cannot support as many pieces as asked for
+└── FailedCellsWarning: methods raised errors in some cells of an experiment
 """
 
 from __future__ import annotations
@@ -161,3 +162,7 @@ class FractionalWeightsWarning(CalibrantWarning):
 
 class FewerPiecesWarning(CalibrantWarning):
     """The data cannot support as many pieces as were asked for."""
+
+
+class FailedCellsWarning(CalibrantWarning):
+    """Methods raised errors in some cells of an experiment."""

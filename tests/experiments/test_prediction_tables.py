@@ -1,25 +1,17 @@
 """Tables of the pseudo-real and real studies against plain means."""
 
+import json
+from importlib.resources import files
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from calibrant.exceptions import SourceError
-from calibrant.experiments import (
-    embedded,
-    ground_truth,
-    real_tables,
-    studies,
-    study_layouts,
-    study_tables,
-)
-from calibrant.experiments.design import PAPER_SEEDS, PAPER_SIZES
-from calibrant.experiments.predictions import Event
-from calibrant.experiments.real import RealStudy
+from calibrant.experiments import prediction_tables
+from calibrant.experiments.figures import ordering_figure
 from calibrant.experiments.rendering import as_markdown
-from calibrant.experiments.studies import PseudoRealStudy
+from calibrant.experiments.tables import printed_table
 
 MODELS, EVENTS = ("bayes", "forest"), ("3 vs rest", "confidence")
 CALIBRATORS, SIZES, SEEDS = ("beta", "platt", "isotonic"), (100, 200), (0, 1, 2)
@@ -46,9 +38,8 @@ def made_rows(
 
 
 def table_of(rows, name):
-    layout = next(layout for layout in study_layouts.layouts() if layout.name == name)
-    whole = study_layouts.parted(rows)
-    return study_tables._table(study_tables._common(whole, layout), layout)
+    (layout,) = (one for one in prediction_tables.layouts() if one.name == name)
+    return prediction_tables.layout_table(prediction_tables.split_shape(rows), layout)
 
 
 def test_lines_are_plain_means():
@@ -138,7 +129,7 @@ def test_calibrators_and_evaluators_are_apart():
     mean = 1000 * calibrators["map_error"][calibrators["method"] == "beta"].mean()
     values = table_of(both, "calibrators").values
     np.testing.assert_allclose(values[:, 0].mean(), mean)
-    names = {table.kind.name for table in study_tables.study_tables(both)}
+    names = {table.kind.name for table in prediction_tables.pseudo_real_tables(both)}
     assert {"calmap", "ece", "spearman", "bias", "calmap_exact"} <= names
     assert table_of(both, "map_trick") is None
 
@@ -157,9 +148,11 @@ def test_the_papers_numbers_stand_beside_its_own_models_only():
 
 def test_every_printed_table_has_a_layout():
     # numbers of chat_dist_c_sq, ECE_sq, cal_methods_all, _trick and _std of the paper
-    printed = study_tables.printed_study()
-    names = {layout.name for layout in study_layouts.layouts()}
+    file = files("calibrant.experiments").joinpath("printed_predictions.json")
+    printed = json.loads(file.read_text(encoding="utf-8"))["tables"]
+    names = {layout.name for layout in prediction_tables.layouts()}
     assert set(printed) <= names | {"real_biases"}
+    assert all(printed_table("predictions", name) == printed[name] for name in printed)
     assert printed["map_sq"]["wide32, confidence"]["pl"] == 0.26
     assert printed["ece_sq"]["resnet110, cars vs rest"]["pl-mse"] == 0.17
     assert printed["calibrators_all"]["densenet40, confidence"]["pl3"] == 5.54
@@ -168,39 +161,6 @@ def test_every_printed_table_has_a_layout():
     assert printed["map_std"]["wide32, dogs vs rest"]["beta"] == 0.46
     assert printed["real_biases"]["real, 3000"]["es-sweep"] == -1.37
     assert printed["ranking"]["confidence"]["iop-oi"] == -0.095
-
-
-def test_the_study_has_the_papers_size(small_digits):
-    events = [Event.of(text) for text in ("1", "3", "5", "confidence")]
-    study = PseudoRealStudy(small_digits[:3], events)
-    data_sets = study.evaluators().size // len(study.evaluators().contenders)
-    assert data_sets == 6 * 3 * 4 * 3 * 5
-    assert study.calibrators().size == 3 * 4 * 20 * len(studies.CALIBRATORS)
-
-
-def test_a_hold_out_that_is_too_small_is_told_before_anything_is_done(small_digits):
-    study = PseudoRealStudy(small_digits[:1], [Event("confidence")])
-    with pytest.raises(SourceError, match="the hold-out is too small"):
-        study.designs()
-    real = RealStudy(small_digits[:1], small_digits[:1], seeds=100, sizes=[1000])
-    with pytest.raises(SourceError, match="the hold-out is too small"):
-        real.designs()
-
-
-def test_the_embedded_hold_out_is_large_enough_for_the_whole_study():
-    drawn = embedded.ROWS["holdout"] * ground_truth.DRAWN_SHARE
-    assert drawn >= studies.CALIBRATION_ROWS * studies.CALIBRATION_SETS
-    assert drawn >= max(PAPER_SIZES) * PAPER_SEEDS
-
-
-@pytest.mark.parametrize("found", [True, False])
-def test_networks_take_part_where_torch_is(small_digits, monkeypatch, found):
-    monkeypatch.setattr(studies, "has_torch", lambda: found)
-    study = PseudoRealStudy(small_digits[:1], [Event("confidence")])
-    calibrators, evaluators = study.variants()
-    names = {contender.name for contender in calibrators.contenders}
-    assert (set(studies.NETWORKS) <= names) == found
-    assert calibrators.seeds == evaluators.seeds == tuple(range(5))
 
 
 @pytest.fixture
@@ -214,7 +174,7 @@ def real_rows():
 def test_real_biases_are_centred_on_those_of_known_data(real_rows):
     real, known = real_rows
     both = {name: np.concatenate([real[name], known[name]]) for name in real}
-    table = real_tables.bias_table(both)
+    table = prediction_tables.bias_table(both)
     labels = [f"{kind}, {n}" for kind in ("pseudo-real", "real") for n in SIZES]
     assert table.shapes == tuple(labels)
     here = (known["method"] == "pl") & (known["n"] == 200)
@@ -227,21 +187,21 @@ def test_real_biases_are_centred_on_those_of_known_data(real_rows):
     )
     gap = table.values[3, 1] - table.values[3, 0]
     np.testing.assert_allclose(gap, 1000 * (of_pl - of_es15))
-    alone = real_tables.bias_table(real)
+    alone = prediction_tables.bias_table(real)
     np.testing.assert_allclose(alone.values.mean(axis=1), 0.0, atol=1e-9)
-    assert "is 0 in each row" in alone.kind.title
+    assert "mean over methods is 0" in alone.kind.title
 
 
 def test_orders_are_of_the_largest_subsets_and_drawn(real_rows):
     real, _ = real_rows
-    orders = real_tables.orders(real)
+    orders = prediction_tables.calibrator_orders(real)
     here = (real["method"] == "pl") & (real["n"] == 200)
     means = {
         name: real["estimate"][here & (real["shape"] == f"a | confidence | {name}")]
         for name in CALIBRATORS
     }
     assert orders["a"]["pl"] == sorted(means, key=lambda name: means[name].mean())
-    figure = real_tables.ordering_figure(real)
+    figure = ordering_figure(real)
     panel = figure.axes[1]
     assert panel.get_title() == "b"
     assert [t.get_text() for t in panel.get_yticklabels()] == ["es15", "pl", "smooth"]

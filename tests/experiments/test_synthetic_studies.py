@@ -1,15 +1,21 @@
-"""The fresh study, and shapes that are not the paper's."""
+"""The paper's grid and the fresh study, with shapes that are not the paper's."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from calibrant.experiments import paper_design, run
-from calibrant.experiments.fresh import FRESH_METHODS, STUDIES, fresh_design
+from calibrant.experiments import paper_design, quick_design, run
 from calibrant.experiments.rendering import as_markdown
 from calibrant.experiments.shapes import OTHER_SHAPES, SHAPES, add_shape
 from calibrant.experiments.synthetic import mixing_amount
-from calibrant.experiments.tables import overall_table, result_table
+from calibrant.experiments.synthetic_studies import (
+    FRESH_METHODS,
+    FRESH_STUDIES,
+    is_paper_grid,
+)
+from calibrant.experiments.tables import overall_table, printed_table, result_table
 
 
 def test_other_shapes_pass_the_checks_of_new_ones():
@@ -34,8 +40,8 @@ def test_expected_errors_are_in_closed_form(shape, whole):
 def test_seeds_are_neither_the_papers_nor_shared_between_sizes():
     """Labels depend on the sum of size and seed."""
     papers = {n + s for n in paper_design().sizes for s in paper_design().seeds}
-    for study in STUDIES:
-        design = fresh_design(study)
+    for study in FRESH_STUDIES.values():
+        design = study.design()
         sums = [n + s for n in design.sizes for s in design.seeds]
         assert len(design.seeds) == 40
         assert len(set(sums)) == len(sums)
@@ -44,7 +50,7 @@ def test_seeds_are_neither_the_papers_nor_shared_between_sizes():
 
 def test_all_shapes_are_seen_through_three_distributions():
     seen = {}
-    for study in STUDIES:
+    for study in FRESH_STUDIES.values():
         seen.setdefault(study.distribution, set()).update(study.shapes)
     assert len(seen) == 3
     assert all(shapes == set(SHAPES) for shapes in seen.values())
@@ -55,23 +61,18 @@ def test_all_shapes_are_seen_through_three_distributions():
 def found(tmp_path_factory):
     """Two small studies of two cheap methods and the oracle."""
     folder = tmp_path_factory.mktemp("fresh")
-    designs, rows = [], {}
-    for study in STUDIES[1:3]:
-        whole = fresh_design(study, seeds=2, methods=["platt", "beta"])
-        part = type(whole)(
-            contenders=whole.contenders,
-            truths=whole.truths[:2],
-            sizes=whole.sizes[:1],
-            seeds=whole.seeds,
-        )
-        designs.append(part)
-        rows[study.name] = run(part, folder)
+    designs, rows = {}, {}
+    for name in ("other", "skewed"):
+        whole = FRESH_STUDIES[name].design(seeds=2, methods=["platt", "beta"])
+        part = replace(whole, truths=whole.truths[:2], sizes=whole.sizes[:1])
+        designs[name] = part
+        rows[name] = run(part, folder)
     return designs, rows
 
 
 def test_tables_show_ratios_to_the_oracle_which_has_no_rank(found):
     designs, rows = found
-    table = result_table(rows["other"], designs[0], "calmap")
+    table = result_table(rows["other"], designs["other"], "calmap")
     assert table.methods == ("platt", "beta", "oracle")
     assert table.shapes == ("calibrated", "jump")
     ratio = table.values[1, 0] / table.values[1, 2]
@@ -84,7 +85,7 @@ def test_tables_show_ratios_to_the_oracle_which_has_no_rank(found):
     text = as_markdown(table)
     assert f"{table.over_oracle[1, 0]:.2f} x" in text
     assert "the ratio to the oracle" in text
-    bias = result_table(rows["other"], designs[0], "bias")
+    bias = result_table(rows["other"], designs["other"], "bias")
     assert np.isnan(bias.over_oracle).all()  # a ratio of biases says nothing
 
 
@@ -96,3 +97,23 @@ def test_studies_are_summed_up_by_means_over_their_truths(found):
     mine = rows["skewed"]["method"] == "beta"
     mean = 1000 * rows["skewed"]["map_error"][mine].mean()
     assert_allclose(table.values[1, 1], mean, rtol=1e-12)
+
+
+def test_printed_values_are_shown_for_the_papers_grid_alone():
+    assert is_paper_grid(paper_design(seeds=2))
+    assert not is_paper_grid(quick_design())
+    assert paper_design().size == 12 * 1575
+    names = [contender.name for contender in paper_design().contenders]
+    assert set(printed_table("synthetic", "ece_sq")["square"]) == set(names)
+    variants = paper_design(as_printed=True).contenders
+    assert {c.name: getattr(c.family, "ensemble", None) for c in variants}[
+        "pl"
+    ] == "folds"
+
+
+@pytest.mark.slow
+def test_the_quick_grid_is_a_part_of_the_papers():
+    quick, paper = quick_design(), paper_design()
+    keys = {cell.key for cell in paper.cells()}
+    assert {cell.key for cell in quick.cells()} <= keys
+    assert quick.size == 360

@@ -1,15 +1,22 @@
-"""Pseudo-real truths and the contenders on them."""
+"""True maps of a hold-out, pseudo-real truths, and the contenders on them."""
 
 import numpy as np
 import pytest
+from sklearn.isotonic import IsotonicRegression
 
 import calibrant as cb
-from calibrant.exceptions import OptionError
-from calibrant.experiments import Contender, Design, SyntheticTruth, run
-from calibrant.experiments.class_contenders import ClassContender
-from calibrant.experiments.ground_truth import Parts
-from calibrant.experiments.predictions import Event, outcomes_of
-from calibrant.experiments.pseudo_real import PseudoRealTruth
+from calibrant.exceptions import OptionError, SourceError
+from calibrant.experiments import (
+    ClassContender,
+    Contender,
+    Design,
+    Event,
+    PseudoRealTruth,
+    SyntheticTruth,
+    run,
+)
+from calibrant.experiments.prediction_truths import divide_holdout, true_maps
+from calibrant.experiments.predictions import Outcomes, outcomes_of
 
 THREE = Event("3 vs rest", 3)
 
@@ -22,7 +29,7 @@ def network(small_digits):
 def test_samples_and_unseen_rows_are_rows_of_their_own(network):
     truth = PseudoRealTruth(network, THREE)
     rows = outcomes_of(network.holdout(), THREE)
-    parts = Parts.of(rows.p.size)
+    parts = divide_holdout(rows.p.size)
     drawn, unseen = truth.draw(300, seed=1), truth.unseen()
     np.testing.assert_array_equal(drawn.p, rows.p[parts.sample(300, 1)])
     np.testing.assert_array_equal(unseen.p, np.sort(rows.p[parts.measured]))
@@ -89,4 +96,40 @@ def test_calibrators_of_all_classes_are_judged_by_the_event(network, tmp_path):
 def test_calibrators_of_all_classes_need_all_classes():
     truth = SyntheticTruth.of("square", 0.05, test_rows=100)
     with pytest.raises(OptionError, match="'vector' calibrates all classes at once"):
-        ClassContender.of("vector").measured(truth.draw(50, 0), truth.unseen(), truth)
+        ClassContender.of("vector").measure(truth.draw(50, 0), truth.unseen(), truth)
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 1.0, 20_000)
+    return Outcomes(p, (rng.random(p.size) < p**1.5).astype(float), p**1.5)
+
+
+def test_every_row_of_a_hold_out_is_in_one_part():
+    parts = divide_holdout(1001)
+    together = np.concatenate([parts.drawn, parts.fitted, parts.measured])
+    np.testing.assert_array_equal(np.sort(together), np.arange(1001))
+
+
+def test_samples_of_one_size_have_no_row_in_common():
+    parts = divide_holdout(2000)
+    samples = [parts.sample(50, seed) for seed in range(6)]
+    rows = np.concatenate(samples)
+    assert np.unique(rows).size == 300
+    assert np.isin(rows, parts.drawn).all()
+    with pytest.raises(SourceError, match=r"300 of its rows .* 6 samples of 50 rows"):
+        parts.sample(50, 6)
+
+
+def test_three_estimates_against_their_definitions(outcomes):
+    at = {name: map_(outcomes.p) for name, map_ in true_maps(outcomes).items()}
+    sklearn = IsotonicRegression(y_min=0, y_max=1).fit(outcomes.p, outcomes.y)
+    np.testing.assert_allclose(at["isotonic"], sklearn.predict(outcomes.p), atol=1e-12)
+    order = np.argsort(outcomes.p)
+    for rows in np.array_split(order, 100):
+        share = outcomes.y[rows].mean()
+        np.testing.assert_allclose(at["flat"][rows], share, rtol=1e-12)
+        tilted = outcomes.p[rows] + share - outcomes.p[rows].mean()
+        np.testing.assert_allclose(at["slope"][rows], tilted, atol=1e-12)
+    np.testing.assert_allclose(at["exact"], outcomes.exact, atol=1e-12)  # it rises
