@@ -11,6 +11,7 @@ from calibrant._typing import Scale
 from calibrant._validation.class_sample import check_class_sample
 from calibrant._validation.options import check_choice
 from calibrant._validation.sample import warn_if_small
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.named import NamedCalibrator
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ class MulticlassCalibrator(NamedCalibrator):
             p, y, scale=self.scale, labels=self.labels, sample_weight=sample_weight
         )
         warn_if_small(sample, stacklevel=3)
-        family = self._found(self.method).build(**self._given)
-        self.fit_: MulticlassFit = family.fit(sample)  # type: ignore[arg-type, assignment]
+        family: Any = self._found(self.method).build(**self._given)
+        self.fit_: MulticlassFit = fit_family(family, sample)
         self.classes_ = np.arange(sample.n_classes)
         if self.labels is not None:
             self.classes_ = np.asarray(self.labels)

@@ -12,6 +12,7 @@ from calibrant._validation.class_sample import check_class_sample
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant.calibrators.fitting import fit_family
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.progress import progress_bar
@@ -124,7 +125,7 @@ def _fit_event(
 
     sample = check_binary_sample(label, prob, **given)
     warn_if_small(sample)
-    map_ = family.fit(sample).map
+    map_ = fit_family(family, sample).map
     before = log_loss(sample.p, sample.y, sample.weight)
     after = log_loss(map_.transform(sample.p), sample.y, sample.weight)
     return _change(before, after), map_
@@ -138,7 +139,7 @@ def _fit_classes(
 
     sample = check_class_sample(prob, label, **given)
     warn_if_small(sample)
-    map_ = family.fit(sample).map
+    map_ = fit_family(family, sample).map
     uncalibrated = class_probabilities(sample.scores, sample.scale)
     before, after = (
         log_loss_of_classes(p, sample.column, sample.weight)

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from calibrant._validation.wording import visible
+from calibrant.cli.ending import ConditionNotMet
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.exceptions import OptionError
 
@@ -152,4 +153,4 @@ def fail_above_threshold(
     )
     if worst > threshold:
         typer.echo(f"failed: {whose}: {worst:.4f} exceeds {threshold:g}", err=True)
-        raise typer.Exit(1)
+        raise ConditionNotMet

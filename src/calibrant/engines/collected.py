@@ -117,7 +117,7 @@ def _refuse_third_label(
     wanted: Gathering, found: Mapping[str, NDArray[Any]], used: NDArray[np.bool_]
 ) -> None:
     others = {
-        value
+        bytes(value) if isinstance(value, bytearray) else value
         for name in ("other_low", "other_high")
         for value in key_values(found[name][used])
         if value is not None

@@ -96,7 +96,7 @@ class DuckDBTable:
         column = load_duckdb().ColumnExpression(self.called(name))
         with reading(self.told):
             found = self.relation.select(column).distinct().limit(most).fetchall()
-        return sorted(value for (value,) in found if value is not None)
+        return sorted((value for (value,) in found if value is not None), key=str)
 
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows and return their cells."""

@@ -52,7 +52,11 @@ def read_frame(
             # By name, brackets and stars would be a pattern.
             with path.open("rb") as file:
                 return pl.read_ndjson(file, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+    ) as error:
         what = _odd_line(path, suffix) or str(error).splitlines()[0]
         raise SourceError(
             f"{path} cannot be read as {suffix[1:]}: {what}. Check the separator, and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from calibrant.engines.files import (
     suffix_of,
 )
 from calibrant.engines.usable_rows import without_bad_rows
-from calibrant.exceptions import SourceError, UnknownNameError
+from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,9 +128,22 @@ def open_table(source: Any) -> MemoryTable:
         return _open_file(Path(source))
     if isinstance(source, Mapping):
         return MemoryTable(
-            tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
+            tuple(source),
+            lambda name: _checked(
+                name, as_array(source[name], name=f"column {name!r}")
+            ),
         )
     return _of_frame(source)
+
+
+def _checked(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that may be a column, or a matrix of one column per class."""
+    if array.ndim not in (1, 2):
+        raise ShapeError(
+            f"column {name!r} must hold one value per row, or one per row and class; "
+            f"its shape is {array.shape}. Save it with one entry or line for each row."
+        )
+    return array
 
 
 def _of_frame(source: Any) -> MemoryTable:
@@ -187,14 +201,28 @@ def _open_file(path: Path) -> MemoryTable:
     return replace(table, read_text=as_text)
 
 
+DAMAGED = (
+    ValueError,
+    OSError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    struct.error,
+    zlib.error,
+    BadZipFile,
+)
+"""What reading a damaged npz file may raise."""
+
+
 def _open_npz(path: Path) -> MemoryTable:
     try:
-        arrays = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            arrays = np.load(file, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise SourceError(f"{path} holds one array, not several by name (npz).")
-        with arrays:
-            names = tuple(arrays.files)
-    except (ValueError, OSError, BadZipFile) as error:
+        names = tuple(arrays.files)
+    except DAMAGED as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"{path} cannot be read: {error}") from None
@@ -202,12 +230,15 @@ def _open_npz(path: Path) -> MemoryTable:
     @cache  # a matrix is asked for as often as it has columns
     def read(name: str) -> NDArray[Any]:
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return np.asarray(arrays[name])
-        except (ValueError, OSError, BadZipFile, zlib.error) as error:
+            # Opened each time, so that no file stays open; it closes in any case.
+            with path.open("rb") as file:
+                array = np.asarray(np.load(file, allow_pickle=False)[name])
+        except DAMAGED as error:
+            hint = "; save text as text, array.astype(str)"
+            pickled = isinstance(error, ValueError) and "pickle" in str(error)
             raise SourceError(
-                f"{path}, array {name!r}: {error}; save text as text, "
-                f"array.astype(str)."
+                f"{path}, array {name!r}: {error}{hint if pickled else ''}."
             ) from None
+        return _checked(name, array)
 
     return MemoryTable(names, read)

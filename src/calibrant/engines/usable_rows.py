@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.labels import is_missing
+from calibrant._validation.labels import check_single_labels, is_missing
 from calibrant._validation.probabilities import ROW_SUM_TOLERANCE
 from calibrant._validation.scales import RULES, Spread, precision_of
 from calibrant._validation.wording import MEASURES, shown
@@ -243,6 +243,7 @@ def _is_text(column: NDArray[Any]) -> bool:
 def _label_faults(
     label: NDArray[Any], wanted: Gathering
 ) -> Iterator[tuple[str, BoolVector]]:
+    check_single_labels(label, name=f"column {wanted.y!r}")
     if _wants_numbers(wanted) and _is_text(label):
         label = _numbers(label)
     if label.dtype.kind in "fO":

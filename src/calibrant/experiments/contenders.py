@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrant._validation.options import check_count
 from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_evaluator, find_method
 from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import measure_errors, measure_map
@@ -184,7 +185,7 @@ class Contender:
         is_oracle = isinstance(self.family, Oracle)
         family = self.family.family_of(truth) if is_oracle else self.family
         sample = BinarySample(data.p, data.y)
-        fit = family.fit(sample)
+        fit = fit_family(family, sample)
         measures = {"pieces": float(fit.pieces), **data.true_errors()}
         measures |= measure_errors(fit, sample, squared_only=self.squared)
         map_ = getattr(fit, "map", None)
@@ -235,7 +236,7 @@ class ClassContender(Contender):
 @lru_cache(maxsize=512)
 def _class_map(family: Any, data: EventSample) -> Any:
     """Return the map fitted on some rows, which all events share."""
-    return family.fit(class_sample(data.split, data.rows)).map
+    return fit_family(family, class_sample(data.split, data.rows)).map
 
 
 def calibrator_contenders(

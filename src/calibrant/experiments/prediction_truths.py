@@ -21,6 +21,7 @@ import numpy as np
 from calibrant._validation.class_sample import ClassSample
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.binned import FixedBins
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.registry import find_method
 from calibrant.exceptions import SourceError
@@ -109,9 +110,12 @@ def check_holdout(predictions: PredictionSet, n: int, count: int) -> None:
 def true_maps(rows: Outcomes) -> dict[str, CalibrationMap]:
     """Return all estimates of the true map; "exact" if probabilities are known."""
     sample = BinarySample(rows.p, rows.y)
-    maps = {name: family.fit(sample).map for name, family in TRUE_MAP_FAMILIES.items()}
+    maps = {
+        name: fit_family(family, sample).map
+        for name, family in TRUE_MAP_FAMILIES.items()
+    }
     if rows.exact is not None:
-        maps["exact"] = Isotonic().fit(BinarySample(rows.p, rows.exact)).map
+        maps["exact"] = fit_family(Isotonic(), BinarySample(rows.p, rows.exact)).map
     return maps
 
 
@@ -135,7 +139,7 @@ def event_outcomes(
         return outcomes_of(split, event, _class_map(predictions, calibrator))
     fitted_on = event_outcomes(predictions, "calibration", event, None)
     family: Any = method.build()
-    map_ = family.fit(BinarySample(fitted_on.p, fitted_on.y)).map
+    map_ = fit_family(family, BinarySample(fitted_on.p, fitted_on.y)).map
     raw = event_outcomes(predictions, split_name, event, None)
     return replace(raw, p=np.clip(map_(raw.p), 0.0, 1.0))
 
@@ -144,7 +148,7 @@ def event_outcomes(
 def _class_map(predictions: PredictionSet, calibrator: str) -> Any:
     split = predictions.calibration()
     family: Any = find_method(calibrator).build()
-    return family.fit(class_sample(split, np.arange(split.rows))).map
+    return fit_family(family, class_sample(split, np.arange(split.rows))).map
 
 
 def class_sample(split: Split, rows: IntVector) -> ClassSample:

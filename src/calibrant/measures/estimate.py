@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
+from calibrant._threads import one_blas_thread
 from calibrant._validation.options import (
     check_choice,
     check_count,
@@ -16,9 +17,9 @@ from calibrant._validation.options import (
     generator,
 )
 from calibrant.calibrators.base import PosteriorFit
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
-from calibrant.measures.one_thread import one_blas_thread
 from calibrant.measures.posterior import PosteriorDraws
 from calibrant.numerics.resampling import (
     IntervalKind,
@@ -130,8 +131,7 @@ class Estimator:
 
     def fit_one(self, sample: BinarySample, method: str) -> ErrorFit:
         """Fit the method to one event."""
-        with one_blas_thread():
-            return find_evaluator(method).seeded(self.random_state).fit(sample)
+        return fit_family(find_evaluator(method).seeded(self.random_state), sample)
 
     def estimate_by(
         self, fits: list[ErrorFit], events: Events, method: str

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.labels import check_single_labels
 from calibrant._validation.wording import MEASURES, shown
 from calibrant.engines.files import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
@@ -240,7 +241,7 @@ class TableReader:
         if task not in NOT_A_CLASS and prob.ndim == 1:
             # One column of probabilities of one class: that class against the rest.
             alone = replace(reading, task=None, labels=None)
-            happened = _is_class(label, task)[rows]
+            happened = _is_class(label, task, f"column {self.y!r}")[rows]
             return replace(alone.events(happened, prob[rows], weight), task=str(task))
         if task is not None and reading.labels is None:
             reading = replace(reading, labels=model.labels(label))
@@ -272,7 +273,8 @@ class TableReader:
         )
 
 
-def _is_class(label: NDArray[Any], task: Any) -> NDArray[Any]:
+def _is_class(label: NDArray[Any], task: Any, name: str) -> NDArray[Any]:
+    check_single_labels(label, name=name)
     happened = np.asarray(label == task)
     if happened.ndim != 1 or not happened.any():
         there = list(dict.fromkeys(label.tolist()))
