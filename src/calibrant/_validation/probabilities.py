@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._typing import Scale
 from calibrant._validation.arrays import as_array, as_float, as_vector, refuse_empty
+from calibrant._validation.class_rows import softmax
 from calibrant._validation.options import check_choice
 from calibrant._validation.wording import (
     CALIBRATORS,
@@ -83,9 +84,7 @@ def check_probability_matrix(
     scores = check_class_scores(values, scale=scale, wording=wording)
     if scale == "prob":
         return scores
-    from scipy.special import softmax
-
-    return np.asarray(softmax(scores, axis=1), dtype=np.float64)
+    return softmax(scores)
 
 
 def check_class_scores(
