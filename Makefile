@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy java browser demo test lint types layers tests bench golden clean
+.PHONY: help setup heavy java browser demo test lint types layers tests fuzz bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -50,6 +50,11 @@ layers: $(READY)
 # One thread a worker: there is a worker for each core.
 tests: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term --cov-fail-under=95
+
+MINUTES ?= 3
+fuzz: $(READY) ## random cases for MINUTES=3; one again: CATEGORY=sweep SEED=20240501-37
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz \
+	--minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(CATEGORY),--category $(CATEGORY))
 
 bench: $(READY) ## race the peers (installs them into .bench-venv)
 	$(PYTHON) -m venv .bench-venv
