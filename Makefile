@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy java browser demo test lint types layers tests minimal wheel bench golden clean
+.PHONY: help setup heavy java browser demo test lint types layers tests fuzz minimal wheel bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -66,6 +66,11 @@ wheel: ## build the wheel and test it outside the tree (in .wheel-venv)
 	.wheel-venv/bin/python -m pip install --quiet --force-reinstall "$$(ls dist/*.whl)[all]" pytest
 	.wheel-venv/bin/python -P $(MINIMAL_TESTS)
 	cd dist && ../.wheel-venv/bin/calibrant demo
+
+MINUTES ?= 3
+fuzz: $(READY) ## random cases for MINUTES=3; one again: CATEGORY=sweep SEED=20240501-37
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz \
+	--minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(CATEGORY),--category $(CATEGORY))
 
 bench: $(READY) ## race the peers (installs them into .bench-venv)
 	$(PYTHON) -m venv .bench-venv

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from calibrant.experiments import paper_design, quick_design, run
 from calibrant.experiments.rendering import as_markdown
-from calibrant.experiments.shapes import OTHER_SHAPES, SHAPES, add_shape
+from calibrant.experiments.shapes import OTHER_SHAPES, SHAPES
 from calibrant.experiments.synthetic import mixing_amount
 from calibrant.experiments.synthetic_studies import (
     FRESH_METHODS,
@@ -18,10 +18,14 @@ from calibrant.experiments.synthetic_studies import (
 from calibrant.experiments.tables import overall_table, printed_table, result_table
 
 
-def test_other_shapes_pass_the_checks_of_new_ones():
-    for name in OTHER_SHAPES:
-        add_shape(f"{name} again", SHAPES[name])
-        del SHAPES[f"{name} again"]
+@pytest.mark.parametrize("name", OTHER_SHAPES)
+def test_other_shapes_rise_within_the_unit_interval_and_are_not_the_identity(name):
+    c = np.linspace(0, 1, 10_001)
+    p = SHAPES[name](c)
+    assert p.shape == c.shape
+    assert 0 <= p.min() <= p.max() <= 1
+    assert (np.diff(p) >= 0).all()
+    assert np.abs(p - c).max() > 0.05
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from calibrant._validation.arrays import (
     refuse_empty,
     refuse_missing,
 )
+from calibrant._validation.class_rows import softmax
 from calibrant._validation.options import check_choice
 from calibrant._validation.scales import RULES, Spread, precision_of
 from calibrant._validation.wording import (
@@ -91,9 +92,7 @@ def check_probability_matrix(
     scores = check_class_scores(values, scale=scale, wording=wording)
     if scale != "logit":
         return scores
-    from scipy.special import softmax
-
-    return np.asarray(softmax(scores, axis=1), dtype=np.float64)
+    return softmax(scores)
 
 
 def check_class_scores(

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.__about__ import __version__
+from calibrant._validation.class_rows import softmax
 from calibrant.experiments.prediction_files import StoredPredictions, find_predictions
-from calibrant.numerics.softmax import softmax
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector
