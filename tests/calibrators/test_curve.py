@@ -169,12 +169,19 @@ def test_gathering_very_many_rows_changes_nothing_of_note(case, monkeypatch):
     assert_allclose(fast_error, slow_error, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", NAMES)
-def test_intervals_hold_the_error(method):
-    p, y, c = paper_sample("square", 0.05, 3000, seed=4)
-    frame = cb.evaluate(y, p, methods=method, n_resamples=200).frame()
-    assert frame["low"][0] < np.abs(c - p).mean() + 0.02
-    assert frame["low"][0] <= frame["value"][0] <= frame["high"][0]
+def test_intervals_hold_the_true_error_and_little_else(method):
+    """At 90 % fewer than 9 of 12 happen once in 230 times; the seeds are fixed."""
+    held = 0
+    for seed in range(100, 112):
+        p, y, c = paper_sample("square", 0.05, 3000, seed=seed)
+        found = cb.evaluate(y, p, methods=method, confidence=0.9, n_resamples=200)
+        low, value, high = (found.frame()[name][0] for name in ("low", "value", "high"))
+        truth = np.abs(c - p).mean()
+        held += low <= truth <= high
+        assert 0.0 < low <= value <= high < 2 * truth
+    assert held >= 9
 
 
 @pytest.mark.parametrize("method", NAMES)

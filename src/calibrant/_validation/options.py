@@ -43,6 +43,14 @@ def check_fraction(value: float, *, name: str) -> float:
     return float(value)
 
 
+def check_share(value: float, *, name: str) -> float:
+    """Return a number from 0 to 1."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and 0.0 <= value <= 1.0):
+        raise OptionError(f"{name} must be a share from 0 to 1; got {value!r}.")
+    return float(value)
+
+
 def check_count(value: int, *, name: str, least: int = 1) -> int:
     """Return a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:

@@ -32,8 +32,9 @@ class MulticlassCalibrator(NamedCalibrator):
     ----------
     method : str
         Name of a multi-class method; see `calibrator_names`.
-    scale : {"prob", "logit"}
-        Whether predictions are probabilities or logits; nothing is guessed.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are: probabilities, logits, percentages or logarithms of
+        probabilities; nothing is guessed.
     labels : sequence, optional
         The label of each column of predictions, in order; 0 to k - 1 without.
     **params
@@ -98,7 +99,7 @@ class MulticlassCalibrator(NamedCalibrator):
         Parameters
         ----------
         p : array-like of shape (n, k)
-            Predicted probabilities, or logits if the scale is "logit".
+            Predictions on the `scale`.
         y : array-like of shape (n,)
             Labels: column numbers, or of `labels`. Classes may be absent.
         sample_weight : array-like of shape (n,), optional
@@ -134,7 +135,7 @@ class MulticlassCalibrator(NamedCalibrator):
         Parameters
         ----------
         p : array-like of shape (n, k)
-            Predicted probabilities, or logits if the scale is "logit".
+            Predictions on the `scale`.
 
         Returns
         -------

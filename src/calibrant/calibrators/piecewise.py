@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant._typing import Scale
+from calibrant._typing import Space
 from calibrant._validation.options import (
     check_choice,
     check_count,
@@ -103,7 +103,7 @@ class PiecewiseLinear:
         matter.
     """
 
-    scale: Scale = "prob"
+    scale: Space = "prob"
     loss: Loss = "log-loss"
     pieces: int | Literal["cv"] = "cv"
     max_pieces: int = 16
@@ -116,7 +116,7 @@ class PiecewiseLinear:
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
-        check_choice(self.scale, get_args(Scale), name="scale")
+        check_choice(self.scale, get_args(Space), name="scale")
         check_choice(self.loss, get_args(Loss), name="loss")
         check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
         check_choice(self.score, ("brier", "loss"), name="score")

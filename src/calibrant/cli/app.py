@@ -19,6 +19,7 @@ from calibrant.cli.ending import end_with
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.gather import gather
 from calibrant.cli.methods import methods
+from calibrant.cli.options import Holds
 from calibrant.cli.plot import plot
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
@@ -89,7 +90,8 @@ def _leave(number: int, _frame: object) -> None:
 
 
 OPTIONS = {
-    'scale="logit"': "--scale logit",
+    **{f'scale="{scale}"': f"--scale {scale}" for scale in Holds},
+    "max_dropped=": "--max-dropped ",
     "pos_label=...": "--pos-label",
     "pos_label=": "--pos-label ",
     "labels=[...]": "--labels a,b,c",

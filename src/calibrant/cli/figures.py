@@ -39,7 +39,8 @@ def check_figure_path(path: Path | None, *, named: bool = True) -> None:
 
 def drawn_columns(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return what is wanted of a table as diagrams call it: scale is that of axes."""
-    given = {n: value for n, value in wanted.items() if n not in ("scale", "bad_rows")}
+    others = ("scale", "bad_rows", "max_dropped")
+    given = {n: value for n, value in wanted.items() if n not in others}
     return given | ({"input_scale": wanted["scale"]} if "scale" in wanted else {})
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrant._atomic import check_place
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
@@ -57,8 +58,9 @@ def report(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.InputScale = options.Holds.prob,
+    scale: options.InputScale = None,
     bad_rows: options.BadRowsRule = "raise",
+    max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = 0.95,
     mute: options.Mute = None,
     fail_on: options.FailOn = None,
@@ -85,8 +87,9 @@ def report(
             by=by,
             pos_label=pos_label,
             labels=labels,
-            scale=scale.value,
+            scale=scale,
             bad_rows=bad_rows,
+            max_dropped=max_dropped,
         )
         found = report_table(
             table,

@@ -14,7 +14,7 @@ from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant._typing import Frame
     from calibrant.checks.diagnosis import Diagnosis
@@ -39,6 +39,7 @@ def print_results(
     *,
     per_class: bool = False,
     findings: Diagnosis | None = None,
+    classes: Mapping[str, int] | None = None,
 ) -> None:
     """Print errors; a table for people leaves out what is the same in all rows."""
     frame = found.per_class() if per_class else found.frame()
@@ -48,12 +49,14 @@ def print_results(
             "classes": rows_of(found.per_class()),
             "alpha": found.alpha,
             "confidence": found.confidence,
+            "n_classes": dict(classes or {}),
         }
         if findings is not None:
             extra["findings"] = [asdict(finding) for finding in findings.findings]
         print_frame(frame, output, extra)
     elif output is Format.table:
         _print_tables(found, frame)
+        _print_classes(classes)
     else:
         print_frame(frame, output)
 
@@ -78,8 +81,21 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
     print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
 
 
+def _print_classes(classes: Mapping[str, int] | None) -> None:
+    """Tell how many columns were taken for classes: no sum of logits would show it."""
+    if classes:
+        alike = len(set(classes.values())) == 1
+        each = (f"{visible(model)} {count}" for model, count in classes.items())
+        told = next(iter(classes.values())) if alike else ", ".join(each)
+        typer.echo(f"Number of classes: {told}\n")
+
+
 def print_comparisons(
-    found: Sequence[Comparison], output: Format, *, pairs: bool = False
+    found: Sequence[Comparison],
+    output: Format,
+    *,
+    pairs: bool = False,
+    classes: Mapping[str, int] | None = None,
 ) -> None:
     """Print models by rank, and pairs of them; one comparison a group."""
     models = _stacked([one.frame() for one in found])
@@ -89,10 +105,12 @@ def print_comparisons(
             "pairs": rows_of(paired),
             "alpha": found[0].alpha,
             "confidence": found[0].confidence,
+            "n_classes": dict(classes or {}),
         }
         print_frame(models, output, extra)
     elif output is Format.table:
         _print_ranks(found[0], models, paired)
+        _print_classes(classes)
     else:
         print_frame(paired if pairs else models, output)
 

@@ -21,7 +21,7 @@ from calibrant.numerics.links import logit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Seed, Tops
+    from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Space, Tops
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import Fit
 
@@ -134,7 +134,7 @@ def lowest_logit(outermost: float) -> float:
     return float(np.clip(outermost / 2.0, NEAREST_LOGIT, 0.05))
 
 
-def histogram_of(sample: BinarySample, fit: Fit, scale: Scale) -> BinTable:
+def histogram_of(sample: BinarySample, fit: Fit, scale: Space) -> BinTable:
     """Return the distribution of predictions over parts of the axis, equally wide.
 
     For probabilities these are the bins of the map, if they are equally wide.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
+from calibrant._validation.scales import precision_of
 from calibrant.engines.duckdb import ROWS, DuckDBTable, open_duckdb
 from calibrant.engines.duckdb_files import load_duckdb, reading
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
-from calibrant.engines.row_checks import precision_of, prediction_checks
+from calibrant.engines.row_checks import prediction_rules
 from calibrant.exceptions import InputError, OptionError, SourceError
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ def _raise_no_probability(table: DuckDBTable, column: str) -> None:
     """Raise the error about predictions that are none."""
     called = load_duckdb().ColumnExpression(table.called(column))
     read = called.cast("DOUBLE").alias("x_0")
-    checks = prediction_checks(column, "x_0", precision_of(table.like(column)))
-    table.diagnose(table.relation.select(read), checks, droppable=False)
+    rules = prediction_rules(column, "x_0", precision_of(table.like(column).dtype))
+    table.refuse_invalid(table.relation.select(read), rules)
     raise InputError(
         f"column {column!r} passes 0 or 1 by rounding; apply the map in memory."
     )

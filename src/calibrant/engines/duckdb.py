@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._validation.scales import precision_of
 from calibrant.engines.duckdb_files import FileReader, load_duckdb, reading
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
-from calibrant.engines.row_checks import (
-    diagnosis_sql,
-    precision_of,
-    raise_first,
-    refuse_no_numbers,
-    row_checks,
-)
+from calibrant.engines.row_checks import RowFaults, refuse_no_numbers, row_rules
 from calibrant.engines.source_files import FileSet
 from calibrant.engines.sql import Dialect
+from calibrant.engines.usable_rows import check_dropped
 from calibrant.exceptions import SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
 
     from calibrant.engines.cells import CellTable
     from calibrant.engines.gathering import BadRows, Gathering, WatchedModel
-    from calibrant.engines.row_checks import RowCheck
+    from calibrant.engines.row_checks import RowRules
     from calibrant.engines.sql import Event
 
 KINDS = {
@@ -110,8 +106,9 @@ class DuckDBTable:
             with reading(self.told):
                 self.reader.refuse_lacking([self.called(name) for name in asked])
         refuse_no_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
-        precision = {name: precision_of(self.like(name)) for name in wanted.columns}
-        checks = row_checks(wanted, precision)
+        precision = {
+            name: precision_of(self.like(name).dtype) for name in wanted.columns
+        }
         rows = self._prepared(wanted)
 
         def run(query: str) -> dict[str, NDArray[Any]]:
@@ -122,16 +119,14 @@ class DuckDBTable:
         passes = Passes(
             wanted=wanted,
             source=ROWS,
-            checks=checks,
+            rules=row_rules(wanted, precision),
             dialect=Dialect(_exploded, "HASH"),
             run=run,
-            diagnose=lambda: self.diagnose(rows, checks),
             told=self.told,
         )
         cells = passes.cells()
         groups = plain_keys(cells.groups) if self._of_text else cells.groups
-        dropped = cells.dropped + self._lines_left_out()
-        return replace(cells, groups=groups, dropped=dropped)
+        return self._without_lines(replace(cells, groups=groups), wanted.max_dropped)
 
     @property
     def _of_text(self) -> bool:
@@ -190,14 +185,25 @@ class DuckDBTable:
             case = case.when(condition, value(result))
         return case
 
-    def diagnose(
-        self, rows: Any, checks: list[RowCheck], *, droppable: bool = True
-    ) -> None:
+    def refuse_invalid(self, rows: Any, rules: RowRules) -> None:
         """Raise the error about the first check that rows miss."""
-        with reading(self.told):
-            found = rows.query(ROWS, diagnosis_sql(checks, ROWS))
-            row = dict(zip(found.columns, found.fetchall()[0], strict=True))
-        raise_first(checks, row, droppable=droppable)
+
+        def run(query: str) -> dict[str, NDArray[Any]]:
+            with reading(self.told):
+                found: dict[str, NDArray[Any]] = rows.query(ROWS, query).fetchnumpy()
+                return found
+
+        RowFaults.count(rules, run, ROWS).raise_first(droppable=False)
+
+    def _without_lines(self, cells: CellTable, max_dropped: float) -> CellTable:
+        """Count lines of a text file that are no rows among those dropped."""
+        lines = self._lines_left_out()
+        if not lines:
+            return cells
+        reasons = cells.reasons | {"in lines that cannot be read": lines}
+        dropped = cells.dropped + lines
+        check_dropped(reasons, cells.n + dropped, max_dropped)
+        return replace(cells, dropped=dropped, reasons=reasons)
 
     def _lines_left_out(self) -> int:
         if self.reader is None or not self.reader.leave_out:

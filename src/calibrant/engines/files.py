@@ -20,6 +20,8 @@ JSON_LINES = (".jsonl", ".ndjson")
 PACKED = (".gz", ".zst")
 READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
 WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
+APPLIED = "_calibrated"
+"""What ends the names of columns that ``calibrant apply`` adds."""
 
 
 def read_frame(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from calibrant._validation.scales import MAX_DROPPED
+
 if TYPE_CHECKING:
     from calibrant._typing import Scale
     from calibrant.engines.cells import CellTable
@@ -28,6 +30,10 @@ class WatchedModel:
         Columns whose classes are the events; None stands for the top class.
     events : tuple of str
         Name of each event.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What the columns hold.
+    told : str
+        What messages call the columns, where that is something else than their names.
     """
 
     name: str
@@ -35,8 +41,12 @@ class WatchedModel:
     labels: tuple[Any, ...] = ()
     watched: tuple[int | None, ...] = (0,)
     events: tuple[str, ...] = ("binary",)
+    scale: Scale = "prob"
+    told: str = ""
 
     def __str__(self) -> str:
+        if self.told:
+            return self.told
         if len(self.columns) == 1:
             return f"column {self.columns[0]!r}"
         return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"
@@ -62,10 +72,10 @@ class Gathering:
         Column of weights.
     by : tuple of str
         Columns of groups.
-    scale : {"prob", "logit"}
-        What the columns hold.
     bad_rows : {"raise", "drop"}
         What to do with rows that cannot be used.
+    max_dropped : float
+        The largest share of rows that may be dropped.
     """
 
     models: tuple[WatchedModel, ...]
@@ -75,8 +85,8 @@ class Gathering:
     against_rest: bool = False
     weight: str | None = None
     by: tuple[str, ...] = ()
-    scale: Scale = "prob"
     bad_rows: BadRows = "raise"
+    max_dropped: float = MAX_DROPPED
 
     @property
     def columns(self) -> tuple[str, ...]:

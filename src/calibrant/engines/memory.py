@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -32,6 +34,22 @@ if TYPE_CHECKING:
     from calibrant.engines.gathering import Gathering
 
 
+PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
+"""The name of a column of a matrix."""
+
+
+def part_of_matrix(name: str, place: int | str) -> str:
+    """Return what a column of a matrix is called.
+
+    Examples
+    --------
+    >>> table = open_table({"logits": np.array([[1.0, 2.0], [3.0, 4.0]])})
+    >>> table.column(part_of_matrix("logits", 1))
+    array([2., 4.])
+    """
+    return f"{name}[{place}]"
+
+
 @dataclass(frozen=True, eq=False)
 class MemoryTable:
     """Columns by name.
@@ -55,9 +73,20 @@ class MemoryTable:
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, or raise with the nearest names."""
-        if name not in self.names:
-            raise UnknownNameError.among("column", name, self.names)
-        return self.read(name)
+        if name in self.names:
+            return self.read(name)
+        part = PART.fullmatch(name)
+        if part is not None and part[1] in self.names:
+            place = int(part[2])
+            if place < self.width(part[1]):
+                column: NDArray[Any] = self.read(part[1])[:, place]
+                return column
+        raise UnknownNameError.among("column", name, self.names)
+
+    def width(self, name: str) -> int:
+        """Return how many columns an array has: one, unless it is a matrix."""
+        array = self.column(name)
+        return int(array.shape[1]) if array.ndim == 2 else 1  # noqa: PLR2004
 
     def keys(self, name: str) -> NDArray[Any]:
         """Return a column of groups: in a text file, 007 and 7 are not the same."""
@@ -80,8 +109,9 @@ class MemoryTable:
 
         if wanted.bad_rows == "raise":
             return MemoryRows(self, wanted).cells()
-        table, dropped = without_bad_rows(self, wanted)
-        return replace(MemoryRows(table, wanted).cells(), dropped=dropped)
+        table, reasons = without_bad_rows(self, wanted)
+        cells = MemoryRows(table, wanted).cells()
+        return replace(cells, dropped=sum(reasons.values()), reasons=reasons)
 
 
 def open_table(source: Any) -> MemoryTable:
@@ -197,6 +227,7 @@ def _open_npz(path: Path) -> MemoryTable:
             raise
         raise SourceError(f"{path} cannot be read: {error}") from None
 
+    @cache  # a matrix is asked for as often as it has columns
     def read(name: str) -> NDArray[Any]:
         try:
             # Opened each time, so that no file stays open; it closes in any case.

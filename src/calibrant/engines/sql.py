@@ -3,8 +3,8 @@
 It never holds a name or a value of the user's: engines hand over rows whose columns
 have names of our own, and numbers are ours. It uses what DuckDB and Spark share.
 
-Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of probabilities
-or logits, as doubles; ``code_0``, ... with the number of the label's class for each
+Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of predictions
+on any scale, as doubles; ``code_0``, ... with the number of the label's class for each
 model, 0.0 or 1.0 where the model has one column; ``label`` as it is; and ``w`` of
 weights.
 """
@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant._validation.scales import PERCENT
 from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from calibrant._typing import Scale
     from calibrant.engines.gathering import Gathering, WatchedModel
 
 MOST_EXPONENT = 709.0
@@ -213,9 +215,8 @@ def compares_labels(wanted: Gathering) -> bool:
 
 
 def _with_probabilities(wanted: Gathering, text: str) -> str:
-    """Turn logits into probabilities, and find the top class where it is asked for."""
-    if wanted.scale == "logit":
-        text = _from_logits(wanted, text)
+    """Turn other scales into probabilities, and find the top class if asked for."""
+    text = _from_other_scales(wanted, text)
     tops = [
         f"GREATEST({', '.join(probability_columns(wanted, place))}) AS top_{place}"
         for place, model in enumerate(wanted.models)
@@ -224,34 +225,55 @@ def _with_probabilities(wanted: Gathering, text: str) -> str:
     return _selected(text, *tops) if tops else text
 
 
-def _from_logits(wanted: Gathering, text: str) -> str:
-    """Return the rows with ``p_0_0``, ... for the classes of each model."""
+def _from_other_scales(wanted: Gathering, text: str) -> str:
+    """Return the rows with ``p_0_0``, ... for models that hold no probabilities."""
     exps, probs = [], []
     for place, model in enumerate(wanted.models):
-        columns = read_columns(wanted, model)
-        names = probability_columns(wanted, place)
-        if not model.labels:
-            power = f"EXP(LEAST({number(MOST_EXPONENT)}, -{columns[0]}))"
-            probs.append(f"1 / (1 + {power}) AS {names[0]}")
+        if model.scale == "prob":
             continue
-        largest = f"GREATEST({', '.join(columns)})"
+        columns = read_columns(wanted, model)
         parts = [f"exp_{place}_{k}" for k in range(len(columns))]
-        exps += [
-            f"EXP({column} - {largest}) AS {part}"
-            for column, part in zip(columns, parts, strict=True)
-        ]
-        probs += [
-            f"{part} / ({' + '.join(parts)}) AS {name}"
-            for part, name in zip(parts, names, strict=True)
-        ]
+        if model.scale == "logit" and model.labels:
+            exps += _named(_raised(columns), parts)
+            found = [f"{part} / ({' + '.join(parts)})" for part in parts]
+        else:
+            found = [probability(column, model.scale) for column in columns]
+        probs += _named(found, probability_columns(wanted, place))
     text = _selected(text, *exps) if exps else text
-    return _selected(text, *probs)
+    return _selected(text, *probs) if probs else text
+
+
+def _raised(logits: list[str]) -> list[str]:
+    """Return what a softmax divides by its sum."""
+    largest = f"GREATEST({', '.join(logits)})"
+    return [f"EXP({logit} - {largest})" for logit in logits]
+
+
+def _named(expressions: Iterable[str], names: Iterable[str]) -> list[str]:
+    return [f"{e} AS {name}" for e, name in zip(expressions, names, strict=True)]
+
+
+def probability(column: str, scale: Scale) -> str:
+    """Return the probability of a column on some scale; a logit is that of an event.
+
+    Examples
+    --------
+    >>> probability("x", "percent")
+    'x / 100'
+    """
+    if scale == "percent":
+        return f"{column} / {PERCENT:g}"
+    if scale == "logprob":
+        return f"EXP(LEAST({number(MOST_EXPONENT)}, {column}))"
+    if scale == "logit":
+        return f"1 / (1 + EXP(LEAST({number(MOST_EXPONENT)}, -{column})))"
+    return column
 
 
 def probability_columns(wanted: Gathering, place: int) -> list[str]:
     """Return the columns that hold the probabilities of a model."""
     model = wanted.models[place]
-    if wanted.scale == "prob":
+    if model.scale == "prob":
         return read_columns(wanted, model)
     return [f"p_{place}_{k}" for k in range(len(model.columns))]
 

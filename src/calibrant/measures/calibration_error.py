@@ -63,8 +63,9 @@ def calibration_error(  # noqa: PLR0913
         The label that means that the event happened.
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
-    scale : {"prob", "logit"}
-        What `y_prob` holds.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What `y_prob` holds: probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities. Nothing is guessed from the values.
     random_state : int, generator or None
         Seeds cross-validation.
 

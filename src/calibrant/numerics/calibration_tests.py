@@ -66,7 +66,8 @@ def hosmer_lemeshow(
     Groups are the bins of `size_edges`. The degrees of freedom are the groups that
     there are (ties may leave fewer) less `fitted`.
     """
-    table = tabulate(p, y, weight, size_edges(p, weight, min(groups, p.size)))
+    rows = p.size if weight is None else int(weight.sum())
+    table = tabulate(p, y, weight, size_edges(p, weight, min(groups, max(rows, 1))))
     used = table.weight > 0.0
     n, expected = table.weight[used], table.prob[used]
     gap = np.square(table.label[used] - expected)

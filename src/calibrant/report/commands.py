@@ -38,7 +38,7 @@ class Origin:
         The label of the event, None where it is 1 or True.
     labels : tuple or None
         The label of each class column.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What the columns hold.
     """
 
@@ -75,12 +75,12 @@ def origin_of(
         file=file,
         label=label,
         weight=weight,
-        columns=model.columns,
+        columns=model.named,
         several=len(model.columns) > 1,
         task="binary" if reading.task is None else str(reading.task),
         pos_label=reading.pos_label,
         labels=None if labels is None else tuple(labels),
-        scale=reading.scale,
+        scale=reading.scale_of(model.name),
     )
 
 
@@ -104,12 +104,12 @@ def command(origin: Origin, method: str) -> str:
         fit += ["--pos-label", str(origin.pos_label)]
     if origin.labels is not None and [*map(str, origin.labels)] != [*origin.columns]:
         fit += ["--labels", _listed([str(label) for label in origin.labels])]
-    logits = ["--scale", "logit"] if origin.scale == "logit" else []
+    scale = [] if origin.scale == "prob" else ["--scale", origin.scale]
     suffix = _written_as(origin.file)
     apply = ["calibrant", "apply", "map.json", f"new{suffix}", *columns]
-    apply += [] if origin.several else logits
+    apply += [] if origin.several else scale
     lines = (
-        [*fit, *logits, "--out", "map.json"],
+        [*fit, *scale, "--out", "map.json"],
         [*apply, "--out", f"calibrated{suffix}"],
     )
     return "\n".join(shlex.join(line) for line in lines)
@@ -142,6 +142,11 @@ def python(origin: Origin, method: str) -> str:
         axis = "" if column is None else ", axis=1"
         lines.append(f"from scipy.special import {name}")
         p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
+    elif origin.scale == "percent":
+        p, new = f"{p} / 100", f"{new} / 100"
+    elif origin.scale == "logprob":
+        lines.append("import numpy as np")
+        p, new = f"np.exp({p})", f"np.exp({new})"
     weight = "" if origin.weight is None else ", sample_weight=weight"
     made = f'cb.make_calibrator("{method}"{options})'
     lines.append(f"calibrator = {made}.fit({p}, {y}{weight})  # held-out rows")
@@ -150,7 +155,7 @@ def python(origin: Origin, method: str) -> str:
 
 
 def _class_options(origin: Origin) -> str:
-    options = ', scale="logit"' if origin.scale == "logit" else ""
+    options = "" if origin.scale == "prob" else f', scale="{origin.scale}"'
     if origin.labels is not None:
         options += f", labels={[_plain(label) for label in origin.labels]!r}"
     return options
@@ -171,5 +176,5 @@ def _listed(names: Sequence[str]) -> str:
 def _written_as(file: str) -> str:
     """Return the ending of files that `apply` reads and writes."""
     ending = f".{file.rpartition('.')[2]}" if "." in file else ""
-    known = (".csv", ".tsv", ".parquet", ".jsonl")
+    known = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
     return ending if ending in known else ".parquet"

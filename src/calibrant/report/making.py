@@ -24,7 +24,7 @@ from calibrant.measures.table_models import (
     Columns,
     ModelColumns,
     TableReader,
-    model_columns,
+    models_of_table,
 )
 from calibrant.report.commands import Origin, origin_of
 from calibrant.report.models import ModelRows, Plan
@@ -56,7 +56,7 @@ def report_table(  # noqa: PLR0913
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     mute: Sequence[str] | str = (),
     random_state: Seed = 0,
     title: str = "",
@@ -132,7 +132,7 @@ def report_table(  # noqa: PLR0913
                 labels=model.labels(table.column(y)) if labels is None else labels,
             ),
         )
-        for model in model_columns(p, task=task, names=table.names)
+        for model in models_of_table(table, p, reading)
     }
     data = {
         "source": title or _source_name(source),
@@ -156,7 +156,7 @@ def report_predictions(  # noqa: PLR0913
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     methods: Sequence[str] | str = REPORT_METHODS,
     alpha: float = 1,
     confidence: float = 0.95,
@@ -196,24 +196,30 @@ def report_predictions(  # noqa: PLR0913
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     models_of = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
     named = check_models(models_of, least=1, name="y_prob")
+    reading.check_scales(list(named))
     column = {} if groups is None else {"group": as_array(groups, name="groups")}
     found = group_rows(open_table(column), ["group"]) if column else []
     kept, notes = _largest(found)
     models = {}
     for name, prob in named.items():
-        events = reading.events(y_true, prob, sample_weight)
+        own = reading.of_model(name)
+        events = own.events(y_true, prob, sample_weight)
         arrays = [as_array(y_true, name="y_true"), as_array(prob, name="y_prob")]
         if sample_weight is not None:
             arrays.append(as_array(sample_weight, name="sample_weight"))
         refuse_different_lengths(y_true=arrays[0], **column)
         parts = {
-            group.name: reading.events(*(array[group.rows] for array in arrays))
+            group.name: own.events(*(array[group.rows] for array in arrays))
             for group in kept
         }
         classes = None
         if task is not None:
             classes = check_class_sample(
-                prob, y_true, scale=scale, labels=labels, sample_weight=sample_weight
+                prob,
+                y_true,
+                scale=reading.scale_of(name),
+                labels=labels,
+                sample_weight=sample_weight,
             )
         origin = Origin(
             weight=None if sample_weight is None else "sample_weight",
@@ -221,7 +227,7 @@ def report_predictions(  # noqa: PLR0913
             task=events.task,
             pos_label=pos_label,
             labels=None if labels is None else tuple(labels),
-            scale=scale,
+            scale=reading.scale_of(name),
         )
         models[name] = ModelRows(events, parts, classes, origin)
     data = {
@@ -266,7 +272,7 @@ def _classes(reader: TableReader, model: ModelColumns) -> ClassSample | None:
     return check_class_sample(
         model.probabilities(reader.table),
         label,
-        scale=reader.reading.scale,
+        scale=reader.reading.scale_of(model.name),
         labels=model.labels(label) if given is None else given,
         sample_weight=reader.weight and reader.table.column(reader.weight),
     )
