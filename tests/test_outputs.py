@@ -266,3 +266,20 @@ def test_what_is_protected_is_told_and_stays(tmp_path, monkeypatch, protected):
         cb.save_map(map_, out)
     assert out.read_bytes() == FOREIGN
     tmp_path.chmod(0o755)
+
+
+@pytest.mark.usefixtures("write")
+def test_arrays_beside_predictions_overwrite_no_other_kind(run, tmp_path):
+    p, _ = cb.datasets.load_binary("forest")
+    np.savez(tmp_path / "rows.npz", forest=p, temperature=np.float64(1.5))
+    out = tmp_path / "out.npz"
+    command = ("apply", "a-map.json", "rows.npz", "--p", "forest", "--out", out)
+    assert run(*command)[0] == 0
+    assert run(*command)[0] == 0
+    content = (tmp_path / "a-map.json").read_bytes()
+    out.write_bytes(content)
+    is_refused(run(*command), out, content)
+    table = (*command[:-1], tmp_path / "out.csv")
+    code, _, err = run(*table)
+    assert code == 0
+    assert "left out, as they have other rows: temperature" in err

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from calibrant._outputs import ROWS, check_named
 from calibrant._validation.options import check_choice
 from calibrant._validation.probabilities import check_class_scores, check_probabilities
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
@@ -80,7 +81,9 @@ def apply(
     from calibrant.maps.stored import load_columns, load_map
 
     of_npz = any(name.endswith(NPZ) for name in source)
-    if not of_npz or out.suffix.lower() != NPZ:
+    if of_npz and out.suffix.lower() == NPZ:
+        check_named(out, ROWS)
+    else:
         check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
     if of_npz:
