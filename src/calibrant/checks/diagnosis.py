@@ -189,7 +189,8 @@ def diagnose_events(
         zip(events.names, events.samples, strict=True)
     ):
         parts = _samples(groups or {}, place)
-        event = name if several else events.task
+        # One column of one class is repaired as one event, whatever the task.
+        event = name if several or name == "binary" else events.task
         subject = Subject(sample, event, LEVEL / len(events.samples), parts)
         told = dict(where or {}) | ({"class": name} if several else {})
         for check in checks:

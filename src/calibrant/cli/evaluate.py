@@ -22,7 +22,7 @@ from calibrant.cli.findings import (
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
-from calibrant.cli.rows import class_counts, open_any
+from calibrant.cli.rows import class_counts, dropping_options, open_any
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ def evaluate(
     if explain and findings is not None and output is not Format.json:
         aside = output is not Format.table
         print_findings(findings, aside=aside)
-        print_repairs(findings, _origins(table, wanted, source), aside=aside)
+        dropping = dropping_options(bad_rows, max_dropped)
+        origins = _origins(table, wanted, source, dropping)
+        print_repairs(findings, origins, aside=aside)
     if plot is not None:
         _plot(table, wanted, found, plot)
     fail_above_threshold(
@@ -144,11 +146,14 @@ def _findings(table: Any, wanted: dict[str, Any]) -> Diagnosis:
 
 
 def _origins(
-    table: Any, wanted: dict[str, Any], source: Sequence[Any]
+    table: Any,
+    wanted: dict[str, Any],
+    source: Sequence[str],
+    fit_options: Sequence[str],
 ) -> dict[str, Origin]:
     """Return where each model's predictions come from, for the commands.
 
-    Cells have forgotten it.
+    Aggregated predictions do not know it.
     """
     from calibrant.measures.events import Reading
     from calibrant.measures.table_models import models_of_table
@@ -158,12 +163,12 @@ def _origins(
         return {}
     read = {n: wanted[n] for n in ("task", "pos_label", "labels", "scale")}
     spec = Reading(**read)
-    file = str(source[0]) if len(source) == 1 else "held_out.parquet"
     return {
         model.name: origin_of(
             model,
             spec,
-            file=file,
+            files=source,
+            fit_options=fit_options,
             label=wanted["y"],
             weight=wanted["sample_weight"],
             labels=read["labels"] or model.labels(table.like(wanted["y"])),

@@ -14,7 +14,12 @@ from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any, refuse_own_source, told_source
+from calibrant.cli.rows import (
+    dropping_options,
+    open_any,
+    refuse_own_source,
+    told_source,
+)
 from calibrant.exceptions import OptionError
 
 
@@ -26,8 +31,6 @@ class ReportFormat(StrEnum):
     markdown = "markdown"
 
 
-HELD_OUT = "held_out.parquet"
-"""What commands on the page call several files."""
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -99,7 +102,8 @@ def report(
             mute=muted,
             random_state=seed,
             title=told_source(source),
-            file=Path(source[0]).name if len(source) == 1 else HELD_OUT,
+            file=[Path(name).name for name in source],
+            fit_options=dropping_options(bad_rows, max_dropped),
             progress=progress,
         )
     if page is None:

@@ -201,6 +201,20 @@ def class_counts(table: Any, wanted: dict[str, Any]) -> dict[str, int]:
     return {m.name: len(m.columns) for m in models if len(m.columns) > 1}
 
 
+def dropping_options(bad_rows: str, max_dropped: float) -> list[str]:
+    """Return what was typed about invalid rows, for commands that are printed.
+
+    Examples
+    --------
+    >>> dropping_options("drop", 0.5), dropping_options("raise", 0.5)
+    (['--bad-rows', 'drop', '--max-dropped', '0.5'], [])
+    """
+    if bad_rows != "drop":
+        return []
+    share = [] if max_dropped == MAX_DROPPED else ["--max-dropped", f"{max_dropped:g}"]
+    return ["--bad-rows", bad_rows, *share]
+
+
 def told_source(source: list[str]) -> str:
     """Return what to call files: names without folders, which are nobody's business.
 

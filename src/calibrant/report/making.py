@@ -60,7 +60,8 @@ def report_table(  # noqa: PLR0913
     mute: Sequence[str] | str = (),
     random_state: Seed = 0,
     title: str = "",
-    file: str = "",
+    file: str | Sequence[str] = "",
+    fit_options: Sequence[str] = (),
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
@@ -85,8 +86,10 @@ def report_table(  # noqa: PLR0913
         Seeds folds and resamples, the same for all models.
     title : str, optional
         What the report is about; the name of the file, without.
-    file : str, optional
-        The file that commands on the page name; that of the source, without.
+    file : str or sequence of str, optional
+        The files that commands on the page name; that of the source, without.
+    fit_options : sequence of str, optional
+        Options that the command which fits a map repeats, as "--bad-rows", "drop".
     created : datetime, optional
         The time that the report names; now, without.
     progress : callable, optional
@@ -126,7 +129,8 @@ def report_table(  # noqa: PLR0913
             origin_of(
                 model,
                 reading,
-                file=file or _source_name(source),
+                files=_files(file or _source_name(source)),
+                fit_options=fit_options,
                 label=y,
                 weight=sample_weight,
                 labels=model.labels(table.column(y)) if labels is None else labels,
@@ -285,6 +289,10 @@ def _largest(groups: list[Group]) -> tuple[list[Group], list[str]]:
     by_size = sorted(groups, key=lambda group: -len(np.asarray(group.rows)))
     note = f"Of {len(groups)} groups the {MOST_GROUPS} largest are shown."
     return by_size[:MOST_GROUPS], [note]
+
+
+def _files(file: str | Sequence[str]) -> list[str]:
+    return [file] if isinstance(file, str) and file else list(file)
 
 
 def _source_name(source: Any) -> str:
