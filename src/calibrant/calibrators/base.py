@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from calibrant._typing import FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
@@ -51,18 +49,13 @@ class Fit(ErrorFit, Protocol):
 
 
 @runtime_checkable
-class PosteriorFit(Protocol):
-    """A fit that knows how sure it is of its map."""
+class MapFreeFit(Protocol):
+    """A fit whose error is not the mean distance between a map and the diagonal."""
 
-    def posterior_errors(
-        self,
-        sample: BinarySample,
-        *,
-        n_draws: int,
-        rng: np.random.Generator,
-        alpha: float = 1.0,
+    def errors_of_maps(
+        self, p: FloatVector, rate: FloatMatrix, weight: FloatVector
     ) -> FloatVector:
-        """Return the error of each of some maps drawn from the posterior."""
+        """Return the error for each row of true rates at predictions."""
         ...
 
 

@@ -1,13 +1,17 @@
-"""Intervals from what the posterior of a map says of its error."""
+"""Intervals from what the posterior of a map says of the true error."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.calibrators.base import MapFreeFit
+from calibrant.calibrators.smooth import smooth_fit
 from calibrant.numerics.few_cells import few_cells
+from calibrant.numerics.resampling import hold
 from calibrant.numerics.smooth_scores import ORDERS, smooth_test_of
 
 if TYPE_CHECKING:
@@ -15,12 +19,15 @@ if TYPE_CHECKING:
 
     from calibrant._typing import FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.base import PosteriorFit
+    from calibrant.calibrators.base import ErrorFit
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorDraws:
     """Errors of drawn maps, and how surprising the labels are without any error.
+
+    There is one true error, whichever method estimates it. So maps are always drawn
+    from the posterior of `smooth`, and their errors say where the true one may lie.
 
     Attributes
     ----------
@@ -36,18 +43,26 @@ class PosteriorDraws:
     @classmethod
     def of(
         cls,
-        fits: Sequence[PosteriorFit],
+        fits: Sequence[ErrorFit],
         samples: Sequence[BinarySample],
         *,
         alpha: float,
         n_draws: int,
-        rng: np.random.Generator,
+        seed: int,
     ) -> PosteriorDraws:
-        """Draw maps of each event."""
-        errors = [
-            fit.posterior_errors(sample, n_draws=n_draws, rng=rng, alpha=alpha)
-            for fit, sample in zip(fits, samples, strict=True)
-        ]
+        """Draw maps of each event, and measure them as the method does."""
+        errors = []
+        for fit, sample in zip(fits, samples, strict=True):
+            draw = partial(
+                _true_errors, sample, alpha=alpha, n_draws=n_draws, seed=seed
+            )
+            if isinstance(fit, MapFreeFit):
+                errors.append(draw(fit))
+            else:
+                name = f"errors of {n_draws} maps, alpha {alpha}, seed {seed}"
+                errors.append(sample.once(name, draw))
+            if len(samples) > 1:
+                smooth_fit(sample).forget_posterior()
         tests = [smooth_test_of(few_cells(s), ORDERS[-1]) for s in samples]
         return cls(np.stack(errors), np.array([test.pvalue for test in tests]))
 
@@ -66,4 +81,21 @@ class PosteriorDraws:
         low, high = np.quantile(self.errors[which], [tail, 1.0 - tail], axis=1)
         unclear = self.pvalues[which] > tail / low.size
         low = float(np.where(unclear, 0.0, low).mean())
-        return max(min(low, value), 0.0), max(float(high.mean()), value)
+        return hold(value, low, float(high.mean()))
+
+
+def _true_errors(
+    sample: BinarySample,
+    fit: MapFreeFit | None = None,
+    *,
+    alpha: float,
+    n_draws: int,
+    seed: int,
+) -> FloatVector:
+    """Return the error of each of some maps that could be the true one."""
+    rng = np.random.default_rng(seed)
+    maps = smooth_fit(sample).drawn_maps(sample, n_draws=n_draws, rng=rng)
+    if fit is None:
+        return maps.errors(sample, alpha)
+    cells = few_cells(sample)
+    return fit.errors_of_maps(cells.p, maps.at(cells.p).T, cells.weight)
