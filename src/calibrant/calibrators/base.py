@@ -49,17 +49,6 @@ class Fit(ErrorFit, Protocol):
 
 
 @runtime_checkable
-class MapFreeFit(Protocol):
-    """A fit whose error is not the mean distance between a map and the diagonal."""
-
-    def errors_of_maps(
-        self, p: FloatVector, rate: FloatMatrix, weight: FloatVector
-    ) -> FloatVector:
-        """Return the error for each row of true rates at predictions."""
-        ...
-
-
-@runtime_checkable
 class BandedFit(Protocol):
     """A fit that knows between which limits the true map lies."""
 

@@ -60,7 +60,7 @@ class DrawnMaps:
         """Return the maps at predictions, one column per map."""
         moved = np.hstack(self.terms.parts(p)) @ self.coefficients
         moved += held_logit(p)[:, np.newaxis]
-        rate = expit(moved, out=moved)
+        rate: FloatMatrix = expit(moved, out=moved)
         rate[p < CERTAIN] = self.failing[0]
         rate[p > 1.0 - CERTAIN] = 1.0 - self.failing[1]
         return rate

@@ -66,12 +66,6 @@ class KernelFit:
         """Return the error for each row of cell weights, with the same kernel."""
         return self.kernel.errors(cells.p, cells.y, weights, debias=debias)
 
-    def errors_of_maps(
-        self, p: FloatVector, rate: FloatMatrix, weight: FloatVector
-    ) -> FloatVector:
-        """Return the error for each row of true rates at predictions."""
-        return self.kernel.errors(p, rate, weight, debias=False)
-
 
 @dataclass(frozen=True, kw_only=True)
 class KernelError:

@@ -69,7 +69,9 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
     hidden = {"debiased", "task"} if binary else {"debiased"}
     print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
     if found.confidence is not None:
-        typer.echo("Intervals are those of the true error, by the posterior of smooth.\n")
+        typer.echo(
+            "Intervals are those of the true error, by the posterior of smooth.\n"
+        )
 
     typer.echo("Scores, and how much of each the best recalibration would save")
     dropped = {"brier_refinement", "log_loss_refinement"}

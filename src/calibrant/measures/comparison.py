@@ -283,6 +283,7 @@ def compare_events(
     names = sorted(found, key=lambda name: (found[name][0].value, name))
     estimates = [found[name][0] for name in names]
     value, low, high = (np.array([getattr(e, end) for e in estimates]) for end in ENDS)
+    low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
     draws = np.stack([found[name][1] for name in names])
     paired = paired_differences(value, low, high, draws, level)
     apart = told_apart(paired.probability, 1.0 - level)

@@ -122,7 +122,7 @@ class Estimator:
         Level of the interval; None for no interval.
     interval : {"auto", "posterior", "basic", "percentile"}
         Kind of interval: by the posterior of `smooth`, or by bootstrap of the method
-        itself; "auto" is "posterior".
+        itself; "auto" is "posterior", but "basic" for "kce", which measures no map.
     n_resamples : int
         Number of bootstrap resamples, or of draws from the posterior.
     random_state : int, generator or None
@@ -226,9 +226,14 @@ class Estimator:
     ) -> Resampled | PosteriorDraws | None:
         if self.confidence is None:
             return None
-        if self.interval in {"auto", "posterior"}:
+        has_map = not find_evaluator(method).squared
+        if self.interval == "posterior" and not has_map:
+            raise OptionError(
+                f'interval="posterior" is not possible for method {method!r}, which '
+                f'measures no map; pass interval="auto" or "basic".'
+            )
+        if has_map and self.interval in {"auto", "posterior"}:
             return PosteriorDraws.of(
-                fits,
                 events.samples,
                 alpha=self.alpha,
                 n_draws=self.n_resamples,

@@ -229,7 +229,8 @@ def evaluate(  # noqa: PLR0913
     interval : {"auto", "posterior", "basic", "percentile"}
         "posterior": where the true error lies, by quantiles of the errors of maps
         drawn from the posterior of "smooth", whichever method gives the estimate; the
-        lower end is 0 where `calibration_test` finds nothing. "auto" is the same.
+        lower end is 0 where `calibration_test` finds nothing. "auto" is the same, but
+        "basic" for "kce", which measures no map.
         "percentile": quantiles of what the method gives for bootstrap resamples.
         "basic": these reflected at the estimate, which takes out the bias that
         resampling adds. Intervals lie within [0, 1] and hold the estimate; where

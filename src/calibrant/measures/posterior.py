@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.calibrators.base import MapFreeFit
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.resampling import hold
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from calibrant._typing import FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.base import ErrorFit
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,29 +40,18 @@ class PosteriorDraws:
 
     @classmethod
     def of(
-        cls,
-        fits: Sequence[ErrorFit],
-        samples: Sequence[BinarySample],
-        *,
-        alpha: float,
-        n_draws: int,
-        seed: int,
+        cls, samples: Sequence[BinarySample], *, alpha: float, n_draws: int, seed: int
     ) -> PosteriorDraws:
-        """Draw maps of each event, and measure them as the method does."""
-        errors = []
-        for fit, sample in zip(fits, samples, strict=True):
-            draw = partial(
-                _true_errors, sample, alpha=alpha, n_draws=n_draws, seed=seed
-            )
-            if isinstance(fit, MapFreeFit):
-                errors.append(draw(fit))
-            else:
-                name = f"errors of {n_draws} maps, alpha {alpha}, seed {seed}"
-                errors.append(sample.once(name, draw))
+        """Draw maps of each event, the same for all methods."""
+        errors, pvalues = [], []
+        for sample in samples:
+            draw = partial(_drawn_errors, sample, alpha, n_draws, seed)
+            name = f"errors of {n_draws} maps, alpha {alpha}, seed {seed}"
+            errors.append(sample.once(name, draw))
+            pvalues.append(smooth_test_of(few_cells(sample), ORDERS[-1]).pvalue)
             if len(samples) > 1:
                 smooth_fit(sample).forget_posterior()
-        tests = [smooth_test_of(few_cells(s), ORDERS[-1]) for s in samples]
-        return cls(np.stack(errors), np.array([test.pvalue for test in tests]))
+        return cls(np.stack(errors), np.array(pvalues))
 
     def ends(
         self, value: float, which: slice, confidence: float
@@ -84,18 +71,10 @@ class PosteriorDraws:
         return hold(value, low, float(high.mean()))
 
 
-def _true_errors(
-    sample: BinarySample,
-    fit: MapFreeFit | None = None,
-    *,
-    alpha: float,
-    n_draws: int,
-    seed: int,
+def _drawn_errors(
+    sample: BinarySample, alpha: float, n_draws: int, seed: int
 ) -> FloatVector:
     """Return the error of each of some maps that could be the true one."""
     rng = np.random.default_rng(seed)
-    maps = smooth_fit(sample).drawn_maps(sample, n_draws=n_draws, rng=rng)
-    if fit is None:
-        return maps.errors(sample, alpha)
-    cells = few_cells(sample)
-    return fit.errors_of_maps(cells.p, maps.at(cells.p).T, cells.weight)
+    fit = smooth_fit(sample)
+    return fit.posterior_errors(sample, n_draws=n_draws, rng=rng, alpha=alpha)

@@ -82,8 +82,8 @@ def paired_differences(
     score = np.zeros_like(difference)
     with np.errstate(divide="ignore"):  # no spread at all: certain
         np.divide(z * difference, towards_zero, out=score, where=difference != 0.0)
-    ends = difference - down, difference + up
-    return PairedDifferences(difference, *np.clip(ends, -1.0, 1.0), ndtr(-score))
+    lowest, highest = np.clip([difference - down, difference + up], -1.0, 1.0)
+    return PairedDifferences(difference, lowest, highest, ndtr(-score))
 
 
 def told_apart(probability: FloatMatrix, level: float) -> BoolMatrix:
