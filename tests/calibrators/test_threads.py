@@ -13,8 +13,6 @@ from calibrant._threads import one_blas_thread
 from calibrant.calibrators.logistic import Platt
 from calibrant.calibrators.registry import METHODS
 from calibrant.calibrators.temperature import Temperature
-from calibrant.experiments.design import chosen_contenders, quick_design
-from calibrant.experiments.runner import run as run_design
 
 SEEN: list[int] = []
 
@@ -105,10 +103,9 @@ def test_the_command_fits_by_one_thread(file, y, p, method, watched, run, tmp_pa
     assert set(watched) == {1}
 
 
-def test_experiments_fit_by_one_thread(watched, tmp_path):
-    contenders = chosen_contenders(["platt"], as_printed=False)
-    design = replace(quick_design(seeds=1), contenders=contenders)
-    run_design(design, tmp_path / "results")
+def test_experiments_fit_by_one_thread(watched, run, tmp_path):
+    options = ("--quick", "--seeds", "1", "--methods", "platt", "--jobs", "1")
+    assert run("reproduce", "synthetic", *options, "--out", tmp_path)[0] == 0
     assert set(watched) == {1}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from calibrant._outputs import ROWS, check_named
 from calibrant._validation.options import check_choice
 from calibrant._validation.probabilities import check_class_scores, check_probabilities
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
@@ -80,12 +81,16 @@ def apply(
     from calibrant.maps.stored import load_columns, load_map
 
     of_npz = any(name.endswith(NPZ) for name in source)
-    if not of_npz or out.suffix.lower() != NPZ:
+    if of_npz and out.suffix.lower() == NPZ:
+        check_named(out, ROWS)
+    else:
         check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
     if of_npz:
         _refuse_several_npz(source, engine)
     refuse_own_source(source, out)
+    if out.exists() and out.samefile(map_file):
+        raise OptionError("--out is the map that is read; choose another name.")
     map_ = load_map(map_file)
     if of_npz:
         _apply_to_npz(map_, load_columns(map_file), source[0], p, out, suffix, scale)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from calibrant._outputs import MAP, check_named
 from calibrant._validation.class_sample import check_class_sample
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.scales import MAX_DROPPED
@@ -16,7 +17,7 @@ from calibrant.calibrators.fitting import fit_family
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import columns_of, open_rows
+from calibrant.cli.rows import columns_of, open_rows, refuse_own_source
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def calibrate(
     from calibrant.measures.table_models import models_of_table
 
     _check_map_path(out)
+    refuse_own_source(source, out)
     rows = open_rows(source, "a map")
     (model,) = models_of_table(rows, {"": listed(p)}, Reading())
     several = len(model.columns) > 1
@@ -155,8 +157,7 @@ def _change(before: float, after: float) -> str:
 def _check_map_path(out: Path) -> None:
     if out.suffix.lower() != ".json":
         raise OptionError(f"--out must end in .json; got {str(out)!r}.")
-    if not out.parent.is_dir():
-        raise OptionError(f"--out: the folder {out.parent} does not exist.")
+    check_named(out, MAP)
 
 
 def _check_kind(found: Method, *, several: bool) -> None:

@@ -12,7 +12,7 @@ from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any
+from calibrant.cli.rows import open_any, refuse_own_source
 from calibrant.exceptions import OptionError
 
 
@@ -64,6 +64,7 @@ def plot(
     from calibrant.displays.tables import reliability_of_table
 
     check_figure_path(out)
+    refuse_own_source(source, out)
     if task == "classwise":
         raise OptionError(
             "a diagram shows one event; use --task confidence or a class."

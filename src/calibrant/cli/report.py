@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from calibrant._atomic import check_place
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
@@ -68,13 +69,14 @@ def report(
     """Make one page: verdict, diagram, numbers, groups, checks and what to do."""
     from calibrant.measures.named_events import telling_to_drop
     from calibrant.report.making import REPORT_METHODS, report_table
+    from calibrant.report.report import check_outputs
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
     written = _format(out, output)
-    if written == "html":
-        out = out or Path("report.html")
-    _check_folder(out)
-    refuse_own_source(source, *_written(out))
+    page = Path("report.html") if out is None and written == "html" else out
+    if page is not None:
+        refuse_own_source(source, check_place(page))
+        check_outputs(page, written, named=out is not None)
     with progress_bar("reporting") as progress, telling_to_drop():
         table, wanted = open_any(
             source,
@@ -100,10 +102,10 @@ def report(
             file=Path(source[0]).name if len(source) == 1 else HELD_OUT,
             progress=progress,
         )
-    if out is None:
+    if page is None:
         typer.echo(found.text(written))
     else:
-        for path in found.save(out, output=written):
+        for path in found.save(page, output=written):
             typer.echo(f"wrote {path}", err=True)
         typer.echo(str(found))
     fail_on_findings(
@@ -123,17 +125,3 @@ def _format(out: Path | None, output: ReportFormat | None) -> str:
             f"{out.suffix or 'no ending'!r}. Or say which by --format."
         )
     return SUFFIXES[out.suffix.lower()]
-
-
-def _written(out: Path | None) -> list[Path]:
-    return [] if out is None else [out, out.with_suffix(".json")]
-
-
-def _check_folder(out: Path | None) -> None:
-    """Refuse a name that cannot be written, before any work is done."""
-    if out is None:
-        return
-    if out.is_dir():
-        raise OptionError(f"{out} is a folder; name a file in it.")
-    if not out.resolve().parent.is_dir():
-        raise OptionError(f"{out}: the folder {out.parent} does not exist.")

@@ -11,7 +11,7 @@ import typer
 
 from calibrant._validation.options import check_choice
 from calibrant.cli.columns import listed
-from calibrant.cli.figures import write_figure
+from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.study_output import TableFormat, run_designs, show_tables
 from calibrant.exceptions import OptionError
 
@@ -247,8 +247,11 @@ def figures(
     from calibrant.experiments.figures import FIGURES
 
     out.mkdir(parents=True, exist_ok=True)
+    paths = {name: out / f"{name}.png" for name in FIGURES}
+    for path in paths.values():
+        check_figure_path(path, named=False)
     for name, draw in FIGURES.items():
-        write_figure(draw(), out / f"{name}.png")
+        write_figure(draw(), paths[name])
 
 
 def _models(data: Sequence[Path] | None, *, quick: bool) -> list[PredictionSet]:

@@ -6,6 +6,7 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
+from calibrant._outputs import ROWS, check_named
 from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
 
 if TYPE_CHECKING:
@@ -124,8 +125,7 @@ def check_writable(path: Path) -> None:
             f"{path}: files that end in {path.suffix or 'nothing'!r} cannot be "
             f"written; known are {WRITABLE}."
         )
-    if not path.parent.is_dir():
-        raise OptionError(f"{path}: the folder {path.parent} does not exist.")
+    check_named(path, ROWS)
 
 
 def write_frame(frame: Any, path: Path) -> None:

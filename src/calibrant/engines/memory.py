@@ -74,7 +74,7 @@ class MemoryTable:
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, or raise with the nearest names."""
         if name in self.names:
-            return self.read(name)
+            return _checked(name, self.read(name))
         part = PART.fullmatch(name)
         if part is not None and part[1] in self.names:
             place = int(part[2])
@@ -128,10 +128,7 @@ def open_table(source: Any) -> MemoryTable:
         return _open_file(Path(source))
     if isinstance(source, Mapping):
         return MemoryTable(
-            tuple(source),
-            lambda name: _checked(
-                name, as_array(source[name], name=f"column {name!r}")
-            ),
+            tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
         )
     return _of_frame(source)
 
@@ -239,6 +236,6 @@ def _open_npz(path: Path) -> MemoryTable:
             raise SourceError(
                 f"{path}, array {name!r}: {error}{hint if pickled else ''}."
             ) from None
-        return _checked(name, array)
+        return array
 
     return MemoryTable(names, read)

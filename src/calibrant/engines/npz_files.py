@@ -56,7 +56,7 @@ def array_columns(table: MemoryTable, rows: int) -> tuple[Frame, list[str]]:
     columns: Frame = {}
     others = []
     for name in table.names:
-        array = table.column(name)
+        array = table.read(name)
         if array.ndim not in (1, 2) or len(array) != rows:
             others.append(name)
         else:

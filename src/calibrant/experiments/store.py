@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from calibrant._typing import Frame
 
 ORDER = ("shape", "method", "error", "n", "seed", "key")
+WRITTEN_BESIDE = ("tables.md", "tables.tex", "tables.html", "ordering.png")
+"""What commands write beside the results."""
 
 
 def _polars() -> Any:
@@ -47,6 +49,21 @@ def _column_types() -> dict[str, Any]:
     }
 
 
+def _version(path: Path) -> str:
+    """Return the version of calibrant that wrote a folder."""
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["calibrant"])
+    except (ValueError, LookupError, TypeError):
+        raise _foreign(path) from None
+
+
+def _foreign(path: Path) -> OptionError:
+    return OptionError(
+        f"{path} is there already, and no study of calibrant wrote it; choose another "
+        f"folder, so that it is not overwritten."
+    )
+
+
 class Store:
     """A folder of results.
 
@@ -64,19 +81,28 @@ class Store:
         self._lock = folder / ".lock"
 
     def open(self) -> None:
-        """Create the folder; raise where another version has written to it."""
+        """Create the folder; raise where something else has written to it."""
         _polars()
-        self._parts.mkdir(parents=True, exist_ok=True)
         path = self.folder / "version.json"
         if not path.exists():
+            self._check_nothing_there()
+            self.folder.mkdir(parents=True, exist_ok=True)
             with replacing(path) as temporary:
                 temporary.write_text(json.dumps({"calibrant": __version__}) + "\n")
-        version = json.loads(path.read_text())["calibrant"]
+        version = _version(path)
         if version != __version__:
             raise OptionError(
                 f"{self.folder} has results of calibrant {version}, this is "
                 f"{__version__}; choose another folder, so that they do not mix."
             )
+        self._parts.mkdir(exist_ok=True)
+
+    def _check_nothing_there(self) -> None:
+        """Raise where the folder holds other files under the names of results."""
+        own = (self.results, self.times, self.log, self._parts)
+        for path in (*own, *(self.folder / name for name in WRITTEN_BESIDE)):
+            if path.exists():
+                raise _foreign(path)
 
     @contextmanager
     def locked(self) -> Iterator[str]:
