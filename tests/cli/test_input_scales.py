@@ -94,7 +94,7 @@ def test_more_than_a_fifth_is_dropped_only_if_asked(run, tmp_path, engine):
     dropping = ("--bad-rows", "drop")
     code, _, err = run("evaluate", *options, *dropping)
     assert code == 2
-    assert "25 of 100 rows cannot be used, and at most 20 % are dropped: 25 mis" in err
+    assert "25 of 100 rows cannot be used, and at most 20 % are dropped: 25 " in err
     assert "--max-dropped 0.3." in err
     code, out, err = run("evaluate", *options, *dropping, "--max-dropped", "0.3")
     assert (code, json.loads(out)["rows"][0]["n"]) == (0, 75)

@@ -99,6 +99,14 @@ def generator(seed: Seed) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def whole_seed(seed: Seed) -> int:
+    """Return a whole number that gives the same draws wherever it is used."""
+    if isinstance(seed, Integral):
+        _refuse_bad_seed(int(seed))
+        return int(seed)
+    return int(generator(seed).integers(2**32))
+
+
 def _refuse_bad_seed(seed: int | None) -> None:
     if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
         raise OptionError(

@@ -72,8 +72,10 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
     binary = bool(np.all(frame["task"] == "binary"))
     hidden = {"debiased", "task"} if binary else {"debiased"}
     print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
-    if (frame["value"] < 0.0).any():
-        typer.echo("Values below 0 mean that no error can be told from noise.\n")
+    if found.confidence is not None:
+        typer.echo(
+            "Intervals are those of the true error, by the posterior of smooth.\n"
+        )
 
     typer.echo("Scores, and how much of each the best recalibration would save")
     dropped = {"brier_refinement", "log_loss_refinement"}

@@ -32,7 +32,7 @@ class WatchedModel:
         Name of each event.
     scale : {"prob", "logit", "percent", "logprob"}
         What the columns hold.
-    told : str
+    display_name : str
         What messages call the columns, where that is something else than their names.
     """
 
@@ -42,11 +42,11 @@ class WatchedModel:
     watched: tuple[int | None, ...] = (0,)
     events: tuple[str, ...] = ("binary",)
     scale: Scale = "prob"
-    told: str = ""
+    display_name: str = ""
 
     def __str__(self) -> str:
-        if self.told:
-            return self.told
+        if self.display_name:
+            return self.display_name
         if len(self.columns) == 1:
             return f"column {self.columns[0]!r}"
         return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"

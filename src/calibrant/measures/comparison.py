@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.arrays import as_array
-from calibrant._validation.options import check_fraction, generator
+from calibrant._validation.options import check_fraction, generator, whole_seed
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import MEASURES
 from calibrant.calibrators.smooth import SmoothFit
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 DEFAULT_METHOD = "smooth"
 FEWEST_MODELS = 2
-ENDS = ("value", "low")
+ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def compare(  # noqa: PLR0913
         debias=debias,
         confidence=check_fraction(confidence, name="confidence"),
         n_resamples=n_resamples,
-        random_state=one_seed(random_state),
+        random_state=whole_seed(random_state),
     )
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     reading.check_scales(list(predictions))
@@ -325,13 +325,6 @@ def check_models(
     return named
 
 
-def one_seed(random_state: Seed) -> Seed:
-    """Return a seed that gives every model the same folds and draws."""
-    if isinstance(random_state, int | np.integer):
-        return random_state
-    return int(generator(random_state).integers(2**32))
-
-
 def compare_events(
     models: Mapping[str, FittedEvents],
     method: str,
@@ -349,9 +342,10 @@ def compare_events(
     # Whatever the order of the models was, numbers and order are the same.
     names = sorted(found, key=lambda name: (found[name][0].value, name))
     estimates = [found[name][0] for name in names]
-    value, low = (np.array([getattr(e, end) for e in estimates]) for end in ENDS)
+    value, low, high = (np.array([getattr(e, end) for e in estimates]) for end in ENDS)
+    low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
     draws = np.stack([found[name][1] for name in names])
-    paired = paired_differences(value, low, draws, level)
+    paired = paired_differences(value, low, high, draws, level)
     apart = told_apart(paired.probability, 1.0 - level)
     rank = ranks(paired.difference, apart)
     order = np.argsort(rank, kind="stable").tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrant._validation.options import whole_seed
 from calibrant._validation.sample import warn_if_small
 from calibrant.engines.groups import group_columns, group_rows
 from calibrant.engines.memory import open_table
@@ -14,7 +15,6 @@ from calibrant.measures.comparison import (
     Comparison,
     compare_events,
     labels_by_model,
-    one_seed,
 )
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
@@ -86,7 +86,7 @@ def compare_table(  # noqa: PLR0913
         debias=debias,
         confidence=confidence,
         n_resamples=n_resamples,
-        random_state=one_seed(random_state),
+        random_state=whole_seed(random_state),
     )
     table = open_table(source)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)

@@ -169,7 +169,7 @@ def _watched(model: ModelColumns, like: NDArray[Any], reading: Reading) -> Watch
         tuple(chosen),
         reading.event_names(chosen),
         reading.scale_of(model.name),
-        told=str(model),
+        display_name=str(model),
     )
 
 

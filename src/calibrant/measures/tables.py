@@ -75,8 +75,10 @@ def evaluate_table(  # noqa: PLR0913
         Columns of probabilities. Without a task each column is a model; with one
         the columns are the classes of one model. A dict gives the column or columns
         of each model by its name. ``"forest_*"`` stands for all columns that match,
-        and what ``*`` stands for is the class. Without it, labels that are text are
-        the names of the columns, and whole numbers count them from 0.
+        and what ``*`` stands for is the class; among classes, columns that
+        ``calibrant apply`` added to others which match do not count. Without it, labels
+        that are text are the names of the columns, and whole numbers count them from 0.
+        An array of shape (n, k), as npz files and dicts may hold, has a column a class.
     by : str or list of str, optional
         Evaluate each group of rows with the same values apart. A column called like a
         result, such as "model", is "by_model" in the results. For cells: some of the

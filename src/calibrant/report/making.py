@@ -11,12 +11,13 @@ import numpy as np
 
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.class_sample import ClassSample, check_class_sample
+from calibrant._validation.options import whole_seed
 from calibrant.checks.diagnosis import check_muted
 from calibrant.engines.cells import CellTable
 from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import open_table
 from calibrant.exceptions import OptionError
-from calibrant.measures.comparison import check_models, one_seed
+from calibrant.measures.comparison import check_models
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import check_methods
 from calibrant.measures.events import Reading
@@ -259,7 +260,7 @@ def _plan(
             alpha=alpha,
             confidence=confidence,
             n_resamples=n_resamples,
-            random_state=one_seed(random_state),
+            random_state=whole_seed(random_state),
         ),
         confidence=confidence,
         mute=check_muted(mute),
