@@ -220,3 +220,12 @@ def test_few_rows_of_large_weight_are_as_good_as_their_copies(method):
     )
     assert_allclose(weighted.statistic, copied.statistic)
     assert_allclose(weighted.pvalue, copied.pvalue)
+
+
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-310, 1.0])
+def test_a_certain_prediction_that_failed_refutes_calibration(p):
+    found = cb.calibration_test(
+        np.full(40, p < 0.5), np.full(40, p), method="hosmer-lemeshow"
+    )
+    assert found.statistic == np.inf
+    assert found.pvalue == 0.0
