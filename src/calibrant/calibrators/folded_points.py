@@ -121,6 +121,11 @@ class FoldedPoints:
         loss = values**2 * self.weight - 2.0 * values * self.label + self.label
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
 
+    def rows_by_label(self) -> FloatVector:
+        """Return the weight of rows with y = 1 per fold and point, then with y = 0."""
+        others = np.maximum(self.weight - self.label, 0.0)
+        return np.concatenate([self.label, others], axis=None)
+
 
 def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
     """Return edges that part both outer cells of sorted rows, ever finer outwards.
