@@ -1,8 +1,12 @@
 """Commands end with 0, or 2 and one line; with 1 only where that was asked for."""
 
 import json
+from datetime import date, timedelta
+from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import calibrant as cb
 from fuzz.categories.hostile_files import CHANGES, HARMLESS
@@ -58,6 +62,19 @@ OUT = (
     ".",
 )
 MAP = "map.json"
+TYPES = (
+    lambda value: [value],
+    lambda value: {"a": value},
+    lambda value: str(value).encode(),
+    lambda _: None,
+    lambda value: Decimal(str(value)) if value in {0, 1} else Decimal(1),
+    lambda _: date(2024, 1, 1),
+    lambda _: timedelta(1),
+    lambda _: 2**60,
+    lambda _: float("nan"),
+    lambda value: value == 1,
+    str,
+)
 
 
 def case(rng):
@@ -85,11 +102,28 @@ def _files(rng, path):
     odd = [name for name in NAMES if "/" not in name and "\0" not in name]
     name = f"{str(rng.choice(odd))[:100]}.{kind}"
     (path / name).write_bytes(good.read_bytes())
-    np.savez(path / "rows.npz", y=columns["y"], p=columns["p"])
-    cb.save_map(
-        cb.make_calibrator("platt").fit(columns["p"], columns["y"]).map_, path / MAP
+    _write_odd_columns(rng, path, columns)
+    map_ = cb.make_calibrator("platt").fit(columns["p"], columns["y"]).map_
+    cb.save_map(map_, path / MAP)
+    bad = [f"bad.{kind}", name, "odd.parquet", "odd.npz", "none.csv", "*.csv", "."]
+    return [good.name] * len(bad) + bad
+
+
+def _write_odd_columns(rng, path, columns):
+    """Write a Parquet file and an archive, of which columns have odd types."""
+    some = {name: columns[name].tolist() for name in "ypg"}
+    for role in rng.choice(["y", "p", "g"], int(rng.integers(0, 3))):
+        change = TYPES[int(rng.integers(len(TYPES)))]
+        some[str(role)] = [change(value) for value in columns[str(role)].tolist()]
+    pq.write_table(pa.table(some), path / "odd.parquet")
+    shape = ((), (-1,), (-1, 1), (1, -1))[int(rng.integers(4))]
+    y = columns["y"][0] if shape == () else columns["y"].reshape(shape)
+    np.savez(
+        path / "odd.npz", y=y, p=columns["p"].astype(rng.choice(["f8", "O", "U9"]))
     )
-    return [good.name] * 6 + [f"bad.{kind}", name, "rows.npz", "none.csv", "*.csv", "."]
+    if rng.random() < 0.3:
+        data = (path / "odd.npz").read_bytes()
+        (path / "odd.npz").write_bytes(CHANGES["flipped bits"](rng, data))
 
 
 def _command(rng, files):
