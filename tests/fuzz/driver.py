@@ -32,10 +32,15 @@ def seconds_per_category() -> float:
     return float(os.environ.get("CALIBRANT_FUZZ_SECONDS", "8"))
 
 
-def find_case(name: str) -> Case:
-    """Return the function that draws and checks one case of a category."""
+def check_category(name: str) -> None:
+    """Stop where there is no such category."""
     if name not in NAMES:
         raise SystemExit(f"unknown category {name!r}; known: {', '.join(NAMES)}")
+
+
+def find_case(name: str) -> Case:
+    """Return the function that draws and checks one case of a category."""
+    check_category(name)
     case: Case = import_module(f"fuzz.categories.{name}").case
     return case
 
