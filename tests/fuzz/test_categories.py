@@ -12,7 +12,6 @@ from fuzz.driver import (
     seed_of_the_day,
 )
 
-
 KNOWN_FAULTS = {
     "between_levels": "smooth, pl and pl3 overshoot between levels far apart",
     "hostile_files": "DuckDB reads some damaged files otherwise than memory does",
@@ -29,7 +28,7 @@ def _marked(category):
     return pytest.param(category, marks=marks)
 
 
-@pytest.mark.parametrize("category", map(_marked, NAMES))
+@pytest.mark.parametrize("category", [_marked(name) for name in NAMES])
 def test_no_random_case_fails(category):
     seed = seed_of_the_day()
     found = explore(category, seed, seconds_per_category())

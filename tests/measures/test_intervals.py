@@ -4,9 +4,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import expit, logit, softmax
-from scipy.stats import beta
 
 import calibrant as cb
 from calibrant.exceptions import TooFewRowsError
@@ -125,17 +124,6 @@ def test_an_interval_is_about_the_true_error_whichever_method_estimates_it(sampl
     low, high = frame["low"][0], frame["high"][0]
     assert_allclose(frame["low"], np.minimum(low, frame["value"]))
     assert_allclose(frame["high"], np.maximum(high, frame["value"]))
-
-
-@pytest.mark.parametrize("n", [10, 1000])
-@pytest.mark.parametrize("certain", [0.0, 1.0])
-def test_certain_predictions_that_were_right_may_still_fail(n, certain):
-    """By the prior of Jeffreys the rate of failures is Beta(1/2, n + 1/2)."""
-    p = np.full(n, certain)
-    frame = cb.evaluate(p, p, methods=["smooth", "es1"], n_resamples=4000).frame()
-    expected = beta.ppf(0.95, 0.5, n + 0.5)
-    assert_array_equal(frame["low"], 0.0)
-    assert_allclose(frame["high"], expected, rtol=0.1)
 
 
 def test_pl_holds_the_error_of_predictions_that_are_far_too_timid():

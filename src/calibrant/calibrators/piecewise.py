@@ -101,8 +101,8 @@ class PiecewiseLinear:
         The mean of the maps of the folds over all good numbers of pieces, weighted by
         how good they are; the mean of those of the fewest good pieces, as in the
         paper; or one map with so many pieces fitted anew on all rows. By default
-        "weighted" between probabilities and "folds" between logits, where few pieces
-        do.
+        "weighted" between probabilities and, with few rows, between logits, and
+        otherwise "folds" between logits, where few pieces do.
     score : {"brier", "loss"}
         By what pieces are chosen: the Brier score, as in the paper, or `loss`.
     monotone : bool

@@ -17,7 +17,6 @@ from calibrant._validation.options import (
     generator,
 )
 from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.drawn_maps import DrawnMaps
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.exceptions import OptionError
@@ -130,18 +129,6 @@ class SmoothFit(CurveFit):
         upper = expit(u + middle + reach * (high - middle))
         return np.minimum(lower, map_), np.maximum(upper, map_)
 
-    def drawn_maps(
-        self, sample: BinarySample, *, n_draws: int, rng: np.random.Generator
-    ) -> DrawnMaps:
-        """Return maps drawn from the posterior."""
-        check_count(n_draws, name="n_draws")
-        coefficients = self.posterior.draws(n_draws, rng)
-        return DrawnMaps.of(self.terms, coefficients, sample, rng)
-
-    def forget_posterior(self) -> None:
-        """Free the megabytes that the posterior takes, for each of many classes."""
-        self.__dict__.pop("posterior", None)
-
     def posterior_errors(
         self,
         sample: BinarySample,
@@ -151,7 +138,19 @@ class SmoothFit(CurveFit):
         alpha: float = 1.0,
     ) -> FloatVector:
         """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
-        return self.drawn_maps(sample, n_draws=n_draws, rng=rng).errors(sample, alpha)
+        check_count(n_draws, name="n_draws")
+        cells = few_cells(sample)
+        design = np.hstack(self.terms.parts(cells.p))
+        drawn = design @ self.posterior.draws(n_draws, rng)
+        drawn += held_logit(cells.p)[:, np.newaxis]
+        gaps = np.abs(expit(drawn, out=drawn) - cells.p[:, np.newaxis])
+        if alpha != 1.0:
+            gaps **= alpha
+        return np.asarray(cells.weight @ gaps / cells.weight.sum())
+
+    def forget_posterior(self) -> None:
+        """Free the megabytes that the posterior takes, for each of many classes."""
+        self.__dict__.pop("posterior", None)
 
     def loosened(self, sample: BinarySample) -> SmoothFit:
         """Return the fit of all terms with penalties far below what the data weigh.
