@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Sequence
 
     from calibrant._typing import FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
@@ -50,19 +50,21 @@ class Fit(ErrorFit, Protocol):
         ...
 
 
-@runtime_checkable
 class PosteriorFit(Protocol):
     """A fit that knows how sure it is of its map."""
 
-    def posterior_errors(
+    def error_quantiles(
         self,
-        sample: BinarySample,
+        levels: tuple[float, ...],
         *,
         n_draws: int,
-        rng: np.random.Generator,
+        random_state: Seed = 0,
         alpha: float = 1.0,
     ) -> FloatVector:
-        """Return the error of each of some maps drawn from the posterior."""
+        """Return quantiles of the errors of maps drawn from the posterior.
+
+        Errors are those on the sample that was fitted.
+        """
         ...
 
 
@@ -87,4 +89,13 @@ class Family(Protocol):
 
     def fit(self, sample: BinarySample) -> Fit:
         """Estimate the calibration map of a sample."""
+        ...
+
+
+@runtime_checkable
+class JointFamily(Protocol):
+    """A family that fits many samples faster together than one by one."""
+
+    def fit_many(self, samples: Sequence[BinarySample]) -> Sequence[Fit]:
+        """Estimate the calibration map of each sample."""
         ...

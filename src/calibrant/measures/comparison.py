@@ -12,7 +12,7 @@ import numpy as np
 from calibrant._validation.options import check_fraction, generator
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import MEASURES
-from calibrant.calibrators.smooth import SmoothFit
+from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.exceptions import OptionError
 from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.events import Reading

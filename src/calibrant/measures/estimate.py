@@ -15,11 +15,10 @@ from calibrant._validation.options import (
     check_positive,
     generator,
 )
-from calibrant.calibrators.base import PosteriorFit
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.exceptions import OptionError
 from calibrant.measures.one_thread import one_blas_thread
-from calibrant.measures.posterior import PosteriorDraws
+from calibrant.measures.posterior import PosteriorLimits
 from calibrant.numerics.resampling import (
     IntervalKind,
     RowGroups,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from calibrant._typing import Debias, FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.base import ErrorFit
+    from calibrant.calibrators.base import ErrorFit, PosteriorFit
     from calibrant.measures.events import Events
     from calibrant.numerics.resampling import Cells
 
@@ -146,9 +145,7 @@ class Estimator:
         bins = np.array([float(fit.pieces) for fit in fits])
 
         def row(task: str, which: slice) -> Estimate:
-            value, truth, size = (
-                float(np.mean(v[which])) for v in (values, plain, bins)
-            )
+            value, truth, size = (float(v[which].mean()) for v in (values, plain, bins))
             low, high = self._ends(value, truth, draws, which)
             n = events.samples[0].n_data
             return Estimate(method, task, value, low, high, n, debias, size)
@@ -191,22 +188,23 @@ class Estimator:
         values: FloatVector,
         *,
         debias: bool,
-    ) -> Resampled | PosteriorDraws | None:
+    ) -> Resampled | PosteriorLimits | None:
         if self.confidence is None:
             return None
-        known = isinstance(fits[0], PosteriorFit)
+        known = hasattr(fits[0], "error_quantiles")
         if self.interval == "posterior" and not known:
             raise OptionError(
                 f'interval="posterior" is not possible for method {method!r}, which '
                 f'has none; pass interval="auto" or "basic".'
             )
         if known and self.interval in {"auto", "posterior"}:
-            return PosteriorDraws.of(
+            return PosteriorLimits.of(
                 cast("list[PosteriorFit]", fits),
                 events.samples,
+                confidence=self.confidence,
                 alpha=self.alpha,
                 n_draws=self.n_resamples,
-                rng=generator(self.random_state),
+                random_state=self.random_state,
             )
         return self._resampled(fits, events, method, values, debias=debias)
 
@@ -278,13 +276,13 @@ class Estimator:
         self,
         value: float,
         truth: float,
-        draws: Resampled | PosteriorDraws | None,
+        draws: Resampled | PosteriorLimits | None,
         which: slice,
     ) -> tuple[float, float]:
         if draws is None or self.confidence is None:
             return float("nan"), float("nan")
-        if isinstance(draws, PosteriorDraws):
-            return draws.ends(value, which, self.confidence)
+        if isinstance(draws, PosteriorLimits):
+            return draws.ends(value, which)
         return draws.ends(value, truth, which, self.confidence)
 
 

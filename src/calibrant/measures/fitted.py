@@ -50,6 +50,10 @@ class FittedEvents:
             self._fits[key] = self.estimator.fit_one(sample, method)
         return self._fits[key]
 
+    def keep(self, method: str, fit: ErrorFit) -> None:
+        """Keep the fit of a method to the only event, made elsewhere."""
+        self._fits[method, 0] = fit
+
     def fits(self, method: str) -> list[ErrorFit]:
         """Return the fits of a method to all events."""
         return [self.fit(method, place) for place in range(len(self.events.samples))]

@@ -18,6 +18,7 @@ from calibrant.measures.evaluation import (
     check_methods,
 )
 from calibrant.measures.events import Reading
+from calibrant.measures.few_rows import work_ahead
 from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.groups import LeftOut
 from calibrant.measures.named_events import (
@@ -25,15 +26,19 @@ from calibrant.measures.named_events import (
     refuse_with_cells,
     rows_wanted,
 )
+from calibrant.measures.one_thread import one_blas_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from calibrant._typing import Debias, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
     from calibrant.measures.evaluation import Assessment
     from calibrant.measures.named_events import NamedEvents
     from calibrant.measures.table_models import Columns
+
+SETS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
+"""Most sets that are read before any is evaluated, and most of their rows."""
 
 
 def evaluate_table(  # noqa: PLR0913
@@ -160,22 +165,48 @@ def _assessed(
     lenient: bool,
 ) -> list[Assessment]:
     """Apply every method to every set; groups that are too small are left out."""
-    found, left_out = [], LeftOut()
-    for done, one in enumerate(sets):
-        if progress is not None:
-            progress(done, len(sets))
-        if not one.group:
-            events = one.events()
-            warn_if_small(events.samples[0], stacklevel=4)
-            fitted = FittedEvents(events, estimator)
-            found.append(assess(fitted, methods, one.key, lenient=lenient))
-            continue
-        try:
-            fitted = FittedEvents(one.events(), estimator)
-            found.append(assess(fitted, methods, one.key))
-        except (TooFewRowsError, WeightError) as error:
-            left_out.add(one.group, error)
+    found: list[Assessment] = []
+    left_out = LeftOut()
+    with one_blas_thread():
+        for one, fitted in _fitted_sets(sets, methods, estimator, left_out):
+            if progress is not None:
+                progress(len(found) + len(left_out.reasons), len(sets))
+            if not one.group:
+                warn_if_small(fitted.events.samples[0], stacklevel=4)
+                found.append(assess(fitted, methods, one.key, lenient=lenient))
+                continue
+            try:
+                found.append(assess(fitted, methods, one.key))
+            except (TooFewRowsError, WeightError) as error:
+                left_out.add(one.group, error)
     left_out.warn(stacklevel=4)
     if not found:
         raise OptionError(left_out.nothing_left)
     return found
+
+
+def _fitted_sets(
+    sets: list[NamedEvents],
+    methods: tuple[str, ...],
+    estimator: Estimator,
+    left_out: LeftOut,
+) -> Iterator[tuple[NamedEvents, FittedEvents]]:
+    """Read sets, as many at once as are small together; leave out what cannot be."""
+    batch: list[tuple[NamedEvents, FittedEvents]] = []
+    rows = 0
+    for one in sets:
+        try:
+            fitted = FittedEvents(one.events(), estimator)
+        except (TooFewRowsError, WeightError) as error:
+            if not one.group:
+                raise
+            left_out.add(one.group, error)
+            continue
+        batch.append((one, fitted))
+        rows += fitted.events.samples[0].n
+        if len(batch) == SETS_AT_ONCE or rows > ROWS_AT_ONCE:
+            work_ahead([fitted for _, fitted in batch], methods)
+            yield from batch
+            batch, rows = [], 0
+    work_ahead([fitted for _, fitted in batch], methods)
+    yield from batch

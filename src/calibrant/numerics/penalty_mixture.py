@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from calibrant.numerics.averaged_curvature import NearestNormal, nearest_normal
+from calibrant.numerics.averaged_curvature import nearest_normals
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector
@@ -138,22 +138,10 @@ class Posterior:
             spreads = spread_grid(information, groups, COARSE_GRID)
             penalty = spreads[:, self.problem.group] ** -2.0
             value = PRIOR_POWER * np.log(spreads).sum(axis=1)
-            value += [normal.evidence for normal in self._nearest(penalty)]
+            value += nearest_normals(self.problem, penalty, self.pilot).evidence
             share, penalty = _probable(value, _loosened(self.problem, penalty))
-        found = self._nearest(penalty)
-        return NormalMixture(
-            share,
-            np.stack([normal.mean for normal in found]),
-            np.stack([normal.factor for normal in found]),
-            penalty,
-        )
-
-    def _nearest(self, penalty: FloatMatrix) -> list[NearestNormal]:
-        found: list[NearestNormal] = []
-        for row in penalty:
-            near = found[-1] if found else None
-            found.append(nearest_normal(self.problem, row, self.pilot, near))
-        return found
+        found = nearest_normals(self.problem, penalty, self.pilot)
+        return NormalMixture(share, found.mean, found.factor, penalty)
 
     def _better_draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
         counts = rng.multinomial(count, self.better.share)
