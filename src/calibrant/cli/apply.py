@@ -126,11 +126,14 @@ def _apply_in_memory(
     suffix: str,
     scale: options.Holds | None,
 ) -> None:
-    from calibrant.engines.files import SEPARATORS, read_frame, write_frame
+    from calibrant.engines.files import SEPARATORS, read_frame, suffix_of, write_frame
+    from calibrant.engines.text_columns import typed_frame
     from calibrant.measures.table_models import model_columns
 
     # From text to text nothing is read into numbers and written anew.
-    frame = read_frame(source, as_text=out.suffix.lower() in SEPARATORS)
+    frame = read_frame(source)
+    if suffix_of(source) in SEPARATORS and out.suffix.lower() not in SEPARATORS:
+        frame = typed_frame(frame)
     model = model_columns({"": listed(p)}, task=None, names=frame.columns)[0]
     if fitted is not None and set(fitted) == set(model.columns):
         model = replace(model, columns=tuple(fitted))  # whatever their order here

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from calibrant.engines.gathering import Table
 
 NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(.*)', re.DOTALL)
@@ -60,16 +58,11 @@ def _name(match: re.Match[str]) -> str:
     return plain.strip() if quoted is None else quoted.replace('""', '"')
 
 
-def typed_label(column: NDArray[Any], text: str | None) -> Any:
+def typed_label(table: Table, y: str, text: str) -> Any:
     """Return a label that was typed as text in the type of the label column."""
     from calibrant.measures.table_models import typed_like
 
-    return None if text is None else typed_like(column, text)
-
-
-def typed_labels(column: NDArray[Any], text: str | None) -> list[Any] | None:
-    """Return labels that were typed as a list, None where there are none."""
-    return [typed_label(column, part) for part in listed(text)] or None
+    return typed_like(table.like(y), text)
 
 
 def reading(
@@ -79,21 +72,23 @@ def reading(
     pos_label: str | None,
     labels: str | None,
 ) -> dict[str, Any]:
-    """Return task and labels, typed as text, in the type of the label column."""
-    column = table.like(y)
+    """Return task and labels, typed as text, in the type of the label column.
+
+    It may take a look at the whole column to tell its type.
+    """
     return {
         "task": _task(table, y, task),
-        "pos_label": typed_label(column, pos_label),
-        "labels": typed_labels(column, labels),
+        "pos_label": None if pos_label is None else typed_label(table, y, pos_label),
+        "labels": [typed_label(table, y, part) for part in listed(labels)] or None,
     }
 
 
 def _task(table: Table, y: str, task: str | None) -> Any:
     """Return a class as its label if the column has it, else as a column number."""
-    from calibrant.measures.table_models import NOT_A_CLASS, typed_like
+    from calibrant.measures.table_models import NOT_A_CLASS
 
     if task in NOT_A_CLASS:
         return task
-    label = typed_like(table.like(y), str(task))
+    label = typed_label(table, y, str(task))
     is_number = str(task).isdecimal() and not table.has(y, label)
     return int(str(task)) if is_number else label

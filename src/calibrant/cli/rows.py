@@ -118,8 +118,7 @@ def _usual_engine(source: list[str]) -> str:
     if source[0].endswith(".npz"):
         return "memory"
     files = find_files(source)
-    local = len(files.local_paths) == len(files.paths)
-    return "memory" if local and files.size <= LARGEST else "auto"
+    return "memory" if files.size <= LARGEST else "auto"
 
 
 def open_rows(source: list[str], what: str) -> MemoryTable:
@@ -173,6 +172,6 @@ def refuse_own_source(source: list[str], *written: Path) -> None:
 
     there = [name for name in written if name.exists()]
     if there and not source[0].endswith(".npz"):
-        read = find_files(source).local_paths
+        read = find_files(source).paths
         if any(name.samefile(path) for name in there for path in read):
             raise OptionError("--out is a file that is read; choose another name.")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from calibrant._atomic import replacing
-from calibrant.engines.duckdb import ROWS, DuckDBTable, open_duckdb
-from calibrant.engines.duckdb_files import load_duckdb, reading
+from calibrant.engines.duckdb import open_in_place
+from calibrant.engines.duckdb_sources import literal, quoted, reading
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
-from calibrant.engines.row_checks import precision_of, prediction_checks
+from calibrant.engines.row_checks import precision_of, prediction_checks, raise_first
 from calibrant.exceptions import InputError, OptionError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from calibrant.engines.duckdb import SourceOfFiles
     from calibrant.engines.source_files import FileSet
 
 NO_PROBABILITY = "no probability"
+SCORE = "calibrant_score"
 
 
 def apply_in_duckdb(
@@ -44,51 +48,42 @@ def apply_in_duckdb(
         Number of rows.
     """
     _check_out(out)
-    table = open_duckdb(files)
-    if table.like(column).dtype.kind not in "biuf":
-        raise InputError(f"column {column!r} must hold numbers; it holds text.")
-    if name in table.names:
+    with reading(str(files)):
+        source = open_in_place(files)
+        names = source.all_names
+        source.check_columns([column])
+    if name in names:
         raise OptionError(f"{files} has a column {name!r} already; choose another.")
-    _refuse_same_but_for_case([*table.names, name])
-    rows = _rows(table, out)
+    _refuse_same_but_for_case([*names, name])
+    with reading(source.told):
+        _check_numbers(column, source.guess(column, []))
     try:
         with replacing(out) as temporary, reading(str(files)):
-            _write(rows.query(ROWS, _query(table, to_sql, column, name)), temporary)
-            count = table.relation.aggregate("COUNT(*)").fetchall()[0][0]
+            # From text to text nothing is read and written anew.
+            kept = source.kept_columns(as_text=out.suffix.lower() in SEPARATORS)
+            rows = source.select([*kept, (column, "f8")])
+            query = _query(rows, names, name, to_sql(SCORE))
+            return _write(source, query, temporary)
     except SourceError as error:
         if NO_PROBABILITY in str(error):
-            _raise_no_probability(table, column)
+            _raise_no_probability(source, column)
         told = str(error).partition("cannot be read: ")[2]
         if "write" in told.lower():
             raise SourceError(f"{out} cannot be written: {told}") from None
         raise
-    return int(count)
 
 
-def _rows(table: DuckDBTable, out: Path) -> Any:
-    """Return the rows; from text to text nothing is read and written anew."""
-    reader = table.reader
-    if reader is None or not reader.is_text or out.suffix.lower() not in SEPARATORS:
-        return table.relation
-    with reading(table.told):
-        return reader.text()
+def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:
+    if np.dtype(kinds[column]).kind not in "biuf":
+        raise InputError(f"column {column!r} must hold numbers; it holds text.")
 
 
-def _query(
-    table: DuckDBTable, to_sql: Callable[[str], str], column: str, name: str
-) -> str:
+def _query(rows: str, names: Sequence[str], name: str, calibrated: str) -> str:
     """Return the query for all columns and the new one."""
-    score = "calibrant_score"
-    while score in {there.lower() for there in table.names}:
-        score += "_"
-    kept = (f"{_quoted(table.called(own))} AS {_quoted(own)}" for own in table.names)
-    new = f"COALESCE({to_sql(score)}, ERROR('{NO_PROBABILITY}')) AS {_quoted(name)}"
-    number = f"CAST({_quoted(table.called(column))} AS DOUBLE) AS {score}"
-    return f"SELECT {', '.join(kept)}, {new} FROM (SELECT *, {number} FROM {ROWS})"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    kept = [f"c_{place} AS {quoted(own)}" for place, own in enumerate(names)]
+    new = f"COALESCE({calibrated}, ERROR('{NO_PROBABILITY}')) AS {quoted(name)}"
+    score = f"SELECT *, CAST(c_{len(names)} AS DOUBLE) AS {SCORE} FROM ({rows})"
+    return f"SELECT {', '.join([*kept, new])} FROM ({score})"
 
 
 def _refuse_same_but_for_case(names: list[str]) -> None:
@@ -108,20 +103,28 @@ def _check_out(out: Path) -> None:
         raise OptionError(f"{out}: DuckDB writes .csv, .tsv and .parquet here.")
 
 
-def _write(rows: Any, path: Path) -> None:
+def _write(source: SourceOfFiles, query: str, path: Path) -> int:
+    """Write the rows of a query and return how many there are."""
     suffix = path.suffix.lower()
-    if suffix in PARQUET:
-        rows.write_parquet(str(path))
-    else:
-        rows.write_csv(str(path), sep=SEPARATORS[suffix], header=True)
+    options = "FORMAT parquet"
+    if suffix in SEPARATORS:
+        options = f"FORMAT csv, HEADER, DELIMITER {literal(SEPARATORS[suffix])}"
+    written = f"COPY ({query}) TO {literal(str(path))} ({options})"
+    (count,) = source.run(written).values()
+    return int(count[0])
 
 
-def _raise_no_probability(table: DuckDBTable, column: str) -> None:
+def _raise_no_probability(source: SourceOfFiles, column: str) -> None:
     """Raise the error about predictions that are none."""
-    called = load_duckdb().ColumnExpression(table.called(column))
-    read = called.cast("DOUBLE").alias("x_0")
-    checks = prediction_checks(column, "x_0", precision_of(table.like(column)))
-    table.diagnose(table.relation.select(read), checks, droppable=False)
+    with reading(source.told):
+        kinds = source.kinds([column])
+    _check_numbers(column, kinds)
+    like = np.empty(0, dtype=kinds[column])
+    checks = prediction_checks(column, "x_0", precision_of(like))
+    column_read = source.select([(column, "f8")])
+    rows = f"(SELECT CAST(c_0 AS DOUBLE) AS x_0 FROM ({column_read}))"
+    with reading(source.told):
+        raise_first(checks, source.run, rows, droppable=False)
     raise InputError(
         f"column {column!r} passes 0 or 1 by rounding; apply the map in memory."
     )

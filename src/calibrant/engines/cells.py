@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.engines.few_rows import are_few
-from calibrant.engines.groups import alike_keys
+from calibrant.engines.groups import alike_keys, numbered_rows
 from calibrant.exceptions import (
     EmptyInputError,
     OptionError,
@@ -128,9 +128,7 @@ class CellTable:
         places = [self.origin.by.index(name) for name in by]
         keys = tuple(tuple(key[i] for i in places) for key in self.groups)
         origin = replace(self.origin, by=tuple(by))
-        groups = tuple(dict.fromkeys(keys))
-        number = {key: place for place, key in enumerate(groups)}
-        code = np.array([number[key] for key in keys], dtype=np.int64)
+        groups, code = numbered_rows(keys)
         columns = self.columns | {"group": code[self.columns["group"]]}
         return CellTable(origin, groups, _added(columns, len(groups)), self.dropped)
 
@@ -178,16 +176,19 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
                 f"differs from {_told(first)}. Gather all with the same options."
             )
     keys = alike_keys([part.groups for part in parts])
-    groups = tuple(dict.fromkeys(key for own in keys for key in own))
-    number = {key: place for place, key in enumerate(groups)}
-    renumbered = []
-    for part, own in zip(parts, keys, strict=True):
-        codes = np.array([number[key] for key in own], dtype=np.int64)
-        renumbered.append(part.columns | {"group": codes[part.columns["group"]]})
+    groups, code = numbered_rows([key for own in keys for key in own])
+    ends = np.cumsum([len(own) for own in keys])[:-1]
     columns = {
-        name: np.concatenate([part[name] for part in renumbered])
+        name: np.concatenate([part.columns[name] for part in parts])
         for name in first.columns
+        if name != "group"
     }
+    columns["group"] = np.concatenate(
+        [
+            own[part.columns["group"]]
+            for part, own in zip(parts, np.split(code, ends), strict=True)
+        ]
+    )
     dropped = sum(part.dropped for part in parts)
     return CellTable(first, groups, _added(columns, len(groups)), dropped)
 

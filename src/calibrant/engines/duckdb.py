@@ -3,47 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant.engines.duckdb_files import FileReader, load_duckdb, reading
+from calibrant.engines.collected import count_unusable
+from calibrant.engines.duckdb_sources import (
+    KEY,
+    ParquetFiles,
+    RelationSource,
+    connect,
+    literal,
+    load_duckdb,
+    reading,
+)
+from calibrant.engines.duckdb_text import JsonLines, SeparatedFiles
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import (
-    diagnosis_sql,
     precision_of,
     raise_first,
     refuse_no_numbers,
     row_checks,
 )
 from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import Dialect
-from calibrant.exceptions import SourceError, UnknownNameError
+from calibrant.engines.sql import Dialect, number
+from calibrant.exceptions import InputError, MissingDependencyError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from calibrant.engines.cells import CellTable
+    from calibrant.engines.duckdb_sources import Source
     from calibrant.engines.gathering import BadRows, Gathering, WatchedModel
-    from calibrant.engines.row_checks import RowCheck
     from calibrant.engines.sql import Event
 
-KINDS = {
-    "BOOLEAN": "?",
-    "FLOAT": "f4",
-    "DOUBLE": "f8",
-    "VARCHAR": "U1",
-    "DATE": "M8[D]",
-    **dict.fromkeys(["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"], "i8"),
-    **dict.fromkeys(["UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"], "u8"),
-}
-"""NumPy's word for each type; decimals count as doubles, all else as objects."""
-ROWS = "calibrant_rows"
-BITS = 17
-"""Of the numbers of cells, and one for nothing."""
+    SourceOfFiles: TypeAlias = ParquetFiles | JsonLines | SeparatedFiles
+
+
+class WrongGuessError(Exception):
+    """Columns hold something else than their first rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,202 +56,253 @@ class DuckDBTable:
 
     Attributes
     ----------
-    relation : DuckDBPyRelation
-        The rows.
-    told : str
-        What errors call the source.
-    reader : FileReader or None
-        What reads them, if they are in files.
-    own_names : tuple of str
-        What columns are called in the files, where it is not what DuckDB calls them.
+    source : Source
+        Where they are.
     """
 
-    relation: Any
-    told: str
-    reader: FileReader | None = None
-    own_names: tuple[str, ...] = ()
+    source: Source
+
+    @property
+    def told(self) -> str:
+        """Return what errors call the source."""
+        return self.source.told
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the columns that there are, in order."""
-        return self.own_names or tuple(self.relation.columns)
+        with reading(self.told):
+            return self.source.names
 
-    def called(self, name: str) -> str:
-        """Return what DuckDB calls a column."""
-        if name not in self.names:
-            raise UnknownNameError.among("column", name, self.names)
-        return str(self.relation.columns[self.names.index(name)])
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Return the columns of all rows, which may take a look at all of them."""
+        with reading(self.told):
+            return self.source.all_names
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raise where a column is not there, or lacks in some of the files."""
+        with reading(self.told):
+            self.source.check_columns(names)
 
     def like(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type that a column holds."""
-        self.called(name)
-        declared = str(self.relation.types[self.names.index(name)])
-        kind = "f8" if declared.startswith("DECIMAL") else KINDS.get(declared, "O")
-        return np.empty(0, dtype=kind)
+        """Return an empty array of the type that a column of labels holds."""
+        return np.empty(0, dtype=self._kind(name))
 
     def has(self, name: str, value: Any) -> bool:
         """Tell whether a column holds a value."""
-        duckdb = load_duckdb()
         if not comparable([value], self.like(name)):
             return False
-        column = duckdb.ColumnExpression(self.called(name))
-        equal = column == duckdb.ConstantExpression(value)
+        column = self.source.select([(name, self._kind(name))])
+        equal = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)} LIMIT 1"
         with reading(self.told):
-            return bool(self.relation.filter(equal).limit(1).fetchall())
+            return bool(self.source.run(equal)["one"].size)
 
-    def distinct(self, name: str, most: int) -> list[Any]:
-        """Return some of the distinct values of a column, in order."""
-        column = load_duckdb().ColumnExpression(self.called(name))
+    def _kind(self, name: str) -> str:
+        self.check_columns([name])
         with reading(self.told):
-            found = self.relation.select(column).distinct().limit(most).fetchall()
-        return sorted(value for (value,) in found if value is not None)
+            return self.source.kind_of_few(name)
 
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows and return their cells."""
-        if self.reader is not None:
-            weights = () if wanted.weight is None else (wanted.weight,)
-            asked = (wanted.y, *wanted.columns, *weights, *wanted.by)
+        weights = () if wanted.weight is None else (wanted.weight,)
+        numbers = (*wanted.columns, *weights)
+        self.check_columns([wanted.y, *numbers, *wanted.by])
+        with reading(self.told):
+            guessed = self.source.guess(wanted.y, numbers)
+        try:
+            return TypedRows(self.source, guessed, wanted, sure=False).cells()
+        except WrongGuessError:
             with reading(self.told):
-                self.reader.refuse_lacking([self.called(name) for name in asked])
-        refuse_no_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
+                kinds = self.source.kinds(list(guessed))
+            return TypedRows(self.source, kinds, wanted).cells()
+
+
+@dataclass(frozen=True, eq=False)
+class TypedRows:
+    """The rows of a source, read as a gathering wants them.
+
+    Attributes
+    ----------
+    source : Source
+        Where they are.
+    kinds : mapping
+        What the columns of labels, predictions and weights are read as.
+    wanted : Gathering
+        What is to be gathered.
+    sure : bool
+        Whether all values of these columns are known to be that.
+    """
+
+    source: Source
+    kinds: Mapping[str, str]
+    wanted: Gathering
+    sure: bool = True
+
+    def cells(self) -> CellTable:
+        """Go once through the rows and return their cells."""
+        wanted = self.wanted
+        try:
+            refuse_no_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
+        except InputError:  # about a file that may not be what it seems
+            if self.sure:
+                raise
+            raise WrongGuessError from None
         precision = {name: precision_of(self.like(name)) for name in wanted.columns}
         checks = row_checks(wanted, precision)
-        rows = self._prepared(wanted)
-
-        def run(query: str) -> dict[str, NDArray[Any]]:
-            with reading(self.told):
-                found = rows.query(ROWS, query).fetchnumpy()
-            return {name: _days(v, name, self, wanted) for name, v in found.items()}
-
+        rows = self._prepared()
         passes = Passes(
             wanted=wanted,
-            source=ROWS,
+            source=rows,
             checks=checks,
             dialect=Dialect(_exploded, "HASH"),
-            run=run,
-            diagnose=lambda: self.diagnose(rows, checks),
-            told=self.told,
+            run=lambda query: self._read_groups(self._run(query)),
+            diagnose=lambda: raise_first(checks, self._run, rows),
+            told=self.source.told,
         )
         cells = passes.cells()
-        groups = plain_keys(cells.groups) if self._of_text else cells.groups
-        dropped = cells.dropped + self._lines_left_out()
+        groups = plain_keys(cells.groups) if self.source.is_text else cells.groups
+        dropped = cells.dropped + self.source.lines_left_out()
         return replace(cells, groups=groups, dropped=dropped)
 
-    @property
-    def _of_text(self) -> bool:
-        return self.reader is not None and self.reader.is_text
+    def like(self, name: str) -> NDArray[Any]:
+        """Return an empty array of the type that a column is read as."""
+        return np.empty(0, dtype=self.kinds[name])
 
-    def _prepared(self, wanted: Gathering) -> Any:
-        """Return the rows with names of our own, as `sql` reads them."""
-        expression = load_duckdb().ColumnExpression
+    def distinct(self, name: str, most: int) -> list[Any]:
+        """Return some of the distinct values of a column, in order."""
+        column = self.source.select([(name, self.kinds[name])])
+        query = f"SELECT DISTINCT c_0 FROM ({column}) WHERE c_0 IS NOT NULL"
+        return sorted(self._run(f"{query} LIMIT {most}")["c_0"].tolist())
 
-        def column(name: str) -> Any:
-            return expression(self.called(name))
+    def _run(self, query: str) -> dict[str, NDArray[Any]]:
+        with reading(self.source.told):
+            return self.source.run(query)
 
+    def _read_groups(self, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return a query's result with the values of groups as they are meant."""
+        if not self.sure and "cell" in found and count_unusable(found):
+            self._check_guess()
+        keys = {f"by_{place}": name for place, name in enumerate(self.wanted.by)}
+        return {
+            name: self.source.key_values(keys[name], v) if name in keys else v
+            for name, v in found.items()
+        }
+
+    def _check_guess(self) -> None:
+        """Raise where rows cannot be used because columns hold something else."""
+        with reading(self.source.told):
+            kinds = self.source.kinds(list(self.kinds))
+        if self.wanted.bad_rows == "drop":  # whole numbers are numbers
+            kinds = {name: kind.replace("i", "f") for name, kind in kinds.items()}
+        if kinds != self.kinds:
+            raise WrongGuessError
+
+    def _prepared(self) -> str:
+        """Return the query for rows with names of our own, as `sql` reads them."""
+        by = self.wanted.by
         chosen = prepared_columns(
-            wanted,
-            column=column,
+            self.wanted,
+            column=self._column,
+            key=lambda name: Sql(f"c_{len(self.kinds) + by.index(name)}"),
             number=self._number,
-            label_code=partial(self._code, wanted),
+            label_code=self._code,
         )
-        return self._typed(wanted).select(*chosen)
+        columns = [*self.kinds.items(), *((name, KEY) for name in by)]
+        return f"(SELECT {', '.join(chosen)} FROM ({self.source.select(columns)}))"
 
-    def _typed(self, wanted: Gathering) -> Any:
-        """Return the rows; groups of text files as text, numbers with their digits.
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.kinds)}
 
-        Types were guessed by the first rows: whole numbers may become others later.
-        """
-        if self.reader is None or not self.reader.is_text:
-            return self.relation
-        numbers = [*wanted.columns, *([wanted.weight] if wanted.weight else [])]
-        types = dict.fromkeys(map(self.called, numbers), "DOUBLE")
-        types |= dict.fromkeys(map(self.called, wanted.by), "VARCHAR")
-        with reading(self.told):
-            return self.reader.relation(types)
+    def _column(self, name: str) -> Sql:
+        return Sql(f"c_{self._place[name]}")
 
-    def _number(self, name: str) -> Any:
+    def _number(self, name: str) -> Sql:
         """Return a column as numbers; text that is none is missing."""
-        duckdb, called = load_duckdb(), self.called(name)
-        if self.like(name).dtype.kind != "U":
-            return duckdb.ColumnExpression(called).cast("DOUBLE")
-        escaped = called.replace('"', '""')
-        return duckdb.SQLExpression(f'TRY_CAST("{escaped}" AS DOUBLE)')
+        cast = "TRY_CAST" if self.kinds[name] == "U1" else "CAST"
+        return Sql(f"{cast}({self._column(name)} AS DOUBLE)")
 
-    def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
+    def _code(self, model: WatchedModel) -> Sql:
         """Return the number of the label's class."""
-        duckdb = load_duckdb()
-        label = duckdb.ColumnExpression(self.called(wanted.y))
-        value = duckdb.ConstantExpression
-        cases = label_cases(wanted, model, self.like(wanted.y))
+        name = self.wanted.y
+        cases = label_cases(self.wanted, model, self.like(name))
         if cases is None:
-            return self._number(wanted.y)
-        first, *others = [
-            *((label == value(v), place) for v, place in cases.known),
-            (label.isnotnull(), cases.otherwise),
+            return self._number(name)
+        label = self._column(name)
+        known = [
+            f"WHEN {label} = {literal(v)} THEN {number(k)}" for v, k in cases.known
         ]
-        case = duckdb.CaseExpression(first[0], value(first[1]))
-        for condition, result in others:
-            case = case.when(condition, value(result))
-        return case
+        other = f"WHEN {label} IS NOT NULL THEN {number(cases.otherwise)}"
+        return Sql(f"CASE {' '.join([*known, other])} END")
 
-    def diagnose(
-        self, rows: Any, checks: list[RowCheck], *, droppable: bool = True
-    ) -> None:
-        """Raise the error about the first check that rows miss."""
-        with reading(self.told):
-            found = rows.query(ROWS, diagnosis_sql(checks, ROWS))
-            row = dict(zip(found.columns, found.fetchall()[0], strict=True))
-        raise_first(checks, row, droppable=droppable)
 
-    def _lines_left_out(self) -> int:
-        if self.reader is None or not self.reader.leave_out:
-            return 0
-        counted = "SELECT COUNT(DISTINCT (file_id, line)) FROM reject_errors"
-        return int(self.reader.connection.execute(counted).fetchone()[0])
+class Sql(str):
+    """An expression of SQL that can be given a name."""
+
+    __slots__ = ()
+
+    def alias(self, name: str) -> str:
+        """Return the expression with a name."""
+        return f"{self} AS {name}"
 
 
 def open_duckdb(source: Any, *, bad_rows: BadRows = "raise") -> DuckDBTable:
     """Open files, a data frame or a DuckDB relation."""
     duckdb = load_duckdb()
     if isinstance(source, duckdb.DuckDBPyRelation):
-        return DuckDBTable(source, "the relation")
-    connection = duckdb.connect()
-    # Cells have short numbers: looked up in a plain array, not in a hash table.
-    connection.execute(f"SET perfect_ht_threshold = {BITS}")
+        return DuckDBTable(RelationSource(source, "the relation"))
     if not isinstance(source, FileSet):
-        return _of_frame(connection, source)
-    is_text = source.kind in ("csv", "tsv")
-    reader = FileReader(connection, source, leave_out=is_text and bad_rows == "drop")
-    with reading(str(source)):
-        relation = reader.relation()
-        names = reader.names(relation.columns)
-        return DuckDBTable(relation, str(source), reader, names)
+        return DuckDBTable(_of_frame(source))
+    return DuckDBTable(open_in_place(source, bad_rows=bad_rows))
 
 
-def _of_frame(connection: Any, source: Any) -> DuckDBTable:
+def open_in_place(files: FileSet, *, bad_rows: BadRows = "raise") -> SourceOfFiles:
+    """Open files by a connection of our own."""
+    connection = connect()
+    if files.kind == "parquet":
+        return ParquetFiles(connection, files)
+    if files.kind == "json":
+        return JsonLines(connection, files)
+    return SeparatedFiles(connection, files, bad_rows == "drop")
+
+
+def _of_frame(source: Any) -> RelationSource:
     import narwhals as nw
 
-    native = nw.to_native(source, pass_through=True)
+    frame = nw.from_native(source, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    is_polars = isinstance(frame, nw.DataFrame) and frame.implementation.is_polars()
+    native = nw.to_native(frame, pass_through=True)
+    without_pyarrow = is_polars and find_spec("pyarrow") is None
+    connection = connect()
     try:
-        connection.register("calibrant_frame", native)
+        connection.register(
+            "calibrant_frame", ArrowStream(native) if without_pyarrow else native
+        )
     except load_duckdb().Error:
+        if without_pyarrow:
+            raise MissingDependencyError(
+                "this version of DuckDB needs pyarrow to read a polars data frame; "
+                "install it with: pip install pyarrow, or pass engine='memory'."
+            ) from None
         raise SourceError(
             f"source must be a path, a data frame or a relation; got "
             f"{type(source).__name__}."
         ) from None
-    return DuckDBTable(connection.table("calibrant_frame"), "the data frame")
+    return RelationSource(connection.table("calibrant_frame"), "the data frame")
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowStream:
+    """A data frame of which nothing is known but that it speaks Arrow."""
+
+    frame: Any
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.frame.__arrow_c_stream__(requested_schema)
 
 
 def _exploded(events: list[Event]) -> str:
     parts = (f"{{'event': {e.number}, 'p': {e.p}, 'y': {e.y}}}" for e in events)
     return f"UNNEST([{', '.join(parts)}], recursive := true)"
-
-
-def _days(
-    values: NDArray[Any], name: str, table: DuckDBTable, wanted: Gathering
-) -> NDArray[Any]:
-    """Return dates as dates: DuckDB gives them as times."""
-    if not name.startswith("by_"):
-        return values
-    kind = table.like(wanted.by[int(name[3:])]).dtype
-    return values.astype(kind) if kind.kind == "M" else values

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import gzip
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
 from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -17,35 +19,39 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 PACKED = (".gz", ".zst")
+FIRST_ROWS, FIRST_SIZE = 1000, 2**20
+"""So many rows, or characters, of a text file are looked at for a guess."""
+AS_TEXT: dict[str, Any] = {
+    "newline": "",
+    "encoding": "utf-8-sig",
+    "errors": "replace",
+}
+"""How text files are opened to look at some of their lines."""
 READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
 WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
 
 
-def read_frame(
-    path: Path, *, as_text: bool = False, columns: list[str] | None = None
-) -> Any:
-    """Return a file, or some of its columns, as a polars data frame.
+def read_frame(path: Path) -> Any:
+    """Return a file as a polars data frame.
 
-    With `as_text`, columns of CSV and TSV files stay the text that they are, so that
-    what is written again is what was read.
+    Columns of CSV and TSV files are the text that stands there, so that what is written
+    again is what was read.
     """
-    refuse_no_file(path)
+    check_file(path)
     pl = load_polars(f"reading {path.suffix} files")
     suffix = suffix_of(path)
     try:
         if suffix in SEPARATORS:
             frame = pl.read_csv(
-                path,
-                columns=columns,
+                _content(path),
                 separator=SEPARATORS[suffix],
-                infer_schema=not as_text,
-                infer_schema_length=None,
+                infer_schema=False,
                 glob=False,
             )
             _refuse_renamed(path, frame.columns)
             return frame
         if suffix in PARQUET:
-            return pl.read_parquet(path, columns=columns, glob=False)
+            return pl.read_parquet(_content(path), glob=False)
         if suffix in JSON_LINES:
             # By name, brackets and stars would be a pattern.
             with path.open("rb") as file:
@@ -62,35 +68,101 @@ def read_frame(
     )
 
 
-def read_frames(paths: Sequence[Path], **how: Any) -> Any:
-    """Return several files of the same columns as one polars data frame.
+def _content(path: Path) -> Path | BytesIO:
+    """Return a path, or what comes out of a pipe, which can be read once only."""
+    return BytesIO(path.read_bytes()) if is_stream(path) else path
 
-    `how` is as in `read_frame`.
+
+def read_frames(paths: Sequence[Path]) -> tuple[Any, dict[str, str]]:
+    """Return several files as one polars data frame, with the columns of all.
+
+    Also returns, for each column that not all files have, one that lacks it; in JSON
+    lines a value that is not there is missing.
     """
     pl = load_polars(f"reading {paths[0].suffix} files")
-    frames = [read_frame(path, **how) for path in paths]
-    first = frames[0].columns
-    for path, frame in zip(paths, frames, strict=True):
-        if set(frame.columns) != set(first):
-            name = min(set(frame.columns) ^ set(first))
-            raise SourceError(
-                f"{paths[0]} and {path} differ in columns: one of them has no {name!r}."
-            )
+    frames = [read_frame(path) for path in paths]
+    columns = {str(p): f.columns for p, f in zip(paths, frames, strict=True)}
+    ragged = suffix_of(paths[0]) in JSON_LINES
     try:
-        same = [frame.select(first) for frame in frames]
-        return pl.concat(same, how="vertical_relaxed")
+        whole = pl.concat(frames, how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         what = str(error).splitlines()[0]
         raise SourceError(
             f"{paths[0]} and {len(paths) - 1} more differ in types of columns: {what}."
         ) from None
+    return whole, {} if ragged else lacking_columns(columns)
+
+
+def lacking_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return a file that lacks a column, for each column that not all files have.
+
+    Examples
+    --------
+    >>> lacking_columns({"a.csv": ["p", "y"], "b.csv": ["y"]})
+    {'p': 'b.csv'}
+    """
+    own = {file: set(names) for file, names in columns.items()}
+    every = dict.fromkeys(name for names in columns.values() for name in names)
+    lacking = {
+        name: next((file for file, names in own.items() if name not in names), None)
+        for name in every
+    }
+    return {name: file for name, file in lacking.items() if file is not None}
+
+
+def check_in_every_file(name: str, lacking: Mapping[str, str]) -> None:
+    """Raise where one of several files lacks a column that others have.
+
+    Its rows would be rows without a value.
+    """
+    if name in lacking:
+        raise SourceError(
+            f"{lacking[name]} has no column {name!r}, which other files have. Leave "
+            f"the file out, or add the column."
+        )
+
+
+def read_header(path: Path, separator: str) -> tuple[list[str], int]:
+    """Return the columns that a text file names, and the empty lines before them."""
+    for skipped, names in enumerate(_fields(path, separator)):
+        if names:
+            return names, skipped
+    raise SourceError(f"{path} has no rows.")
+
+
+def read_first_rows(path: Path, separator: str) -> list[list[str]]:
+    """Return the first rows of a text file below its header."""
+    found: list[list[str]] = []
+    size = 0
+    for fields in filter(None, _fields(path, separator)):
+        found.append(fields)
+        size += sum(map(len, fields))
+        if len(found) > FIRST_ROWS or size > FIRST_SIZE:
+            break
+    return found[1:]
+
+
+def _fields(path: Path, separator: str) -> Iterator[list[str]]:
+    """Give the fields of each line of a text file."""
+    if path.suffix == ".zst":
+        pl = load_polars("reading .zst files")
+        options = {"separator": separator, "infer_schema": False, "glob": False}
+        first = pl.read_csv(path, has_header=False, n_rows=FIRST_ROWS, **options)
+        yield from ([text or "" for text in row] for row in first.iter_rows())
+        return
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", **AS_TEXT) as file:
+            yield from csv.reader(file, delimiter=separator)
+    except (csv.Error, OSError, EOFError) as error:
+        raise SourceError(f"{path} cannot be read: {error}.") from None
 
 
 def _odd_line(path: Path, suffix: str) -> str:
     """Return which line of a text file is the first with too many fields, if any."""
-    if suffix not in SEPARATORS or path.suffix in PACKED:
+    if suffix not in SEPARATORS or path.suffix in PACKED or is_stream(path):
         return ""
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+    with path.open(**AS_TEXT) as file:
         rows = csv.reader(file, delimiter=SEPARATORS[suffix])
         fields = len(next(rows, []))
         try:
@@ -102,12 +174,12 @@ def _odd_line(path: Path, suffix: str) -> str:
     return ""
 
 
-def refuse_no_file(path: Path) -> None:
-    """Raise unless the path is a file that holds something."""
-    if not path.is_file():
+def check_file(path: Path) -> None:
+    """Raise unless the path is a file that holds something, or a pipe."""
+    if path.is_dir() or not path.exists():
         there = "is a folder" if path.is_dir() else "does not exist"
         raise SourceError(f"{path} {there}; a file is needed.")
-    if path.stat().st_size == 0:
+    if path.is_file() and path.stat().st_size == 0:
         raise SourceError(f"{path} is empty.")
 
 
@@ -144,23 +216,43 @@ def write_frame(frame: Any, path: Path) -> None:
 
 
 def _refuse_renamed(path: Path, names: list[str]) -> None:
+    there = set(names)
     for name in names:
         first, renamed, _ = name.rpartition("_duplicated_")
-        if renamed and first in names:
+        if renamed and first in there:
             refuse_same_names(str(path), [first, first])
 
 
 def refuse_same_names(told: str, names: list[str]) -> None:
     """Raise where two columns have the same name."""
-    for place, name in enumerate(names):
-        if name in names[:place]:
+    there: set[str] = set()
+    for name in names:
+        if name in there:
             raise SourceError(f"{told} has two columns {name!r}; rename one.")
+        there.add(name)
 
 
 def suffix_of(path: Path) -> str:
-    """Return what a file's name ends in, but for compression."""
+    """Return what a file's name ends in, but for compression.
+
+    A stream without a name, such as ``/dev/stdin``, is taken for CSV.
+    """
+    suffix = _own_suffix(path)
+    if suffix or not is_stream(path):
+        return suffix
+    linked = _own_suffix(path.resolve())
+    return linked if linked in (*SEPARATORS, *PARQUET, *JSON_LINES) else ".csv"
+
+
+def _own_suffix(path: Path) -> str:
     suffixes = [suffix for suffix in path.suffixes if suffix not in PACKED]
     return suffixes[-1].lower() if suffixes else ""
+
+
+def is_stream(path: Path) -> bool:
+    """Tell whether a path is a pipe or a device, which is read once only."""
+    of_device = path.parts[:2] == ("/", "dev")
+    return path.exists() and not path.is_dir() and (of_device or not path.is_file())
 
 
 def load_polars(what: str) -> ModuleType:

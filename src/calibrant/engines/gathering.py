@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant._typing import Scale
     from calibrant.engines.cells import CellTable
 
@@ -78,11 +81,16 @@ class Gathering:
     scale: Scale = "prob"
     bad_rows: BadRows = "raise"
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Return all columns of probabilities, each once."""
         every = (column for model in self.models for column in model.columns)
         return tuple(dict.fromkeys(every))
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Return the place of each column of probabilities."""
+        return {name: place for place, name in enumerate(self.columns)}
 
     @property
     def events(self) -> tuple[tuple[str, str], ...]:
@@ -98,8 +106,17 @@ class Table(Protocol):
         """Return the columns that there are, in order."""
         ...
 
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Return the columns of all rows, which may take a look at all of them."""
+        ...
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raise where a column is not there."""
+        ...
+
     def like(self, name: str) -> Any:
-        """Return an empty array of the type that a column holds."""
+        """Return an empty array of the type that a column of labels holds."""
         ...
 
     def has(self, name: str, value: Any) -> bool:

@@ -111,11 +111,23 @@ def numbered_keys(
     >>> numbered_keys([["b", "a", "b"]], ["region"])
     ((('a',), ('b',)), array([1, 0, 1]))
     """
-    rows = list(zip(*columns, strict=True))
     try:
-        distinct = sorted(set(rows), key=_order)
+        return numbered_rows(list(zip(*columns, strict=True)))
     except TypeError:
         raise OptionError(f"by must name columns of plain values; got {by}.") from None
+
+
+def numbered_rows(
+    rows: Sequence[tuple[Any, ...]],
+) -> tuple[tuple[tuple[Any, ...], ...], IntVector]:
+    """Return the distinct rows in order, and the number of each row.
+
+    Examples
+    --------
+    >>> numbered_rows([("b",), ("a",), ("b",)])
+    ((('a',), ('b',)), array([1, 0, 1]))
+    """
+    distinct = sorted(set(rows), key=_order)
     number = {key: place for place, key in enumerate(distinct)}
     return tuple(distinct), np.array([number[row] for row in rows], dtype=np.intp)
 

@@ -6,6 +6,7 @@ import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -15,15 +16,16 @@ import numpy as np
 from calibrant._validation.arrays import as_array
 from calibrant.engines.files import (
     SEPARATORS,
+    check_file,
     read_frame,
-    refuse_no_file,
     suffix_of,
 )
+from calibrant.engines.text_columns import typed_column
 from calibrant.engines.usable_rows import without_bad_rows
 from calibrant.exceptions import SourceError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -51,6 +53,16 @@ class MemoryTable:
     read: Callable[[str], NDArray[Any]]
     read_text: Callable[[str], NDArray[Any]] | None = None
     read_keys: Callable[[str], NDArray[Any]] | None = None
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Return the columns that there are, in order."""
+        return self.names
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raise where a column is not there."""
+        for name in names:
+            self.column(name)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, or raise with the nearest names."""
@@ -139,22 +151,33 @@ def _keys(column: Any) -> NDArray[Any]:
 
 
 def _open_file(path: Path) -> MemoryTable:
-    refuse_no_file(path)
+    check_file(path)
     if path.suffix.lower() == ".npz":
         return _open_npz(path)
     frame = read_frame(path)
     if frame.height == 0:
         raise SourceError(f"{path} has no rows.")
-    table = _of_frame(frame)
-    if suffix_of(path) not in SEPARATORS:
-        return table
+    return table_of_file(frame, path)
 
-    def as_text(name: str) -> NDArray[Any]:
-        return np.asarray(
-            read_frame(path, as_text=True, columns=[name])[name].to_numpy()
-        )
 
-    return replace(table, read_text=as_text)
+def table_of_file(frame: Any, path: Path) -> MemoryTable:
+    """Return the table of what `read_frame` gave of a file, or of several like it."""
+    return _of_text(frame) if suffix_of(path) in SEPARATORS else _of_frame(frame)
+
+
+def _of_text(frame: Any) -> MemoryTable:
+    """Return the table of a polars data frame of text."""
+    import narwhals as nw
+
+    @cache
+    def typed(name: str) -> Any:
+        return nw.from_native(typed_column(frame[name]), series_only=True)
+
+    return MemoryTable(
+        tuple(frame.columns),
+        lambda name: _values(typed(name)),
+        read_text=lambda name: np.asarray(frame[name].to_numpy()),
+    )
 
 
 def _open_npz(path: Path) -> MemoryTable:

@@ -7,12 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-import numpy as np
-
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import CellTable
-from calibrant.engines.files import SEPARATORS, read_frames, suffix_of
-from calibrant.engines.memory import MemoryTable, open_table
+from calibrant.engines.files import check_in_every_file, read_frames
+from calibrant.engines.memory import MemoryTable, open_table, table_of_file
 from calibrant.engines.source_files import FileSet, find_files
 from calibrant.exceptions import OptionError
 
@@ -37,11 +35,8 @@ def open_cells(source: Any) -> CellTable | None:
         return source
     if not _is_paths(source) or _is_npz(source):
         return None
-    first = source if isinstance(source, str | os.PathLike) else source[0]
-    if "://" in os.fspath(first):
-        return None
     files = find_files(source)
-    if files.kind != "parquet" or not holds_cells(files.paths[0]):
+    if files.kind != "parquet" or files.has_streams or not holds_cells(files.paths[0]):
         return None
     return load_cells(*files.paths)
 
@@ -52,8 +47,8 @@ def open_source(
     """Open a source by an engine.
 
     "auto" takes "spark" for a Spark data frame; "duckdb" for a DuckDB relation, a
-    pattern, a folder, an address, several files, or one larger than 256 MiB; and
-    "memory" for everything else.
+    pattern, a folder, several files, or one larger than 256 MiB; and "memory" for
+    everything else.
     """
     if type(source).__module__.startswith("calibrant."):  # opened already
         return cast("MemoryTable | DuckDBTable | SparkTable", source)
@@ -64,6 +59,8 @@ def open_source(
         )
     if engine == "memory":
         return open_table(source) if files is None else open_files(files)
+    if files is not None:
+        _check_readable_twice(files, engine)
     if engine == "spark":
         from calibrant.engines.spark import open_spark
 
@@ -74,10 +71,13 @@ def open_source(
 
 
 def engine_of_files(source: Any, files: FileSet) -> Engine:
-    """Return "memory" for one file that was named and is small, else "duckdb"."""
+    """Return "memory" for one file that was named and is small, or a pipe.
+
+    Else return "duckdb".
+    """
     one = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-    small = files.local_paths == (one,) and files.size <= COMFORTABLE
-    return "memory" if small else "duckdb"
+    small = files.paths == (one,) and files.size <= COMFORTABLE
+    return "memory" if small or files.has_streams else "duckdb"
 
 
 def _usual_engine(source: Any) -> Engine:
@@ -87,13 +87,16 @@ def _usual_engine(source: Any) -> Engine:
     return "duckdb" if module in ("duckdb", "_duckdb") else "memory"
 
 
+def _check_readable_twice(files: FileSet, engine: Engine) -> None:
+    if files.has_streams:
+        raise OptionError(
+            f"{files} is read once only, from beginning to end, which the {engine} "
+            f"engine cannot do; use engine 'memory', or write the rows to a file first."
+        )
+
+
 def open_files(files: FileSet) -> MemoryTable:
     """Read files into memory, several of them as one table."""
-    if len(files.local_paths) < len(files.paths):
-        raise OptionError(
-            f"the memory engine reads no addresses, as {files} is one. Copy the files "
-            f"first, or gather their rows into cells by 'calibrant gather'."
-        )
     if len(files.paths) == 1:
         return open_table(files.paths[0])
     if files.size > LARGEST:
@@ -103,15 +106,14 @@ def open_files(files: FileSet) -> MemoryTable:
             f"gather', or name fewer files."
         )
     paths = [Path(path) for path in files.paths]
-    table = open_table(read_frames(paths))
-    if suffix_of(paths[0]) not in SEPARATORS:
-        return table
+    frame, lacking = read_frames(paths)
+    table = table_of_file(frame, paths[0])
 
-    def as_text(name: str) -> NDArray[Any]:
-        frame = read_frames(paths, as_text=True, columns=[name])
-        return np.asarray(frame[name].to_numpy())
+    def read(name: str) -> NDArray[Any]:
+        check_in_every_file(name, lacking)
+        return table.read(name)
 
-    return replace(table, read_text=as_text)
+    return replace(table, read=read)
 
 
 def _is_paths(source: Any) -> bool:

@@ -73,6 +73,7 @@ def prepared_columns(
     wanted: Gathering,
     *,
     column: Callable[[str], Any],
+    key: Callable[[str], Any],
     number: Callable[[str], Any],
     label_code: Callable[[WatchedModel], Any],
 ) -> list[Any]:
@@ -82,8 +83,9 @@ def prepared_columns(
     ----------
     wanted : Gathering
         What is to be gathered.
-    column, number : callable
-        From a name to the engine's expression of a column, as it is or as a number.
+    column, key, number : callable
+        From a name to the engine's expression of a column, as it is, as values of
+        groups or as a number.
     label_code : callable
         From a model to the expression of its `label_cases`.
 
@@ -92,7 +94,7 @@ def prepared_columns(
     list
         Expressions of the engine.
     """
-    chosen = [column(name).alias(f"by_{i}") for i, name in enumerate(wanted.by)]
+    chosen = [key(name).alias(f"by_{i}") for i, name in enumerate(wanted.by)]
     chosen += [number(name).alias(f"x_{i}") for i, name in enumerate(wanted.columns)]
     chosen += [label_code(m).alias(code(i)) for i, m in enumerate(wanted.models)]
     chosen.append(column(wanted.y).alias("label"))

@@ -7,13 +7,13 @@ rows to name, so it tells how many there are and shows one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from calibrant._validation.probabilities import PERCENT, ROW_SUM_TOLERANCE, ULPS
 from calibrant._validation.wording import MEASURES, shown
-from calibrant.engines.sql import code, number, read_columns
+from calibrant.engines.sql import added, code, number, read_columns
 from calibrant.exceptions import (
     InputError,
     LabelError,
@@ -24,14 +24,18 @@ from calibrant.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from calibrant._typing import Scale
     from calibrant.engines.gathering import Gathering
 
+    Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
+
 HUGE = 1e300
+MANY_COLUMNS = 16
+"""More columns of predictions are checked together."""
 MOST_SHOWN = 6
 """How many labels an error lists."""
 
@@ -66,7 +70,7 @@ class RowCheck:
     must, way_out : str
         What the column must be, and what to do.
     implied : bool
-        Whether the next check would find the same rows, with less to say about them.
+        Whether a later check would find the same rows, with less to say about them.
     """
 
     holds: str
@@ -88,9 +92,12 @@ def row_checks(wanted: Gathering, precision: Mapping[str, float]) -> list[RowChe
         checks += prediction_checks(
             column, f"x_{place}", precision[column], scale=wanted.scale
         )
+    if len(wanted.columns) > MANY_COLUMNS and len(set(precision.values())) == 1:
+        columns = [f"x_{place}" for place in range(len(wanted.columns))]
+        checks = _found_together(checks, columns, next(iter(precision.values())))
     for model in wanted.models:
         if model.labels and wanted.scale == "prob":
-            total = " + ".join(read_columns(wanted, model))
+            total = added(read_columns(wanted, model))
             checks.append(
                 RowCheck(
                     f"ABS({total} - 1) <= {number(ROW_SUM_TOLERANCE)}",
@@ -102,6 +109,25 @@ def row_checks(wanted: Gathering, precision: Mapping[str, float]) -> list[RowChe
                 )
             )
     return [*checks, *_label_checks(wanted), *_weight_checks(wanted)]
+
+
+def _found_together(
+    checks: Sequence[RowCheck], columns: Sequence[str], precision: float
+) -> list[RowCheck]:
+    """Return the checks of many columns, whose rows are found by few expressions.
+
+    Engines take long to plan a query with many. Two of them stand for the range of all
+    columns, and one for missing values.
+    """
+    spare = [f"0 * {added(columns)}"]
+    if any(check.error is ProbabilityRangeError for check in checks):
+        slack, every = ULPS * precision, ", ".join(columns)
+        spare += [f"LEAST({every}) + {number(slack)}"]
+        spare += [f"{number(1.0 + slack)} - GREATEST({every})"]
+    one_by_one = [replace(check, implied=True) for check in checks]
+    # Those that miss them miss a check of one column, which is told.
+    together = [replace(checks[0], holds="TRUE", spare=s, implied=False) for s in spare]
+    return [*one_by_one, *together]
 
 
 def _finite(column: str, name: str) -> RowCheck:
@@ -198,38 +224,45 @@ def fault_sql(checks: Sequence[RowCheck]) -> str:
     For others it is huge, NaN or NULL.
     """
     spare = [check.spare for check in checks if not check.implied]
-    return f"({' + '.join(f'ABS({s}) - ({s})' for s in spare)}) * {number(HUGE)}"
+    return f"{added([f'(ABS({s}) - ({s}))' for s in spare])} * {number(HUGE)}"
 
 
-def diagnosis_sql(checks: Sequence[RowCheck], source: str) -> str:
-    """Return the query that tells how many rows miss each check, and shows one.
-
-    Only rows that meet all checks before count.
-    """
-    parts = ["COUNT(*) AS n"]
-    met = "TRUE"
-    for place, check in enumerate(checks):
-        missed = f"({met}) AND NOT COALESCE({check.holds}, FALSE)"
-        parts.append(f"SUM(CASE WHEN {missed} THEN 1 ELSE 0 END) AS missed_{place}")
-        parts.append(f"MIN(CASE WHEN {missed} THEN {check.value} END) AS low_{place}")
-        parts.append(f"MAX(CASE WHEN {missed} THEN {check.value} END) AS high_{place}")
-        met = f"{met} AND COALESCE({check.holds}, FALSE)"
-    return f"SELECT {', '.join(parts)} FROM {source}"
+def _first_missed(checks: Sequence[RowCheck], source: str) -> str:
+    """Return the rows with the number of the first check that each misses."""
+    cases = " ".join(
+        f"WHEN NOT COALESCE({check.holds}, FALSE) THEN {place}"
+        for place, check in enumerate(checks)
+    )
+    return f"(SELECT *, CASE {cases} ELSE {len(checks)} END AS missed FROM {source})"
 
 
 def raise_first(
-    checks: Sequence[RowCheck], found: Mapping[str, Any], *, droppable: bool = True
+    checks: Sequence[RowCheck], run: Run, source: str, *, droppable: bool = True
 ) -> None:
-    """Raise the error of the first check that rows miss."""
+    """Raise the error of the first check that rows miss.
+
+    `run` gives the columns of a query's result. Only rows that meet all checks before
+    count.
+    """
+    rows = _first_missed(checks, source)
+    found = run(f"SELECT MIN(missed) AS cell, COUNT(*) AS n_rows FROM {rows}")
+    place, total = int(found["cell"][0]), int(found["n_rows"][0])
+    if place == len(checks):
+        return
+    check = checks[place]
+    shown_of = f"MIN({check.value}) AS other_low, MAX({check.value}) AS other_high"
+    query = f"SELECT COUNT(*) AS n_rows, {shown_of} FROM {rows} WHERE missed = {place}"
+    found = run(query)
+    low, high = (_plain(found[name][0]) for name in ("other_low", "other_high"))
     leave_out = ' To leave such rows out pass bad_rows="drop".' if droppable else ""
-    for place, check in enumerate(checks):
-        missed = int(found[f"missed_{place}"] or 0)
-        if missed:
-            low, high = found[f"low_{place}"], found[f"high_{place}"]
-            raise check.error(
-                f"{check.must}; {missed:,} of {int(found['n']):,} rows differ, one is "
-                f"{shown(low)}. {_percent(check, low, high)}{check.way_out}{leave_out}"
-            )
+    raise check.error(
+        f"{check.must}; {int(found['n_rows'][0]):,} of {total:,} rows differ, one is "
+        f"{shown(low)}. {_percent(check, low, high)}{check.way_out}{leave_out}"
+    )
+
+
+def _plain(value: Any) -> Any:
+    return None if value is np.ma.masked else value
 
 
 def _percent(check: RowCheck, low: Any, high: Any) -> str:

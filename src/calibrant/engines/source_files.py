@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from glob import escape, glob, has_magic
 from pathlib import Path
@@ -12,7 +13,8 @@ from calibrant.engines.files import (
     JSON_LINES,
     PARQUET,
     READABLE,
-    refuse_no_file,
+    check_file,
+    is_stream,
     suffix_of,
 )
 from calibrant.exceptions import SourceError
@@ -20,6 +22,9 @@ from calibrant.exceptions import SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+STANDARD_INPUT = "/dev/stdin"
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+"""How addresses such as s3://... begin."""
 KINDS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -35,7 +40,7 @@ class FileSet:
     Attributes
     ----------
     paths : tuple of str
-        The files; addresses such as ``s3://...`` as they were given.
+        The files.
     kind : str
         Their format.
     told : str
@@ -49,17 +54,17 @@ class FileSet:
     @property
     def patterns(self) -> list[str]:
         """Return the paths as readers take them that know patterns."""
-        return [path if _is_address(path) else escape(path) for path in self.paths]
-
-    @property
-    def local_paths(self) -> tuple[str, ...]:
-        """Return the files that are no addresses."""
-        return tuple(path for path in self.paths if not _is_address(path))
+        return [escape(path) for path in self.paths]
 
     @property
     def size(self) -> int:
-        """Return the bytes of all local files."""
-        return sum(Path(path).stat().st_size for path in self.local_paths)
+        """Return the bytes of all files."""
+        return sum(Path(path).stat().st_size for path in self.paths)
+
+    @property
+    def has_streams(self) -> bool:
+        """Tell whether one of them is a pipe or a device."""
+        return any(is_stream(Path(path)) for path in self.paths)
 
     def __str__(self) -> str:
         return self.told
@@ -68,7 +73,8 @@ class FileSet:
 def find_files(source: str | os.PathLike[str] | Iterable[Any]) -> FileSet:
     """Return the files that a path, a pattern, a folder or a list of them means.
 
-    A path that exists is taken as it is, whatever characters it holds.
+    A path that exists is taken as it is, whatever characters it holds. ``-`` is the
+    standard input.
     """
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
     told = os.fspath(given[0]) + (f" and {len(given) - 1} more" if given[1:] else "")
@@ -80,14 +86,15 @@ def find_files(source: str | os.PathLike[str] | Iterable[Any]) -> FileSet:
 
 
 def _paths(entry: str) -> list[str]:
-    if _is_address(entry):
-        return [entry]
+    _check_local(entry)
+    if entry == "-" and not Path(entry).exists():
+        entry = STANDARD_INPUT
     path = Path(entry)
     if path.is_dir():
         found = [p for p in sorted(path.rglob("*")) if _is_data(p, path)]
         return _some([str(p) for p in found], f"folder {entry} holds no file to read")
     if path.exists() or not has_magic(entry):
-        refuse_no_file(path)
+        check_file(path)
         return [entry]
     names = glob(entry, recursive=True)  # noqa: PTH207  (patterns may be absolute)
     matching = sorted(name for name in names if Path(name).is_file())
@@ -98,7 +105,7 @@ def _some(paths: list[str], nothing: str) -> list[str]:
     if not paths:
         raise SourceError(f"{nothing}; known are {READABLE}.")
     for path in paths:
-        refuse_no_file(Path(path))
+        check_file(Path(path))
     return paths
 
 
@@ -107,8 +114,18 @@ def _is_data(path: Path, folder: Path) -> bool:
     return path.is_file() and not hidden and suffix_of(path) in KINDS
 
 
-def _is_address(entry: str) -> bool:
-    return "://" in entry
+def _check_local(entry: str) -> None:
+    if not entry:
+        raise SourceError(
+            "the name of a file is empty; name a file, a folder ('.' is this one) or a "
+            "pattern such as 'lake/*.parquet'."
+        )
+    if ADDRESS.match(entry):
+        raise SourceError(
+            f"{entry} is an address, and files are read from this machine only. "
+            f"Download the file first, or pass a data frame, a DuckDB relation or a "
+            f"Spark data frame that reads it."
+        )
 
 
 def _kind(path: str) -> str:

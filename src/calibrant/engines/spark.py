@@ -15,7 +15,6 @@ from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import (
-    diagnosis_sql,
     precision_of,
     raise_first,
     refuse_no_numbers,
@@ -26,14 +25,13 @@ from calibrant.engines.sql import Dialect
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
     from numpy.typing import NDArray
 
     from calibrant.engines.cells import CellTable
     from calibrant.engines.gathering import Gathering, WatchedModel
-    from calibrant.engines.row_checks import RowCheck
     from calibrant.engines.sql import Event
 
 KINDS = {
@@ -68,6 +66,16 @@ class SparkTable:
     def names(self) -> tuple[str, ...]:
         """Return the columns that there are, in order."""
         return tuple(self.frame.columns)
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Return the columns that there are, in order."""
+        return self.names
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Raise where a column is not there."""
+        for name in names:
+            self.like(name)
 
     def like(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
@@ -112,7 +120,7 @@ class SparkTable:
                 checks=checks,
                 dialect=Dialect(_exploded, "XXHASH64"),
                 run=run,
-                diagnose=lambda: self._diagnose(view, checks),
+                diagnose=lambda: raise_first(checks, run, view),
                 told=self.told,
             )
             cells = passes.cells()
@@ -131,6 +139,7 @@ class SparkTable:
         chosen = prepared_columns(
             wanted,
             column=column,
+            key=column,
             number=lambda name: column(name).cast("double"),
             label_code=partial(self._code, wanted),
         )
@@ -161,11 +170,6 @@ class SparkTable:
         for value, place in cases.known:
             case = case.when(label == functions.lit(value), place)
         return case.when(label.isNotNull(), cases.otherwise)
-
-    def _diagnose(self, view: str, checks: list[RowCheck]) -> None:
-        with reading(self.told):
-            (row,) = self.frame.sparkSession.sql(diagnosis_sql(checks, view)).collect()
-        raise_first(checks, row.asDict())
 
 
 def open_spark(source: Any) -> SparkTable:

@@ -19,7 +19,7 @@ import numpy as np
 from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, WIDTHS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from calibrant.engines.gathering import Gathering, WatchedModel
 
@@ -36,6 +36,20 @@ def number(value: float) -> str:
     '5.0000000000000003e-02'
     """
     return f"{value:.16e}"
+
+
+def added(terms: Sequence[str]) -> str:
+    """Return the sum of some terms, by halves: engines limit how deep a sum may be.
+
+    Examples
+    --------
+    >>> added(["a", "b", "c"])
+    '(a + (b + c))'
+    """
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return f"({added(terms[:half])} + {added(terms[half:])})"
 
 
 UP = number(NEVER_LOW)
@@ -165,9 +179,12 @@ def _with_events(wanted: Gathering, text: str, dialect: Dialect, *, held: bool) 
         zero, one = number(0.0), number(1.0)
         within = f"LEAST({one}, GREATEST({zero}, {{}}))"
         events = [replace(event, p=within.format(event.p)) for event in events]
-    if len(events) == 1:
-        return _selected(text, f"{events[0].p} AS p, {events[0].y} AS y")
-    return _selected(text, dialect.exploded(events))
+    kept = [*group_columns(wanted), "fault"]
+    kept += ["label"] if compares_labels(wanted) else []
+    kept += ["w"] if wanted.weight is not None else []
+    one = f"{events[0].p} AS p, {events[0].y} AS y"
+    new = one if len(events) == 1 else dialect.exploded(events)
+    return f"SELECT {', '.join(kept)}, {new} FROM ({text})"
 
 
 def _placed(text: str) -> str:
@@ -204,7 +221,7 @@ def code(model: int) -> str:
 
 def read_columns(wanted: Gathering, model: WatchedModel) -> list[str]:
     """Return the columns of a model as they are read."""
-    return [f"x_{wanted.columns.index(name)}" for name in model.columns]
+    return [f"x_{wanted.place[name]}" for name in model.columns]
 
 
 def compares_labels(wanted: Gathering) -> bool:
@@ -226,7 +243,7 @@ def _with_probabilities(wanted: Gathering, text: str) -> str:
 
 def _from_logits(wanted: Gathering, text: str) -> str:
     """Return the rows with ``p_0_0``, ... for the classes of each model."""
-    exps, probs = [], []
+    largest, exps, sums, probs = [], [], [], []
     for place, model in enumerate(wanted.models):
         columns = read_columns(wanted, model)
         names = probability_columns(wanted, place)
@@ -234,17 +251,19 @@ def _from_logits(wanted: Gathering, text: str) -> str:
             power = f"EXP(LEAST({number(MOST_EXPONENT)}, -{columns[0]}))"
             probs.append(f"1 / (1 + {power}) AS {names[0]}")
             continue
-        largest = f"GREATEST({', '.join(columns)})"
+        largest.append(f"GREATEST({', '.join(columns)}) AS largest_{place}")
         parts = [f"exp_{place}_{k}" for k in range(len(columns))]
         exps += [
-            f"EXP({column} - {largest}) AS {part}"
+            f"EXP({column} - largest_{place}) AS {part}"
             for column, part in zip(columns, parts, strict=True)
         ]
+        sums.append(f"{added(parts)} AS sum_{place}")
         probs += [
-            f"{part} / ({' + '.join(parts)}) AS {name}"
+            f"{part} / sum_{place} AS {name}"
             for part, name in zip(parts, names, strict=True)
         ]
-    text = _selected(text, *exps) if exps else text
+    for columns in (largest, exps, sums):
+        text = _selected(text, *columns) if columns else text
     return _selected(text, *probs)
 
 

@@ -16,7 +16,12 @@ from calibrant.engines.groups import group_columns
 from calibrant.engines.opening import Engine, open_source
 from calibrant.exceptions import DroppedRowsWarning, ShapeError, UnknownNameError
 from calibrant.measures.events import Events, Reading
-from calibrant.measures.table_models import NOT_A_CLASS, Columns, model_columns
+from calibrant.measures.table_models import (
+    NOT_A_CLASS,
+    Columns,
+    has_pattern,
+    model_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,10 +102,10 @@ def gathering(
     bad_rows: BadRows = "raise",
 ) -> Gathering:
     """Return what is to be gathered, checked against the columns that there are."""
-    models = model_columns(p, task=reading.task, names=table.names)
+    names = table.all_names if has_pattern(p) else table.names
+    models = model_columns(p, task=reading.task, names=names)
     every = [column for model in models for column in model.columns]
-    for name in [y, *every, *by, *([weight] if weight else [])]:
-        table.like(name)  # raises where there is none
+    table.check_columns([y, *every, *by, *([weight] if weight else [])])
     whole: dict[str, Any] = {"y": y, "weight": weight, "by": by}
     whole |= {"bad_rows": bad_rows, "scale": reading.scale}
     alone = reading.task not in NOT_A_CLASS and len(every) == len(models)

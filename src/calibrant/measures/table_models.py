@@ -116,6 +116,18 @@ def model_columns(
     return [_one_model(label, p, names)]
 
 
+def has_pattern(p: Columns | Mapping[str, Columns]) -> bool:
+    """Tell whether a name may stand for several columns.
+
+    Examples
+    --------
+    >>> has_pattern("forest_*"), has_pattern({"rf": ["a", "b"]})
+    (True, False)
+    """
+    models = p.values() if isinstance(p, Mapping) else [p]
+    return any("*" in part for columns in models for part in columns)
+
+
 def _one_model(name: str, columns: Columns, names: Sequence[str]) -> ModelColumns:
     wanted = [columns] if isinstance(columns, str) else list(columns)
     if not wanted:

@@ -1,0 +1,95 @@
+"""Several files are one table with the columns of all, by their names."""
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import calibrant as cb
+from calibrant.exceptions import SourceError
+
+N = 60
+P = [f"{value:.4f}" for value in np.linspace(0.01, 0.99, N)]
+LABELS = {"numbers": ("0", "1"), "truth": ("False", "True")}
+
+
+def write_files(folder, labels=("0", "1")):
+    """Write one file with an extra column in the middle, and one without."""
+    y = [labels[i % 3 > 0] for i in range(N)]
+    wide = ["p,note,y", *(f"{p},n{i},{y[i]}" for i, p in enumerate(P))]
+    plain = ["y,p", *(f"{y[i]},{p}" for i, p in enumerate(P))]
+    (folder / "wide.csv").write_text("\n".join(wide) + "\n")
+    (folder / "plain.csv").write_text("\n".join(plain) + "\n")
+
+
+@pytest.mark.parametrize("order", [("wide", "plain"), ("plain", "wide")])
+@pytest.mark.parametrize("labels", LABELS)
+def test_columns_are_found_by_name(engine, order, labels, tmp_path):
+    write_files(tmp_path, LABELS[labels])
+    paths = [tmp_path / f"{name}.csv" for name in order]
+    found = cb.gather_table(paths, y="y", p="p", engine=engine)
+    assert found.columns["happened"].sum() == 2 * (2 * N // 3)
+    assert_allclose(np.unique(found.columns["low"]), [float(p) for p in P])
+    assert (found.columns["rows"] == 2).all()
+
+
+def test_a_column_that_is_asked_for_must_be_in_every_file(engine, tmp_path):
+    write_files(tmp_path)
+    with pytest.raises(SourceError, match=r"plain\.csv has no column 'note', which"):
+        cb.gather_table(f"{tmp_path}/*.csv", y="y", p="p", by="note", engine=engine)
+
+
+def test_several_parquet_files_may_have_other_columns(local_engine, tmp_path):
+    write_files(tmp_path)
+    for name in ("wide", "plain"):
+        frame = pl.read_csv(tmp_path / f"{name}.csv")
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    pattern = f"{tmp_path}/*.parquet"
+    assert cb.gather_table(pattern, y="y", p="p", engine=local_engine).n == 2 * N
+    with pytest.raises(SourceError, match=r"plain\.parquet has no column 'note'"):
+        cb.gather_table(pattern, y="y", p="p", by="note", engine=local_engine)
+
+
+def test_a_field_of_a_column_is_no_column(tmp_path):
+    frame = pl.DataFrame({"y": [0, 1], "p": [0.2, 0.7], "deep": [{"g": 1}, {"g": 2}]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    frame.with_columns(g=pl.lit(1)).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match=r"a\.parquet has no column 'g'"):
+        cb.gather_table(f"{tmp_path}/*.parquet", y="y", p="p", by="g", engine="duckdb")
+
+
+@pytest.mark.parametrize("rows", [60, 30_000])
+@pytest.mark.parametrize("header", ["p,y,z", "z,y,p"])
+def test_a_second_header_with_more_columns_is_refused(
+    local_engine, header, rows, tmp_path
+):
+    """Rows above or below it must not vanish."""
+    half = [f"0.{i % 9 + 1},{i % 2}" for i in range(rows // 2)]
+    lines = ["p,y", *half, header, *(f"{line},7" for line in half)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(SourceError, match=str(rows // 2 + 2)):
+        cb.gather_table(tmp_path / "rows.csv", y="y", p="p", engine=local_engine)
+
+
+def test_empty_lines_above_the_header_do_not_count(local_engine, tmp_path):
+    (tmp_path / "rows.csv").write_text("\n\np,y\n0.25,1\n0.5,0\n")
+    found = cb.gather_table(tmp_path / "rows.csv", y="y", p="p", engine=local_engine)
+    assert found.n == 2
+
+
+def test_rows_of_several_files_stay_in_order(tmp_path):
+    """Whatever columns each has: what was not there is empty."""
+    from calibrant.cli.apply import apply as command
+
+    p = np.linspace(0.01, 0.99, 300)
+    y = (np.random.default_rng(0).random(300) < p).astype(int)
+    cb.save_map(cb.make_calibrator("platt").fit(p, y).map_, tmp_path / "map.json")
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for place, header in enumerate(("p,a", "b,p", "p,a")):
+        cells = ["0.5", f"v{place}"] if header.startswith("p") else [f"v{place}", "0.5"]
+        (folder / f"{place}.csv").write_text(f"{header}\n{','.join(cells)}\n")
+    command(tmp_path / "map.json", [str(folder)], "p", tmp_path / "new.csv")
+    new = pl.read_csv(tmp_path / "new.csv")
+    assert new["a"].to_list() == ["v0", None, "v2"]
+    assert new["b"].to_list() == [None, "v1", None]
