@@ -127,11 +127,16 @@ def test_an_interval_is_about_the_true_error_whichever_method_estimates_it(sampl
 
 
 def test_pl_holds_the_error_of_predictions_that_are_far_too_timid():
-    rng = np.random.default_rng(0)
-    p = rng.choice([0.3, 0.7], 400)
-    y = rng.random(400) < np.where(p < 0.5, 0.05, 0.95)
-    frame = cb.evaluate(y, p, methods="pl").frame()
-    assert frame["low"][0] <= 0.25 <= frame["high"][0]
+    """At 90 % fewer than 8 of 12 happen once in 200 times; the seeds are fixed."""
+    held = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        p = rng.choice([0.3, 0.7], 400)
+        y = rng.random(400) < np.where(p < 0.5, 0.05, 0.95)
+        frame = cb.evaluate(y, p, methods="pl", confidence=0.9).frame()
+        assert 0.2 < frame["low"][0] < frame["high"][0] < 0.3
+        held += frame["low"][0] <= 0.25 <= frame["high"][0]
+    assert held >= 8
 
 
 @pytest.mark.slow
