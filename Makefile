@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy java browser demo test lint types layers tests bench golden clean
+.PHONY: help setup heavy java browser demo test lint types layers tests fuzz minimal wheel bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -51,6 +51,27 @@ layers: $(READY)
 tests: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term --cov-fail-under=95
 
+# Only what works without extras; no fixture of the other tests is loaded.
+MINIMAL_TESTS := -m pytest --quiet --confcutdir=tests/minimal -p no:cacheprovider tests/minimal
+
+minimal: ## test the package without any extra (in .minimal-venv)
+	$(PYTHON) -m venv .minimal-venv
+	.minimal-venv/bin/python -m pip install --quiet --editable . pytest
+	.minimal-venv/bin/python $(MINIMAL_TESTS)
+
+wheel: ## build the wheel and test it outside the tree (in .wheel-venv)
+	$(PYTHON) -m venv .wheel-venv
+	.wheel-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	rm -rf dist && .wheel-venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	.wheel-venv/bin/python -m pip install --quiet --force-reinstall "$$(ls dist/*.whl)[all]" pytest
+	.wheel-venv/bin/python -P $(MINIMAL_TESTS)
+	cd dist && ../.wheel-venv/bin/calibrant demo
+
+MINUTES ?= 3
+fuzz: $(READY) ## random cases for MINUTES=3; one again: CATEGORY=sweep SEED=20240501-37
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz \
+	--minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(CATEGORY),--category $(CATEGORY))
+
 bench: $(READY) ## race the peers (installs them into .bench-venv)
 	$(PYTHON) -m venv .bench-venv
 	.bench-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
@@ -75,4 +96,4 @@ golden: ## record the peers' numbers that the tests compare with (after make ben
 	.bench-venv/bin/python tests/golden/record_class_peers.py
 
 clean:
-	rm -rf $(VENV) .bench-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .bench-venv .minimal-venv .wheel-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache

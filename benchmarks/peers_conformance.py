@@ -27,7 +27,8 @@ cases whose outcome does not depend on the method. This page shows how calibrant
 its peers do, each with 15 bins and without debiasing; `benchmarks/peers.py` has the
 calls. calibrant refuses more bins than rows, so on a single row it gets one bin.
 relplot's smooth error is not in the tables: it is exact only up to its own grid, and
-the cases ask for more digits.
+the cases ask for more digits. Where a case has a map or levels in its name, the true
+error is known, and an estimate must lie within two standard errors of it.
 
 ✓ as it should be, ✗ not, - does not take weights. A ✗ is not always a mistake: some
 peers leave checks to their users, or refuse data that others accept. What each did is

@@ -4,29 +4,33 @@
     python benchmarks/study_certainty.py power --draws 1000
     python benchmarks/study_certainty.py coverage --seeds 200
     python benchmarks/study_certainty.py bands --seeds 60
+    python benchmarks/study_certainty.py small --runs 200 --csv small.csv
 
 Tables are printed as Markdown. Labels of the studies are drawn by seeds of their own,
 which no method was tuned on.
 """
 
 import argparse
+import csv
 import os
 import platform
 import sys
 from datetime import UTC, datetime
 from itertools import product
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import scipy
-from scipy.special import expit
+from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.smooth import Smooth
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import mixing_amount, predictions, sample
+from calibrant.measures.evaluation import DEFAULT_METHODS
 from calibrant.measures.posterior import PosteriorDraws
 
 FIRST_SEED = 20_000
@@ -39,6 +43,25 @@ DISTRIBUTIONS = {
     "Beta(0.2, 0.2)": (0.2, 0.2),
     "Beta(5, 1)": (5.0, 1.0),
 }
+SMALL_CASES = {  # how predictions are drawn, and the true map
+    "calibrated": ((1.0, 1.0), lambda p: p),
+    "calibrated, rare": ((1.0, 19.0), lambda p: p),
+    "shifted": ((1.0, 1.0), lambda p: expit(logit(p) - 0.7)),
+    "over-confident": ((0.5, 0.5), lambda p: expit(0.5 * logit(p))),
+    "under-confident": ((2.0, 2.0), lambda p: expit(2.5 * logit(p))),
+    "rare, doubled": ((1.0, 19.0), lambda p: 0.5 * p),
+}
+SMALL_COLUMNS = (
+    "n",
+    "case",
+    "method",
+    "runs",
+    "held",
+    "standard error",
+    "mean width",
+    "width 0",
+    "estimate outside",
+)
 TESTS = ("smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox")
 
 
@@ -154,18 +177,61 @@ def study_bands(seeds, sizes=(1000, 3000, 10_000)):
         row(n, shape, error, *[percent(v) for v in zip(*found, strict=True)])
 
 
+def study_small(runs, sizes=(50, 100, 300), *, methods=DEFAULT_METHODS, csv_file=None):
+    """How often intervals of 90 % hold the true error where rows are few.
+
+    The true error is the mean of abs(c(p) - p) over the predictions that were drawn.
+    """
+    head(*SMALL_COLUMNS)
+    written = []
+    for n, case in product(sizes, SMALL_CASES):
+        found = [small_run(case, n, k, methods) for k in range(runs)]
+        for method, one in zip(methods, zip(*found, strict=True), strict=True):
+            held, width, empty, outside = np.mean(one, axis=0)
+            error = np.sqrt(held * (1.0 - held) / runs)
+            cells = n, case, method, runs, percent(held), percent(error)
+            cells += f"{width:.3f}", percent(empty), percent(outside)
+            row(*cells)
+            written.append(cells)
+    if csv_file is not None:
+        with Path(csv_file).open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([SMALL_COLUMNS, *written])
+
+
+def small_run(case, n, k, methods):
+    """Return for each method: held, width, whether width is 0, estimate outside."""
+    rng = np.random.default_rng([FIRST_SEED, list(SMALL_CASES).index(case), n, k])
+    shape, true_map = SMALL_CASES[case]
+    p = np.clip(rng.beta(*shape, n), 1e-6, 1.0 - 1e-6)
+    c = true_map(p)
+    frame = cb.evaluate(rng.random(n) < c, p, methods=list(methods)).frame()
+    value, low, high = (frame[name] for name in ("value", "low", "high"))
+    truth = np.abs(c - p).mean()
+    held = (low - 1e-12 <= truth) & (truth <= high)
+    outside = (value < low) | (value > high)
+    return np.stack([held, high - low, high <= low, outside], axis=1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["size", "power", "coverage", "bands"])
+    parts = ["size", "power", "coverage", "bands", "small"]
+    parser.add_argument("part", choices=parts)
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="*")
+    parser.add_argument("--methods", nargs="*", default=DEFAULT_METHODS)
+    parser.add_argument("--csv")
     given = parser.parse_args()
     print(f"{' '.join(sys.argv)}, {datetime.now(UTC):%Y-%m-%d}:", end=" ")
     print(f"calibrant {cb.__version__}, Python {platform.python_version()},", end=" ")
     print(f"NumPy {np.__version__}, SciPy {scipy.__version__}\n")
-    count = given.draws if given.part in {"size", "power"} else given.seeds
     sizes = {"sizes": tuple(given.sizes)} if given.sizes else {}
+    if given.part == "small":
+        options = {"methods": given.methods, "csv_file": given.csv}
+        study_small(given.runs, **sizes, **options)
+        return
+    count = given.draws if given.part in {"size", "power"} else given.seeds
     globals()[f"study_{given.part}"](count, **sizes)
 
 

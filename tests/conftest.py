@@ -13,6 +13,13 @@ import pytest
 mpl.use("Agg")
 
 
+def pytest_report_header():
+    """Name the seed of the random cases."""
+    from fuzz.driver import seed_of_the_day
+
+    return f"seed of the random cases in tests/fuzz: {seed_of_the_day()}"
+
+
 @pytest.fixture
 def sample():
     """Predictions with ties and exact 0 and 1, labels that are over-confident."""

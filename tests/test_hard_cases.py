@@ -184,3 +184,25 @@ def test_text_among_numbers_is_named(run, tmp_path):
     code, _, err = run("evaluate", source, "--y", "y", "--p", "p")
     assert code == 2
     assert "column 'p' must hold numbers, but is text; row 1 is 'nan'" in err
+
+
+DEGENERATE = {
+    "constant": ([0.4] * 50, np.arange(50) % 4 == 0),
+    "two values": ([0.3, 0.7] * 25, np.arange(50) % 3 == 0),
+    "one row": ([0.3], [1]),
+    "two rows": ([0.3, 0.6], [1, 0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize("interval", ["auto", "percentile"])
+@pytest.mark.parametrize("data", DEGENERATE)
+@pytest.mark.parametrize("method", cb.calibrator_names("binary"))
+def test_every_method_gives_numbers_on_degenerate_data(method, data, interval):
+    p, y = map(np.array, DEGENERATE[data])
+    name = method.replace("15", str(min(15, p.size)))  # not more bins than rows
+    row = cb.evaluate(y, p, methods=(name,), n_resamples=20, interval=interval).frame()
+    value, low, high = (row[column][0] for column in ("value", "low", "high"))
+    absent = interval == "percentile" and np.isnan([low, high]).all()
+    assert absent or 0.0 <= low <= value <= high <= 1.0
+    assert 0.0 <= value <= 1.0

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import calibrant as cb
 from calibrant import exceptions as ex
@@ -172,14 +172,22 @@ def test_a_failed_change_of_parameters_changes_nothing():
     assert calibrator.get_params()["max_bins"] == 20
 
 
-def test_methods_can_be_searched_from_any_of_them(sample):
-    grid = {"method": ["es15", "es-cv"]}
+@pytest.mark.parametrize("start", ["es-cv", "es15", "platt"])
+def test_methods_can_be_searched_from_any_of_them(sample, start):
+    methods = ["es15", "es-cv", "isotonic"]
 
     def score(calibrator, p, y):
         return -np.mean((calibrator.transform(p) - y) ** 2)
 
-    search = GridSearchCV(cb.make_calibrator("es-cv"), grid, scoring=score)
-    assert search.fit(*sample).best_score_ < 0
+    search = GridSearchCV(
+        cb.make_calibrator(start), {"method": methods}, scoring=score
+    ).fit(*sample)
+    each = [
+        cross_val_score(cb.make_calibrator(m), *sample, scoring=score).mean()
+        for m in methods
+    ]
+    assert_allclose(search.cv_results_["mean_test_score"], each)
+    assert len(set(each)) == 3
 
 
 def test_an_array_named_npz_is_no_archive(tmp_path):

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import sys
 
+from calibrant.cli.ending import exit_codes
+from calibrant.cli.streams import flush_streams, prepare_streams
+
 
 def main() -> None:
     """Run the command line, or say what it needs."""
+    prepare_streams()
+    with exit_codes():
+        try:
+            _run()
+        finally:
+            flush_streams()
+
+
+def _run() -> None:
     try:
         from calibrant.cli.app import run
     except ModuleNotFoundError as error:

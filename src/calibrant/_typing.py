@@ -21,7 +21,11 @@ ArrayLike: TypeAlias = Any
 Frame: TypeAlias = dict[str, NDArray[Any]]
 """Equally long columns by name; any data-frame library takes it as it is."""
 
-Scale: TypeAlias = Literal["prob", "logit"]
+Scale: TypeAlias = Literal["prob", "logit", "percent", "logprob"]
+"""What predictions that come in are: probabilities, logits, percentages or logarithms
+of probabilities."""
+Space: TypeAlias = Literal["prob", "logit"]
+"""Where maps are made of lines, and axes of diagrams."""
 Spacing: TypeAlias = Literal["size", "width"]
 Tops: TypeAlias = Literal["slope-1", "flat"]
 Debias: TypeAlias = bool | Literal["auto"]

@@ -7,7 +7,9 @@ CalibrantError
 │   ├── LengthMismatchError
 │   ├── MissingValueError
 │   ├── ProbabilityRangeError
+│   │   └── ScaleError: predictions look like logits, percentages, ...
 │   ├── RowSumError
+│   ├── DroppedRowsError: more rows cannot be used than may be dropped
 │   ├── LabelError
 │   └── WeightError
 ├── OptionError (also a ValueError): a parameter has a value that it cannot have
@@ -20,7 +22,8 @@ CalibrantError
 CalibrantWarning (a UserWarning)
 ├── SmallSampleWarning: too few rows for the numbers to mean much
 ├── DroppedRowsWarning: rows that could not be used were left out, as asked
-└── FewerPiecesWarning: the data cannot support as many pieces as asked for
+├── FewerPiecesWarning: the data cannot support as many pieces as asked for
+└── FailedCellsWarning: methods raised errors in some cells of an experiment
 """
 
 from __future__ import annotations
@@ -72,8 +75,16 @@ class ProbabilityRangeError(InputError):
     """A probability lies outside [0, 1]."""
 
 
+class ScaleError(ProbabilityRangeError):
+    """Predictions are on another scale than the one that was said."""
+
+
 class RowSumError(InputError):
     """The class probabilities of a row do not sum to 1."""
+
+
+class DroppedRowsError(InputError):
+    """More rows would be dropped than may be."""
 
 
 class LabelError(InputError):
@@ -151,3 +162,7 @@ class FractionalWeightsWarning(CalibrantWarning):
 
 class FewerPiecesWarning(CalibrantWarning):
     """The data cannot support as many pieces as were asked for."""
+
+
+class FailedCellsWarning(CalibrantWarning):
+    """Methods raised errors in some cells of an experiment."""

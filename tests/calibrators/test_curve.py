@@ -169,12 +169,29 @@ def test_gathering_very_many_rows_changes_nothing_of_note(case, monkeypatch):
     assert_allclose(fast_error, slow_error, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", NAMES)
-def test_intervals_hold_the_error(method):
+def test_intervals_hold_the_true_error_and_little_else(method):
+    """At 90 % fewer than 9 of 12 happen once in 230 times; the seeds are fixed."""
+    held = 0
+    for seed in range(100, 112):
+        p, y, c = paper_sample("square", 0.05, 3000, seed=seed)
+        found = cb.evaluate(y, p, methods=method, confidence=0.9, n_resamples=200)
+        low, value, high = (found.frame()[name][0] for name in ("low", "value", "high"))
+        truth = np.abs(c - p).mean()
+        held += low <= truth <= high
+        assert 0.0 < low <= value <= high < 2 * truth
+    assert held >= 9
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_bootstrap_intervals_come_near_the_error(method):
+    """Of 3,000 rows, whose errors scatter by about 0.009."""
     p, y, c = paper_sample("square", 0.05, 3000, seed=4)
-    frame = cb.evaluate(y, p, methods=method, n_resamples=200).frame()
-    assert frame["low"][0] < np.abs(c - p).mean() + 0.02
-    assert frame["low"][0] <= frame["value"][0] <= frame["high"][0]
+    options = {"methods": method, "n_resamples": 200, "interval": "basic"}
+    frame = cb.evaluate(y, p, **options).frame()
+    assert_allclose(frame["low"][0], np.abs(c - p).mean() - 0.015, atol=0.02)
+    assert_allclose(frame["high"][0], np.abs(c - p).mean() + 0.015, atol=0.02)
 
 
 @pytest.mark.parametrize("method", NAMES)
@@ -237,5 +254,5 @@ def test_intervals_of_few_values_hold_the_error(method):
     p = np.tile([0.1, 0.3, 0.5, 0.7, 0.9], 300)
     y = np.random.default_rng(0).random(p.size) < p - 0.05
     frame = cb.evaluate(y, p, methods=method, n_resamples=100).frame()
-    assert frame["low"][0] <= 0.06
+    assert frame["low"][0] <= 0.05 <= frame["high"][0]
     assert frame["low"][0] <= frame["value"][0] <= frame["high"][0]

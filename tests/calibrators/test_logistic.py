@@ -96,3 +96,14 @@ GOOD = {"kind": "beta", "a": 1.0, "b": 1.0, "intercept": 0.0}
 def test_damaged_maps_are_refused(change, words):
     with pytest.raises(MapFormatError, match=words):
         cb.map_from_dict(GOOD | change)
+
+
+@pytest.mark.parametrize("method", ["platt", "beta"])
+@pytest.mark.parametrize("seed", range(6))
+def test_predictions_that_differ_by_rounding_alone_keep_the_base_rate(method, seed):
+    """A slope of 1e16 would be fitted well and evaluated to anything."""
+    rng = np.random.default_rng(seed)
+    p = 0.3 + np.spacing(0.3) * rng.integers(-8, 9, 40)
+    y = (rng.random(40) < 0.4).astype(float)
+    fitted = cb.make_calibrator(method).fit(p, y)
+    assert_allclose(fitted.transform(p).sum(), y.sum(), rtol=1e-6)

@@ -82,3 +82,35 @@ def test_intervals_hold_the_error(method):
     p, y, c = paper_sample("square", 0.08, 1000, 1)
     row = cb.evaluate(y, p, methods=(method,), n_resamples=100).frame()
     assert row["low"][0] <= np.abs(p - c).mean() <= row["high"][0]
+
+
+FEW = {
+    "constant": ([0.4] * 40, np.arange(40) % 4 == 0),
+    "constant at 0": ([0.0] * 40, np.arange(40) % 4 == 0),
+    "two values": ([0.3, 0.7] * 20, np.arange(40) % 3 == 0),
+    "one row": ([0.3], [1]),
+    "two rows": ([0.3, 0.6], [1, 0]),
+    "two equal rows": ([0.3, 0.3], [1, 0]),
+    "three rows": ([0.3, 0.6, 0.6], [1, 0, 1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize("case", FEW)
+@pytest.mark.parametrize("method", ["pl-de", "pl-de2"])
+def test_one_or_two_distinct_predictions_have_their_rates_and_an_interval(method, case):
+    p, y = map(np.array, FEW[case])
+    rate = [y[p == value].mean() for value in p]
+    row = cb.evaluate(y, p, methods=(method,), n_resamples=20).frame()
+    assert np.isfinite([row["low"][0], row["high"][0]]).all()
+    if len(p) > 3:  # rows that are held out leave few others
+        assert_allclose(row["value"], np.abs(rate - p).mean(), atol=0.02)
+
+
+def test_parabolas_meet_four_levels_whose_rates_no_parabola_meets():
+    off = 0.15 * np.array([-1, 3, -3, 1]) / 3  # orthogonal to 1, x and x^2
+    levels = np.array([0.2, 0.4, 0.6, 0.8])
+    p = np.repeat(levels, 1000)
+    y = np.concatenate([np.arange(1000) < round(1000 * c) for c in levels + off])
+    error = cb.calibration_error(y, p, method="pl-de2")
+    assert_allclose(error, np.abs(off).mean(), atol=1e-3)

@@ -106,3 +106,17 @@ def test_few_values_keep_their_shares_of_positives():
         cb.make_calibrator("spline-cubic").fit(p, y).transform([0.1, 0.2, 0.7, 1]),
         [0.2, 0.2, 0.5, 0.5],
     )
+
+
+@pytest.mark.parametrize("runout", RUNOUTS)
+@pytest.mark.parametrize("slope", [0.2, 2.5])
+def test_few_rows_whose_map_is_no_shift_are_not_taken_for_calibrated(runout, slope):
+    rng = np.random.default_rng(4)
+    found, truth = [], []
+    for _ in range(12):
+        p = rng.random(120)
+        c = np.clip(slope * (p - 0.5) + 0.5, 0.0, 1.0)
+        y = rng.random(p.size) < c
+        found.append(cb.calibration_error(y, p, method=f"spline-{runout}"))
+        truth.append(np.abs(c - p).mean())
+    assert_allclose(np.mean(found), np.mean(truth), rtol=0.25)

@@ -1,5 +1,7 @@
 """Each check: data that trips it, data that does not, and false alarms."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,61 @@ def test_every_check_is_tested():
 
 def test_a_shift_of_logits_alone_is_neither_over_nor_under_confidence():
     assert not {"CAL001", "CAL002"} & set(codes(*TRIPS["CAL003"]))
+
+
+ONE_SIDED = {
+    ("CAL001", "below", "too low"): lambda p: np.where(p < 0.5, 0.25 + 0.5 * p, p),
+    ("CAL001", "from", "too high"): lambda p: np.where(p > 0.5, 0.25 + 0.5 * p, p),
+    ("CAL002", "below", "too high"): lambda p: np.where(p < 0.5, p**2 / 0.5, p),
+    ("CAL002", "from", "too low"): lambda p: np.where(
+        p > 0.5, 1 - (1 - p) ** 2 / 0.5, p
+    ),
+}
+
+
+def numbers(sentence):
+    """Return the mean prediction and the observed rate that a sentence names."""
+    found = re.search(r"prediction is (\S+), the observed rate ([\d.]*\d)", sentence)
+    return [float(number) for number in found.groups()]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("code", "where", "how"), ONE_SIDED)
+def test_where_one_side_is_off_only_that_one_is_blamed(code, where, how, seed):
+    p, y = drawn(ONE_SIDED[code, where, how], seed=seed)
+    told = finding(p, y, code)
+    first, second = told.message.split(". ")
+    assert re.match(rf"Predictions {where} 0.\d\d( up)? are {how}: ", first)
+    assert "are not significantly off" in second
+    assert told.calibrator == "beta"
+    below = p < told.evidence["middle"]
+    off, fine = (below, ~below) if where == "below" else (~below, below)
+    for rows, sentence in ((off, first), (fine, second)):
+        means = p[rows].mean(), y[rows].mean()
+        assert numbers(sentence) == pytest.approx(means, abs=0.0005)
+        noise = np.sqrt((p * (1 - p))[rows].mean() / rows.sum())
+        significant = abs(means[0] - means[1]) > 2.576 * noise  # two-sided at 1 %
+        assert significant == (rows is off)
+
+
+@pytest.mark.parametrize(
+    ("truth", "code", "how"),
+    [
+        (lambda p: 0.5 + 0.6 * (p - 0.5), "CAL001", "too extreme"),
+        (lambda p: 0.6 * p, "CAL001", "too high, most of all from 0.6\\d up"),
+        (lambda p: 0.4 + 0.6 * p, "CAL001", "too low, most of all below 0.3\\d"),
+        (lambda p: np.clip(1.3 * p, 0, 1), "CAL002", "too low, most of all from"),
+        (
+            lambda p: np.clip(0.5 + 1.6 * (p - 0.5), 0, 1),
+            "CAL002",
+            "not extreme enough",
+        ),
+    ],
+)
+def test_where_both_sides_are_off_the_message_says_how(truth, code, how):
+    told = finding(*drawn(truth), code)
+    assert re.match(f"Predictions are {how}", told.message)
+    assert told.calibrator == "platt"
 
 
 def test_evidence_of_a_shift_is_the_plain_means():

@@ -268,7 +268,7 @@ def test_bad_rows_are_named_by_column_and_place_in_the_file(run, tmp_path):
     )
     assert code == 2
     assert "column 'score' must hold probabilities in [0, 1]; row 61 is 1.5" in err
-    assert "percentages, divide by 100" in err
+    assert "percentages, pass --scale percent" in err
     assert "--scale logit" in err
 
 

@@ -1,5 +1,7 @@
 """Names that hold signs which nobody sees, or that mean something elsewhere."""
 
+import csv
+import io
 import json
 
 import numpy as np
@@ -31,6 +33,31 @@ def test_what_can_be_seen_stays(name):
 def rows():
     p = np.linspace(0.01, 0.99, 120)
     return p, (p > 0.5).astype(int)
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-x", "@SUM(A1)", "\t=1", "\r=1"]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_formulas_are_marked_as_text_in_csv(run, tmp_path, rows, name):
+    p, y = rows
+    path = tmp_path / "rows.parquet"
+    groups = np.where(np.arange(p.size) % 2, name, "-1.5")
+    pl.DataFrame({"m": p, "y": y, name: groups, "-2": groups}).write_parquet(path)
+    columns = ("--y", "y", "--p", "m", "--by", f'"{name}",-2', "--methods", "ew5")
+    code, out, err = run("evaluate", path, *columns, "--format", "csv")
+    if name.strip() != name:  # such a column cannot be named on the command line
+        assert code == 2
+        by = ("--by", "-2", "--methods", "ew5", "--format", "csv")
+        code, out, err = run("evaluate", path, "--y", "y", "--p", "m", *by)
+    assert code == 0, err
+    found = list(csv.DictReader(io.StringIO(out, newline="")))
+    assert {row["-2"] for row in found} == {"-1.5", f"'{name}"}
+    if name.strip() == name:
+        assert {row[f"'{name}"] for row in found} == {"-1.5", f"'{name}"}
+    cells = {cell for row in found for pair in row.items() for cell in pair}
+    risky = {cell for cell in cells if cell[:1] in set("=+-@\t\r")}
+    assert all(float(cell) for cell in risky)
 
 
 @pytest.mark.parametrize("name", [TURNED, ESCAPE])

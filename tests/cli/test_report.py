@@ -111,7 +111,7 @@ def test_explaining_prints_what_is_wrong(run):
     code, out, _ = run("evaluate", *ONE, "--explain")
     assert code == 0
     assert "CAL001 over-confident, severe" in out
-    assert "platt makes all predictions less extreme" in out
+    assert "platt shrinks all predictions" in out
     assert "calibrant calibrate" in out
 
 

@@ -78,6 +78,24 @@ def test_bad_rows_are_left_out_as_if_they_were_not_there(run, command):
     assert without_made(out) == without_made(good)
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("by", ["place", "model,place"])
+@pytest.mark.usefixtures("folder")
+def test_groups_of_a_file_with_bad_rows_are_those_of_the_good_ones(run, command, by):
+    options = (*COMMANDS[command], "--by", by)
+    good = printed(run, command, "good.parquet", *options)
+    dropped = printed(run, command, "text.csv", *options, "--bad-rows", "drop")
+    assert without_made(dropped) == without_made(good)
+
+
+@pytest.mark.usefixtures("folder")
+def test_groups_of_a_file_with_bad_rows_are_drawn(run, tmp_path):
+    options = (*COLUMNS, "--by", "place", "--bad-rows", "drop", "--out", "plot.png")
+    code, _, err = run("plot", "text.csv", *options)
+    assert code == 0, err
+    assert (tmp_path / "plot.png").stat().st_size > 1000
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_map_of_several_files_without_their_bad_rows(run):
     options = (*COLUMNS, "--method", "platt", "--out")

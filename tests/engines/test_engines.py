@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 import calibrant as cb
 from calibrant.exceptions import (
+    DroppedRowsError,
     DroppedRowsWarning,
     EmptyInputError,
     InputError,
@@ -127,7 +128,7 @@ BAD = {
     "missing": ("p", None, MissingValueError, "column 'p' must not hold missing"),
     "nan": ("p", np.nan, MissingValueError, "column 'p' must not hold missing"),
     "infinite": ("p", np.inf, MissingValueError, "must not hold missing or infinite"),
-    "percent": ("p", 99.5, ProbabilityRangeError, "in .0, 1.; .*99.5.*divide by 100"),
+    "percent": ("p", 99.5, ProbabilityRangeError, "in .0, 1.; .*99.5.*scale=.percent"),
     "negative": ("p", -0.25, ProbabilityRangeError, "-0.25"),
     "label": ("y", 2, LabelError, "binary labels, 0 and 1; .*2"),
     "no label": ("y", None, MissingValueError, "column 'y' must not hold missing"),
@@ -201,6 +202,7 @@ def test_the_warning_about_dropped_rows_points_at_the_caller(
         ("scale", "logit"),
         ("engine", "duckdb"),
         ("bad_rows", "drop"),
+        ("max_dropped", 0.5),
     ],
 )
 def test_what_cells_know_is_not_to_be_said_again(name, value, rows):
@@ -211,10 +213,13 @@ def test_what_cells_know_is_not_to_be_said_again(name, value, rows):
 
 def test_a_table_of_bad_rows_alone_is_refused(local_engine, rows, tmp_path):
     path = spoiled(rows[:2], "p", 7.0, tmp_path / "bad.parquet", at=(0, 1))
+    wanted = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": "drop"}
+    with pytest.raises(DroppedRowsError, match=r"2 of 2 rows cannot be used"):
+        cb.gather_table(path, **wanted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRowsWarning)
         with pytest.raises(EmptyInputError):
-            cb.gather_table(path, y="y", p="p", engine=local_engine, bad_rows="drop")
+            cb.gather_table(path, **wanted, max_dropped=1.0)
 
 
 def test_rounding_beyond_the_ends_counts_as_the_ends(local_engine, tmp_path):

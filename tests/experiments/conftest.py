@@ -5,10 +5,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from calibrant.calibrators.binned import FixedBins
 from calibrant.experiments import Contender, Design, SyntheticTruth
+from calibrant.experiments.tables import KINDS, ResultTable
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,24 @@ def small_digits(tmp_path_factory):
 
     rows = {"train": 300, "cal": 600, "test": 2500, "holdout": 12_000}
     return embedded_predictions(rows=rows, folder=tmp_path_factory.mktemp("digits"))
+
+
+@pytest.fixture
+def table():
+    """Two shapes, three methods; the first as printed."""
+    return ResultTable(
+        KINDS["calmap"],
+        ("square", "sqrt"),
+        ("es15", "platt", "mine"),
+        np.array([[24.76, 9.48, 9.0], [24.78, 12.0, 13.0]]),
+        np.array([[1.0, 2.0, np.nan], [1.0, 2.0, 3.0]]),
+        np.array([[24.76, 9.48, np.nan], [24.78, 11.82, np.nan]]),
+        15,
+        0,
+    )
+
+
+@pytest.fixture
+def logits():
+    rng = np.random.default_rng(3)
+    return rng.normal(size=(200, 4)).astype(np.float32), rng.integers(0, 4, 200)

@@ -9,8 +9,6 @@ from scipy.stats import spearmanr
 from calibrant.exceptions import UnknownNameError
 from calibrant.experiments.assessment import (
     error_after_calibration,
-    error_bias,
-    error_distance,
     lost_by_ties,
     map_error,
     rank_correlation,
@@ -83,11 +81,6 @@ def test_divergences_by_hand():
     assert map_error([0.2], [0.5], "kullback-leibler") == pytest.approx(expected)
     with pytest.raises(UnknownNameError, match="unknown divergence 'square'"):
         map_error([0.2], [0.5], "square")
-
-
-def test_distance_and_bias_of_errors():
-    assert error_distance([0.1, 0.3], [0.2, 0.2]) == pytest.approx(0.1)
-    assert error_bias([0.1, 0.3], [0.2, 0.2]) == pytest.approx(0.0)
 
 
 @given(st.lists(st.tuples(tied, inside), min_size=3, max_size=40))

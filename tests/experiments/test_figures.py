@@ -8,13 +8,13 @@ from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import sample
 
 
-def test_shapes_are_drawn_with_two_derivates():
+def test_shapes_are_drawn_with_two_mixtures():
     axes = figures.base_shapes().axes
     assert [ax.get_title() for ax in axes] == list(PAPER_SHAPES)
     square = {line.get_label(): line.get_data() for line in axes[0].lines}
     p, c = square["shape"]
     np.testing.assert_allclose(p, c**2)
-    p, c = square["derivate 0.07"]
+    p, c = square["mixed, error 0.07"]
     assert np.trapezoid(np.abs(p - c), c) == pytest.approx(0.07, abs=1e-5)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,9 +15,14 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.exceptions import MissingDependencyError, OptionError
+from calibrant.exceptions import (
+    FailedCellsWarning,
+    MissingDependencyError,
+    OptionError,
+)
 from calibrant.experiments import Contender, Design, run
-from calibrant.experiments.runner import _blocks
+from calibrant.experiments.runner import _Log, _run_task, _tasks
+from calibrant.experiments.shapes import SHAPES
 from calibrant.experiments.store import Store
 
 HERE = Path(__file__).parent
@@ -112,8 +118,8 @@ def test_results_do_not_depend_on_the_order(small_design, tmp_path):
 
 def test_truths_that_share_fits_are_one_piece_of_work(small_design, tmp_path):
     design = small_design(seeds=range(3))
-    shared = replace(design, together=2)
-    blocks = list(_blocks(shared, shared.cells()))
+    shared = replace(design, truths_per_task=2)
+    blocks = list(_tasks(shared, shared.cells()))
     assert sum(map(len, blocks)) == design.size
     assert len({cell.key for block in blocks for cell in block}) == design.size
     for block in blocks:
@@ -178,9 +184,16 @@ def test_measures_are_those_of_the_library(small_design, tmp_path):
     assert np.isfinite(rows["estimate_sq"][kernel]).all()
 
 
-def test_a_failure_is_recorded_and_stops_nobody(small_design, tmp_path, failing):
+def test_a_failure_is_recorded_and_named_but_does_not_stop_the_run(
+    small_design, tmp_path, failing
+):
     design = small_design(Contender("failing", failing), Contender.of("es5"))
-    rows = run(design, tmp_path)
+    words = (
+        r"8 of 32 cells failed \(methods: failing\)\. The first: 'failing' on beta2, "
+        r"error 0, n 200, seed 0: ZeroDivisionError: even"
+    )
+    with pytest.warns(FailedCellsWarning, match=words):
+        rows = run(design, tmp_path)
     failed = rows["failure"] != ""
     assert set(rows["failure"][failed]) == {"ZeroDivisionError: even"}
     assert (failed == ((rows["method"] == "failing") & (rows["n"] == 200))).all()
@@ -192,7 +205,8 @@ def test_failures_are_tried_again_when_asked(small_design, tmp_path, failing):
     design = small_design(Contender("failing", failing))
     log = tmp_path / "log.txt"
     for retry, done in ((False, 0), (False, 16), (True, 8)):
-        run(design, tmp_path, retry_failures=retry)
+        with pytest.warns(FailedCellsWarning, match="8 of 16 cells failed"):
+            run(design, tmp_path, retry_failures=retry)
         start = [line for line in log.read_text().splitlines() if "start:" in line][-1]
         assert f"16 cells, {done} of them done before" in start
 
@@ -207,19 +221,13 @@ def test_progress_and_log_tell_what_happened(small_design, tmp_path):
     assert "end: 32 cells in 0:0" in log
 
 
-def test_time_left_is_told(tmp_path, monkeypatch):
-    from calibrant.experiments import runner
-
-    clock = iter([0.0, 20.0, 21.0])
-    monkeypatch.setattr(runner.time, "monotonic", lambda: next(clock))
-    log = runner._Log(tmp_path / "log.txt", before=50, total=100)
-    log.reached(60)
-    log.reached(61)
-    assert (
-        (tmp_path / "log.txt")
-        .read_text()
-        .endswith("60 of 100 cells, 0:00:20 gone, about 0:01:20 left\n")
-    )
+def test_the_log_has_the_time_left_at_most_every_ten_seconds(tmp_path):
+    start = time.monotonic() - 20.0
+    log = _Log(tmp_path / "log.txt", before=50, total=100, started=start)
+    log.report(60)
+    log.report(61)
+    (line,) = (tmp_path / "log.txt").read_text().splitlines()
+    assert line.endswith("60 of 100 cells, 0:00:20 elapsed, about 0:01:20 left")
 
 
 def test_times_are_kept_apart_from_results(small_design, tmp_path):
@@ -239,31 +247,29 @@ def test_versions_do_not_mix(small_design, tmp_path):
 def test_two_runs_cannot_share_a_folder(small_design, tmp_path):
     store = Store(tmp_path)
     store.open()
-    with store.taken(), pytest.raises(OptionError, match="another run is writing"):
+    with store.locked(), pytest.raises(OptionError, match="another run is writing"):
         run(small_design(), tmp_path)
 
 
 def test_workers_of_a_killed_run_leave_the_rest_to_the_next(small_design, tmp_path):
-    from calibrant.experiments.runner import _do
-
     store, cells = Store(tmp_path), list(small_design().cells())[:2]
     store.open()
-    with store.taken() as first:
-        assert _do(cells[:1], store, first) == 1
-    with store.taken() as second:
-        assert _do(cells[1:], store, first) == 0
+    with store.locked() as first:
+        assert _run_task(cells[:1], store, first) == 1
+    with store.locked() as second:
+        assert _run_task(cells[1:], store, first) == 0
         assert len(store.done()) == 1
-        assert _do(cells[1:], store, second) == 1
+        assert _run_task(cells[1:], store, second) == 1
         assert len(store.done()) == 2
 
 
 def test_a_refused_run_leaves_the_first_its_folder(tmp_path):
     store = Store(tmp_path)
     store.open()
-    with store.taken() as token:
-        with pytest.raises(OptionError), store.taken():
+    with store.locked() as token:
+        with pytest.raises(OptionError), store.locked():
             pass
-        assert store.is_taken_by(token)
+        assert store.is_locked_by(token)
 
 
 def test_a_run_that_was_overtaken_does_not_give_half_its_results(
@@ -293,3 +299,19 @@ def test_other_backends_of_joblib_are_used(small_design, tmp_path):
         rows = run(small_design(), tmp_path / "threads")
     plain = run(small_design(), tmp_path / "plain")
     assert np.array_equal(rows["estimate"], plain["estimate"])
+
+
+@pytest.mark.slow
+def test_the_example_of_the_docs_runs(tmp_path, monkeypatch, capsys):
+    """With fewer seeds and in this process."""
+    text = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text("utf-8")
+    code = re.search(r"```python\n(import calibrant.*?)```", text, re.DOTALL)[1]
+    for long, short in (("range(10)", "range(2)"), ("jobs=2", "jobs=1")):
+        assert long in code
+        code = code.replace(long, short)
+    monkeypatch.chdir(tmp_path)
+    try:
+        exec(code, {})  # noqa: S102
+    finally:
+        del SHAPES["cube"]
+    assert "| cube | " in capsys.readouterr().out

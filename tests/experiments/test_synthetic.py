@@ -3,11 +3,14 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
+from scipy.stats import beta
 from sklearn.model_selection import KFold
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, UnknownNameError
-from calibrant.experiments.synthetic import SHAPES, mixing_amount, predictions, sample
+from calibrant.experiments import SyntheticTruth
+from calibrant.experiments.shapes import SHAPES
+from calibrant.experiments.synthetic import mixing_amount, predictions, sample
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -140,3 +143,58 @@ def test_binned_methods_equal_the_papers_code(shared_data, shape, n):
         ]:
             found = cb.calibration_error(y, p, alpha=alpha, debias=debias, **options)
             assert found == pytest.approx(row[column], abs=close)
+
+
+def test_the_expected_error_holds_for_any_beta_distribution():
+    a, b = 2.0, 5.0
+    amount = mixing_amount("square", 0.04, (a, b))
+    # E[c - c^2] of a Beta distribution in closed form.
+    whole = a / (a + b) - a * (a + 1) / ((a + b) * (a + b + 1))
+    assert amount == pytest.approx(0.04 / whole, abs=1e-5)
+
+
+def test_c_follows_the_distribution():
+    _, _, c = sample("square", 0.01, 20_000, seed=0, distribution=(2.0, 5.0))
+    levels = np.array([0.1, 0.5, 0.9])
+    expected = beta.ppf(levels, 2.0, 5.0)
+    np.testing.assert_allclose(np.quantile(c, levels), expected, atol=0.01)
+
+
+def test_the_skewed_sample_is_the_papers():
+    """The authors show p_distance_c = .004924 of Beta(1.1, 0.1), beta1, 10,000 rows."""
+    p, _, c = sample("beta1", 0.005, 10_000, seed=0, distribution=(1.1, 0.1))
+    assert round(float(np.abs(p - c).mean()), 6) == pytest.approx(0.004924, abs=1.1e-6)
+
+
+@pytest.mark.parametrize("distribution", [(1.0,), [1.0, 1.0], (0.0, 1.0), (1.0, "a")])
+def test_what_is_no_distribution_is_refused(distribution):
+    with pytest.raises(OptionError, match="distribution"):
+        sample("square", 0.05, 100, 0, distribution=distribution)
+
+
+def test_truths_draw_the_papers_data_and_share_their_unseen_rows():
+    truth = SyntheticTruth.of("stairs", 0.05, test_rows=1000)
+    data, (p, y, c) = truth.draw(300, 2), sample("stairs", 0.05, 300, 2)
+    assert np.array_equal(data.p, p)
+    assert np.array_equal(data.y, y)
+    assert np.array_equal(data.c, c)
+    other = SyntheticTruth.of("square", 0.1, test_rows=1000)
+    assert np.array_equal(truth.unseen().c, other.unseen().c)
+    assert (np.diff(truth.unseen().p) >= 0).all()
+
+
+def test_the_million_unseen_rows_are_the_papers():
+    """Seed 0 and a million rows, of which c alone is used."""
+    _, _, c = sample("square", 0.0, 1_000_000, 0)
+    assert np.array_equal(SyntheticTruth.of("beta1", 0.1).unseen().c, c)
+
+
+def test_truths_of_different_kind_have_different_names():
+    truths = [
+        SyntheticTruth.of("square", 0.05),
+        SyntheticTruth.of("square", 0.055),
+        SyntheticTruth.of("sqrt", 0.05),
+        SyntheticTruth.of("square", 0.05, distribution=(2.0, 1.0)),
+        SyntheticTruth.of("square", 0.05, test_rows=5),
+    ]
+    assert len({truth.name for truth in truths}) == len(truths)

@@ -56,6 +56,112 @@ def test_what_models_share_does_not_blur_their_difference(smooth_sample):
     assert_allclose(half, 0.00194, rtol=0.02)  # unpaired it were 0.04
 
 
+@pytest.fixture
+def answers():
+    """Questions that are easy or hard for both models, which are right on their own.
+
+    Both say the same; "plain" is right as often as it says and "bold" less often.
+    """
+    rng = np.random.default_rng(41)
+    said = rng.uniform(0.4, 0.95, 3000)
+    draw = rng.random(3000)
+    right = {"plain": draw < said, "bold": draw < said - 0.2}
+    return {"plain": said, "bold": said + 0.0}, right
+
+
+def test_labels_of_their_own_tell_models_apart_that_say_the_same(answers):
+    said, right = answers
+    for one in right.values():  # whose labels they are decides, not what was said
+        alone = cb.compare(one, said, **FAST)
+        assert alone.differences[0].difference == 0.0
+    found = cb.compare(right, said, **FAST)
+    assert found.frame()["model"].tolist() == ["plain", "bold"]
+    assert found.frame()["rank"].tolist() == [1, 2]
+    (pair,) = found.differences
+    assert_allclose(pair.difference, -0.2, atol=0.03)  # known by construction
+    assert pair.low < -0.2 < pair.high
+
+
+def test_rows_of_labels_of_their_own_stay_pairs(answers):
+    """One bin: errors are means of p - y, whose row-wise differences give the noise."""
+    said, right = answers
+    found = cb.compare(
+        right, {name: p + 0.04 for name, p in said.items()}, method="es1", debias=False
+    )
+    (pair,) = found.differences
+    apart = right["bold"].astype(float) - right["plain"].astype(float)
+    half = Z90 * np.std(apart) / np.sqrt(apart.size)
+    assert_allclose(pair.difference, apart.mean())
+    assert_allclose([pair.low, pair.high], pair.difference + half * np.array([-1, 1]),
+                    rtol=0.02)  # fmt: skip
+    unpaired = Z90 * np.sqrt(sum(np.var(y) for y in right.values()) / apart.size)
+    assert half < 0.7 * unpaired
+
+
+def test_the_same_labels_for_each_are_one_vector(models):
+    predictions, y = models
+    each = cb.compare(dict.fromkeys(predictions, y), predictions, **FAST)
+    assert str(each) == str(cb.compare(y, predictions, **FAST))
+
+
+def test_weights_belong_to_rows_of_all_models(answers):
+    said, right = answers
+    weight = np.random.default_rng(2).integers(0, 3, 3000)
+    options = {"method": "es10", "debias": False}
+    weighted = cb.compare(right, said, sample_weight=weight, **options)
+    repeated = cb.compare(
+        {name: np.repeat(y, weight) for name, y in right.items()},
+        {name: np.repeat(p, weight) for name, p in said.items()},
+        **options,
+    )
+    for one, other in zip(weighted.standings, repeated.standings, strict=True):
+        assert one.model == other.model
+        assert one.estimate.value == pytest.approx(other.estimate.value, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "words"),
+    [
+        (lambda y: {"plain": y}, OptionError, "y_true must have the labels of each"),
+        (
+            lambda y: {"plain": y, "bold": y, "third": y},
+            OptionError,
+            "it has 'plain', 'bold', 'third'",
+        ),
+        (
+            lambda y: {"plain": y, "bold": y[1:]},
+            LengthMismatchError,
+            r"y_true\['bold'\] has 2999, models\['bold'\] has 3000",
+        ),
+        (lambda y: {"plain": y, "bold": y + 1}, ValueError, r"y_true\['bold'\] must"),
+    ],
+)
+def test_labels_by_model_name_what_is_wrong(answers, labels, error, words):
+    said, right = answers
+    with pytest.raises(error, match=words):
+        cb.compare(labels(right["plain"].astype(int)), said)
+
+
+def test_models_on_different_rows_are_no_pairs(answers):
+    said, right = answers
+    right["bold"], said["bold"] = right["bold"][:2000], said["bold"][:2000]
+    with pytest.raises(
+        LengthMismatchError,
+        match=r"'plain' has 3,000, 'bold' has 2,000.*the same cases, row by row",
+    ):
+        cb.compare(right, said)
+
+
+def test_labels_of_classes_may_differ_by_model():
+    rng = np.random.default_rng(5)
+    prob = rng.dirichlet([1.0, 1.0, 1.0], 500)
+    y = {name: rng.integers(0, 3, 500) for name in "ab"}
+    found = cb.compare(y, {"a": prob, "b": prob}, task="confidence", method="es5")
+    for standing in found.standings:
+        alone = cb.evaluate(y[standing.model], prob, task="confidence", methods="es5")
+        assert standing.estimate == alone.assessments[0].estimates[0]
+
+
 def test_mirrored_models_double_the_noise_of_labels(smooth_sample):
     """One bin, one model above and one below the share of positives."""
     p, y = smooth_sample

@@ -205,3 +205,27 @@ def test_gathered_rows_give_nearly_the_same_test():
     coarse = cb.calibration_test(y, rounded)
     assert 1e-8 < whole.pvalue < 1e-2
     assert_allclose(coarse.statistic, whole.statistic, rtol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize(
+    "method", ["smooth", "spiegelhalter", "hosmer-lemeshow", "cox"]
+)
+def test_few_rows_of_large_weight_are_as_good_as_their_copies(method):
+    p, y = np.array([0.1, 0.2, 0.4, 0.7, 0.9]), np.array([0, 1, 0, 1, 1])
+    times = np.array([9, 2, 30, 4, 12])
+    weighted = cb.calibration_test(y, p, method=method, sample_weight=times)
+    copied = cb.calibration_test(
+        np.repeat(y, times), np.repeat(p, times), method=method
+    )
+    assert_allclose(weighted.statistic, copied.statistic)
+    assert_allclose(weighted.pvalue, copied.pvalue)
+
+
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1e-310, 1.0])
+def test_a_certain_prediction_that_failed_refutes_calibration(p):
+    found = cb.calibration_test(
+        np.full(40, p < 0.5), np.full(40, p), method="hosmer-lemeshow"
+    )
+    assert found.statistic == np.inf
+    assert found.pvalue == 0.0

@@ -70,6 +70,39 @@ def test_many_small_groups_are_one_warning(table):
     assert warning.filename == __file__
 
 
+@pytest.mark.filterwarnings("ignore:only 14 rows")
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_group_loses_only_the_methods_that_need_more_rows(table, engine):
+    table["region"] = np.where(np.arange(500) < 14, "tiny", "rest")
+    methods = ["platt", "es15", "es5"]
+    options = {"y": "y", "p": ["a", "b"], "methods": methods, "confidence": None}
+    frame = pl.DataFrame(table)
+    with pytest.warns(SmallSampleWarning) as told:
+        found = cb.evaluate_table(frame, by="region", engine=engine, **options).frame()
+    (warning,) = told
+    assert str(warning.message).startswith("es15 is left out of group region=tiny: ")
+    tiny = found["region"] == "tiny"
+    rows = list(zip(found["model"][tiny], found["method"][tiny], strict=True))
+    assert rows == [(m, e) for m in "ab" for e in ("platt", "es5")]
+    assert found["method"][~tiny].tolist() == methods * 2
+    for (model, method), value in zip(rows, found["value"][tiny], strict=True):
+        alone = cb.calibration_error(table["y"][:14], table[model][:14], method=method)
+        assert value == pytest.approx(alone, abs=1e-12)
+
+
+def test_methods_that_many_groups_lose_are_one_warning_each(table):
+    table["region"] = np.where(np.arange(500) < 84, np.arange(500) // 14, 99)
+    methods = ["es15", "es5", "es20"]
+    options = {"y": "y", "p": "a", "by": "region", "confidence": None}
+    with pytest.warns(SmallSampleWarning) as told:
+        found = cb.evaluate_table(table, methods=methods, **options).frame()
+    assert found["method"].tolist() == ["es5"] * 6 + methods
+    first, second = (str(warning.message) for warning in told)
+    assert first.startswith("es15 is left out of 6 groups: region=0; region=1; ")
+    assert second.startswith("es20 is left out of 6 groups: ")
+    assert "and 1 more. Why the first: bins must not exceed" in first
+
+
 def test_only_small_groups_is_an_error(table):
     table["region"] = np.arange(500) // 5
     with (

@@ -41,6 +41,18 @@ def test_ends_and_the_middle_have_cells_of_their_own():
     assert cells.label.tolist() == [0, 20_000, 20_000, 20_000]
 
 
-def test_a_few_rows_are_left_as_they_are():
+def test_of_a_few_rows_each_prediction_is_kept_once_and_in_order():
     p, y = many(n=1000)
-    assert gather_many(p, y, None).p is p
+    p[500:] = p[:500]
+    cells = gather_many(p, y, None)
+    assert np.array_equal(cells.p, np.unique(p))
+    assert cells.weight.tolist() == [np.sum(p == value) for value in cells.p]
+    assert cells.label.tolist() == [np.sum(y[p == value]) for value in cells.p]
+
+
+def test_means_of_cells_keep_their_last_digits():
+    p = np.repeat([0.3, 0.7 + 1e-12, 1e-9], 30_000)
+    order = np.random.default_rng(0).permutation(p.size)
+    for rows in (p, p[order]):
+        cells = gather_many(rows, rows, None)
+        assert_allclose(cells.p, np.unique(p), rtol=1e-15, atol=0)

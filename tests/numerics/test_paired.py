@@ -17,7 +17,7 @@ def draws():
 
 def test_probability_is_that_of_a_normal_difference(draws):
     value = np.array([0.1, 0.101, 0.13])
-    found = paired_differences(value, np.ones(3), draws, 0.9)
+    found = paired_differences(value, np.ones(3), np.ones(3), draws, 0.9)
     spread = (draws[0] - draws[1]).std()
     assert_allclose(spread, 0.001, rtol=0.05)  # what they share does not count
     assert_allclose(found.probability[0, 1], norm.cdf(0.001 / spread))
@@ -27,7 +27,8 @@ def test_probability_is_that_of_a_normal_difference(draws):
 
 def test_both_directions_agree(draws):
     low = np.array([0.0, 0.05, 0.0])
-    found = paired_differences(np.array([0.1, 0.101, 0.13]), low, draws, 0.8)
+    value = np.array([0.1, 0.101, 0.13])
+    found = paired_differences(value, low, value, draws, 0.8)
     assert_allclose(found.probability + found.probability.T, 1.0)
     assert_allclose(found.low, -found.high.T)
     assert_allclose(np.diag(found.probability), 0.5)
@@ -36,7 +37,8 @@ def test_both_directions_agree(draws):
 def test_an_interval_leaves_out_zero_where_the_probability_is_extreme(draws):
     for gap in np.linspace(-0.03, 0.03, 61):
         value = np.array([0.1, 0.1 + gap])
-        found = paired_differences(value, np.array([0.0, 0.05]), draws[[0, 2]], 0.9)
+        low = np.array([0.0, 0.05])
+        found = paired_differences(value, low, value, draws[[0, 2]], 0.9)
         outside = found.high[0, 1] < 0.0 or found.low[0, 1] > 0.0
         probability = found.probability[0, 1]
         assert outside == (probability < 0.05 or probability > 0.95)
@@ -46,23 +48,41 @@ def test_what_may_be_zero_is_not_told_to_be_larger_than_zero():
     """A sure 0 against 0.03 +- 0.001, whose own interval begins at 0."""
     draws = np.stack([np.zeros(500), np.random.default_rng(1).normal(0.03, 1e-3, 500)])
     value = np.array([0.0, 0.03])
-    told = paired_differences(value, np.array([0.0, 0.028]), draws, 0.9)
+    told = paired_differences(value, np.array([0.0, 0.028]), value, draws, 0.9)
     assert told.probability[0, 1] > 1.0 - 1e-9
-    released = paired_differences(value, np.zeros(2), draws, 0.9)
+    released = paired_differences(value, np.zeros(2), value, draws, 0.9)
     assert_allclose(released.probability[0, 1], 0.95)
     assert_allclose(released.high[0, 1], 0.0, atol=1e-12)
 
 
+def test_an_error_that_no_resample_moves_is_as_sure_as_its_own_interval():
+    """Two methods that see nothing: 0 in every resample, 0.2 or 0.1 at most."""
+    value, high = np.zeros(2), np.array([0.2, 0.1])
+    found = paired_differences(value, np.zeros(2), high, np.zeros((2, 50)), 0.9)
+    assert_allclose([found.low[0, 1], found.high[0, 1]], [-0.1, 0.2])
+    assert found.probability[0, 1] == 0.5
+
+
+def test_ends_of_differences_are_possible_ones():
+    draws = np.random.default_rng(0).normal(0.5, 0.6, (2, 100))
+    value = np.array([0.05, 0.95])
+    found = paired_differences(value, value, value, draws, 0.9)
+    assert found.low[0, 1] == -1.0
+    assert -0.9 < found.high[0, 1] <= 1.0
+
+
 def test_errors_below_zero_count_as_zero():
     draws = np.random.default_rng(0).normal(0.0, 0.01, (2, 100))
-    found = paired_differences(np.array([-0.02, -0.01]), np.zeros(2), draws, 0.9)
+    value = np.array([-0.02, -0.01])
+    found = paired_differences(value, np.zeros(2), np.ones(2), draws, 0.9)
     assert found.difference[0, 1] == 0.0
     assert found.probability[0, 1] == 0.5
 
 
 def test_no_spread_is_certain_and_equal_is_even():
     draws = np.array([[0.0, 0.0], [0.2, 0.2]])
-    found = paired_differences(np.array([0.0, 0.2]), np.array([0.0, 0.1]), draws, 0.9)
+    value = np.array([0.0, 0.2])
+    found = paired_differences(value, value, value, draws, 0.9)
     assert_array_equal(found.probability, [[0.5, 1.0], [0.0, 0.5]])
 
 

@@ -242,6 +242,16 @@ def test_monotone_heights_do_not_fall_and_are_optimal():
     assert value[0] <= best.fun + 1e-5
 
 
+@pytest.mark.parametrize("weight", [(1, 1, 1), (9, 10, 11), (11, 10, 9), (1, 8, 1)])
+@pytest.mark.parametrize("loss", ["log-loss", "brier"])
+def test_three_pieces_meet_three_levels_of_any_weight(weight, loss):
+    p, rates = np.array([0.2, 0.5, 0.8]), np.array([[0.02, 0.5, 0.98]])
+    points = Points(p, np.array([weight], dtype=float), rates)
+    start = usual_start(points, 3, (0.0, 1.0))
+    lines, _ = fit_lines(points, start, scale="prob", loss=loss)
+    assert_allclose(values_at(p, lines.knots[0], lines.heights[0]), rates[0], atol=5e-3)
+
+
 def test_crowded_knots_are_spread():
     knots = np.array([[0.0, 0.5, 0.5, 0.5, 1.0], [0.0, 1.0, 1.0, 1.0, 1.0]])
     spread = spread_apart(knots, 0.1)

@@ -12,6 +12,7 @@ from calibrant.numerics.resampling import (
     gather,
     interval,
     multinomial_weights,
+    squared_interval,
 )
 
 
@@ -117,10 +118,31 @@ def test_basic_interval_is_released_to_zero_where_noise_explains_the_value():
     assert interval(0.2, draws, noise=np.full(9, 0.25), **options)[0] == 0.0
 
 
-def test_interval_ends_are_never_negative():
-    draws = np.linspace(0.0, 0.01, 11)
-    ends = interval(-0.5, draws, truth=0.0, noise=draws, confidence=0.9, kind="basic")
-    assert min(ends) >= 0.0
+KINDS = ("basic", "percentile")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [1e-9, 0.004, 0.5, 0.999])
+def test_bootstrap_intervals_hold_the_value_within_0_and_1(kind, value):
+    for draws in (np.linspace(0.0, 0.01, 11), np.linspace(0.7, 1.0, 11)):
+        options = {"truth": value, "noise": draws, "confidence": 0.9, "kind": kind}
+        low, high = interval(value, draws, **options)
+        assert 0.0 <= low <= value <= high <= 1.0
+        assert low < high
+
+
+def test_a_basic_interval_where_no_error_can_be_is_absent():
+    draws = np.linspace(0.1, 0.2, 11)  # reflected at 0 they all lie below
+    options = {"truth": 0.0, "noise": draws, "confidence": 0.9, "kind": "basic"}
+    assert np.isnan(interval(0.0, draws, **options)).all()
+
+
+@pytest.mark.parametrize("ends_of", [interval, squared_interval])
+@pytest.mark.parametrize("kind", KINDS)
+def test_replicates_that_are_all_equal_give_no_interval(kind, ends_of):
+    noise, draws = np.linspace(0.0, 0.4, 11), np.full(11, 0.3)
+    options = {"truth": 0.3, "noise": noise, "confidence": 0.9, "kind": kind}
+    assert np.isnan(ends_of(0.3, draws, **options)).all()
 
 
 def test_shares_of_labels_are_refused_and_not_cut_off():

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize, minimize_scalar
 
+from calibrant._validation.class_rows import softmax
 from calibrant.numerics.newton import minimise
 from calibrant.numerics.softmax import (
     MatrixScores,
@@ -12,7 +13,6 @@ from calibrant.numerics.softmax import (
     log_probabilities,
     log_softmax,
     mean_log_loss,
-    softmax,
     weight_shares,
 )
 from calibrant.numerics.softmax_curvature import BlockCurvature, curvature_at

@@ -158,7 +158,7 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
     names = [f"p, {k}" for k in range(10)]
     table = dict(zip(names, prob.T, strict=True)) | {"the digit": digit}
     origin = Origin(
-        file="rows.csv",
+        files=("rows.csv",),
         label="the digit",
         columns=tuple(names),
         several=True,
@@ -168,7 +168,7 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
     if task == "binary":
         columns = ("p, 3",)
         origin = Origin(
-            file="rows.csv", label="the digit", columns=columns, pos_label=3
+            files=("rows.csv",), label="the digit", columns=columns, pos_label=3
         )
         table["the digit"] = y = np.where(digit == 3, 3, 0)
         p, method = prob[:, 3], "smooth"

@@ -7,12 +7,12 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import calibrant as cb
+from calibrant._threads import one_blas_thread
 from calibrant.checks.rows import MOST_VALUES, SOME_ROWS, rounded
 from calibrant.checks.subject import Subject
 from calibrant.measures import estimate
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
-from calibrant.measures.one_thread import one_blas_thread
 from calibrant.numerics.few_cells import few_cells, gather_few
 from calibrant.numerics.log_cells import MANY_ROWS
 

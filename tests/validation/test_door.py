@@ -263,7 +263,7 @@ def test_swapped_arguments_are_recognised():
 
 
 def test_percentages_are_recognised():
-    with pytest.raises(ex.ProbabilityRangeError, match=r"percentages, divide by 100"):
+    with pytest.raises(ex.ScaleError, match=r'look like percentages: pass scale="perc'):
         error(p=np.linspace(0, 100, 40))
 
 

@@ -28,7 +28,7 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
     else through ``np.asarray``.
     """
     if isinstance(values, np.ma.MaskedArray):
-        _refuse_missing(np.ma.getmaskarray(values), name=name)
+        refuse_missing(np.ma.getmaskarray(values), name=name)
         return np.asarray(values.data)
     if isinstance(values, np.ndarray):
         return values
@@ -73,20 +73,25 @@ def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
 
 def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
     """Return a numeric array as native doubles without NaN or infinities."""
+    numbers = as_numbers(array, name=name)
+    # A sum is finite only if every term is: one cheap pass where all is well.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = numbers.sum()
+    if not np.isfinite(total):
+        refuse_missing(~np.isfinite(numbers), name=name, found=numbers)
+    return numbers
+
+
+def as_numbers(array: NDArray[Any], *, name: str) -> FloatVector:
+    """Return a numeric array as native doubles, NaN and infinities included."""
     if array.dtype.kind == "U" and array.size:
         raise _text(array.reshape(-1), name=name)
     if array.dtype.kind not in "biufO":
         raise InputError(f"{name} must hold numbers; it holds {array.dtype}.")
     try:
-        numbers = array.astype(np.float64, copy=False)
+        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise _not_numeric(array, name=name) from None
-    # A sum is finite only if every term is: one cheap pass where all is well.
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = numbers.sum()
-    if not np.isfinite(total):
-        _refuse_missing(~np.isfinite(numbers), name=name, found=numbers)
-    return numbers
 
 
 def _text(array: NDArray[Any], *, name: str) -> InputError:
@@ -117,9 +122,10 @@ def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
     return InputError(f"{name} must hold numbers; it holds {array.dtype}.")
 
 
-def _refuse_missing(
+def refuse_missing(
     missing: BoolVector, *, name: str, found: NDArray[Any] | None = None
 ) -> None:
+    """Raise where values, as `found`, are missing."""
     if not missing.any():
         return
     first = tuple(int(i) for i in np.argwhere(missing)[0])

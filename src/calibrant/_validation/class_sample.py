@@ -33,13 +33,13 @@ class ClassSample:
     Attributes
     ----------
     scores : ndarray of shape (n, k)
-        As they were given: probabilities, or logits.
+        Logits as they were given, or else probabilities.
     column : ndarray of shape (n,)
         The class that happened, as a column number.
     weight : ndarray of shape (n,) or None
         How many rows each row stands for; None where each stands for itself.
-    scale : {"prob", "logit"}
-        What `scores` holds.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What was given; all but "logit" have become probabilities.
     """
 
     scores: FloatMatrix

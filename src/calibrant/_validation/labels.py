@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant._validation.arrays import as_vector
 from calibrant._validation.wording import MEASURES, Wording, shown
-from calibrant.exceptions import LabelError, MissingValueError
+from calibrant.exceptions import LabelError, MissingValueError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +123,7 @@ def _distinct_codes(
     array: NDArray[Any], *, name: str
 ) -> tuple[list[Any], NDArray[np.intp]]:
     _refuse_missing_labels(array, name=name)
+    check_single_labels(array, name=name)
     try:
         distinct, codes = np.unique(array, return_inverse=True)
     except TypeError:
@@ -150,6 +152,25 @@ def _refuse_missing_labels(array: NDArray[Any], *, name: str) -> None:
             f"{name} must not hold missing values; row {row} is {shown(array[row])} "
             f"({int(missing.sum())} of {array.size} rows). Drop these rows first."
         )
+
+
+def check_single_labels(array: NDArray[Any], *, name: str) -> None:
+    """Raise where a row holds a list, or something else that is not one label."""
+    if array.ndim != 1:
+        raise ShapeError(
+            f"{name} must hold one label per row; it has shape {array.shape}. Pass one "
+            f"column of labels."
+        )
+    if array.dtype.kind != "O":
+        return
+    for row, value in enumerate(array):
+        if not isinstance(value, Hashable):
+            held = value.tolist() if isinstance(value, np.ndarray) else value
+            raise LabelError(
+                f"{name} must hold one label per row; row {row} is {shown(held)}, a "
+                f"{type(held).__name__}. Take the label out of it, or pass another "
+                f"column."
+            )
 
 
 def is_missing(value: Any) -> bool:

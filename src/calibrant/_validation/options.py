@@ -43,6 +43,14 @@ def check_fraction(value: float, *, name: str) -> float:
     return float(value)
 
 
+def check_share(value: float, *, name: str) -> float:
+    """Return a number from 0 to 1."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and 0.0 <= value <= 1.0):
+        raise OptionError(f"{name} must be a share from 0 to 1; got {value!r}.")
+    return float(value)
+
+
 def check_count(value: int, *, name: str, least: int = 1) -> int:
     """Return a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
@@ -89,6 +97,14 @@ def generator(seed: Seed) -> np.random.Generator:
         return np.random.default_rng(seed.randint(2**31))
     _refuse_bad_seed(seed)
     return np.random.default_rng(seed)
+
+
+def whole_seed(seed: Seed) -> int:
+    """Return a whole number that gives the same draws wherever it is used."""
+    if isinstance(seed, Integral):
+        _refuse_bad_seed(int(seed))
+        return int(seed)
+    return int(generator(seed).integers(2**32))
 
 
 def _refuse_bad_seed(seed: int | None) -> None:

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from calibrant._typing import Scale
-from calibrant._validation.arrays import as_array, as_float, as_vector, refuse_empty
+from calibrant._validation.arrays import (
+    as_array,
+    as_float,
+    as_numbers,
+    as_vector,
+    refuse_empty,
+    refuse_missing,
+)
+from calibrant._validation.class_rows import softmax
 from calibrant._validation.options import check_choice
+from calibrant._validation.scales import RULES, Spread, precision_of
 from calibrant._validation.wording import (
     CALIBRATORS,
     MEASURES,
@@ -16,7 +25,12 @@ from calibrant._validation.wording import (
     shown,
     shown_place,
 )
-from calibrant.exceptions import ProbabilityRangeError, RowSumError, ShapeError
+from calibrant.exceptions import (
+    ProbabilityRangeError,
+    RowSumError,
+    ScaleError,
+    ShapeError,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,11 +40,6 @@ if TYPE_CHECKING:
 ROW_SUM_TOLERANCE = 1e-3
 """How far a row may sum from 1: room for rounding to four digits, not for scores."""
 
-ULPS = 4
-"""Rounding, in units of the input's own precision, that counts as 0 or as 1."""
-
-PERCENT = 100.0
-
 LARGEST_LOGIT = 1e100
 """Squares of logits beyond it overflow in sums. Those that mask a class stay below."""
 
@@ -38,18 +47,19 @@ LARGEST_LOGIT = 1e100
 def check_probabilities(
     values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
 ) -> FloatVector:
-    """Return `values` as a vector of probabilities.
+    """Return `values`, on any scale, as a vector of probabilities.
 
     Examples
     --------
     >>> check_probabilities([0.2, 1.0])
     array([0.2, 1. ])
+    >>> check_probabilities([20, 100], scale="percent")
+    array([0.2, 1. ])
     >>> check_probabilities([0.2, -0.9, 1.7])
     Traceback (most recent call last):
     ...
-    calibrant.exceptions.ProbabilityRangeError: y_prob must hold probabilities in
-    [0, 1]; row 1 is -0.9 (2 of 3 values are outside). If these are logits, pass
-    scale="logit".
+    calibrant.exceptions.ScaleError: y_prob must hold probabilities in [0, 1]; row 1 is
+    -0.9 (2 of 3 values are outside). If these are logits, pass scale="logit".
     """
     array = as_array(values, name=wording.prob)
     if array.ndim == 2 and array.shape[1] > 1:  # noqa: PLR2004
@@ -58,12 +68,11 @@ def check_probabilities(
             f"shape {array.shape}. {wording.columns}"
         )
     vector = as_vector(array, name=wording.prob)
-    numbers = as_float(vector, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         from scipy.special import expit
 
-        return np.asarray(expit(numbers), dtype=np.float64)
-    return _within_unit_interval(numbers, vector.dtype, wording)
+        return np.asarray(expit(as_float(vector, name=wording.prob)), dtype=np.float64)
+    return _as_probabilities(vector, scale, wording)
 
 
 def probabilities_of_any_shape(values: ArrayLike) -> NDArray[np.float64]:
@@ -79,19 +88,17 @@ def probabilities_of_any_shape(values: ArrayLike) -> NDArray[np.float64]:
 def check_probability_matrix(
     values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
 ) -> FloatMatrix:
-    """Return `values` as (n, k) probabilities whose rows sum to 1."""
+    """Return `values`, on any scale, as (n, k) probabilities whose rows sum to 1."""
     scores = check_class_scores(values, scale=scale, wording=wording)
-    if scale == "prob":
+    if scale != "logit":
         return scores
-    from scipy.special import softmax
-
-    return np.asarray(softmax(scores, axis=1), dtype=np.float64)
+    return softmax(scores)
 
 
 def check_class_scores(
     values: ArrayLike, *, scale: Scale, wording: Wording
 ) -> FloatMatrix:
-    """Return `values` as they are: (n, k) probabilities, or logits of any size."""
+    """Return `values` as (n, k) logits of any size, or else as probabilities."""
     array = as_array(values, name=wording.prob)
     if array.ndim != 2 or array.shape[1] < 2:  # noqa: PLR2004
         raise ShapeError(
@@ -99,33 +106,54 @@ def check_class_scores(
             f"for this {wording.purpose}; it has shape {array.shape}. {wording.vector}"
         )
     refuse_empty(array, name=wording.prob)
-    numbers = as_float(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
-        _refuse_huge_logits(numbers, wording)
-        return numbers
-    prob = _within_unit_interval(numbers, array.dtype, wording)
-    _refuse_row_sums(prob, wording)
+        logits = as_float(array, name=wording.prob)
+        _refuse_huge_logits(logits, wording)
+        return logits
+    prob = _as_probabilities(array, scale, wording)
+    _refuse_row_sums(prob, scale, wording)
     return prob
 
 
-def _within_unit_interval(
-    prob: NDArray[np.float64], dtype: np.dtype[Any], wording: Wording
+def _as_probabilities(
+    array: NDArray[Any], scale: Scale, wording: Wording
 ) -> NDArray[np.float64]:
-    low, high = prob.min(), prob.max()
-    if low >= 0.0 and high <= 1.0:
-        return prob
-    precision = np.finfo(dtype).eps if dtype.kind == "f" else np.finfo(float).eps
-    slack = ULPS * float(precision)
-    if low >= -slack and high <= 1.0 + slack:
-        return np.clip(prob, 0.0, 1.0)
-    outside = (prob < -slack) | (prob > 1.0 + slack)
+    """Return probabilities; what is out of range by rounding is 0 or 1."""
+    numbers, rule = as_numbers(array, name=wording.prob), RULES[scale]
+    with np.errstate(invalid="ignore"):
+        low, high = numbers.min(), numbers.max()  # NaN where any is
+    if low >= rule.low and high <= rule.high:
+        return rule.to_prob(numbers)
+    ends = rule.ends(precision_of(array.dtype))
+    spread = Spread.of(numbers, ends)
+    # Before anything is said of values that are missing.
+    if spread.are_many_outside() or spread.is_clearly_other(scale):
+        raise _out_of_range(ScaleError, numbers, ends, spread, scale, wording)
+    missing = ~np.isfinite(numbers) & ~(numbers == rule.low)
+    refuse_missing(missing, name=wording.prob, found=numbers)
+    if spread.outside:
+        error = ProbabilityRangeError
+        raise _out_of_range(error, numbers, ends, spread, scale, wording)
+    return np.clip(rule.to_prob(numbers), 0.0, 1.0)
+
+
+def _out_of_range(
+    error: type[ProbabilityRangeError],
+    numbers: NDArray[np.float64],
+    ends: tuple[float, float],
+    spread: Spread,
+    scale: Scale,
+    wording: Wording,
+) -> ProbabilityRangeError:
+    finite = np.isfinite(numbers)
+    outside = finite & ((numbers < ends[0]) | (numbers > ends[1]))
     first = tuple(int(i) for i in np.argwhere(outside)[0])
-    percent = "If these are percentages, divide by 100. "
-    way_out = (percent if low >= 0.0 and high <= PERCENT else "") + wording.logits
-    raise ProbabilityRangeError(
-        f"{wording.prob} must hold probabilities in [0, 1]; {shown_place(first)} is "
-        f"{shown(prob[first])} ({int(outside.sum())} of {prob.size} values are "
-        f"outside). {way_out}"
+    missing = numbers.size - int(finite.sum())
+    also = f", {missing} are missing or infinite" if missing else ""
+    return error(
+        f"{wording.prob} must hold {RULES[scale].what}; {shown_place(first)} is "
+        f"{shown(numbers[first])} ({int(outside.sum())} of {numbers.size} values are "
+        f"outside{also}). {spread.hint(scale, wording)}"
     )
 
 
@@ -141,14 +169,16 @@ def _refuse_huge_logits(logits: FloatMatrix, wording: Wording) -> None:
     )
 
 
-def _refuse_row_sums(prob: FloatMatrix, wording: Wording) -> None:
+def _refuse_row_sums(prob: FloatMatrix, scale: Scale, wording: Wording) -> None:
     sums = prob.sum(axis=1)
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():
-        row = int(np.argmax(off))
+        row, unit = int(np.argmax(off)), RULES[scale].unit
+        what = "the exponentials of each row" if scale == "logprob" else "each row"
         raise RowSumError(
-            f"each row of {wording.prob} ({prob.shape[1]} columns) must sum to 1 "
-            f"(within {ROW_SUM_TOLERANCE:g}); "
-            f"row {row} sums to {sums[row]:.6g} ({int(off.sum())} of {off.size} rows "
-            f"are off). Normalise the rows, or pass all class columns. {wording.logits}"
+            f"{what} of {wording.prob} ({prob.shape[1]} columns) must sum to {unit:g} "
+            f"(within {ROW_SUM_TOLERANCE * unit:g}); row {row} sums to "
+            f"{unit * sums[row]:.6g} ({int(off.sum())} of {off.size} rows are off). "
+            f"Normalise the rows, or pass all class columns. If these are logits, "
+            f"{wording.way_out('logit')}."
         )

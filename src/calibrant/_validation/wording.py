@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from calibrant._typing import Scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +20,8 @@ class Wording:
     ----------
     label, prob, weight : str
         Names of the arguments or columns.
-    logits : str
-        For values outside [0, 1].
+    takes_scale : bool
+        Whether there is a parameter `scale`, for values outside [0, 1].
     two_labels, several_labels : str
         For labels that are not 0 and 1.
     columns : str
@@ -32,7 +35,7 @@ class Wording:
     label: str = "y_true"
     prob: str = "y_prob"
     weight: str = "sample_weight"
-    logits: str = 'If these are logits, pass scale="logit".'
+    takes_scale: bool = True
     two_labels: str = "Say which is the event: pos_label=..."
     several_labels: str = "For several classes pass class probabilities and a task."
     columns: str = (
@@ -42,13 +45,25 @@ class Wording:
     purpose: str = "task"
     vector: str = "For a vector of probabilities of one event leave task=None."
 
+    def way_out(self, scale: Scale) -> str:
+        """Return what to do with predictions that are on another scale."""
+        return f'pass scale="{scale}"' if self.takes_scale else BY_HAND[scale]
+
+
+BY_HAND: dict[Scale, str] = {
+    "prob": "pass them as they are",
+    "logit": "turn them into probabilities first",
+    "percent": "divide them by 100 first",
+    "logprob": "take their exponentials first",
+}
+"""What to do where there is no parameter for it."""
 
 MEASURES = Wording()
 
 CALIBRATORS = Wording(
     label="y",
     prob="p",
-    logits="If these are logits, turn them into probabilities first.",
+    takes_scale=False,
     two_labels="Turn them into 0 and 1 first.",
     several_labels="Turn them into 0 and 1, one class against the rest, first.",
     columns="Pass the column of the positive class.",
@@ -61,9 +76,7 @@ CLASS_CALIBRATORS = Wording(
     vector="For a vector of probabilities of one event use a binary method, as pl3.",
 )
 
-DISPLAYS = Wording(
-    logits="If these are logits, turn them into probabilities first.",
-)
+DISPLAYS = Wording(takes_scale=False)
 
 
 def shown(value: Any) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from calibrant._typing import FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
@@ -47,22 +45,6 @@ class Fit(ErrorFit, Protocol):
     @property
     def map(self) -> CalibrationMap:
         """Return the estimated calibration map."""
-        ...
-
-
-@runtime_checkable
-class PosteriorFit(Protocol):
-    """A fit that knows how sure it is of its map."""
-
-    def posterior_errors(
-        self,
-        sample: BinarySample,
-        *,
-        n_draws: int,
-        rng: np.random.Generator,
-        alpha: float = 1.0,
-    ) -> FloatVector:
-        """Return the error of each of some maps drawn from the posterior."""
         ...
 
 

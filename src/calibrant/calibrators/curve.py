@@ -68,6 +68,8 @@ class CurveFit:
         What was fitted.
     losses : ndarray or None
         Cross-validated losses from simple to complex, where complexity was chosen so.
+    weights : ndarray or None
+        Weights of 1, 2, .. pieces, where refits are to be the mean that the map is.
     """
 
     map: CalibrationMap
@@ -75,6 +77,7 @@ class CurveFit:
     edges: FloatVector
     family: CurveFamily
     losses: FloatVector | None = None
+    weights: FloatVector | None = None
 
     def debiases(self, alpha: float) -> bool:  # noqa: ARG002
         """Tell that no bias is known."""

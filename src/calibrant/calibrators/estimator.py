@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.wording import CALIBRATORS
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.multiclass_estimator import MulticlassCalibrator
 from calibrant.calibrators.named import NamedCalibrator
 from calibrant.calibrators.registry import find_method
@@ -85,7 +86,8 @@ class BinaryCalibrator(NamedCalibrator):
             y, p, sample_weight=sample_weight, wording=CALIBRATORS
         )
         warn_if_small(sample, stacklevel=3)
-        self.fit_: Fit = self._found(self.method).build(**self._given).fit(sample)
+        family = self._found(self.method).build(**self._given)
+        self.fit_: Fit = fit_family(family, sample)
         self.n_features_in_ = 1
         return self
 

@@ -12,10 +12,10 @@ from calibrant.numerics.binning import size_edges
 from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.folds import fold_counts, fold_numbers
 from calibrant.numerics.grid import bin_index
-from calibrant.numerics.isotonic import SAME
 from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.numerics.piecewise_problems import Points
 from calibrant.numerics.sorted_sample import SortedSample, are_binary
+from calibrant.numerics.ties import edges_between, tie_starts
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
@@ -77,12 +77,14 @@ class FoldedPoints:
         """
         folds = int(fold.max()) + 1
         weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
-        distinct = 1 + np.count_nonzero(np.diff(rows.p) > SAME)
-        if distinct <= MOST_POINTS:
-            cell = np.cumsum(np.diff(rows.p, prepend=rows.p[0]) > SAME, dtype=np.intp)
+        starts = tie_starts(rows.p)
+        if starts.size <= MOST_POINTS:
+            each = np.diff(starts, append=rows.p.size)
+            cell = np.repeat(np.arange(starts.size), each)
         else:
             even = size_edges(rows.p, rows.weight, CELLS)
-            outer = np.append(_tail_edges(rows, CELLS), _tie_edges(rows, CELLS))
+            ties = _tie_edges(rows, starts, CELLS)
+            outer = np.append(_tail_edges(rows, CELLS), ties)
             cell = bin_index(rows.p, np.union1d(even, outer))
         size = int(cell[-1]) + 1
 
@@ -92,7 +94,10 @@ class FoldedPoints:
 
         total = np.bincount(cell, weight, minlength=size)
         used = total > 0.0
-        p = np.bincount(cell, weight * rows.p, minlength=size)[used] / total[used]
+        # Sums of distances, so that points near to each other stay in order.
+        low = rows.p[np.searchsorted(cell, np.arange(size))]
+        inside = np.bincount(cell, weight * (rows.p - low[cell]), minlength=size)
+        p = low[used] + inside[used] / total[used]
         return cls(p, per_fold(weight)[:, used], per_fold(weight * rows.y)[:, used])
 
     def training(self, x: FloatVector) -> Points:
@@ -116,6 +121,11 @@ class FoldedPoints:
         loss = values**2 * self.weight - 2.0 * values * self.label + self.label
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
 
+    def rows_by_label(self) -> FloatVector:
+        """Return the weight of rows with y = 1 per fold and point, then with y = 0."""
+        others = np.maximum(self.weight - self.label, 0.0)
+        return np.concatenate([self.label, others], axis=None)
+
 
 def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
     """Return edges that part both outer cells of sorted rows, ever finer outwards.
@@ -132,16 +142,13 @@ def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
     return halfway
 
 
-def _tie_edges(rows: SortedSample, cells: int) -> FloatVector:
+def _tie_edges(rows: SortedSample, starts: IntVector, cells: int) -> FloatVector:
     """Return edges around predictions that fill a cell, and around both outermost.
 
     In one cell with a neighbour, zeros would count as small probabilities. Between
     logits that is far off, and a line that ends there would go on to them unfitted.
     """
-    starts = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > SAME)
-    stops = np.append(starts[1:], rows.p.size)
-    below, above = rows.p[stops[:-1] - 1], rows.p[starts[1:]]
-    between: FloatVector = 0.5 * below + 0.5 * above
+    between = edges_between(rows.p[starts[1:] - 1], rows.p[starts[1:]])
     weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
     alone = np.add.reduceat(weight, starts) >= rows.total / cells
     alone[[0, -1]] = True

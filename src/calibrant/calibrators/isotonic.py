@@ -13,6 +13,7 @@ from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
 from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_shares
 from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.ties import edges_between
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector
@@ -90,6 +91,6 @@ def _lines(p: FloatVector, blocks: IsotonicBlocks) -> PiecewiseLinearMap:
 
 def _steps(p: FloatVector, blocks: IsotonicBlocks) -> BinnedMap:
     """Return the map that jumps halfway between blocks."""
-    halfway = 0.5 * (p[blocks.last[:-1]] + p[blocks.first[1:]])
-    edges = np.concatenate([[0.0], halfway, [1.0]])
+    inner = edges_between(p[blocks.last[:-1]], p[blocks.first[1:]])
+    edges = np.concatenate([[0.0], inner, [1.0]])
     return BinnedMap(edges, blocks.value, np.zeros(blocks.value.size))

@@ -11,8 +11,8 @@ from calibrant._validation.options import check_choice, check_positive
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
-from calibrant.numerics.isotonic import SAME
 from calibrant.numerics.kernel_density import KernelShares, kernel_matrix
+from calibrant.numerics.ties import tie_starts
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector
@@ -69,7 +69,7 @@ class KernelDensity:
             map_ = map_through(WHOLE_RANGE, np.full(2, share))
         else:
             polygon = KernelShares(p, weight, label, bandwidth).polygon(STRAIGHT)
-            apart = np.append(True, np.diff(polygon[0]) > SAME)
+            apart = tie_starts(polygon[0])
             map_ = map_through(polygon[0][apart], polygon[1][apart])
         return CurveFit(map_, 1, WHOLE_RANGE, self)
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from calibrant._validation.scales import PERCENT
 from calibrant._validation.wording import shown
 from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
 from calibrant.calibrators.multiclass_estimator import MulticlassCalibrator, OneVsRest
@@ -19,9 +20,11 @@ from calibrant.exceptions import LabelError, OptionError
 from calibrant.numerics.links import clipped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from calibrant._typing import ArrayLike, FloatMatrix, IntVector
+    from calibrant._typing import ArrayLike, FloatMatrix, IntVector, Scale
 
 BINARY = 2
 """Number of classes of an event and its contrary."""
@@ -69,7 +72,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     >>> before = cb.calibration_error(y[2000:], bayes.predict_proba(rest)[:, 1])
     >>> after = cb.calibration_error(y[2000:], model.predict_proba(rest)[:, 1])
     >>> round(before, 2), round(after, 2)
-    (0.08, 0.03)
+    (0.08, 0.02)
     """
 
     def __init__(
@@ -304,4 +307,13 @@ def _input(calibrator: Any, prob: FloatMatrix) -> NDArray[np.float64]:
     """Return probabilities as the calibrator takes them."""
     if not isinstance(calibrator, MulticlassCalibrator):
         return prob[:, 1]
-    return np.log(clipped(prob)) if calibrator.scale == "logit" else prob
+    return FROM_PROB[calibrator.scale](prob)
+
+
+FROM_PROB: dict[Scale, Callable[[FloatMatrix], FloatMatrix]] = {
+    "prob": np.asarray,
+    "logit": lambda prob: np.log(clipped(prob)),
+    "percent": lambda prob: PERCENT * prob,
+    "logprob": lambda prob: np.log(clipped(prob)),
+}
+"""Probabilities on the scale that a calibrator takes."""

@@ -11,6 +11,7 @@ from calibrant._typing import Scale
 from calibrant._validation.class_sample import check_class_sample
 from calibrant._validation.options import check_choice
 from calibrant._validation.sample import warn_if_small
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.named import NamedCalibrator
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ class MulticlassCalibrator(NamedCalibrator):
     ----------
     method : str
         Name of a multi-class method; see `calibrator_names`.
-    scale : {"prob", "logit"}
-        Whether predictions are probabilities or logits; nothing is guessed.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are: probabilities, logits, percentages or logarithms of
+        probabilities; nothing is guessed.
     labels : sequence, optional
         The label of each column of predictions, in order; 0 to k - 1 without.
     **params
@@ -97,7 +99,7 @@ class MulticlassCalibrator(NamedCalibrator):
         Parameters
         ----------
         p : array-like of shape (n, k)
-            Predicted probabilities, or logits if the scale is "logit".
+            Predictions on the `scale`.
         y : array-like of shape (n,)
             Labels: column numbers, or of `labels`. Classes may be absent.
         sample_weight : array-like of shape (n,), optional
@@ -113,8 +115,8 @@ class MulticlassCalibrator(NamedCalibrator):
             p, y, scale=self.scale, labels=self.labels, sample_weight=sample_weight
         )
         warn_if_small(sample, stacklevel=3)
-        family = self._found(self.method).build(**self._given)
-        self.fit_: MulticlassFit = family.fit(sample)  # type: ignore[arg-type, assignment]
+        family: Any = self._found(self.method).build(**self._given)
+        self.fit_: MulticlassFit = fit_family(family, sample)
         self.classes_ = np.arange(sample.n_classes)
         if self.labels is not None:
             self.classes_ = np.asarray(self.labels)
@@ -133,7 +135,7 @@ class MulticlassCalibrator(NamedCalibrator):
         Parameters
         ----------
         p : array-like of shape (n, k)
-            Predicted probabilities, or logits if the scale is "logit".
+            Predictions on the `scale`.
 
         Returns
         -------

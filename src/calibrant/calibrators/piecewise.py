@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant._typing import Scale
+from calibrant._typing import Space
 from calibrant._validation.options import (
     check_choice,
     check_count,
@@ -25,22 +25,29 @@ from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
 from calibrant.numerics.piecewise_starts import search_lines, usual_start
 from calibrant.numerics.selection import (
-    brier_weights,
+    EXTRA_COST,
+    brier_unit,
     is_past_the_best,
     likelihood_weights,
+    resampled_means,
     simplest_weight,
 )
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Seed
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
 
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
 RESAMPLE_STEPS = 15
-MOST_PIECES = int(0.5 / SMALLEST_GAP)
+MAX_PIECES = int(0.5 / SMALLEST_GAP)
 """With more, knots could not be kept apart."""
+STEEP_PIECES = 3
+"""Flat, steep, flat: what a map needs that rises by more than its predictions do. So
+many pieces are tried however few rows there are."""
+MIN_SHARE = 0.01
+"""Numbers of pieces with a smaller share are left out of the mean of few rows."""
 
 
 def supported_pieces(pieces: int, most: int, distinct: int) -> int:
@@ -83,7 +90,9 @@ class PiecewiseLinear:
         The largest number tried. Fewer are, where four in a row lose more than 0.1
         percent over the best and weigh nothing.
     rows_per_piece : int
-        At most one piece more than there are times this many rows are tried.
+        At most one piece more than there are times this many rows are tried. Three
+        are always tried, those beyond that number at a cost, since only from three
+        pieces on can a map be steeper than the diagonal throughout.
     folds : int
         Number of folds.
     tolerance : float
@@ -92,8 +101,8 @@ class PiecewiseLinear:
         The mean of the maps of the folds over all good numbers of pieces, weighted by
         how good they are; the mean of those of the fewest good pieces, as in the
         paper; or one map with so many pieces fitted anew on all rows. By default
-        "weighted" between probabilities and "folds" between logits, where few pieces
-        do.
+        "weighted" between probabilities and, with few rows, between logits, and
+        otherwise "folds" between logits, where few pieces do.
     score : {"brier", "loss"}
         By what pieces are chosen: the Brier score, as in the paper, or `loss`.
     monotone : bool
@@ -103,7 +112,7 @@ class PiecewiseLinear:
         matter.
     """
 
-    scale: Scale = "prob"
+    scale: Space = "prob"
     loss: Loss = "log-loss"
     pieces: int | Literal["cv"] = "cv"
     max_pieces: int = 16
@@ -116,7 +125,7 @@ class PiecewiseLinear:
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
-        check_choice(self.scale, get_args(Scale), name="scale")
+        check_choice(self.scale, get_args(Space), name="scale")
         check_choice(self.loss, get_args(Loss), name="loss")
         check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
         check_choice(self.score, ("brier", "loss"), name="score")
@@ -137,7 +146,12 @@ class PiecewiseLinear:
             map_ = self._mean([self.search(together, 1)], np.ones(1))
             return CurveFit(map_, 1, edges_of(map_.bends), self)
         tried, losses = self._tried(points, sample.total)
-        weights = self._weights(losses, sample.total)
+        few = self._beyond(losses.size, sample.total).any()
+        mixed = None
+        if few and self.ensemble in (None, "weighted"):
+            weights = mixed = self._weights_of_few_rows(points, tried, sample.total)
+        else:
+            weights = self._weights(losses, sample.total)
         if self.ensemble == "refit":
             pieces = tried[int(np.argmax(weights))].pieces
             refit = self.search(points.together(self.axis(points.p)), pieces)
@@ -145,14 +159,29 @@ class PiecewiseLinear:
         best = tried[int(np.argmax(weights))]
         map_ = self._mean(tried, weights)
         chosen = losses if self.pieces == "cv" else None
-        return CurveFit(map_, best.pieces, edges_of(map_.bends), self, chosen)
+        return CurveFit(map_, best.pieces, edges_of(map_.bends), self, chosen, mixed)
 
     def refitted(
         self, fit: CurveFit, sample: Resamples, resamples: Resamples
     ) -> FloatMatrix:
-        """Return the map of each resample, with as many pieces, at the points."""
+        """Return the map of each resample at the points.
+
+        Its number of pieces, or the mean over several, is that of the fit.
+        """
+        if fit.weights is None:
+            return self._refitted(fit.pieces, sample, resamples)
+        values = np.zeros_like(resamples.weight)
+        for pieces, weight in enumerate(fit.weights, start=1):
+            if weight > 0.0:
+                values += weight * self._refitted(pieces, sample, resamples)
+        return values
+
+    def _refitted(
+        self, pieces: int, sample: Resamples, resamples: Resamples
+    ) -> FloatMatrix:
+        """Return the map of each resample with so many pieces, at the points."""
         x = self.axis(sample.p)
-        start = self.fit_points(points_of(x, sample.weight, sample.label), fit.pieces)
+        start = self.fit_points(points_of(x, sample.weight, sample.label), pieces)
         count = len(resamples.weight)
         lines, _ = fit_lines(
             points_of(x, resamples.weight, resamples.label),
@@ -220,11 +249,12 @@ class PiecewiseLinear:
         """Return the folds' lines for each number of pieces, and what they lose."""
         training = points.training(self.axis(points.p))
         distinct = points.p.size
-        most = min(max(distinct - 1, 1), MOST_PIECES)
+        most = min(self._pieces_by_levels(distinct), MAX_PIECES)
         if self.pieces != "cv":
             pieces = supported_pieces(self.pieces, most, distinct)
             return [self.fit_points(training, pieces)], np.zeros(1)
-        most = min(self.max_pieces, most, int(total // self.rows_per_piece) + 1)
+        by_rows = max(self._pieces_by_rows(total), STEEP_PIECES)
+        most = min(self.max_pieces, most, by_rows)
         tried: list[Lines] = []
         losses = np.empty(0)
         for pieces in range(1, most + 1):
@@ -234,14 +264,54 @@ class PiecewiseLinear:
                 break
         return tried, losses
 
+    def _pieces_by_levels(self, distinct: int) -> int:
+        """Return how many pieces meet any rates at so many distinct predictions.
+
+        Between probabilities lines end at 0 and 1, beyond the outermost predictions.
+        """
+        if distinct == 1:
+            return 1
+        return distinct + 1 if self.scale == "prob" else distinct - 1
+
+    def _pieces_by_rows(self, total: float) -> int:
+        """Return how many pieces so many rows support."""
+        return int(total // self.rows_per_piece) + 1
+
+    def _beyond(self, tried: int, total: float) -> BoolVector:
+        """Tell which numbers of pieces so many rows do not support."""
+        return np.arange(tried) >= self._pieces_by_rows(total)
+
+    def _unit(self, losses: FloatVector, total: float) -> FloatVector:
+        """Return by how much losses differ for a log-likelihood ratio of 1."""
+        if self._by_log_loss:
+            return np.array([1.0 / total])
+        return brier_unit(losses, total)
+
     def _weights(self, losses: FloatVector, total: float) -> FloatVector:
         """Return the weight of each number of pieces."""
+        unit = self._unit(losses, total)
         default = "weighted" if self.scale == "prob" else "folds"
         if (self.ensemble or default) == "weighted":
-            if self._by_log_loss:
-                return likelihood_weights(losses, 1.0 / total)
-            return brier_weights(losses, total)
-        return simplest_weight(losses, self.tolerance)
+            return likelihood_weights(losses, unit)
+        cost = EXTRA_COST * unit * self._beyond(losses.size, total)
+        return simplest_weight(losses + cost, self.tolerance)
+
+    def _weights_of_few_rows(
+        self, points: FoldedPoints, tried: list[Lines], total: float
+    ) -> FloatVector:
+        """Return the mean weight of each number of pieces over resampled rows.
+
+        The losses of few rows hang on one or two of them, mostly where a steep map
+        meets the one row that contradicts it; none rules any number of pieces out.
+        """
+        rows = points.rows_by_label()
+        losses = np.stack([self._row_losses(points, lines) for lines in tried])
+        means = resampled_means(losses[:, rows > 0.0], rows[rows > 0.0])
+        unit = self._unit(means, total)
+        cost = EXTRA_COST * unit * self._beyond(len(tried), total)
+        weights = likelihood_weights(means + cost, unit, min_weight=0.0).mean(axis=0)
+        weights = np.where(weights < MIN_SHARE, 0.0, weights)
+        return np.asarray(weights / weights.sum())
 
     @property
     def _by_log_loss(self) -> bool:
@@ -254,3 +324,11 @@ class PiecewiseLinear:
         c, weight, label = clipped(c), points.weight, points.label
         loss = -(label * np.log(c) + (weight - label) * np.log1p(-c))
         return float(np.mean(loss.sum(axis=1) / weight.sum(axis=1)))
+
+    def _row_losses(self, points: FoldedPoints, lines: Lines) -> FloatVector:
+        """Return each fold's loss at each point where y is 1, then where it is 0."""
+        c = self.maps_at(points.p, lines)
+        if not self._by_log_loss:
+            return np.concatenate([(1.0 - c) ** 2, c**2], axis=None)
+        c = clipped(c)
+        return -np.concatenate([np.log(c), np.log1p(-c)], axis=None)

@@ -28,7 +28,11 @@ from calibrant.numerics.knot_fits import (
 )
 from calibrant.numerics.knot_search import KnotProblems
 from calibrant.numerics.piecewise_problems import Points
-from calibrant.numerics.selection import brier_weights, simplest_weight
+from calibrant.numerics.selection import (
+    brier_unit,
+    likelihood_weights,
+    simplest_weight,
+)
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, Seed
@@ -104,7 +108,7 @@ class SearchedPieces:
         values = [fitted_values(problems, knots) for knots in tried]
         losses = np.array([points.held_out_brier(v) for v in values])
         if ensemble == "weighted":
-            weights = brier_weights(losses, sample.total)
+            weights = likelihood_weights(losses, brier_unit(losses, sample.total))
         else:
             weights = simplest_weight(losses, self.tolerance)
         pieces = counts[int(np.argmax(weights))]
@@ -123,17 +127,20 @@ class SearchedPieces:
     ) -> FloatMatrix:
         """Return the map of each resample, each knot moved once, at the points."""
         whole = points_of(sample.p, sample.weight, sample.label)
-        most = max((sample.p.size - 1) // self.degree, 1)
-        pieces = min(fit.pieces, most)
+        pieces = min(fit.pieces, self._pieces_by_levels(sample.p.size))
         start = list(fold_knots(KnotProblems.of(whole, self.degree), pieces))[-1]
         points = points_of(sample.p, resamples.weight, resamples.label)
         problems = KnotProblems.of(points, self.degree)
         knots = moved_knots(problems, start[0])
         return np.clip(fitted_values(problems, knots), 0.0, 1.0)
 
+    def _pieces_by_levels(self, distinct: int) -> int:
+        """Return how many pieces meet any rates at so many distinct predictions."""
+        return max(-(-(distinct - 1) // self.degree), 1)
+
     def _counts(self, distinct: int) -> range:
         """Return the numbers of pieces to try."""
-        most = max((distinct - 1) // self.degree, 1)
+        most = self._pieces_by_levels(distinct)
         if self.pieces != "cv":
             pieces = supported_pieces(self.pieces, most, distinct)
             return range(pieces, pieces + 1)

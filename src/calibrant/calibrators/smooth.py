@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from calibrant._validation.options import (
     generator,
 )
 from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import held_logit
@@ -147,6 +148,10 @@ class SmoothFit(CurveFit):
             gaps **= alpha
         return np.asarray(cells.weight @ gaps / cells.weight.sum())
 
+    def forget_posterior(self) -> None:
+        """Free the megabytes that the posterior takes, for each of many classes."""
+        self.__dict__.pop("posterior", None)
+
     def loosened(self, sample: BinarySample) -> SmoothFit:
         """Return the fit of all terms with penalties far below what the data weigh.
 
@@ -271,6 +276,11 @@ class Smooth:
             for k in np.argsort(-share, kind="stable")
             if share[k] > 0.0
         )
+
+
+def smooth_fit(sample: BinarySample) -> SmoothFit:
+    """Return the fit of `Smooth` with its defaults to a sample, made once."""
+    return sample.once("smooth fit", partial(fit_family, Smooth(), sample))
 
 
 def _spreads(

@@ -21,7 +21,7 @@ from calibrant.numerics.cumulative_splines import (
     Runout,
     slopes_of_splines,
 )
-from calibrant.numerics.selection import simplest_within
+from calibrant.numerics.selection import EXTRA_COST, brier_unit, simplest_within
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, Seed
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 FEW_VALUES = 16
 """A curve with at most so many distinct predictions is taken as the polygon it is."""
+USUAL_KNOTS = 6
+"""So many knots, those of Gupta et al., are tried however few rows there are. With
+two natural splines are straight, and the map can only be shifted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +55,8 @@ class CumulativeSpline:
     max_knots : int
         The largest number tried.
     rows_per_knot : int
-        At most one knot more than the fewest per this many rows is tried.
+        At most one knot more than the fewest per this many rows is tried, but always
+        up to six, those beyond that number at a cost.
     folds : int
         Number of folds.
     tolerance : float
@@ -125,13 +129,12 @@ class CumulativeSpline:
             values = self._values(points.p, *training, self.knots)
             return self.knots, None, values
         fewest = FEWEST_KNOTS[self.runout]
-        most = min(self.max_knots, fewest + int(total // self.rows_per_knot))
-        tried = [
-            self._values(points.p, *training, knots)
-            for knots in range(fewest, most + 1)
-        ]
+        by_rows = fewest + int(total // self.rows_per_knot)
+        counts = np.arange(fewest, min(self.max_knots, max(by_rows, USUAL_KNOTS)) + 1)
+        tried = [self._values(points.p, *training, int(knots)) for knots in counts]
         losses = np.array([points.held_out_brier(values) for values in tried])
-        best = simplest_within(losses, self.tolerance)
+        cost = EXTRA_COST * brier_unit(losses, total) * (counts > by_rows)
+        best = simplest_within(losses + cost, self.tolerance)
         return fewest + best, losses, tried[best]
 
     def _values(

@@ -152,8 +152,9 @@ def diagnose(  # noqa: PLR0913
     >>> found.codes
     ['CAL002', 'CAL004', 'CAL008', 'CAL009']
     >>> print(found.findings[0].message)
-    Predictions lie too close together: from 0.47 up they say 0.888 on average and 0.989
-    happen; below that they say 0.110 and 0.016 happen.
+    Predictions are not extreme enough: from 0.47 up the mean prediction is 0.888, the
+    observed rate 0.989; below 0.47 the mean prediction is 0.110, the observed rate
+    0.016.
     """
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     events = reading.events(y_true, y_prob, sample_weight)
@@ -188,7 +189,8 @@ def diagnose_events(
         zip(events.names, events.samples, strict=True)
     ):
         parts = _samples(groups or {}, place)
-        event = name if several else events.task
+        # One column of one class is repaired as one event, whatever the task.
+        event = name if several or name == "binary" else events.task
         subject = Subject(sample, event, LEVEL / len(events.samples), parts)
         told = dict(where or {}) | ({"class": name} if several else {})
         for check in checks:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from calibrant._validation.sample import FEW_ROWS
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.smooth import Smooth
 from calibrant.checks.decimals import both, told
 from calibrant.checks.finding import Finding, severity_of
@@ -64,7 +65,7 @@ def group_gaps(subject: Subject) -> list[GroupGap]:
     """
     if len(subject.groups) < FEWEST_GROUPS:
         return []
-    map_ = Smooth().fit(subject.sample).map
+    map_ = fit_family(Smooth(), subject.sample).map
     found = [_departure(name, s, map_) for name, s in subject.groups.items()]
     adjusted = holm([pvalue for _, pvalue in found])
     return [

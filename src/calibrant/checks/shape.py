@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from calibrant._validation.sample import FEW_ROWS
-from calibrant.checks.decimals import both
+from calibrant.checks.decimals import both, told
 from calibrant.checks.finding import Finding, severity_of
 from calibrant.numerics.links import logit
 
@@ -21,6 +22,7 @@ FARTHEST = 80.0
 """No prediction needs a larger shift of its logit than this."""
 LEAST_NOISE = 10.0
 """Sums of labels with less variance than this are not near a normal distribution."""
+TINY = np.finfo(float).tiny
 RECENT = "If the share has changed since training, recalibrate on recent rows."
 
 
@@ -37,21 +39,21 @@ def under_confident(subject: Subject) -> Finding | None:
 def _confidence(
     subject: Subject, code: str, title: str, *, sign: float
 ) -> Finding | None:
-    look = _confidence_gap if subject.top_label else _spread
-    found = look(subject, sign=sign)
+    found = (
+        _confidence_gap(subject, sign=sign)
+        if subject.top_label
+        else _spread(subject, sign=sign)
+    )
     if found is None:
         return None
-    effect, told, evidence = found
-    how = "less" if sign < 0.0 else "more"
-    method = "temperature" if subject.top_label else subject.method("platt")
     return Finding(
         code,
         title,
-        severity_of(effect),
-        told,
-        f"{method} makes all predictions {how} extreme by one rule.",
-        method,
-        evidence | {"off_by": float(abs(effect))},
+        severity_of(found.effect),
+        found.message,
+        found.remedy,
+        found.method,
+        found.evidence | {"off_by": float(abs(found.effect))},
     )
 
 
@@ -121,25 +123,42 @@ def _shift(subject: Subject) -> tuple[float, float]:
     return gap / subject.total, float(2.0 * ndtr(-abs(gap) / np.sqrt(noise)))
 
 
-Found = tuple[float, str, dict[str, float | str]]
+@dataclass(frozen=True)
+class _Found:
+    """What a look at the whole map found: how far it is off, and what would help."""
+
+    effect: float
+    message: str
+    method: str
+    remedy: str
+    evidence: dict[str, float | str]
 
 
-def _confidence_gap(subject: Subject, *, sign: float) -> Found | None:
+def _slope_remedy(method: str, sign: float) -> str:
+    how = "shrinks" if sign < 0.0 else "stretches"
+    return f"{method} {how} all predictions with a single slope."
+
+
+def _confidence_gap(subject: Subject, *, sign: float) -> _Found | None:
     gap, pvalue = _shift(subject)
     if pvalue >= subject.level or gap * sign < 0.0:
         return None
     confidence = float(subject.cells.weight @ subject.cells.p) / subject.total
     says, right = both(confidence, confidence + gap)
-    told = f"The mean confidence is {says}, and {right} of the rows are right."
-    evidence: dict[str, float | str] = {
-        "confidence": confidence,
-        "accuracy": confidence + gap,
-        "pvalue": pvalue,
-    }
-    return gap, told, evidence
+    return _Found(
+        gap,
+        f"The mean confidence is {says}, and {right} of the rows are right.",
+        "temperature",
+        _slope_remedy("temperature", sign),
+        {
+            "confidence": confidence,
+            "accuracy": confidence + gap,
+            "pvalue": pvalue,
+        },
+    )
 
 
-def _spread(subject: Subject, *, sign: float) -> Found | None:
+def _spread(subject: Subject, *, sign: float) -> _Found | None:
     """Look for predictions too far apart (sign -1) or too close together (+1).
 
     The statistic is the score of a slope at the predictions, these moved by one
@@ -173,42 +192,120 @@ def _moved(subject: Subject) -> FloatVector:
     return np.asarray(expit(logits + shift))
 
 
+@dataclass(frozen=True)
+class _Side:
+    """Mean prediction and observed rate on one side of the middle.
+
+    Attributes
+    ----------
+    predicted, observed : float
+        The two means.
+    off : int
+        1 where the observed rate is significantly above the prediction, -1 where it is
+        below, else 0.
+    """
+
+    predicted: float
+    observed: float
+    off: int
+
+    @property
+    def gap(self) -> float:
+        """Return by how much the observed rate exceeds the prediction."""
+        return self.observed - self.predicted
+
+    @property
+    def direction(self) -> str:
+        """Return what is wrong with the predictions."""
+        return "too low" if self.gap > 0.0 else "too high"
+
+    @property
+    def rates(self) -> tuple[str, str]:
+        """Return both means, so that they read differently where they differ."""
+        return both(self.predicted, self.observed)
+
+
 def _two_sides(
     subject: Subject, middle: float, pvalue: float, *, sign: float
-) -> Found | None:
-    """Tell what is said and what happens on both sides of the middle.
+) -> _Found | None:
+    """Compare predictions and observed rates on both sides of the middle.
 
     None where these plain means do not show what the slope of the logits says.
     """
     upper = _moved(subject) >= middle
     middle = float(subject.cells.p[upper].min())  # as it was predicted, not moved
-    says_up, happens_up = _rates(subject, upper)
-    says_low, happens_low = _rates(subject, ~upper)
-    widening = (happens_up - says_up) - (happens_low - says_low)
-    if widening * sign <= 0.0:
+    up, low = _side(subject, upper), _side(subject, ~upper)
+    if (up.gap - low.gap) * sign <= 0.0:
         return None
     share = float(subject.cells.weight[upper].sum()) / subject.total
-    # Of the two gaps only how they differ: what they share is a shift.
-    effect = abs(widening) * np.sqrt(share * (1.0 - share))
-    how = "far apart" if sign < 0.0 else "close together"
-    up, low = both(says_up, happens_up), both(says_low, happens_low)
-    told = (
-        f"Predictions lie too {how}: from {middle:.2g} up they say {up[0]} on average "
-        f"and {up[1]} happen; below that they say {low[0]} and {low[1]} happen."
+    method, remedy = _spread_remedy(subject, up, low, sign)
+    return _Found(
+        # Of the two gaps only how they differ: what they share is a shift.
+        abs(up.gap - low.gap) * np.sqrt(share * (1.0 - share)),
+        _spread_message(told(middle, 2), up, low, sign),
+        method,
+        remedy,
+        {
+            "middle": middle,
+            "predicted_above": up.predicted,
+            "observed_above": up.observed,
+            "predicted_below": low.predicted,
+            "observed_below": low.observed,
+            "pvalue": pvalue,
+        },
     )
-    evidence: dict[str, float | str] = {
-        "middle": middle,
-        "predicted_above": says_up,
-        "observed_above": happens_up,
-        "predicted_below": says_low,
-        "observed_below": happens_low,
-        "pvalue": pvalue,
-    }
-    return effect, told, evidence
 
 
-def _rates(subject: Subject, which: BoolVector) -> tuple[float, float]:
+def _side(subject: Subject, which: BoolVector) -> _Side:
     cells = subject.cells
     weight = float(cells.weight[which].sum())
     predicted = float(cells.weight[which] @ cells.p[which])
-    return predicted / weight, float(cells.label[which].sum()) / weight
+    observed = float(cells.label[which].sum())
+    noise = float(subject.noise[which].sum())
+    chance = 2.0 * ndtr(-abs(observed - predicted) / np.sqrt(max(noise, TINY)))
+    off = int(np.sign(observed - predicted)) if chance < subject.level else 0
+    return _Side(predicted / weight, observed / weight, off)
+
+
+def _alone(up: _Side, low: _Side, sign: float) -> _Side | None:
+    """Return the one side that is off, if the other is not."""
+    if up.off == sign and not low.off:
+        return up
+    return low if low.off == -sign and not up.off else None
+
+
+def _spread_message(middle: str, up: _Side, low: _Side, sign: float) -> str:
+    """Say which side is off and how; `sign` is that of the slope less 1."""
+    above, below = f"from {middle} up", f"below {middle}"
+    one = _alone(up, low, sign)
+    if one is not None:
+        where, elsewhere = (above, below) if one is up else (below, above)
+        other = low if one is up else up
+        return (
+            f"Predictions {where} are {one.direction}: {_means(one)}. Those "
+            f"{elsewhere} are not significantly off: {_means(other)}."
+        )
+    if up.off * low.off > 0:  # they are shifted as well
+        worst = above if up.off == sign else below
+        how = f"{up.direction}, most of all {worst}"
+    elif up.off and low.off:
+        how = "too extreme" if sign < 0.0 else "not extreme enough"
+    else:
+        how = "too far apart" if sign < 0.0 else "too close together"
+    return f"Predictions are {how}: {above} {_means(up)}; {below} {_means(low)}."
+
+
+def _means(side: _Side) -> str:
+    predicted, observed = side.rates
+    return f"the mean prediction is {predicted}, the observed rate {observed}"
+
+
+def _spread_remedy(
+    subject: Subject, up: _Side, low: _Side, sign: float
+) -> tuple[str, str]:
+    """Return the method that helps, and how; one slope would move both sides."""
+    if _alone(up, low, sign) is None:
+        method = subject.method("platt")
+        return method, _slope_remedy(method, sign)
+    method = subject.method("beta")
+    return method, f"{method} moves low and high predictions by slopes of their own."

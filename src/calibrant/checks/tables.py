@@ -26,7 +26,7 @@ def diagnose_table(  # noqa: PLR0913
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     mute: Sequence[str] | str = (),
 ) -> Diagnosis:
     """Run the checks on each model of a table; groups are held against all rows.

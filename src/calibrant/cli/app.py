@@ -1,8 +1,7 @@
-"""All commands, and how they end: 0 fine, 1 above a threshold, 2 wrong usage."""
+"""All commands."""
 
 from __future__ import annotations
 
-import io
 import signal
 import sys
 import warnings
@@ -16,9 +15,11 @@ from calibrant.cli.apply import apply
 from calibrant.cli.calibrate import calibrate
 from calibrant.cli.compare import compare
 from calibrant.cli.demo import demo
+from calibrant.cli.ending import end_with
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.gather import gather
 from calibrant.cli.methods import methods
+from calibrant.cli.options import Holds
 from calibrant.cli.plot import plot
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
@@ -69,17 +70,13 @@ def _options(
 
 def run() -> None:
     """Run a command; errors in the data or in its use end in one line and exit 2."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Names may hold what no file can, as half a surrogate pair.
-        sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _once()
     warnings.simplefilter("always", CalibrantWarning)
     signal.signal(signal.SIGTERM, _leave)
     try:
         app()
     except (CalibrantError, OSError) as error:
-        typer.echo(f"error: {_told(str(error))}", err=True)
-        sys.exit(2)
+        end_with(error, _told(str(error)))
 
 
 def _told(message: str) -> str:
@@ -93,7 +90,8 @@ def _leave(number: int, _frame: object) -> None:
 
 
 OPTIONS = {
-    'scale="logit"': "--scale logit",
+    **{f'scale="{scale}"': f"--scale {scale}" for scale in Holds},
+    "max_dropped=": "--max-dropped ",
     "pos_label=...": "--pos-label",
     "pos_label=": "--pos-label ",
     "labels=[...]": "--labels a,b,c",

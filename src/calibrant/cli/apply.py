@@ -9,22 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from calibrant._outputs import ROWS, check_named
 from calibrant._validation.options import check_choice
 from calibrant._validation.probabilities import check_class_scores, check_probabilities
-from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.rows import refuse_own_source
+from calibrant.engines.files import APPLIED
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
 from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
     from calibrant._typing import FloatMatrix
+    from calibrant.engines.memory import MemoryTable
     from calibrant.engines.source_files import FileSet
     from calibrant.measures.table_models import ModelColumns
 
+NPZ = ".npz"
+MOST_NAMED = 5
+"""How many new columns are named one by one."""
 APPLY_ENGINE_HELP = "memory or duckdb; auto: memory for one file up to 256 MiB."
 
 
@@ -35,8 +43,8 @@ def apply(
     source: Annotated[
         list[str],
         typer.Argument(
-            help="New predictions: CSV, TSV, Parquet or JSON lines; several files, a "
-            "folder or a pattern, 'lake/*.parquet'.",
+            help="New predictions: CSV, TSV, Parquet, JSON lines or npz; several "
+            "files, a folder or a pattern, 'lake/*.parquet'.",
             metavar="FILE...",
         ),
     ],
@@ -50,12 +58,16 @@ def apply(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", help="Where to write: .csv, .tsv, .parquet, .jsonl."),
+        typer.Option(
+            "--out",
+            help="Where to write: .csv, .tsv, .parquet, .jsonl; of an npz file also "
+            ".npz.",
+        ),
     ],
     suffix: Annotated[
         str,
         typer.Option("--suffix", help="What new columns are called after their p."),
-    ] = "_calibrated",
+    ] = APPLIED,
     scale: Annotated[
         options.Holds | None,
         typer.Option("--scale", help="What a single column holds; usually prob."),
@@ -68,11 +80,22 @@ def apply(
     from calibrant.engines.source_files import find_files
     from calibrant.maps.stored import load_columns, load_map
 
-    check_writable(out)
+    of_npz = any(name.endswith(NPZ) for name in source)
+    if of_npz and out.suffix.lower() == NPZ:
+        check_named(out, ROWS)
+    else:
+        check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
-    files = find_files(source)
+    if of_npz:
+        _refuse_several_npz(source, engine)
     refuse_own_source(source, out)
+    if out.exists() and out.samefile(map_file):
+        raise OptionError("--out is the map that is read; choose another name.")
     map_ = load_map(map_file)
+    if of_npz:
+        _apply_to_npz(map_, load_columns(map_file), source[0], p, out, suffix, scale)
+        return
+    files = find_files(source)
     given = source[0] if len(source) == 1 else source
     if engine == "duckdb" or (
         engine == "auto" and engine_of_files(given, files) == "duckdb"
@@ -108,13 +131,96 @@ def _apply_in_duckdb(
             f"this map needs one column by --p; it names {len(columns)}: "
             f"{', '.join(columns)}."
         )
-    if scale == "logit":
+    if scale not in (None, options.Holds.prob):
         raise OptionError(
-            "--scale logit is applied in memory; use --engine memory, file by file."
+            f"--scale {scale} is applied in memory; use --engine memory, file by file."
         )
     name = f"{columns[0]}{suffix}"
     rows = apply_in_duckdb(map_.to_sql, files, columns[0], name, out)
     typer.echo(f"wrote {out}: {rows:,} rows, new {name}")
+
+
+def _refuse_several_npz(source: list[str], engine: str) -> None:
+    if len(source) > 1:
+        raise OptionError(
+            f"a map is applied to npz files one by one; {len(source)} files are named."
+        )
+    if engine == "duckdb":
+        raise OptionError("npz files are read in memory; leave out --engine.")
+
+
+def _apply_to_npz(
+    map_: Any,
+    fitted: list[str] | None,
+    source: str,
+    p: str,
+    out: Path,
+    suffix: str,
+    scale: options.Holds | None,
+) -> None:
+    from calibrant.engines.memory import open_table
+    from calibrant.engines.npz_files import add_arrays
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import models_of_table
+
+    table = open_table(source)
+    (model,) = models_of_table(table, {"": listed(p)}, Reading())
+    model = _in_order_of_fit(model, fitted)
+    calibrated = _calibrated(map_, model.probabilities(table), model, scale)
+    new = {f"{name}{suffix}": calibrated for name in model.named}
+    if not model.matrix:
+        new = dict(zip(new, calibrated.T, strict=True))
+    _refuse_names_there(source, new, table.names)
+    names = list(new)
+    if out.suffix.lower() == NPZ:
+        add_arrays(Path(source), new, out)
+    else:
+        names = _write_columns(table, model, calibrated, out, suffix)
+    told = (
+        ", ".join(names) if len(names) <= MOST_NAMED else f"{names[0]} .. {names[-1]}"
+    )
+    typer.echo(f"wrote {out}: {len(calibrated):,} rows, new {told}")
+
+
+def _write_columns(
+    table: MemoryTable,
+    model: ModelColumns,
+    calibrated: FloatMatrix,
+    out: Path,
+    suffix: str,
+) -> list[str]:
+    """Write the arrays of an npz file as columns of a table; name the new ones."""
+    from calibrant.engines.files import load_polars, write_frame
+    from calibrant.engines.npz_files import array_columns, split_matrix
+
+    columns, others = array_columns(table, len(calibrated))
+    parts = [calibrated] if model.matrix else list(calibrated.T)
+    new: dict[str, Any] = {}
+    for name, values in zip(model.named, parts, strict=True):
+        new |= split_matrix(name, values, suffix)
+    _refuse_names_there(out, new, list(columns))
+    polars = load_polars(f"writing {out.suffix} files")
+    write_frame(polars.DataFrame(columns | new), out)
+    if others:
+        typer.echo(
+            f"left out, as they have other rows: {visible(', '.join(others))}", err=True
+        )
+    return list(new)
+
+
+def _in_order_of_fit(model: ModelColumns, fitted: list[str] | None) -> ModelColumns:
+    """Return the columns as they were fitted, whatever their order here."""
+    if fitted is None or set(fitted) != set(model.columns):
+        return model
+    return replace(model, columns=tuple(fitted))
+
+
+def _refuse_names_there(source: Any, new: Iterable[str], names: Sequence[str]) -> None:
+    for name in new:
+        if name in names:
+            raise OptionError(
+                f"{source} has a column {name!r} already; choose another --suffix."
+            )
 
 
 def _apply_in_memory(
@@ -134,15 +240,10 @@ def _apply_in_memory(
     frame = read_frame(source)
     if suffix_of(source) in SEPARATORS and out.suffix.lower() not in SEPARATORS:
         frame = typed_frame(frame)
-    model = model_columns({"": listed(p)}, task=None, names=frame.columns)[0]
-    if fitted is not None and set(fitted) == set(model.columns):
-        model = replace(model, columns=tuple(fitted))  # whatever their order here
+    (model,) = model_columns({"": listed(p)}, task=None, names=frame.columns)
+    model = _in_order_of_fit(model, fitted)
     names = [f"{column}{suffix}" for column in model.columns]
-    for name in names:
-        if name in frame.columns:
-            raise OptionError(
-                f"{source} has a column {name!r} already; choose another --suffix."
-            )
+    _refuse_names_there(source, names, frame.columns)
     values = _numbers(frame, model)
     calibrated = _calibrated(map_, values, model, scale)
     write_frame(_with_columns(frame, names, calibrated), out)
@@ -181,9 +282,8 @@ def _calibrated(
     several = isinstance(map_, MulticlassMap)
     if several != (values.ndim > 1):
         raise OptionError(_needed(map_, model))
-    logits = "If these are logits, pass --scale logit."
     if not several:
-        words = replace(CALIBRATORS, prob=str(model), logits=logits)
+        words = replace(CALIBRATORS, prob=str(model), takes_scale=True)
         held: Any = (scale or options.Holds.prob).value
         p = check_probabilities(values, scale=held, wording=words)
         return np.asarray(map_.transform(p))[:, np.newaxis]
@@ -195,7 +295,7 @@ def _calibrated(
         raise OptionError(_needed(map_, model))
     words = replace(CLASS_CALIBRATORS, prob=str(model))
     return np.asarray(
-        map_.transform(check_class_scores(values, scale=map_.scale, wording=words))
+        map_.calibrated(check_class_scores(values, scale=map_.scale, wording=words))
     )
 
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from calibrant._outputs import MAP, check_named
 from calibrant._validation.class_sample import check_class_sample
-from calibrant._validation.probabilities import check_probability_matrix
 from calibrant._validation.sample import check_binary_sample, warn_if_small
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
+from calibrant.calibrators.fitting import fit_family
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import columns_of, open_rows
+from calibrant.cli.rows import columns_of, open_rows, refuse_own_source
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -56,19 +58,22 @@ def calibrate(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.InputScale = options.Holds.prob,
+    scale: options.OneScale = options.Holds.prob,
     bad_rows: options.BadRowsRule = "raise",
+    max_dropped: options.MaxDropped = MAX_DROPPED,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Fit a calibration map to held-out predictions, for 'calibrant apply'."""
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
+    from calibrant.measures.events import Reading
     from calibrant.measures.named_events import telling_to_drop
-    from calibrant.measures.table_models import model_columns
+    from calibrant.measures.table_models import models_of_table
 
     _check_map_path(out)
+    refuse_own_source(source, out)
     rows = open_rows(source, "a map")
-    model = model_columns({"": listed(p)}, task=None, names=rows.names)[0]
+    (model,) = models_of_table(rows, {"": listed(p)}, Reading())
     several = len(model.columns) > 1
     found = find_method(method or (MULTICLASS_DEFAULT if several else BINARY_DEFAULT))
     _check_kind(found, several=several)
@@ -82,8 +87,9 @@ def calibrate(
         by=None,
         pos_label=None if several else pos_label,
         labels=labels if several else None,
-        scale=scale.value,
+        scale=[scale.value],
         bad_rows=bad_rows,
+        max_dropped=max_dropped,
     )
     label = table.column(y)
     given: dict[str, Any] = {
@@ -94,7 +100,7 @@ def calibrate(
             label=f"column {y!r}",
             prob=str(model),
             weight=f"column {weight!r}",
-            logits="If these are logits, pass --scale logit.",
+            takes_scale=True,
             two_labels="Say which is the event: --pos-label.",
         ),
     }
@@ -107,12 +113,10 @@ def calibrate(
             event = wanted["pos_label"]
             told, map_ = _fit_event(family, prob, label, pos_label=event, **given)
     save_map(map_, out, columns=model.columns)
-    hint = (
-        "; apply it with --scale logit"
-        if scale is options.Holds.logit and not several
-        else ""
-    )
-    typer.echo(f"{found.name} fitted to {label.size:,} rows: {told}")
+    other = scale is not options.Holds.prob and not several
+    hint = f"; apply it with --scale {scale}" if other else ""
+    classes = f" of {len(model.columns)} classes" if several else ""
+    typer.echo(f"{found.name} fitted to {label.size:,} rows{classes}: {told}")
     typer.echo(f"wrote {out}{hint}")
 
 
@@ -123,7 +127,7 @@ def _fit_event(
 
     sample = check_binary_sample(label, prob, **given)
     warn_if_small(sample)
-    map_ = family.fit(sample).map
+    map_ = fit_family(family, sample).map
     before = log_loss(sample.p, sample.y, sample.weight)
     after = log_loss(map_.transform(sample.p), sample.y, sample.weight)
     return _change(before, after), map_
@@ -133,11 +137,12 @@ def _fit_classes(
     family: Any, prob: NDArray[Any], label: NDArray[Any], **given: Any
 ) -> tuple[str, Any]:
     from calibrant.numerics.scores import log_loss_of_classes
+    from calibrant.numerics.softmax import class_probabilities
 
     sample = check_class_sample(prob, label, **given)
     warn_if_small(sample)
-    map_ = family.fit(sample).map
-    uncalibrated = check_probability_matrix(sample.scores, scale=sample.scale)
+    map_ = fit_family(family, sample).map
+    uncalibrated = class_probabilities(sample.scores, sample.scale)
     before, after = (
         log_loss_of_classes(p, sample.column, sample.weight)
         for p in (uncalibrated, map_.calibrated(sample.scores))
@@ -152,8 +157,7 @@ def _change(before: float, after: float) -> str:
 def _check_map_path(out: Path) -> None:
     if out.suffix.lower() != ".json":
         raise OptionError(f"--out must end in .json; got {str(out)!r}.")
-    if not out.parent.is_dir():
-        raise OptionError(f"--out: the folder {out.parent} does not exist.")
+    check_named(out, MAP)
 
 
 def _check_kind(found: Method, *, several: bool) -> None:

@@ -6,9 +6,12 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
+from calibrant.cli.options import Holds
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.engines.gathering import Table
 
 NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(.*)', re.DOTALL)
@@ -56,6 +59,46 @@ def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] |
 def _name(match: re.Match[str]) -> str:
     quoted, plain = match.group(1), match.group(2)
     return plain.strip() if quoted is None else quoted.replace('""', '"')
+
+
+def scales(given: Sequence[str] | None) -> Any:
+    """Return the scale of all models, or a dict of that of each.
+
+    Examples
+    --------
+    >>> scales(None), scales(["percent"]), scales(["a=logit", "b=prob"])
+    ('prob', 'percent', {'a': 'logit', 'b': 'prob'})
+    """
+    return _one_or_each(given or [Holds.prob.value], "--scale", "logit")
+
+
+def label_columns(names: Sequence[str], y: Sequence[str]) -> str | dict[str, str]:
+    """Return the column of labels, or a dict of that of each model.
+
+    Examples
+    --------
+    >>> label_columns(["right", "a=b"], ["a=b"])
+    'a=b'
+    >>> label_columns(["right_a", "right_b"], ["a=right_a", "b=right_b"])
+    {'a': 'right_a', 'b': 'right_b'}
+    """
+    if len(y) == 1 and y[0] in names:
+        return y[0]
+    found: str | dict[str, str] = _one_or_each(y, "--y", "column")
+    return found
+
+
+def _one_or_each(given: Sequence[str], option: str, example: str) -> Any:
+    matches = [NAMED.fullmatch(entry) for entry in given]
+    named = {_name(match): match.group(3).strip() for match in matches if match}
+    if len(given) == 1 and not named:
+        return given[0]
+    if len(named) < len(given):
+        raise OptionError(
+            f"{option} must be given once, or once for each model, as {option} "
+            f"name={example}; got {', '.join(given)}."
+        )
+    return named
 
 
 def typed_label(table: Table, y: str, text: str) -> Any:

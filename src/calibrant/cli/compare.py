@@ -7,18 +7,20 @@ from typing import Annotated
 
 import typer
 
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
+from calibrant.cli.columns import label_columns
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_comparisons
-from calibrant.cli.rows import columns_of, open_rows
+from calibrant.cli.rows import class_counts, columns_of, open_rows
 from calibrant.exceptions import OptionError
 
 
 def compare(
     source: options.Sources,
-    y: options.LabelColumn,
+    y: options.LabelColumns,
     p: options.ModelColumns,
     task: options.TaskName = None,
     method: options.MethodName = "smooth",
@@ -28,8 +30,9 @@ def compare(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.InputScale = options.Holds.prob,
+    scale: options.InputScale = None,
     bad_rows: options.BadRowsRule = "raise",
+    max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = 0.9,
     seed: options.RandomSeed = 0,
     output: options.Output = Format.table,
@@ -54,17 +57,19 @@ def compare(
     if plot is not None and by is not None:
         raise OptionError("--plot shows one comparison; leave out --by.")
     with progress_bar("comparing") as progress:
+        rows = open_rows(source, "differences on the same rows")
         table, wanted = columns_of(
-            open_rows(source, "differences on the same rows"),
-            y=y,
+            rows,
+            y=label_columns(rows.names, y),
             p=p,
             task=task,
             weight=weight,
             by=by,
             pos_label=pos_label,
             labels=labels,
-            scale=scale.value,
+            scale=scale,
             bad_rows=bad_rows,
+            max_dropped=max_dropped,
         )
         with telling_to_drop():
             found = compare_table(
@@ -77,7 +82,8 @@ def compare(
                 random_state=seed,
                 progress=progress,
             )
-    print_comparisons(found, output, pairs=pairs)
+    classes = class_counts(table, wanted)
+    print_comparisons(found, output, pairs=pairs, classes=classes)
     if plot is not None:
         from calibrant.displays.comparison import ComparisonDisplay
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
@@ -21,7 +22,7 @@ from calibrant.cli.findings import (
 from calibrant.cli.output import Format
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
-from calibrant.cli.rows import open_any
+from calibrant.cli.rows import class_counts, dropping_options, open_any
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ def evaluate(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.InputScale = options.Holds.prob,
+    scale: options.InputScale = None,
     engine: options.EngineName = "auto",
     bad_rows: options.BadRowsRule = "raise",
+    max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = 0.9,
     seed: options.RandomSeed = 0,
     output: options.Output = Format.table,
@@ -85,6 +87,7 @@ def evaluate(
             by=by,
             engine=engine,
             bad_rows=bad_rows,
+            max_dropped=max_dropped,
             again=explained or plot is not None,
             y=y,
             p=p,
@@ -92,7 +95,7 @@ def evaluate(
             weight=weight,
             pos_label=pos_label,
             labels=labels,
-            scale=scale.value,
+            scale=scale,
         )
         task = _task(table, wanted)
         _refuse_classwise(task, plot=plot is not None)
@@ -109,11 +112,19 @@ def evaluate(
             progress=progress,
         )
         findings = _findings(table, wanted | {"mute": muted}) if explained else None
-    print_results(found, output, per_class=per_class, findings=findings)
+    print_results(
+        found,
+        output,
+        per_class=per_class,
+        findings=findings,
+        classes=class_counts(table, wanted),
+    )
     if explain and findings is not None and output is not Format.json:
         aside = output is not Format.table
         print_findings(findings, aside=aside)
-        print_repairs(findings, _origins(table, wanted, source), aside=aside)
+        dropping = dropping_options(bad_rows, max_dropped)
+        origins = _origins(table, wanted, source, dropping)
+        print_repairs(findings, origins, aside=aside)
     if plot is not None:
         _plot(table, wanted, found, plot)
     fail_above_threshold(
@@ -135,31 +146,34 @@ def _findings(table: Any, wanted: dict[str, Any]) -> Diagnosis:
 
 
 def _origins(
-    table: Any, wanted: dict[str, Any], source: Sequence[Any]
+    table: Any,
+    wanted: dict[str, Any],
+    source: Sequence[str],
+    fit_options: Sequence[str],
 ) -> dict[str, Origin]:
     """Return where each model's predictions come from, for the commands.
 
-    Cells have forgotten it.
+    Aggregated predictions do not know it.
     """
     from calibrant.measures.events import Reading
-    from calibrant.measures.table_models import model_columns
+    from calibrant.measures.table_models import models_of_table
     from calibrant.report.commands import origin_of
 
     if "y" not in wanted:
         return {}
-    task = wanted["task"]
     read = {n: wanted[n] for n in ("task", "pos_label", "labels", "scale")}
-    file = str(source[0]) if len(source) == 1 else "held_out.parquet"
+    spec = Reading(**read)
     return {
         model.name: origin_of(
             model,
-            Reading(**read),
-            file=file,
+            spec,
+            files=source,
+            fit_options=fit_options,
             label=wanted["y"],
             weight=wanted["sample_weight"],
             labels=read["labels"] or model.labels(table.like(wanted["y"])),
         )
-        for model in model_columns(wanted["p"], task=task, names=table.names)
+        for model in models_of_table(table, wanted["p"], spec)
     }
 
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from calibrant.__about__ import __version__
 from calibrant._atomic import replacing
+from calibrant._outputs import FIGURE, check_derived, check_named
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -16,34 +18,37 @@ if TYPE_CHECKING:
 
     from calibrant.displays.grid import ReliabilityGrid
 
-SUFFIXES = (".png", ".svg", ".pdf")
+SOFTWARE = {".png": "Software", ".svg": "Creator", ".pdf": "Creator"}
+"""What formats call the program that made a figure."""
 
 
-def check_figure_path(path: Path | None) -> None:
-    """Refuse a name that cannot be written, before any work is done."""
+def check_figure_path(path: Path | None, *, named: bool = True) -> None:
+    """Raise where a figure cannot be written, before any work is done.
+
+    `named` says whether the user has named the file.
+    """
     if path is None:
         return
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in FIGURE.suffixes:
         raise OptionError(
-            f"{path}: figures are written as {', '.join(SUFFIXES)}; got "
+            f"{path}: figures are written as {', '.join(FIGURE.suffixes)}; got "
             f"{path.suffix or 'no ending'!r}."
         )
-    if not path.resolve().parent.is_dir():
-        raise OptionError(f"{path}: the folder {path.parent} does not exist.")
-    if path.is_dir():
-        raise OptionError(f"{path} is a folder; name a file in it.")
+    (check_named if named else check_derived)(path, FIGURE)
 
 
 def drawn_columns(wanted: dict[str, Any]) -> dict[str, Any]:
     """Return what is wanted of a table as diagrams call it: scale is that of axes."""
-    given = {n: value for n, value in wanted.items() if n not in ("scale", "bad_rows")}
+    others = ("scale", "bad_rows", "max_dropped")
+    given = {n: value for n, value in wanted.items() if n not in others}
     return given | ({"input_scale": wanted["scale"]} if "scale" in wanted else {})
 
 
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure and say where."""
+    made_by = {SOFTWARE[path.suffix.lower()]: f"calibrant {__version__}"}
     with replacing(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+        figure.savefig(temporary, dpi=150, metadata=made_by)
     typer.echo(f"wrote {path}", err=True)
 
 

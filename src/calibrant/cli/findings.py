@@ -8,6 +8,7 @@ import typer
 
 from calibrant._validation.wording import visible
 from calibrant.cli.columns import listed
+from calibrant.cli.ending import ConditionNotMet
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -108,4 +109,4 @@ def fail_on_findings(findings: Sequence[Mapping[str, Any]], failing: Failing) ->
     ]
     if failed:
         typer.echo(f"failed: found {', '.join(dict.fromkeys(failed))}", err=True)
-        raise typer.Exit(1)
+        raise ConditionNotMet

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.rows import read_rows, refuse_own_source
@@ -24,9 +25,10 @@ def gather(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.InputScale = options.Holds.prob,
+    scale: options.InputScale = None,
     engine: options.EngineName = "auto",
     bad_rows: options.BadRowsRule = "raise",
+    max_dropped: options.MaxDropped = MAX_DROPPED,
 ) -> None:
     """Gather predictions into cells that add up; 'evaluate' takes them for rows."""
     from calibrant.engines.cell_files import check_cell_path, save_cells
@@ -43,11 +45,17 @@ def gather(
         by=by,
         pos_label=pos_label,
         labels=labels,
-        scale=scale.value,
+        scale=scale,
         engine=engine,
         bad_rows=bad_rows,
+        max_dropped=max_dropped,
     )
     with progress_bar("gathering"):
-        cells = gather_table(table, **wanted, bad_rows=bad_rows)  # type: ignore[arg-type]
+        cells = gather_table(
+            table,
+            **wanted,
+            bad_rows=bad_rows,  # type: ignore[arg-type]
+            max_dropped=max_dropped,
+        )
     save_cells(cells, out)
     typer.echo(f"wrote {out}: {cells.n:,} rows in {len(cells):,} cells")

@@ -15,6 +15,15 @@ class Holds(StrEnum):
 
     prob = "prob"
     logit = "logit"
+    percent = "percent"
+    logprob = "logprob"
+
+
+class AxesScale(StrEnum):
+    """What the axes of a diagram show."""
+
+    prob = "prob"
+    logit = "logit"
 
 
 Sources = Annotated[
@@ -29,6 +38,13 @@ Sources = Annotated[
 _LABELS = typer.Option("--y", help="Column of labels.")
 LabelColumn = Annotated[str, _LABELS]
 LabelColumnUnlessCells = Annotated[str | None, _LABELS]
+LabelColumns = Annotated[
+    list[str],
+    typer.Option(
+        "--y",
+        help="Column of labels; where each model has its own, name=column for each.",
+    ),
+]
 _MODELS = typer.Option(
     "--p",
     help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
@@ -43,6 +59,15 @@ EngineName = Annotated[
     typer.Option(
         "--engine",
         help="memory, duckdb or spark; auto: memory for one file up to 256 MiB.",
+    ),
+]
+MaxDropped = Annotated[
+    float,
+    typer.Option(
+        "--max-dropped",
+        min=0.0,
+        max=1.0,
+        help="With --bad-rows drop: the largest share of rows that may be dropped.",
     ),
 ]
 BadRowsRule = Annotated[
@@ -71,7 +96,18 @@ PositiveLabel = Annotated[
 ClassLabels = Annotated[
     str | None, typer.Option("--labels", help="Label of each class column, a,b,c.")
 ]
-InputScale = Annotated[Holds, typer.Option("--scale", help="What columns hold.")]
+InputScale = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scale",
+        help="What columns hold: prob, logit, percent (0 to 100) or logprob; where "
+        "models differ, name=logit for each.",
+        show_default="prob",
+    ),
+]
+OneScale = Annotated[
+    Holds, typer.Option("--scale", help="What columns hold; percent is 0 to 100.")
+]
 Confidence = Annotated[
     float, typer.Option("--confidence", help="Level of the intervals.")
 ]

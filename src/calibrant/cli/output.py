@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ import typer
 from calibrant._validation.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from calibrant._typing import Frame
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 DIGITS = 4
 WIDEST = 400
 
@@ -60,11 +63,31 @@ def _without_nan(value: Any) -> Any:
 
 
 def _as_csv(frame: Frame) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(frame)
-    writer.writerows(zip(*(v.tolist() for v in frame.values()), strict=True))
-    return text.getvalue()
+    rows = zip(*(values.tolist() for values in frame.values()), strict=True)
+    return "".join(f"{_csv_line(row)}\n" for row in [tuple(frame), *rows])
+
+
+def _csv_line(row: Iterable[Any]) -> str:
+    line = io.StringIO()
+    # Both signs that end a line in some system are put in quotes.
+    csv.writer(line, lineterminator="\r\n").writerow(map(as_text, row))
+    return line.getvalue().removesuffix("\r\n")
+
+
+def as_text(value: Any) -> Any:
+    """Return a value for CSV; text that spreadsheets take for a formula is marked.
+
+    Such text begins with one of the signs of `FORMULA` and is not a number. It gets an
+    apostrophe in front, by which spreadsheets know text.
+
+    Examples
+    --------
+    >>> as_text("=1+1"), as_text("-x"), as_text("-1.5"), as_text(-1.5), as_text("a")
+    ("'=1+1", "'-x", '-1.5', -1.5, 'a')
+    """
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    return value if NUMBER.fullmatch(value) else f"'{value}"
 
 
 def _cells(frame: Frame) -> list[list[str]]:

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any
+from calibrant.cli.rows import open_any, refuse_own_source
 from calibrant.exceptions import OptionError
 
 
@@ -41,9 +42,9 @@ def plot(
         ),
     ] = Kind.diagonal,
     axes: Annotated[
-        options.Holds,
+        options.AxesScale,
         typer.Option("--axes", help="Probabilities, or logits that show both ends."),
-    ] = options.Holds.prob,
+    ] = options.AxesScale.prob,
     histogram: Annotated[
         bool,
         typer.Option(
@@ -54,14 +55,16 @@ def plot(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.InputScale = options.Holds.prob,
+    scale: options.InputScale = None,
     bad_rows: options.BadRowsRule = "raise",
+    max_dropped: options.MaxDropped = MAX_DROPPED,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Draw reliability diagrams of predictions in a file, a diagram a model."""
     from calibrant.displays.tables import reliability_of_table
 
     check_figure_path(out)
+    refuse_own_source(source, out)
     if task == "classwise":
         raise OptionError(
             "a diagram shows one event; use --task confidence or a class."
@@ -76,8 +79,9 @@ def plot(
             by=by,
             pos_label=pos_label,
             labels=labels,
-            scale=scale.value,
+            scale=scale,
             bad_rows=bad_rows,
+            max_dropped=max_dropped,
         )
         grid = reliability_of_table(
             table,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
         wait = FIRST_LINE
         while not over.wait(wait):
             seconds = time.monotonic() - started
-            stream.write(f"{title} for {seconds:.0f} s{reached}\n")
-            stream.flush()
+            with suppress(OSError):  # what cannot be told is no reason to stop
+                stream.write(f"{title} for {seconds:.0f} s{reached}\n")
+                stream.flush()
             wait = min(max(seconds, FIRST_LINE), LONGEST_WAIT)
 
     thread = threading.Thread(target=tell, daemon=True)

@@ -8,11 +8,18 @@ from typing import Annotated
 
 import typer
 
+from calibrant._atomic import check_place
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any, refuse_own_source, told_source
+from calibrant.cli.rows import (
+    dropping_options,
+    open_any,
+    refuse_own_source,
+    told_source,
+)
 from calibrant.exceptions import OptionError
 
 
@@ -24,8 +31,6 @@ class ReportFormat(StrEnum):
     markdown = "markdown"
 
 
-HELD_OUT = "held_out.parquet"
-"""What commands on the page call several files."""
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -56,8 +61,9 @@ def report(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.InputScale = options.Holds.prob,
+    scale: options.InputScale = None,
     bad_rows: options.BadRowsRule = "raise",
+    max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = 0.95,
     mute: options.Mute = None,
     fail_on: options.FailOn = None,
@@ -66,13 +72,14 @@ def report(
     """Make one page: verdict, diagram, numbers, groups, checks and what to do."""
     from calibrant.measures.named_events import telling_to_drop
     from calibrant.report.making import REPORT_METHODS, report_table
+    from calibrant.report.report import check_outputs
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
     written = _format(out, output)
-    if written == "html":
-        out = out or Path("report.html")
-    _check_folder(out)
-    refuse_own_source(source, *_written(out))
+    page = Path("report.html") if out is None and written == "html" else out
+    if page is not None:
+        refuse_own_source(source, check_place(page))
+        check_outputs(page, written, named=out is not None)
     with progress_bar("reporting") as progress, telling_to_drop():
         table, wanted = open_any(
             source,
@@ -83,8 +90,9 @@ def report(
             by=by,
             pos_label=pos_label,
             labels=labels,
-            scale=scale.value,
+            scale=scale,
             bad_rows=bad_rows,
+            max_dropped=max_dropped,
         )
         found = report_table(
             table,
@@ -94,13 +102,14 @@ def report(
             mute=muted,
             random_state=seed,
             title=told_source(source),
-            file=Path(source[0]).name if len(source) == 1 else HELD_OUT,
+            file=[Path(name).name for name in source],
+            fit_options=dropping_options(bad_rows, max_dropped),
             progress=progress,
         )
-    if out is None:
+    if page is None:
         typer.echo(found.text(written))
     else:
-        for path in found.save(out, output=written):
+        for path in found.save(page, output=written):
             typer.echo(f"wrote {path}", err=True)
         typer.echo(str(found))
     fail_on_findings(
@@ -120,17 +129,3 @@ def _format(out: Path | None, output: ReportFormat | None) -> str:
             f"{out.suffix or 'no ending'!r}. Or say which by --format."
         )
     return SUFFIXES[out.suffix.lower()]
-
-
-def _written(out: Path | None) -> list[Path]:
-    return [] if out is None else [out, out.with_suffix(".json")]
-
-
-def _check_folder(out: Path | None) -> None:
-    """Refuse a name that cannot be written, before any work is done."""
-    if out is None:
-        return
-    if out.is_dir():
-        raise OptionError(f"{out} is a folder; name a file in it.")
-    if not out.resolve().parent.is_dir():
-        raise OptionError(f"{out}: the folder {out.parent} does not exist.")

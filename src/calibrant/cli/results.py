@@ -9,11 +9,12 @@ import numpy as np
 import typer
 
 from calibrant._validation.wording import visible
+from calibrant.cli.ending import ConditionNotMet
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant._typing import Frame
     from calibrant.checks.diagnosis import Diagnosis
@@ -38,6 +39,7 @@ def print_results(
     *,
     per_class: bool = False,
     findings: Diagnosis | None = None,
+    classes: Mapping[str, int] | None = None,
 ) -> None:
     """Print errors; a table for people leaves out what is the same in all rows."""
     frame = found.per_class() if per_class else found.frame()
@@ -47,12 +49,14 @@ def print_results(
             "classes": rows_of(found.per_class()),
             "alpha": found.alpha,
             "confidence": found.confidence,
+            "n_classes": dict(classes or {}),
         }
         if findings is not None:
             extra["findings"] = [asdict(finding) for finding in findings.findings]
         print_frame(frame, output, extra)
     elif output is Format.table:
         _print_tables(found, frame)
+        _print_classes(classes)
     else:
         print_frame(frame, output)
 
@@ -68,8 +72,10 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
     binary = bool(np.all(frame["task"] == "binary"))
     hidden = {"debiased", "task"} if binary else {"debiased"}
     print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
-    if (frame["value"] < 0.0).any():
-        typer.echo("Values below 0 mean that no error can be told from noise.\n")
+    if found.confidence is not None:
+        typer.echo(
+            "Intervals are those of the true error, by the posterior of smooth.\n"
+        )
 
     typer.echo("Scores, and how much of each the best recalibration would save")
     dropped = {"brier_refinement", "log_loss_refinement"}
@@ -77,8 +83,21 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
     print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
 
 
+def _print_classes(classes: Mapping[str, int] | None) -> None:
+    """Tell how many columns were taken for classes: no sum of logits would show it."""
+    if classes:
+        alike = len(set(classes.values())) == 1
+        each = (f"{visible(model)} {count}" for model, count in classes.items())
+        told = next(iter(classes.values())) if alike else ", ".join(each)
+        typer.echo(f"Number of classes: {told}\n")
+
+
 def print_comparisons(
-    found: Sequence[Comparison], output: Format, *, pairs: bool = False
+    found: Sequence[Comparison],
+    output: Format,
+    *,
+    pairs: bool = False,
+    classes: Mapping[str, int] | None = None,
 ) -> None:
     """Print models by rank, and pairs of them; one comparison a group."""
     models = _stacked([one.frame() for one in found])
@@ -88,10 +107,12 @@ def print_comparisons(
             "pairs": rows_of(paired),
             "alpha": found[0].alpha,
             "confidence": found[0].confidence,
+            "n_classes": dict(classes or {}),
         }
         print_frame(models, output, extra)
     elif output is Format.table:
         _print_ranks(found[0], models, paired)
+        _print_classes(classes)
     else:
         print_frame(paired if pairs else models, output)
 
@@ -134,4 +155,4 @@ def fail_above_threshold(
     )
     if worst > threshold:
         typer.echo(f"failed: {whose}: {worst:.4f} exceeds {threshold:g}", err=True)
-        raise typer.Exit(1)
+        raise ConditionNotMet

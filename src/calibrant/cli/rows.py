@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from calibrant._validation.options import check_choice
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
-from calibrant.cli.columns import listed, models, reading
+from calibrant.cli.columns import listed, models, reading, scales
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from calibrant.engines.gathering import Table
     from calibrant.engines.memory import MemoryTable
+    from calibrant.measures.named_events import RowsWanted
 
 
 def read_rows(
-    source: list[str], *, engine: str, bad_rows: str, **columns: Any
+    source: list[str], *, engine: str, bad_rows: str, max_dropped: float, **columns: Any
 ) -> tuple[Table, dict[str, Any]]:
     """Open files of rows; return the table, and what the library wants to know."""
     from calibrant.engines.opening import Engine, open_source
@@ -25,21 +28,22 @@ def read_rows(
         raise OptionError("--y and --p must name columns, of labels and probabilities.")
     check_choice(engine, get_args(Engine), name="--engine")
     table = open_source(_files(source), engine, bad_rows=bad_rows)  # type: ignore[arg-type]
-    return columns_of(table, bad_rows=bad_rows, **columns)
+    return columns_of(table, bad_rows=bad_rows, max_dropped=max_dropped, **columns)
 
 
 def columns_of(
     table: Table,
     *,
-    y: str,
+    y: str | dict[str, str],
     p: list[str],
     task: str | None,
     weight: str | None,
     by: str | None,
     pos_label: str | None,
     labels: str | None,
-    scale: str,
+    scale: list[str] | None,
     bad_rows: str,
+    max_dropped: float,
 ) -> tuple[Any, dict[str, Any]]:
     """Return a table, and what the library wants to know of its columns.
 
@@ -49,16 +53,17 @@ def columns_of(
     from calibrant.engines.memory import MemoryTable
 
     check_choice(bad_rows, get_args(BadRows), name="--bad-rows")
+    first = y if isinstance(y, str) else next(iter(y.values()))
     wanted: dict[str, Any] = {
         "y": y,
         "p": models(p, task),
         "sample_weight": weight,
         "by": listed(by),
-        "scale": scale,
-        **reading(table, y, task, pos_label, labels),
+        "scale": scales(scale),
+        **reading(table, first, task, pos_label, labels),
     }
     if bad_rows == "drop" and isinstance(table, MemoryTable):
-        table = _without_bad_rows(table, wanted)
+        table = _without_bad_rows(table, wanted, max_dropped)
     return table, wanted
 
 
@@ -67,6 +72,7 @@ def open_any(
     *,
     by: str | None,
     bad_rows: str,
+    max_dropped: float,
     engine: str | None = None,
     again: bool = True,
     **columns: Any,
@@ -75,7 +81,7 @@ def open_any(
 
     Parameters
     ----------
-    source, by, bad_rows, **columns
+    source, by, bad_rows, max_dropped, **columns
         As typed.
     engine : str, optional
         As typed; without, memory for what fits comfortably into it.
@@ -91,9 +97,10 @@ def open_any(
     cells = open_cells(_files(source))
     if cells is not None:
         given = {f"--{n.replace('_', '-')}": v or None for n, v in columns.items()}
-        if given["--scale"] == options.Holds.prob.value:
+        if given["--scale"] == [options.Holds.prob.value]:
             del given["--scale"]
         given["--bad-rows"] = None if bad_rows == "raise" else bad_rows
+        given["--max-dropped"] = None if max_dropped == MAX_DROPPED else max_dropped
         given["--engine"] = None if engine == "auto" else engine
         refuse_with_cells(**given)
         return cells, {} if by is None else {"by": listed(by)}
@@ -102,11 +109,12 @@ def open_any(
         by=by,
         engine=engine or _usual_engine(source),
         bad_rows=bad_rows,
+        max_dropped=max_dropped,
         **columns,
     )
     if isinstance(table, MemoryTable):
         return table, wanted
-    wanted["bad_rows"] = bad_rows
+    wanted |= {"bad_rows": bad_rows, "max_dropped": max_dropped}
     return (gather_table(table, **wanted), {}) if again else (table, wanted)
 
 
@@ -138,9 +146,11 @@ def _files(source: list[str]) -> str | list[str]:
     return source[0] if len(source) == 1 else source
 
 
-def _without_bad_rows(table: MemoryTable, wanted: dict[str, Any]) -> MemoryTable:
+def _without_bad_rows(
+    table: MemoryTable, wanted: dict[str, Any], max_dropped: float
+) -> MemoryTable:
     from calibrant.measures.events import Reading
-    from calibrant.measures.named_events import RowsWanted
+    from calibrant.measures.named_events import RowsWanted, drop_invalid_rows
 
     how = {name: wanted[name] for name in ("task", "pos_label", "labels", "scale")}
     rows = RowsWanted(
@@ -150,8 +160,58 @@ def _without_bad_rows(table: MemoryTable, wanted: dict[str, Any]) -> MemoryTable
         tuple(wanted["by"]),
         weight=wanted["sample_weight"],
         bad_rows="drop",
+        max_dropped=max_dropped,
     )
-    return rows.usable(table, stacklevel=2)
+    each = [rows] if isinstance(rows.y, str) else _of_each_model(table, rows)
+    return drop_invalid_rows(table, *each, stacklevel=3)
+
+
+def _of_each_model(table: MemoryTable, rows: RowsWanted) -> list[RowsWanted]:
+    """Return what is wanted of each model, where they have labels of their own."""
+    from calibrant.measures.comparison import labels_by_model
+    from calibrant.measures.table_models import models_of_table
+
+    names = [model.name for model in models_of_table(table, rows.p, rows.reading)]
+    columns = labels_by_model(rows.y, names, name="--y")
+    entries: Any = rows.p if isinstance(rows.p, dict) else {n: n for n in names}
+    return [
+        replace(
+            rows,
+            y=columns[name],
+            p={name: entries[name]},
+            reading=rows.reading.of_model(name),
+        )
+        for name in names
+    ]
+
+
+def class_counts(table: Any, wanted: dict[str, Any]) -> dict[str, int]:
+    """Return how many classes each model has, where models have several.
+
+    Of cells it is not known.
+    """
+    from calibrant.measures.events import Reading
+    from calibrant.measures.table_models import models_of_table
+
+    if "p" not in wanted or wanted["task"] is None:
+        return {}
+    spec = Reading(task=wanted["task"], scale=wanted["scale"])
+    models = models_of_table(table, wanted["p"], spec)
+    return {m.name: len(m.columns) for m in models if len(m.columns) > 1}
+
+
+def dropping_options(bad_rows: str, max_dropped: float) -> list[str]:
+    """Return what was typed about invalid rows, for commands that are printed.
+
+    Examples
+    --------
+    >>> dropping_options("drop", 0.5), dropping_options("raise", 0.5)
+    (['--bad-rows', 'drop', '--max-dropped', '0.5'], [])
+    """
+    if bad_rows != "drop":
+        return []
+    share = [] if max_dropped == MAX_DROPPED else ["--max-dropped", f"{max_dropped:g}"]
+    return ["--bad-rows", bad_rows, *share]
 
 
 def told_source(source: list[str]) -> str:
@@ -171,7 +231,8 @@ def refuse_own_source(source: list[str], *written: Path) -> None:
     from calibrant.engines.source_files import find_files
 
     there = [name for name in written if name.exists()]
-    if there and not source[0].endswith(".npz"):
-        read = find_files(source).paths
+    if there:
+        npz = source[0].endswith(".npz")
+        read = source if npz else find_files(source).paths
         if any(name.samefile(path) for name in there for path in read):
             raise OptionError("--out is a file that is read; choose another name.")

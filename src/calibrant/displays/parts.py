@@ -11,6 +11,7 @@ from scipy.special import expit
 from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
 from calibrant._validation.options import check_choice, check_fraction, generator
 from calibrant.calibrators.base import BandedFit
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
@@ -20,7 +21,7 @@ from calibrant.numerics.links import logit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Seed, Tops
+    from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Space, Tops
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import Fit
 
@@ -82,7 +83,7 @@ def fit_method(
 ) -> Fit:
     """Return the fit of a method, its tops and seed as asked for."""
     params: dict[str, Any] = {} if tops is None else {"tops": tops}
-    return find_binary(method).seeded(random_state, **params).fit(sample)
+    return fit_family(find_binary(method).seeded(random_state, **params), sample)
 
 
 def map_curve(fit: Fit) -> Points:
@@ -133,7 +134,7 @@ def lowest_logit(outermost: float) -> float:
     return float(np.clip(outermost / 2.0, NEAREST_LOGIT, 0.05))
 
 
-def histogram_of(sample: BinarySample, fit: Fit, scale: Scale) -> BinTable:
+def histogram_of(sample: BinarySample, fit: Fit, scale: Space) -> BinTable:
     """Return the distribution of predictions over parts of the axis, equally wide.
 
     For probabilities these are the bins of the map, if they are equally wide.

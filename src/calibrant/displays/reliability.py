@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._typing import Scale
+from calibrant._typing import Space
 from calibrant._validation.options import check_choice, check_count
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import DISPLAYS
@@ -93,7 +93,7 @@ class ReliabilityDisplay:
     outermost: float
     method: str
     kind: Kind = "diagonal"
-    scale: Scale = "prob"
+    scale: Space = "prob"
     histogram: bool = True
     name: str | None = None
     event: str = "binary"
@@ -109,7 +109,7 @@ class ReliabilityDisplay:
         *,
         method: str = "es15",
         kind: Kind = "diagonal",
-        scale: Scale = "prob",
+        scale: Space = "prob",
         histogram: bool = True,
         ax: Axes | None = None,
         name: str | None = None,
@@ -209,7 +209,7 @@ class ReliabilityDisplay:
         *,
         method: str = "es15",
         kind: Kind = "diagonal",
-        scale: Scale = "prob",
+        scale: Space = "prob",
         histogram: bool = True,
         name: str | None = None,
         event: str = "binary",
@@ -222,7 +222,7 @@ class ReliabilityDisplay:
     ) -> ReliabilityDisplay:
         """Compute the diagram of data that have passed the door."""
         check_choice(kind, get_args(Kind), name="kind")
-        check_choice(scale, get_args(Scale), name="scale")
+        check_choice(scale, get_args(Space), name="scale")
         check_count(instances, name="instances", least=0)
         fit = fit_method(sample, method, tops=tops, random_state=random_state)
         curve = map_curve(fit)

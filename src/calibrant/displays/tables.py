@@ -29,7 +29,7 @@ def reliability_of_table(  # noqa: PLR0913
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    input_scale: Scale = "prob",
+    input_scale: Scale | Mapping[str, Scale] = "prob",
     **options: Any,
 ) -> ReliabilityGrid:
     """Compute the diagram of each model in a table, and of each group of rows.
@@ -38,8 +38,8 @@ def reliability_of_table(  # noqa: PLR0913
     ----------
     source, y, p, by, task, sample_weight, pos_label, labels
         As in `evaluate_table`.
-    input_scale : {"prob", "logit"}
-        What the columns hold.
+    input_scale : {"prob", "logit", "percent", "logprob"} or dict
+        What the columns hold, as `scale` in `evaluate_table`.
     **options
         As in `ReliabilityDisplay.from_predictions`.
 

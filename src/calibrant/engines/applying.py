@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant._atomic import replacing
+from calibrant._validation.scales import precision_of
 from calibrant.engines.duckdb import open_in_place
 from calibrant.engines.duckdb_sources import literal, quoted, reading
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
-from calibrant.engines.row_checks import precision_of, prediction_checks, raise_first
+from calibrant.engines.row_checks import RowFaults, prediction_rules
 from calibrant.exceptions import InputError, OptionError, SourceError
 
 if TYPE_CHECKING:
@@ -119,12 +120,11 @@ def _raise_no_probability(source: SourceOfFiles, column: str) -> None:
     with reading(source.told):
         kinds = source.kinds([column])
     _check_numbers(column, kinds)
-    like = np.empty(0, dtype=kinds[column])
-    checks = prediction_checks(column, "x_0", precision_of(like))
+    rules = prediction_rules(column, "x_0", precision_of(np.dtype(kinds[column])))
     column_read = source.select([(column, "f8")])
     rows = f"(SELECT CAST(c_0 AS DOUBLE) AS x_0 FROM ({column_read}))"
     with reading(source.told):
-        raise_first(checks, source.run, rows, droppable=False)
+        RowFaults.count(rules, source.run, rows).raise_first(droppable=False)
     raise InputError(
         f"column {column!r} passes 0 or 1 by rounding; apply the map in memory."
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._atomic import replacing
+from calibrant._outputs import AGGREGATES, check_named
 from calibrant.engines.cell_checks import (
     GRID,
     VERSION,
@@ -80,8 +81,7 @@ def check_cell_path(path: Path) -> None:
     """Raise where cells cannot be written under that name."""
     if path.suffix.lower() not in PARQUET:
         raise OptionError(f"{path}: cells are written as .parquet; choose such a name.")
-    if not path.parent.is_dir():
-        raise OptionError(f"{path}: the folder {path.parent} does not exist.")
+    check_named(path, AGGREGATES)
 
 
 def holds_cells(path: str | os.PathLike[str]) -> bool:

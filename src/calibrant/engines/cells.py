@@ -5,7 +5,7 @@ Tables of different days, files or machines add up, as all have the cells of one
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,8 @@ class CellTable:
         squared weights.
     dropped : int
         Rows that could not be used.
+    reasons : dict
+        How many of these there were by reason, known until tables are added or saved.
 
     Examples
     --------
@@ -102,6 +104,7 @@ class CellTable:
     groups: tuple[tuple[Any, ...], ...]
     columns: dict[str, NDArray[Any]]
     dropped: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
 
     @property
     def n(self) -> int:

@@ -13,11 +13,11 @@ from calibrant._validation.wording import MEASURES
 from calibrant.engines.few_rows import kept_columns
 from calibrant.engines.groups import key_values
 from calibrant.engines.sql import UNUSABLE, WEIGHTLESS, compares_labels
-from calibrant.exceptions import EmptyInputError, InputError, WeightError
+from calibrant.exceptions import EmptyInputError, WeightError
 from calibrant.numerics.cell_grid import cell_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 def check_usable(
-    wanted: Gathering,
-    found: Mapping[str, NDArray[Any]],
-    *,
-    told: str,
-    diagnose: Callable[[], None],
+    wanted: Gathering, found: Mapping[str, NDArray[Any]], *, told: str
 ) -> BoolVector:
     """Return which cells hold rows that can be used; raise where there are none.
 
@@ -42,24 +38,16 @@ def check_usable(
         The columns of the query's result.
     told : str
         What errors call the source.
-    diagnose : callable
-        Raises the error about rows that cannot be used.
 
     Returns
     -------
     ndarray of bool
     """
-    unusable = count_unusable(found)
-    if unusable and wanted.bad_rows == "raise":
-        diagnose()
-        raise InputError(
-            f'{told}: {unusable:,} rows cannot be used; pass bad_rows="drop".'
-        )
     cell = np.asarray(found["cell"])
     used = np.asarray((cell != UNUSABLE) & (cell != WEIGHTLESS))
     if not used.any():
         rows = np.asarray(found["n_rows"])[_of_first_event(found)]
-        _raise_empty(wanted, told, unusable, int(rows.sum()))
+        _raise_empty(wanted, told, count_unusable(found), int(rows.sum()))
     if compares_labels(wanted):
         _refuse_third_label(wanted, found, used)
     if wanted.weight is not None:
@@ -129,7 +117,7 @@ def _refuse_third_label(
     wanted: Gathering, found: Mapping[str, NDArray[Any]], used: NDArray[np.bool_]
 ) -> None:
     others = {
-        value
+        bytes(value) if isinstance(value, bytearray) else value
         for name in ("other_low", "other_high")
         for value in key_values(found[name][used])
         if value is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from calibrant._validation.scales import precision_of
 from calibrant.engines.collected import count_unusable
 from calibrant.engines.duckdb_sources import (
     KEY,
@@ -23,14 +24,10 @@ from calibrant.engines.duckdb_text import JsonLines, SeparatedFiles
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
-from calibrant.engines.row_checks import (
-    precision_of,
-    raise_first,
-    refuse_no_numbers,
-    row_checks,
-)
+from calibrant.engines.row_checks import refuse_no_numbers, row_rules
 from calibrant.engines.source_files import FileSet
 from calibrant.engines.sql import Dialect, number
+from calibrant.engines.usable_rows import check_dropped
 from calibrant.exceptions import InputError, MissingDependencyError, SourceError
 
 if TYPE_CHECKING:
@@ -147,22 +144,30 @@ class TypedRows:
             if self.sure:
                 raise
             raise WrongGuessError from None
-        precision = {name: precision_of(self.like(name)) for name in wanted.columns}
-        checks = row_checks(wanted, precision)
-        rows = self._prepared()
+        precision = {
+            name: precision_of(self.like(name).dtype) for name in wanted.columns
+        }
         passes = Passes(
             wanted=wanted,
-            source=rows,
-            checks=checks,
+            source=self._prepared(),
+            rules=row_rules(wanted, precision),
             dialect=Dialect(_exploded, "HASH"),
             run=lambda query: self._read_groups(self._run(query)),
-            diagnose=lambda: raise_first(checks, self._run, rows),
             told=self.source.told,
         )
         cells = passes.cells()
         groups = plain_keys(cells.groups) if self.source.is_text else cells.groups
-        dropped = cells.dropped + self.source.lines_left_out()
-        return replace(cells, groups=groups, dropped=dropped)
+        return self._without_lines(replace(cells, groups=groups))
+
+    def _without_lines(self, cells: CellTable) -> CellTable:
+        """Count lines of a text file that are no rows among those dropped."""
+        lines = self.source.lines_left_out()
+        if not lines:
+            return cells
+        reasons = cells.reasons | {"in lines that cannot be read": lines}
+        dropped = cells.dropped + lines
+        check_dropped(reasons, cells.n + dropped, self.wanted.max_dropped)
+        return replace(cells, dropped=dropped, reasons=reasons)
 
     def like(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column is read as."""
@@ -172,7 +177,7 @@ class TypedRows:
         """Return some of the distinct values of a column, in order."""
         column = self.source.select([(name, self.kinds[name])])
         query = f"SELECT DISTINCT c_0 FROM ({column}) WHERE c_0 IS NOT NULL"
-        return sorted(self._run(f"{query} LIMIT {most}")["c_0"].tolist())
+        return sorted(self._run(f"{query} LIMIT {most}")["c_0"].tolist(), key=str)
 
     def _run(self, query: str) -> dict[str, NDArray[Any]]:
         with reading(self.source.told):

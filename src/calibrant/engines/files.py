@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
+from calibrant._outputs import ROWS, check_named
 from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ AS_TEXT: dict[str, Any] = {
 """How text files are opened to look at some of their lines."""
 READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
 WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
+APPLIED = "_calibrated"
+"""What ends the names of columns that ``calibrant apply`` adds."""
 
 
 def read_frame(path: Path) -> Any:
@@ -56,7 +59,11 @@ def read_frame(path: Path) -> Any:
             # By name, brackets and stars would be a pattern.
             with path.open("rb") as file:
                 return pl.read_ndjson(file, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+    ) as error:
         what = _odd_line(path, suffix) or str(error).splitlines()[0]
         raise SourceError(
             f"{path} cannot be read as {suffix[1:]}: {what}. Check the separator, and "
@@ -190,8 +197,7 @@ def check_writable(path: Path) -> None:
             f"{path}: files that end in {path.suffix or 'nothing'!r} cannot be "
             f"written; known are {WRITABLE}."
         )
-    if not path.parent.is_dir():
-        raise OptionError(f"{path}: the folder {path.parent} does not exist.")
+    check_named(path, ROWS)
 
 
 def write_frame(frame: Any, path: Path) -> None:

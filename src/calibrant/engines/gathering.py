@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from calibrant._validation.scales import MAX_DROPPED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -31,6 +33,10 @@ class WatchedModel:
         Columns whose classes are the events; None stands for the top class.
     events : tuple of str
         Name of each event.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What the columns hold.
+    display_name : str
+        What messages call the columns, where that is something else than their names.
     """
 
     name: str
@@ -38,8 +44,12 @@ class WatchedModel:
     labels: tuple[Any, ...] = ()
     watched: tuple[int | None, ...] = (0,)
     events: tuple[str, ...] = ("binary",)
+    scale: Scale = "prob"
+    display_name: str = ""
 
     def __str__(self) -> str:
+        if self.display_name:
+            return self.display_name
         if len(self.columns) == 1:
             return f"column {self.columns[0]!r}"
         return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"
@@ -65,10 +75,10 @@ class Gathering:
         Column of weights.
     by : tuple of str
         Columns of groups.
-    scale : {"prob", "logit"}
-        What the columns hold.
     bad_rows : {"raise", "drop"}
         What to do with rows that cannot be used.
+    max_dropped : float
+        The largest share of rows that may be dropped.
     """
 
     models: tuple[WatchedModel, ...]
@@ -78,8 +88,8 @@ class Gathering:
     against_rest: bool = False
     weight: str | None = None
     by: tuple[str, ...] = ()
-    scale: Scale = "prob"
     bad_rows: BadRows = "raise"
+    max_dropped: float = MAX_DROPPED
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +24,7 @@ from calibrant.engines.files import (
 )
 from calibrant.engines.text_columns import typed_column
 from calibrant.engines.usable_rows import without_bad_rows
-from calibrant.exceptions import SourceError, UnknownNameError
+from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +33,22 @@ if TYPE_CHECKING:
 
     from calibrant.engines.cells import CellTable
     from calibrant.engines.gathering import Gathering
+
+
+PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
+"""The name of a column of a matrix."""
+
+
+def part_of_matrix(name: str, place: int | str) -> str:
+    """Return what a column of a matrix is called.
+
+    Examples
+    --------
+    >>> table = open_table({"logits": np.array([[1.0, 2.0], [3.0, 4.0]])})
+    >>> table.column(part_of_matrix("logits", 1))
+    array([2., 4.])
+    """
+    return f"{name}[{place}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +84,20 @@ class MemoryTable:
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, or raise with the nearest names."""
-        if name not in self.names:
-            raise UnknownNameError.among("column", name, self.names)
-        return self.read(name)
+        if name in self.names:
+            return _checked(name, self.read(name))
+        part = PART.fullmatch(name)
+        if part is not None and part[1] in self.names:
+            place = int(part[2])
+            if place < self.width(part[1]):
+                column: NDArray[Any] = self.read(part[1])[:, place]
+                return column
+        raise UnknownNameError.among("column", name, self.names)
+
+    def width(self, name: str) -> int:
+        """Return how many columns an array has: one, unless it is a matrix."""
+        array = self.column(name)
+        return int(array.shape[1]) if array.ndim == 2 else 1  # noqa: PLR2004
 
     def keys(self, name: str) -> NDArray[Any]:
         """Return a column of groups: in a text file, 007 and 7 are not the same."""
@@ -91,8 +120,9 @@ class MemoryTable:
 
         if wanted.bad_rows == "raise":
             return MemoryRows(self, wanted).cells()
-        table, dropped = without_bad_rows(self, wanted)
-        return replace(MemoryRows(table, wanted).cells(), dropped=dropped)
+        table, reasons = without_bad_rows(self, wanted)
+        cells = MemoryRows(table, wanted).cells()
+        return replace(cells, dropped=sum(reasons.values()), reasons=reasons)
 
 
 def open_table(source: Any) -> MemoryTable:
@@ -112,6 +142,16 @@ def open_table(source: Any) -> MemoryTable:
             tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
         )
     return _of_frame(source)
+
+
+def _checked(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that may be a column, or a matrix of one column per class."""
+    if array.ndim not in (1, 2):
+        raise ShapeError(
+            f"column {name!r} must hold one value per row, or one per row and class; "
+            f"its shape is {array.shape}. Save it with one entry or line for each row."
+        )
+    return array
 
 
 def _of_frame(source: Any) -> MemoryTable:
@@ -180,24 +220,44 @@ def _of_text(frame: Any) -> MemoryTable:
     )
 
 
+DAMAGED = (
+    ValueError,
+    OSError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    struct.error,
+    zlib.error,
+    BadZipFile,
+)
+"""What reading a damaged npz file may raise."""
+
+
 def _open_npz(path: Path) -> MemoryTable:
     try:
-        arrays = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            arrays = np.load(file, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise SourceError(f"{path} holds one array, not several by name (npz).")
         names = tuple(arrays.files)
-    except (ValueError, OSError, BadZipFile) as error:
+    except DAMAGED as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"{path} cannot be read: {error}") from None
 
+    @cache  # a matrix is asked for as often as it has columns
     def read(name: str) -> NDArray[Any]:
         try:
-            return np.asarray(arrays[name])
-        except (ValueError, OSError, BadZipFile, zlib.error) as error:
+            # Opened each time, so that no file stays open; it closes in any case.
+            with path.open("rb") as file:
+                array = np.asarray(np.load(file, allow_pickle=False)[name])
+        except DAMAGED as error:
+            hint = "; save text as text, array.astype(str)"
+            pickled = isinstance(error, ValueError) and "pickle" in str(error)
             raise SourceError(
-                f"{path}, array {name!r}: {error}; save text as text, "
-                f"array.astype(str)."
+                f"{path}, array {name!r}: {error}{hint if pickled else ''}."
             ) from None
+        return array
 
     return MemoryTable(names, read)

@@ -98,10 +98,10 @@ class MemoryRows:
         columns = [self.table.column(name) for name in model.columns]
         refuse_different_lengths(**dict(zip(model.columns, columns, strict=True)))
         if not model.labels:
-            p = check_probabilities(columns[0], scale=self.wanted.scale, wording=words)
+            p = check_probabilities(columns[0], scale=model.scale, wording=words)
             return [(p, self._happened(words))]
         matrix = np.stack(columns, axis=1)
-        prob = check_probability_matrix(matrix, scale=self.wanted.scale, wording=words)
+        prob = check_probability_matrix(matrix, scale=model.scale, wording=words)
         column = check_class_labels(
             self.label,
             n_classes=len(columns),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,18 +19,21 @@ from calibrant.engines.collected import (
 )
 from calibrant.engines.few_rows import are_few
 from calibrant.engines.groups import key_values, numbered_keys
-from calibrant.engines.row_checks import fault_sql
+from calibrant.engines.row_checks import RowFaults
 from calibrant.engines.sql import distinct_sql, gather_sql, group_columns
+from calibrant.engines.usable_rows import check_dropped
+from calibrant.exceptions import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from calibrant._typing import BoolVector
     from calibrant.engines.gathering import Gathering
-    from calibrant.engines.row_checks import RowCheck
+    from calibrant.engines.row_checks import RowRules
     from calibrant.engines.sql import Dialect
+    from calibrant.engines.usable_rows import Reasons
 
 Found: TypeAlias = "dict[str, NDArray[Any]]"
 """The columns of a query's result."""
@@ -56,24 +59,21 @@ class Passes:
         What is to be gathered.
     source : str
         What queries call the rows.
-    checks : sequence of RowCheck
+    rules : RowRules
         What every row must meet.
     dialect : Dialect
         Of the engine.
     run : callable
         Gives the columns of a query's result.
-    diagnose : callable
-        Raises the error about rows that cannot be used.
     told : str
         What errors call the source.
     """
 
     wanted: Gathering
     source: str
-    checks: Sequence[RowCheck]
+    rules: RowRules
     dialect: Dialect
     run: Callable[[str], Found]
-    diagnose: Callable[[], None]
     told: str
 
     def cells(self) -> CellTable:
@@ -82,17 +82,32 @@ class Passes:
             gather_sql,
             self.wanted,
             self.source,
-            fault=fault_sql(self.checks),
+            fault=self.rules.fault_sql(),
             dialect=self.dialect,
         )
         found = self.run(query())
-        used = check_usable(self.wanted, found, told=self.told, diagnose=self.diagnose)
+        reasons = self._reasons(found)
+        used = check_usable(self.wanted, found, told=self.told)
         if (found["low"][used] < 0.0).any() or (found["high"][used] > 1.0).any():
             found = self.run(query(held=True))  # some pass 0 or 1 by rounding
-            used = check_usable(
-                self.wanted, found, told=self.told, diagnose=self.diagnose
+            used = check_usable(self.wanted, found, told=self.told)
+        cells = self._table(self._parts(found, used), count_unusable(found))
+        return replace(cells, reasons=reasons)
+
+    def _reasons(self, found: Found) -> Reasons:
+        """Return why rows are dropped; raise where they may not be."""
+        unusable = count_unusable(found)
+        if not unusable:
+            return {}
+        faults = RowFaults.count(self.rules, self.run, self.source)
+        if self.wanted.bad_rows == "raise":
+            faults.raise_first()
+            raise InputError(
+                f'{self.told}: {unusable:,} rows cannot be used; pass bad_rows="drop".'
             )
-        return self._table(self._parts(found, used), count_unusable(found))
+        limit = self.wanted.max_dropped
+        check_dropped(faults.reasons, faults.rows, limit, faults.ranges)
+        return faults.reasons
 
     def _parts(self, found: Found, used: BoolVector) -> list[Part]:
         """Return the cells of large groups, and the distinct rows of small ones."""
@@ -117,7 +132,7 @@ class Passes:
         query = distinct_sql(
             self.wanted,
             self.source,
-            fault=fault_sql(self.checks),
+            fault=self.rules.fault_sql(),
             dialect=self.dialect,
             groups=hashes,
         )

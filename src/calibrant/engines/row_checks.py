@@ -11,9 +11,27 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.probabilities import PERCENT, ROW_SUM_TOLERANCE, ULPS
+from calibrant._validation.probabilities import ROW_SUM_TOLERANCE
+from calibrant._validation.scales import ONE, RULES, Spread
 from calibrant._validation.wording import MEASURES, shown
-from calibrant.engines.sql import added, code, number, read_columns
+from calibrant.engines.sql import (
+    MOST_EXPONENT,
+    added,
+    code,
+    number,
+    probability,
+    read_columns,
+)
+from calibrant.engines.usable_rows import (
+    ModelRange,
+    Reasons,
+    label_reason,
+    missing_reason,
+    negative_reason,
+    no_label_reason,
+    range_reason,
+    sum_reason,
+)
 from calibrant.exceptions import (
     InputError,
     LabelError,
@@ -29,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant._typing import Scale
-    from calibrant.engines.gathering import Gathering
+    from calibrant.engines.gathering import Gathering, WatchedModel
 
     Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
 
@@ -38,6 +56,9 @@ MANY_COLUMNS = 16
 """More columns of predictions are checked together."""
 MOST_SHOWN = 6
 """How many labels an error lists."""
+LARGEST_DOUBLE = number(np.finfo(np.float64).max)
+ALL_MET = -1
+"""The number of the first check that a row misses which misses none."""
 
 
 class TypedTable(Protocol):
@@ -69,8 +90,12 @@ class RowCheck:
         What is raised.
     must, way_out : str
         What the column must be, and what to do.
+    reason : str
+        Why rows are dropped that do not meet it.
+    model : str
+        Whose values tell what to do, by what they look like.
     implied : bool
-        Whether a later check would find the same rows, with less to say about them.
+        Whether another check finds the same rows, with less to say about them.
     """
 
     holds: str
@@ -79,58 +104,300 @@ class RowCheck:
     error: type[InputError]
     must: str
     way_out: str
+    reason: str = ""
+    model: str = ""
     implied: bool = False
 
 
-def row_checks(wanted: Gathering, precision: Mapping[str, float]) -> list[RowCheck]:
-    """Return all conditions, in the order in which the door of arrays checks them.
+@dataclass(frozen=True)
+class RangeQuery:
+    """The predictions of a model in SQL, and the range that they must keep to.
+
+    Attributes
+    ----------
+    name : str
+        What messages call them.
+    columns : tuple of str
+        What SQL calls them.
+    scale : {"prob", "percent", "logprob"}
+        What they hold.
+    ends : tuple of float
+        Ends of the range, with room for rounding.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    scale: Scale
+    ends: tuple[float, float]
+
+    def of_row(self, place: int) -> list[str]:
+        """Return the least and largest value of a row, and the least above 1."""
+        finite = [f"CASE WHEN 0 * {x} = 0 THEN {x} END" for x in self.columns]
+        one = number(ONE)
+        above = [
+            f"CASE WHEN 0 * {x} = 0 AND {x} > {one} THEN {x} END" for x in self.columns
+        ]
+        return [
+            f"{_of_any('LEAST', finite)} AS low_{place}",
+            f"{_of_any('GREATEST', finite)} AS high_{place}",
+            f"{_of_any('LEAST', above)} AS above_{place}",
+        ]
+
+    def of_rows(self, place: int) -> list[str]:
+        """Return the sums over rows that tell the spread."""
+        low, high, above = (f"{name}_{place}" for name in ("low", "high", "above"))
+        bounds = [(f"{high} > ", self.ends[1]), (f"{low} < ", self.ends[0])]
+        outside = " OR ".join(c + number(end) for c, end in bounds if np.isfinite(end))
+        return [
+            f"MIN({low}) AS least_{place}",
+            f"MAX({high}) AS largest_{place}",
+            f"MIN({above}) AS least_above_{place}",
+            f"COUNT({low}) AS rows_{place}",
+            f"COUNT({above}) AS rows_above_{place}",
+            f"SUM(CASE WHEN {outside} THEN 1 ELSE 0 END) AS rows_outside_{place}",
+        ]
+
+    def read(self, place: int, found: Mapping[str, NDArray[Any]]) -> ModelRange:
+        """Return what predictions look like, from sums over parts of the rows."""
+
+        def column(name: str) -> NDArray[np.float64]:
+            values = np.ma.filled(found[f"{name}_{place}"].astype(np.float64), np.nan)
+            return np.asarray(values[~np.isnan(values)])
+
+        spread = Spread(
+            low=column("least").min(initial=np.inf),
+            high=column("largest").max(initial=-np.inf),
+            least_above=column("least_above").min(initial=np.inf),
+            rows=int(column("rows").sum()),
+            above=int(column("rows_above").sum()),
+            outside=int(column("rows_outside").sum()),
+        )
+        return ModelRange(self.name, self.scale, self.ends, spread)
+
+
+def _of_any(function: str, expressions: Sequence[str]) -> str:
+    """Return the least or largest of some expressions, NULL ones aside."""
+    return (
+        expressions[0]
+        if len(expressions) == 1
+        else (f"{function}({', '.join(expressions)})")
+    )
+
+
+@dataclass(frozen=True)
+class RowRules:
+    """What every row must meet.
+
+    Attributes
+    ----------
+    checks : tuple of RowCheck
+        The conditions, in the order in which the door of arrays checks them.
+    ranges : tuple of RangeQuery
+        What tells whether predictions are on another scale.
+    together : tuple of str
+        Numbers like `RowCheck.spare`, of many columns at once, whose own checks are
+        implied.
+    """
+
+    checks: tuple[RowCheck, ...]
+    ranges: tuple[RangeQuery, ...] = ()
+    together: tuple[str, ...] = ()
+
+    def fault_sql(self) -> str:
+        """Return a number that is 0 for rows that meet all checks.
+
+        For others it is huge, NaN or NULL.
+        """
+        spare = [check.spare for check in self.checks if not check.implied]
+        parts = [f"(ABS({s}) - ({s}))" for s in (*self.together, *spare)]
+        return f"{added(parts)} * {number(HUGE)}"
+
+    def _first_missed(self, source: str, *more: str) -> str:
+        """Return the rows with the number of the first check that each misses."""
+        missed = " ".join(
+            f"WHEN NOT COALESCE({check.holds}, FALSE) THEN {place}"
+            for place, check in enumerate(self.checks)
+        )
+        first = f"CASE {missed} ELSE {ALL_MET} END AS missed"
+        return f"SELECT {', '.join(['*', first, *more])} FROM {source}"
+
+    def count_sql(self, source: str) -> str:
+        """Return the query that counts rows by the first check that they miss."""
+        ranges = list(enumerate(self.ranges))
+        of_row = [part for place, r in ranges for part in r.of_row(place)]
+        of_rows = [part for place, r in ranges for part in r.of_rows(place)]
+        parts = ["missed", "COUNT(*) AS n_rows", *of_rows]
+        rows = self._first_missed(source, *of_row)
+        return f"SELECT {', '.join(parts)} FROM ({rows}) GROUP BY missed"
+
+    def shown_sql(self, source: str, place: int) -> str:
+        """Return the query for a value of a row that misses a check first."""
+        value = f"MIN({self.checks[place].value}) AS other_low"
+        rows = self._first_missed(source)
+        return f"SELECT {value} FROM ({rows}) WHERE missed = {place}"
+
+
+@dataclass(frozen=True)
+class RowFaults:
+    """How many rows of a source miss each check.
+
+    Attributes
+    ----------
+    rules : RowRules
+        The checks.
+    run : callable
+        Gives the columns of a query's result.
+    source : str
+        What queries call the rows.
+    rows : int
+        All rows.
+    missed : dict
+        Number of rows by the number of the first check that they miss.
+    ranges : tuple of ModelRange
+        What the predictions of each model look like.
+    """
+
+    rules: RowRules
+    run: Run
+    source: str
+    rows: int
+    missed: dict[int, int]
+    ranges: tuple[ModelRange, ...]
+
+    @classmethod
+    def count(cls, rules: RowRules, run: Run, source: str) -> RowFaults:
+        """Go through the rows."""
+        found = run(rules.count_sql(source))
+        missed = dict(
+            zip(found["missed"].tolist(), found["n_rows"].tolist(), strict=True)
+        )
+        rows = int(sum(missed.values()))
+        missed.pop(ALL_MET, None)
+        ranges = [query.read(place, found) for place, query in enumerate(rules.ranges)]
+        return cls(rules, run, source, rows, missed, tuple(ranges))
+
+    @property
+    def reasons(self) -> Reasons:
+        """Return how many rows cannot be used, by reason."""
+        found: Reasons = {}
+        for place, count in sorted(self.missed.items()):
+            reason = self.rules.checks[place].reason
+            found[reason] = found.get(reason, 0) + int(count)
+        return found
+
+    def raise_first(self, *, droppable: bool = True) -> None:
+        """Raise the error of the first check that rows miss.
+
+        Or, before that, the one about predictions that look like another scale.
+        """
+        for one in self.ranges:
+            spread = one.spread
+            if spread.are_many_outside() or spread.is_clearly_other(one.scale):
+                raise one.error()
+        if not self.missed:
+            return
+        place = min(self.missed)
+        check, count = self.rules.checks[place], self.missed[place]
+        hints = {one.name: one.hint for one in self.ranges}
+        (value,) = self.run(self.rules.shown_sql(self.source, place))["other_low"]
+        leave_out = ' To leave such rows out pass bad_rows="drop".' if droppable else ""
+        raise check.error(
+            f"{check.must}; {count:,} of {self.rows:,} rows differ, one is "
+            f"{shown(_plain(value))}. {hints.get(check.model, check.way_out)}"
+            f"{leave_out}"
+        )
+
+
+def _plain(value: Any) -> Any:
+    return None if value is np.ma.masked else value
+
+
+def row_rules(wanted: Gathering, precision: Mapping[str, float]) -> RowRules:
+    """Return what every row must meet.
 
     `precision` is the rounding unit of each column of predictions.
     """
-    checks = []
-    for place, column in enumerate(wanted.columns):
-        checks += prediction_checks(
-            column, f"x_{place}", precision[column], scale=wanted.scale
-        )
-    if len(wanted.columns) > MANY_COLUMNS and len(set(precision.values())) == 1:
-        columns = [f"x_{place}" for place in range(len(wanted.columns))]
-        checks = _found_together(checks, columns, next(iter(precision.values())))
+    every, together = _column_checks(wanted, precision)
+    sums = [_sum_check(wanted, m) for m in wanted.models if m.labels]
+    every += [check for check in sums if check is not None]
+    ranges = [_range(wanted, model, precision) for model in wanted.models]
+    return RowRules(
+        (*every, *_label_checks(wanted), *_weight_checks(wanted)),
+        tuple(r for r in ranges if r is not None),
+        tuple(together),
+    )
+
+
+def _column_checks(
+    wanted: Gathering, precision: Mapping[str, float]
+) -> tuple[list[RowCheck], list[str]]:
+    """Return the checks of each column, and those of many columns together."""
+    checks: dict[tuple[str, Scale], list[RowCheck]] = {}
+    alike: dict[tuple[Scale, float], list[str]] = {}
     for model in wanted.models:
-        if model.labels and wanted.scale == "prob":
-            total = added(read_columns(wanted, model))
-            checks.append(
-                RowCheck(
-                    f"ABS({total} - 1) <= {number(ROW_SUM_TOLERANCE)}",
-                    f"{number(ROW_SUM_TOLERANCE)} - ABS({total} - 1)",
-                    total,
-                    RowSumError,
-                    f"each row of {model} must sum to 1 (within {ROW_SUM_TOLERANCE:g})",
-                    f"Normalise the rows, or pass all class columns. {MEASURES.logits}",
-                )
+        scale, columns = model.scale, read_columns(wanted, model)
+        for name, column in zip(model.columns, columns, strict=True):
+            checks[name, scale] = prediction_checks(
+                name, column, precision[name], scale=scale, model=str(model)
             )
-    return [*checks, *_label_checks(wanted), *_weight_checks(wanted)]
+            alike.setdefault((scale, precision[name]), []).append(column)
+    many = {key: own for key, own in alike.items() if len(own) > MANY_COLUMNS}
+    every = [
+        replace(check, implied=True) if (scale, precision[name]) in many else check
+        for (name, scale), own in checks.items()
+        for check in own
+    ]
+    return every, [spare for key, own in many.items() for spare in _together(*key, own)]
 
 
-def _found_together(
-    checks: Sequence[RowCheck], columns: Sequence[str], precision: float
-) -> list[RowCheck]:
-    """Return the checks of many columns, whose rows are found by few expressions.
+def _together(scale: Scale, precision: float, columns: Sequence[str]) -> list[str]:
+    """Return numbers that are not negative where many columns meet their checks.
 
-    Engines take long to plan a query with many. Two of them stand for the range of all
-    columns, and one for missing values.
+    Engines take long to plan a query with an expression for each column.
     """
-    spare = [f"0 * {added(columns)}"]
-    if any(check.error is ProbabilityRangeError for check in checks):
-        slack, every = ULPS * precision, ", ".join(columns)
-        spare += [f"LEAST({every}) + {number(slack)}"]
-        spare += [f"{number(1.0 + slack)} - GREATEST({every})"]
-    one_by_one = [replace(check, implied=True) for check in checks]
-    # Those that miss them miss a check of one column, which is told.
-    together = [replace(checks[0], holds="TRUE", spare=s, implied=False) for s in spare]
-    return [*one_by_one, *together]
+    finite = added([f"0 * {x}" for x in columns])
+    if scale == "logit":
+        return [finite]
+    low, high = RULES[scale].ends(precision)
+    if scale == "logprob":  # minus infinity is a probability of 0
+        there = (f"COALESCE({x}, {number(HUGE)})" for x in columns)
+        largest = f"LEAST({number(MOST_EXPONENT)}, GREATEST({', '.join(there)}))"
+        return [f"{number(1.0 + high)} - EXP({largest})"]
+    least, largest = (f"{f}({', '.join(columns)})" for f in ("LEAST", "GREATEST"))
+    return [finite, f"{least} - {number(low)}", f"{number(high)} - {largest}"]
 
 
-def _finite(column: str, name: str) -> RowCheck:
+def _range(
+    wanted: Gathering, model: WatchedModel, precision: Mapping[str, float]
+) -> RangeQuery | None:
+    if model.scale == "logit":
+        return None
+    ends = RULES[model.scale].ends(max(precision[name] for name in model.columns))
+    columns = tuple(read_columns(wanted, model))
+    return RangeQuery(str(model), columns, model.scale, ends)
+
+
+def _sum_check(wanted: Gathering, model: WatchedModel) -> RowCheck | None:
+    """Return the condition on the sum over classes, which logits need not meet."""
+    if model.scale == "logit":
+        return None
+    unit = RULES[model.scale].unit
+    columns = [probability(x, model.scale) for x in read_columns(wanted, model)]
+    total, tolerance = added(columns), number(ROW_SUM_TOLERANCE)
+    of = "the exponentials of each row" if model.scale == "logprob" else "each row"
+    return RowCheck(
+        f"ABS({total} - 1) <= {tolerance}",
+        f"{tolerance} - ABS({total} - 1)",
+        f"({total}) * {number(unit)}",
+        RowSumError,
+        f"{of} of {model} must sum to {unit:g} (within {unit * ROW_SUM_TOLERANCE:g})",
+        f"Normalise the rows, or pass all class columns. If these are logits, "
+        f"{MEASURES.way_out('logit')}.",
+        sum_reason(model),
+    )
+
+
+def _finite(column: str, name: str, reason: str) -> RowCheck:
     # Not by ISNAN: statistics in files leave NaN out, and DuckDB trusts them.
     return RowCheck(
         f"0 * {column} = 0",
@@ -139,25 +406,44 @@ def _finite(column: str, name: str) -> RowCheck:
         MissingValueError,
         f"column {name!r} must not hold missing or infinite values",
         "Drop or repair these rows first.",
+        reason,
     )
+
+
+def prediction_rules(name: str, column: str, precision: float) -> RowRules:
+    """Return what a single column of probabilities must meet."""
+    model, ends = f"column {name!r}", RULES["prob"].ends(precision)
+    checks = prediction_checks(name, column, precision, model=model)
+    return RowRules(tuple(checks), (RangeQuery(model, (column,), "prob", ends),))
 
 
 def prediction_checks(
-    name: str, column: str, precision: float, *, scale: Scale = "prob"
+    name: str, column: str, precision: float, *, model: str, scale: Scale = "prob"
 ) -> list[RowCheck]:
     """Return the conditions of a column of predictions."""
-    finite = _finite(column, name)
+    finite = _finite(column, name, missing_reason(model))
     if scale == "logit":
         return [finite]
-    slack = ULPS * precision
+    rule = RULES[scale]
+    low, high = rule.ends(precision)
     within = RowCheck(
-        f"{column} >= {number(-slack)} AND {column} <= {number(1.0 + slack)}",
-        f"({column} + {number(slack)}) * ({number(1.0 + slack)} - {column})",
+        f"{column} >= {number(low)} AND {column} <= {number(high)}",
+        f"({column} - {number(low)}) * ({number(high)} - {column})",
         column,
         ProbabilityRangeError,
-        f"column {name!r} must hold probabilities in [0, 1]",
-        MEASURES.logits,
+        f"column {name!r} must hold {rule.what}",
+        "",
+        range_reason(scale, model),
+        model,
     )
+    if scale == "logprob":  # minus infinity is a probability of 0
+        finite = replace(finite, holds=f"{column} <= {LARGEST_DOUBLE}")
+        power = f"EXP(LEAST({number(MOST_EXPONENT)}, {column}))"
+        within = replace(
+            within,
+            holds=f"{column} <= {number(high)}",
+            spare=f"{number(1.0 + high)} - {power}",
+        )
     return [replace(finite, implied=True), within]
 
 
@@ -171,8 +457,10 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
         MissingValueError,
         f"{name} must not hold missing values",
         "Drop these rows first.",
+        no_label_reason(wanted.y),
         implied=True,
     )
+    unknown = label_reason(wanted.y)
     if not wanted.models[0].labels:
         known = RowCheck(
             f"{first} = 0 OR {first} = 1",
@@ -181,6 +469,7 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
             LabelError,
             f"{name} must hold binary labels, 0 and 1",
             f"{MEASURES.two_labels} {MEASURES.several_labels}",
+            unknown,
         )
         return [there, known]
     classes = [
@@ -193,6 +482,7 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
             f"{', '.join(map(shown, model.labels[:MOST_SHOWN]))}"
             + (" ..." if len(model.labels) > MOST_SHOWN else ""),
             "State the class of each probability column, in order: labels=[...]",
+            unknown,
         )
         for place, model in enumerate(wanted.models)
     ]
@@ -209,66 +499,10 @@ def _weight_checks(wanted: Gathering) -> list[RowCheck]:
         WeightError,
         f"column {wanted.weight!r} must not be negative",
         "Weights are counts.",
+        negative_reason(wanted.weight),
     )
-    return [_finite("w", wanted.weight), positive]
-
-
-def precision_of(like: NDArray[Any]) -> float:
-    """Return the rounding unit of a column; whole numbers have that of doubles."""
-    return float(np.finfo(like.dtype if like.dtype.kind == "f" else np.float64).eps)
-
-
-def fault_sql(checks: Sequence[RowCheck]) -> str:
-    """Return a number that is 0 for rows that meet all checks.
-
-    For others it is huge, NaN or NULL.
-    """
-    spare = [check.spare for check in checks if not check.implied]
-    return f"{added([f'(ABS({s}) - ({s}))' for s in spare])} * {number(HUGE)}"
-
-
-def _first_missed(checks: Sequence[RowCheck], source: str) -> str:
-    """Return the rows with the number of the first check that each misses."""
-    cases = " ".join(
-        f"WHEN NOT COALESCE({check.holds}, FALSE) THEN {place}"
-        for place, check in enumerate(checks)
-    )
-    return f"(SELECT *, CASE {cases} ELSE {len(checks)} END AS missed FROM {source})"
-
-
-def raise_first(
-    checks: Sequence[RowCheck], run: Run, source: str, *, droppable: bool = True
-) -> None:
-    """Raise the error of the first check that rows miss.
-
-    `run` gives the columns of a query's result. Only rows that meet all checks before
-    count.
-    """
-    rows = _first_missed(checks, source)
-    found = run(f"SELECT MIN(missed) AS cell, COUNT(*) AS n_rows FROM {rows}")
-    place, total = int(found["cell"][0]), int(found["n_rows"][0])
-    if place == len(checks):
-        return
-    check = checks[place]
-    shown_of = f"MIN({check.value}) AS other_low, MAX({check.value}) AS other_high"
-    query = f"SELECT COUNT(*) AS n_rows, {shown_of} FROM {rows} WHERE missed = {place}"
-    found = run(query)
-    low, high = (_plain(found[name][0]) for name in ("other_low", "other_high"))
-    leave_out = ' To leave such rows out pass bad_rows="drop".' if droppable else ""
-    raise check.error(
-        f"{check.must}; {int(found['n_rows'][0]):,} of {total:,} rows differ, one is "
-        f"{shown(low)}. {_percent(check, low, high)}{check.way_out}{leave_out}"
-    )
-
-
-def _plain(value: Any) -> Any:
-    return None if value is np.ma.masked else value
-
-
-def _percent(check: RowCheck, low: Any, high: Any) -> str:
-    if check.error is ProbabilityRangeError and low >= 0.0 and high <= PERCENT:
-        return "If these are percentages, divide by 100. "
-    return ""
+    missing = missing_reason(f"column {wanted.weight!r}")
+    return [_finite("w", wanted.weight, missing), positive]
 
 
 def refuse_no_numbers(

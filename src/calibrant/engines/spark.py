@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._validation.scales import precision_of
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
-from calibrant.engines.row_checks import (
-    precision_of,
-    raise_first,
-    refuse_no_numbers,
-    row_checks,
-)
+from calibrant.engines.row_checks import refuse_no_numbers, row_rules
 from calibrant.engines.source_files import FileSet
 from calibrant.engines.sql import Dialect
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
@@ -105,8 +101,9 @@ class SparkTable:
     def gather(self, wanted: Gathering) -> CellTable:
         """Go once through the rows, where they are, and return their cells."""
         refuse_no_numbers(self, wanted)
-        precision = {name: precision_of(self.like(name)) for name in wanted.columns}
-        checks = row_checks(wanted, precision)
+        precision = {
+            name: precision_of(self.like(name).dtype) for name in wanted.columns
+        }
 
         def run(query: str) -> dict[str, NDArray[Any]]:
             with reading(self.told):
@@ -117,10 +114,9 @@ class SparkTable:
             passes = Passes(
                 wanted=wanted,
                 source=view,
-                checks=checks,
+                rules=row_rules(wanted, precision),
                 dialect=Dialect(_exploded, "XXHASH64"),
                 run=run,
-                diagnose=lambda: raise_first(checks, run, view),
                 told=self.told,
             )
             cells = passes.cells()
@@ -246,7 +242,7 @@ def _columns(names: list[str], rows: list[Any]) -> dict[str, NDArray[Any]]:
     return columns
 
 
-WHOLE = ("event", "cell", "n_rows", "hashed")
+WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 It never holds a name or a value of the user's: engines hand over rows whose columns
 have names of our own, and numbers are ours. It uses what DuckDB and Spark share.
 
-Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of probabilities
-or logits, as doubles; ``code_0``, ... with the number of the label's class for each
+Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of predictions
+on any scale, as doubles; ``code_0``, ... with the number of the label's class for each
 model, 0.0 or 1.0 where the model has one column; ``label`` as it is; and ``w`` of
 weights.
 """
@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant._validation.scales import PERCENT
 from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from calibrant._typing import Scale
     from calibrant.engines.gathering import Gathering, WatchedModel
 
 MOST_EXPONENT = 709.0
@@ -230,9 +232,8 @@ def compares_labels(wanted: Gathering) -> bool:
 
 
 def _with_probabilities(wanted: Gathering, text: str) -> str:
-    """Turn logits into probabilities, and find the top class where it is asked for."""
-    if wanted.scale == "logit":
-        text = _from_logits(wanted, text)
+    """Turn other scales into probabilities, and find the top class if asked for."""
+    text = _from_other_scales(wanted, text)
     tops = [
         f"GREATEST({', '.join(probability_columns(wanted, place))}) AS top_{place}"
         for place, model in enumerate(wanted.models)
@@ -241,36 +242,61 @@ def _with_probabilities(wanted: Gathering, text: str) -> str:
     return _selected(text, *tops) if tops else text
 
 
-def _from_logits(wanted: Gathering, text: str) -> str:
-    """Return the rows with ``p_0_0``, ... for the classes of each model."""
-    largest, exps, sums, probs = [], [], [], []
+def _from_other_scales(wanted: Gathering, text: str) -> str:
+    """Return the rows with ``p_0_0``, ... for models that hold no probabilities."""
+    steps: list[list[str]] = [[], [], [], []]
     for place, model in enumerate(wanted.models):
-        columns = read_columns(wanted, model)
-        names = probability_columns(wanted, place)
-        if not model.labels:
-            power = f"EXP(LEAST({number(MOST_EXPONENT)}, -{columns[0]}))"
-            probs.append(f"1 / (1 + {power}) AS {names[0]}")
+        if model.scale == "prob":
             continue
-        largest.append(f"GREATEST({', '.join(columns)}) AS largest_{place}")
-        parts = [f"exp_{place}_{k}" for k in range(len(columns))]
-        exps += [
-            f"EXP({column} - largest_{place}) AS {part}"
-            for column, part in zip(columns, parts, strict=True)
-        ]
-        sums.append(f"{added(parts)} AS sum_{place}")
-        probs += [
-            f"{part} / sum_{place} AS {name}"
-            for part, name in zip(parts, names, strict=True)
-        ]
-    for columns in (largest, exps, sums):
-        text = _selected(text, *columns) if columns else text
-    return _selected(text, *probs)
+        columns = read_columns(wanted, model)
+        if model.scale == "logit" and model.labels:
+            *before, found = _softmax(columns, place)
+        else:
+            before, found = [], [probability(x, model.scale) for x in columns]
+        for step, own in zip(steps, before, strict=False):
+            step.extend(own)
+        steps[-1] += _named(found, probability_columns(wanted, place))
+    for step in steps:
+        text = _selected(text, *step) if step else text
+    return text
+
+
+def _softmax(logits: list[str], place: int) -> list[list[str]]:
+    """Return columns that each need those before, and the probabilities at last."""
+    parts = [f"exp_{place}_{k}" for k in range(len(logits))]
+    return [
+        [f"GREATEST({', '.join(logits)}) AS largest_{place}"],
+        _named([f"EXP({logit} - largest_{place})" for logit in logits], parts),
+        [f"{added(parts)} AS sum_{place}"],
+        [f"{part} / sum_{place}" for part in parts],
+    ]
+
+
+def _named(expressions: Iterable[str], names: Iterable[str]) -> list[str]:
+    return [f"{e} AS {name}" for e, name in zip(expressions, names, strict=True)]
+
+
+def probability(column: str, scale: Scale) -> str:
+    """Return the probability of a column on some scale; a logit is that of an event.
+
+    Examples
+    --------
+    >>> probability("x", "percent")
+    'x / 100'
+    """
+    if scale == "percent":
+        return f"{column} / {PERCENT:g}"
+    if scale == "logprob":
+        return f"EXP(LEAST({number(MOST_EXPONENT)}, {column}))"
+    if scale == "logit":
+        return f"1 / (1 + EXP(LEAST({number(MOST_EXPONENT)}, -{column})))"
+    return column
 
 
 def probability_columns(wanted: Gathering, place: int) -> list[str]:
     """Return the columns that hold the probabilities of a model."""
     model = wanted.models[place]
-    if wanted.scale == "prob":
+    if model.scale == "prob":
         return read_columns(wanted, model)
     return [f"p_{place}_{k}" for k in range(len(model.columns))]
 

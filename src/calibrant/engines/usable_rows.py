@@ -1,64 +1,232 @@
-"""Which rows of a table in memory can be used."""
+"""Which rows of a table can be used, and why others are dropped."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.labels import is_missing
-from calibrant._validation.probabilities import ROW_SUM_TOLERANCE, ULPS
+from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.labels import check_single_labels, is_missing
+from calibrant._validation.probabilities import ROW_SUM_TOLERANCE
+from calibrant._validation.scales import RULES, Spread, precision_of
+from calibrant._validation.wording import MEASURES, shown
+from calibrant.exceptions import DroppedRowsError, ScaleError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, FloatVector
-    from calibrant.engines.gathering import Gathering
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Scale
+    from calibrant.engines.gathering import Gathering, WatchedModel
     from calibrant.engines.memory import MemoryTable
 
+    Reader: TypeAlias = Callable[[str], NDArray[Any]]
 
-def without_bad_rows(table: MemoryTable, wanted: Gathering) -> tuple[MemoryTable, int]:
+Reasons: TypeAlias = dict[str, int]
+"""How many rows cannot be used, by the first reason that each has."""
+
+
+def missing_reason(columns: str) -> str:
+    """Return why rows without numbers in some columns are dropped."""
+    return f"missing or infinite in {columns}"
+
+
+def range_reason(scale: Scale, columns: str) -> str:
+    """Return why rows with predictions that are out of range are dropped."""
+    return f"{RULES[scale].outside} in {columns}"
+
+
+def sum_reason(model: WatchedModel) -> str:
+    """Return why rows whose classes do not add up are dropped."""
+    return f"that do not sum to {RULES[model.scale].unit:g} in {model}"
+
+
+def no_label_reason(column: str) -> str:
+    """Return why rows without a label are dropped."""
+    return f"without a label in column {column!r}"
+
+
+def label_reason(column: str) -> str:
+    """Return why rows with a label that nobody knows are dropped."""
+    return f"with an unknown label in column {column!r}"
+
+
+def negative_reason(column: str) -> str:
+    """Return why rows with a negative weight are dropped."""
+    return f"with a negative weight in column {column!r}"
+
+
+def listed_reasons(reasons: Mapping[str, int]) -> str:
+    """Return reasons as a message tells them.
+
+    Examples
+    --------
+    >>> listed_reasons({missing_reason("column 'p'"): 3, label_reason("y"): 1})
+    "3 missing or infinite in column 'p', 1 with an unknown label in column 'y'"
+    """
+    return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+
+
+def check_dropped(
+    reasons: Mapping[str, int],
+    total: int,
+    limit: float,
+    ranges: Iterable[ModelRange] = (),
+) -> None:
+    """Raise where more than a share of all rows would be dropped.
+
+    Or where the predictions of a model are clearly on another scale.
+    """
+    found = list(ranges)
+    for one in found:
+        if one.spread.is_clearly_other(one.scale, limit):
+            raise one.error()
+    dropped = sum(reasons.values())
+    if dropped <= limit * total:
+        return
+    enough = np.ceil(10.0 * dropped / total) / 10.0
+    hints = [one.hint for one in found if one.spread.are_many_outside(limit)]
+    raise DroppedRowsError(
+        f"{dropped:,} of {total:,} rows cannot be used, and at most {100 * limit:g} % "
+        f"are dropped: {listed_reasons(reasons)}. "
+        + " ".join([*hints, "Repair these rows, or allow more to be dropped: "])
+        + f"max_dropped={enough:.1f}."
+    )
+
+
+@dataclass(frozen=True)
+class ModelRange:
+    """The predictions of a model at a glance, beside the range that they must keep to.
+
+    Attributes
+    ----------
+    name : str
+        What messages call them.
+    scale : {"prob", "percent", "logprob"}
+        What they are to hold.
+    ends : tuple of float
+        Ends of the range, with room for rounding.
+    spread : Spread
+        What they are.
+    """
+
+    name: str
+    scale: Scale
+    ends: tuple[float, float]
+    spread: Spread
+
+    @property
+    def hint(self) -> str:
+        """Return what the values look like, and the way out."""
+        return self.spread.hint(self.scale, MEASURES)
+
+    def error(self) -> ScaleError:
+        """Return the error about predictions that look like another scale."""
+        spread = self.spread
+        value = spread.high if spread.high > self.ends[1] else spread.low
+        return ScaleError(
+            f"{self.name} must hold {RULES[self.scale].what}; {spread.outside:,} of "
+            f"{spread.rows:,} rows do not, one is {shown(float(value))}. {self.hint}"
+        )
+
+
+def without_bad_rows(
+    table: MemoryTable, *wanted: Gathering
+) -> tuple[MemoryTable, Reasons]:
     """Return the table without rows that cannot be used, and how many there were.
 
-    Columns of text with numbers among it are numbers afterwards.
+    Columns of text with numbers among it are numbers afterwards. Several gatherings
+    are of the same rows, which must be usable for all of them.
     """
-    usable = usable_rows(table, wanted)
-    numbers = {*wanted.columns, wanted.weight}
-    if _wants_numbers(wanted):
-        numbers.add(wanted.y)
+    ranges: list[ModelRange] = []
+    faults = [fault for one in wanted for fault in _faults(table, one, ranges)]
+    if len({bad.size for _, bad in faults}) > 1:
+        _refuse_different_lengths(table, wanted)
+    usable = np.ones(faults[0][1].size, dtype=bool)
+    reasons: Reasons = {}
+    for reason, bad in faults:
+        count = int(np.count_nonzero(usable & bad))
+        if count:
+            reasons[reason] = reasons.get(reason, 0) + count
+        usable &= ~bad
+    check_dropped(reasons, usable.size, wanted[0].max_dropped, ranges)
+    numbers = {name for one in wanted for name in (*one.columns, one.weight)}
+    numbers |= {one.y for one in wanted if _wants_numbers(one)}
 
+    @cache
     def read(name: str) -> NDArray[Any]:
         column = table.column(name)[usable]
         return _numbers(column) if name in numbers and _is_text(column) else column
 
-    text = table.read_text
     kept = replace(
         table,
         read=read,
-        read_text=None if text is None else lambda name: text(name)[usable],
+        read_text=_some_rows(table.read_text, usable),
+        read_keys=_some_rows(table.read_keys, usable),
     )
-    return kept, int(usable.size - usable.sum())
+    return kept, reasons
 
 
-def usable_rows(table: MemoryTable, wanted: Gathering) -> BoolVector:
-    """Return which rows have predictions, label and weight that can be used."""
-    usable = _usable_labels(table.column(wanted.y), wanted)
-    scores = {name: _numbers(table.column(name)) for name in wanted.columns}
-    for name, values in scores.items():
-        usable &= np.isfinite(values)
-        if wanted.scale == "prob":
-            kind = table.column(name).dtype
-            slack = ULPS * float(np.finfo(kind if kind.kind == "f" else float).eps)
-            usable &= (values >= -slack) & (values <= 1.0 + slack)
+def _refuse_different_lengths(table: MemoryTable, wanted: Iterable[Gathering]) -> None:
+    names = [n for one in wanted for n in (one.y, *one.columns, one.weight) if n]
+    refuse_different_lengths(
+        **{f"column {name!r}": table.column(name) for name in names}
+    )
+
+
+def _some_rows(read: Reader | None, rows: BoolVector) -> Reader | None:
+    return None if read is None else lambda name: read(name)[rows]
+
+
+def _faults(
+    table: MemoryTable, wanted: Gathering, ranges: list[ModelRange]
+) -> Iterator[tuple[str, BoolVector]]:
+    """Give each reason not to use rows, and which have it, in the order of engines.
+
+    What predictions that are out of range look like is added to `ranges`.
+    """
     for model in wanted.models:
-        if model.labels and wanted.scale == "prob":
-            total = np.sum([scores[name] for name in model.columns], axis=0)
-            usable &= np.abs(total - 1.0) <= ROW_SUM_TOLERANCE
+        yield from _prediction_faults(table, model, ranges)
+    for model in wanted.models:
+        if model.labels and model.scale != "logit":
+            prob = RULES[model.scale].to_prob(_scores(table, model))
+            off = np.abs(prob.sum(axis=1) - 1.0) > ROW_SUM_TOLERANCE
+            yield sum_reason(model), off
+    yield from _label_faults(table.column(wanted.y), wanted)
     if wanted.weight is not None:
         weight = _numbers(table.column(wanted.weight))
-        usable &= np.isfinite(weight) & (weight >= 0.0)
-    return usable
+        yield missing_reason(f"column {wanted.weight!r}"), ~np.isfinite(weight)
+        yield negative_reason(wanted.weight), weight < 0.0
+
+
+def _scores(table: MemoryTable, model: WatchedModel) -> FloatMatrix:
+    return np.stack([_numbers(table.column(name)) for name in model.columns], axis=1)
+
+
+def _prediction_faults(
+    table: MemoryTable, model: WatchedModel, ranges: list[ModelRange]
+) -> Iterator[tuple[str, BoolVector]]:
+    scores, scale = _scores(table, model), model.scale
+    missing: BoolVector = ~np.isfinite(scores)
+    if scale == "logprob":  # minus infinity is a probability of 0
+        missing &= scores != RULES[scale].low
+    yield missing_reason(str(model)), _in_row(missing)
+    if scale == "logit":
+        return
+    precision = max(precision_of(table.column(name).dtype) for name in model.columns)
+    low, high = ends = RULES[scale].ends(precision)
+    outside = (scores < low) | (scores > high)
+    if outside.any():
+        ranges.append(ModelRange(str(model), scale, ends, Spread.of(scores, ends)))
+    yield range_reason(scale, str(model)), _in_row(outside)
+
+
+def _in_row(which: BoolVector) -> BoolVector:
+    return np.asarray(which.any(axis=1))
 
 
 def _wants_numbers(wanted: Gathering) -> bool:
@@ -72,21 +240,23 @@ def _is_text(column: NDArray[Any]) -> bool:
     return column.dtype.kind == "U"
 
 
-def _usable_labels(label: NDArray[Any], wanted: Gathering) -> BoolVector:
+def _label_faults(
+    label: NDArray[Any], wanted: Gathering
+) -> Iterator[tuple[str, BoolVector]]:
+    check_single_labels(label, name=f"column {wanted.y!r}")
     if _wants_numbers(wanted) and _is_text(label):
         label = _numbers(label)
     if label.dtype.kind in "fO":
-        there = np.array([not is_missing(value) for value in label.tolist()], bool)
-    else:
-        there = np.ones(label.size, dtype=bool)
+        missing = np.array([is_missing(value) for value in label.tolist()], bool)
+        yield no_label_reason(wanted.y), missing
     known: set[Any] | None = None
     if wanted.models[0].labels:
         known = set.intersection(*(set(model.labels) for model in wanted.models))
     elif wanted.pos_label is None:
         known = {0, 1}
     if known is not None:
-        there &= np.array([value in known for value in label.tolist()], dtype=bool)
-    return there
+        unknown = [value not in known for value in label.tolist()]
+        yield label_reason(wanted.y), np.array(unknown, dtype=bool)
 
 
 def _numbers(column: NDArray[Any]) -> FloatVector:

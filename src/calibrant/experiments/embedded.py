@@ -1,13 +1,12 @@
 """An embedded pseudo-real set: digits drawn from densities, so that truth is exact.
 
 The handwritten digits that scikit-learn ships are reduced to a few principal
-components; a mixture of Gaussians is fitted to each class. From these densities rows
-are drawn, as many as one likes, and the probability of each class given a row is known
-exactly. Classifiers, neural and others, are trained on some rows and predict the rest.
-So the true calibration map can be had two ways: from labels, and from exact
-probabilities.
+components, and a mixture of Gaussians is fitted to each class. Any number of rows can
+be drawn from these densities, and the probability of each class given a row is known
+exactly. Classifiers are trained on some rows and predict the others. So there are two
+ways to the true calibration map: from labels, and from exact probabilities.
 
-Made once and kept in a cache folder: ``$CALIBRANT_CACHE`` if set, else
+Created once and kept in a cache folder: ``$CALIBRANT_CACHE`` if set, else
 ``$XDG_CACHE_HOME/calibrant``, else ``~/.cache/calibrant``.
 """
 
@@ -26,19 +25,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.__about__ import __version__
+from calibrant._validation.class_rows import softmax
 from calibrant.experiments.prediction_files import StoredPredictions, find_predictions
-from calibrant.numerics.softmax import softmax
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector
 
-COMPONENTS = 5
-MIXED = 2
-"""Principal components, and Gaussians a class: enough of both that the best classifier
-is right in most rows but far from all."""
+N_COMPONENTS = 5
+N_GAUSSIANS = 2
+"""Principal components, and Gaussians per class: enough of both that the best
+classifier is right in most rows, but far from all."""
 
 RIDGE = 0.05
-"""Added to variances of components of variance 1 on average."""
+"""Added to the variances of components whose average variance is 1."""
 
 ROWS = {"train": 3000, "cal": 5000, "test": 10_000, "holdout": 700_000}
 QUICK_ROWS = {"train": 1000, "cal": 2000, "test": 10_000, "holdout": 60_000}
@@ -48,24 +47,12 @@ CHUNK = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Classes as mixtures of Gaussians.
+    """Classes as mixtures of Gaussians."""
 
-    Attributes
-    ----------
-    share : ndarray of shape (k,)
-        How often each class is drawn.
-    weight : ndarray of shape (k, m)
-        Weights of the Gaussians of each class.
-    mean : ndarray of shape (k, m, d)
-        Their means.
-    root : ndarray of shape (k, m, d, d)
-        Their lower Cholesky factors.
-    """
-
-    share: FloatVector
-    weight: FloatMatrix
-    mean: Any
-    root: Any
+    share: FloatVector  # probability of each class, (k,)
+    weight: FloatMatrix  # weights of the Gaussians of each class, (k, m)
+    mean: Any  # their means, (k, m, d)
+    root: Any  # their lower Cholesky factors, (k, m, d, d)
 
     def draw(
         self, rows: int, rng: np.random.Generator
@@ -97,28 +84,26 @@ class Population:
 
 @cache
 def digit_population() -> Population:
-    """Return the densities that are fitted to the digits, always the same."""
+    """Return the densities fitted to the digits, always the same."""
     from sklearn.datasets import load_digits
     from sklearn.decomposition import PCA
     from sklearn.mixture import GaussianMixture
 
     images, digit = load_digits(return_X_y=True)
-    x = PCA(COMPONENTS, svd_solver="full").fit_transform(images)
+    x = PCA(N_COMPONENTS, svd_solver="full").fit_transform(images)
     x /= np.sqrt(np.square(x).mean())
-    mixtures = [
-        GaussianMixture(MIXED, reg_covar=RIDGE, random_state=SEED).fit(x[digit == k])
-        for k in range(10)
-    ]
-    return Population(
-        np.bincount(digit) / digit.size,
-        np.stack([mixture.weights_ for mixture in mixtures]),
-        np.stack([mixture.means_ for mixture in mixtures]),
-        np.stack([np.linalg.cholesky(mixture.covariances_) for mixture in mixtures]),
-    )
+    mixture = GaussianMixture(N_GAUSSIANS, reg_covar=RIDGE, random_state=SEED)
+    fits = []
+    for k in range(10):
+        mixture.fit(x[digit == k])
+        root = np.linalg.cholesky(mixture.covariances_)
+        fits.append((mixture.weights_, mixture.means_, root))
+    parts = [np.stack(part) for part in zip(*fits, strict=True)]
+    return Population(np.bincount(digit) / digit.size, *parts)
 
 
 def classifiers() -> dict[str, Any]:
-    """Return the classifiers, not yet trained: a network and three that are none."""
+    """Return the untrained classifiers: a neural network and three others."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neural_network import MLPClassifier
@@ -136,12 +121,10 @@ def classifiers() -> dict[str, Any]:
 
 
 def cache_folder() -> Path:
-    """Return where embedded sets are kept."""
-    own = os.environ.get("CALIBRANT_CACHE")
-    if own:
+    """Return the folder of embedded sets."""
+    if own := os.environ.get("CALIBRANT_CACHE"):
         return Path(own)
-    usual = os.environ.get("XDG_CACHE_HOME")
-    return (Path(usual) if usual else Path.home() / ".cache") / "calibrant"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "calibrant")
 
 
 def embedded_predictions(
@@ -150,7 +133,7 @@ def embedded_predictions(
     rows: dict[str, int] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> list[StoredPredictions]:
-    """Return the embedded models, made on the first call and then found in the cache.
+    """Return the embedded models, created on the first call and cached.
 
     Parameters
     ----------
@@ -164,43 +147,35 @@ def embedded_predictions(
     Returns
     -------
     list of StoredPredictions
-        One a classifier, with exact probabilities beside the hold-out.
+        One per classifier, with exact probabilities of the hold-out.
     """
-    wanted = {**(QUICK_ROWS if quick else ROWS), **(rows or {})}
+    rows = {**(QUICK_ROWS if quick else ROWS), **(rows or {})}
     root = Path(folder) if folder is not None else cache_folder()
-    place = root / f"digits-{_digest(wanted)}"
+    place = root / f"digits-{_digest(rows)}"
     if not place.is_dir():
-        _make(place, wanted)
+        _create(place, rows)
     return find_predictions(place)
 
 
 def _digest(rows: dict[str, int]) -> str:
-    """Return a name for all that the set depends on."""
+    """Return a hash of everything the set depends on."""
     import sklearn
 
-    told = (
-        __version__,
-        sklearn.__version__,
-        COMPONENTS,
-        MIXED,
-        RIDGE,
-        SEED,
-        sorted(rows.items()),
-        [repr(model) for model in classifiers().values()],
-    )
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+    versions, sizes = (__version__, sklearn.__version__), sorted(rows.items())
+    constants = (N_COMPONENTS, N_GAUSSIANS, RIDGE, SEED)
+    content = (*versions, *constants, sizes, list(map(repr, classifiers().values())))
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:12]
 
 
-def _make(place: Path, rows: dict[str, int]) -> None:
-    """Make a set under another name and rename it, so that what is there is whole."""
-    place.parent.mkdir(parents=True, exist_ok=True)
+def _create(place: Path, rows: dict[str, int]) -> None:
+    """Create a set under another name and rename it, so that it is always complete."""
     temporary = place.with_name(f".{place.name}-{secrets.token_hex(6)}")
     try:
         _write(temporary, rows)
         try:
             temporary.rename(place)
         except OSError:
-            if not place.is_dir():  # or else another run was first, with the same
+            if not place.is_dir():  # else another run has just created the same set
                 raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -210,14 +185,14 @@ def _write(folder: Path, rows: dict[str, int]) -> None:
     population = digit_population()
     rng = np.random.default_rng(SEED)
     drawn = {name: population.draw(count, rng) for name, count in rows.items()}
-    exact = _chunked(population.posterior, drawn["holdout"][0])
+    exact = _in_chunks(population.posterior, drawn["holdout"][0])
     for name, model in classifiers().items():
         _train(model, *drawn["train"])
         place = folder / name
         place.mkdir(parents=True)
         for split in ("cal", "test", "holdout"):
             x, y = drawn[split]
-            np.save(place / f"probs_{split}.npy", _chunked(model.predict_proba, x))
+            np.save(place / f"probs_{split}.npy", _in_chunks(model.predict_proba, x))
             np.save(place / f"y_{split}.npy", y.astype(np.uint8))
         np.save(place / "posterior_holdout.npy", exact)
 
@@ -225,12 +200,12 @@ def _write(folder: Path, rows: dict[str, int]) -> None:
 def _train(model: Any, x: FloatMatrix, y: IntVector) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
-    with warnings.catch_warnings():  # the network is stopped on purpose
+    with warnings.catch_warnings():  # the network is stopped early on purpose
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(x, y)
 
 
-def _chunked(predict: Any, x: FloatMatrix) -> Any:
-    """Return predictions of 32 bits, some rows at a time."""
+def _in_chunks(predict: Any, x: FloatMatrix) -> Any:
+    """Return 32-bit predictions, computed for some rows at a time."""
     parts = [predict(x[i : i + CHUNK]) for i in range(0, len(x), CHUNK)]
     return np.concatenate([part.astype(np.float32) for part in parts])

@@ -1,7 +1,7 @@
-"""Predictions of one model: what an experiment on real or pseudo-real data needs.
+"""Predictions of one model: what a study on real or pseudo-real data needs.
 
-Anything with the members of `PredictionSet` takes part: files (see
-`calibrant.experiments.prediction_files`), the embedded digits, or a source of one's
+Anything with the members of `PredictionSet` can take part: files (see
+`calibrant.experiments.prediction_files`), the embedded digits, or a source of your
 own.
 """
 
@@ -22,26 +22,27 @@ if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector, Scale
 
 CHUNK = 1 << 16
-"""Rows that are turned into probabilities at once, so that millions take no memory."""
+"""Rows that are converted at once, so that millions of rows need little memory."""
 
 SUM_TOLERANCE = 0.01
-"""Rows of probabilities may miss the sum 1 by this, as those of 16 bits do."""
+"""Allowed deviation of a row of probabilities from the sum 1; 16-bit floats need it."""
 
 FINGERPRINT_ROWS = 1000
+CONFIDENCE = "confidence"
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Predictions of k classes and the class that happened, perhaps on disk.
+    """Predictions of k classes and the true classes, in memory or on disk.
 
     Parameters
     ----------
     scores : array of shape (n, k)
         Logits or probabilities of any floating type; may be a memory map.
     labels : array of shape (n,)
-        Column numbers of the classes that happened.
+        Column numbers of the true classes.
     scale : {"logit", "prob"}
-        What `scores` holds.
+        What `scores` contains.
     posterior : array of shape (n, k), optional
         The exact probabilities of the classes given the inputs, where they are known.
 
@@ -60,13 +61,11 @@ class Split:
     def __post_init__(self) -> None:
         if self.scores.ndim != 2 or self.labels.ndim != 1:  # noqa: PLR2004
             raise ShapeError(
-                f"scores must have rows and columns, labels one number a row; their "
+                f"scores must have rows and columns, labels one number per row; their "
                 f"shapes are {self.scores.shape} and {self.labels.shape}."
             )
-        lengths = {self.scores.shape[0], self.labels.shape[0]}
-        if self.posterior is not None:
-            lengths.add(self.posterior.shape[0])
-        if len(lengths) > 1:
+        arrays = (self.scores, self.labels, self.posterior)
+        if len({array.shape[0] for array in arrays if array is not None}) > 1:
             raise ShapeError(
                 f"scores and labels must have equally many rows; they have "
                 f"{self.scores.shape[0]} and {self.labels.shape[0]}."
@@ -82,59 +81,63 @@ class Split:
         """Return the number of classes."""
         return int(self.scores.shape[1])
 
-    def checked(self, name: str) -> Split:
-        """Return itself, or raise where scores or labels cannot be."""
+    def check(self, name: str) -> Split:
+        """Return itself, or raise where a label or a score is invalid."""
         labels = np.asarray(self.labels)
         wrong = (labels < 0) | (labels >= self.classes) | (labels != np.floor(labels))
         if wrong.any():
             row = int(np.argmax(wrong))
             raise SourceError(
                 f"{name}: labels must be column numbers from 0 to {self.classes - 1}; "
-                f"row {row} holds {labels[row].item()!r}."
+                f"row {row} has {labels[row].item()!r}."
             )
-        for start, part in self.chunks():
-            bad = ~np.isfinite(part).all(axis=1)
-            if self.scale == "prob":
-                bad |= (part < 0.0).any(axis=1)
-                bad |= np.abs(part.sum(axis=1) - 1.0) > SUM_TOLERANCE
-            if bad.any():
-                row = start + int(np.argmax(bad))
+        for start, scores in self.chunks():
+            wrong = self._are_invalid(scores)
+            if wrong.any():
+                row = start + int(np.argmax(wrong))
                 what = "finite" if self.scale == "logit" else "probabilities of sum 1"
                 raise SourceError(f"{name}: scores must be {what}; row {row} is not.")
         return self
 
-    def chunks(self) -> Iterator[tuple[int, FloatMatrix]]:
-        """Give (first row, scores as float64) of some rows at a time."""
-        for start in range(0, self.rows, CHUNK):
-            yield start, np.asarray(self.scores[start : start + CHUNK], np.float64)
+    def _are_invalid(self, scores: FloatMatrix) -> Any:
+        finite = np.isfinite(scores).all(axis=1)
+        if self.scale == "logit":
+            return ~finite
+        negative = (scores < 0.0).any(axis=1)
+        return ~finite | negative | (np.abs(scores.sum(axis=1) - 1.0) > SUM_TOLERANCE)
 
-    def some(self, rows: IntVector) -> FloatMatrix:
+    def chunks(self, size: int = CHUNK) -> Iterator[tuple[int, FloatMatrix]]:
+        """Yield (first row, scores as float64) for some rows at a time."""
+        for start in range(0, self.rows, size):
+            yield start, np.asarray(self.scores[start : start + size], np.float64)
+
+    def take(self, rows: IntVector) -> FloatMatrix:
         """Return the scores of some rows as float64."""
         return np.asarray(self.scores[rows], dtype=np.float64)
 
     @property
     def fingerprint(self) -> str:
-        """Return a short name of the content, by which results are found again."""
+        """Return a short hash of the content, part of the key of stored results."""
         every = slice(None, None, max(self.rows // FINGERPRINT_ROWS, 1))
-        told = hashlib.sha256(f"{self.scores.shape} {self.scale}".encode())
-        told.update(np.asarray(self.scores[every], np.float64).tobytes())
-        told.update(np.asarray(self.labels[every], np.int64).tobytes())
+        digest = hashlib.sha256(f"{self.scores.shape} {self.scale}".encode())
+        digest.update(np.asarray(self.scores[every], np.float64).tobytes())
+        digest.update(np.asarray(self.labels[every], np.int64).tobytes())
         if self.posterior is not None:
-            told.update(np.asarray(self.posterior[every], np.float64).tobytes())
-        return told.hexdigest()[:12]
+            digest.update(np.asarray(self.posterior[every], np.float64).tobytes())
+        return digest.hexdigest()[:12]
 
 
 class PredictionSet(Protocol):
-    """Predictions of one model on a calibration split, a test split, perhaps more.
+    """Predictions of one model on a calibration, a test and perhaps a hold-out split.
 
-    Equal if they are the same: what was computed from them is kept for a while.
+    Hashable, with equal objects for equal predictions, since results are cached.
     """
 
     def __hash__(self) -> int: ...
 
     @property
     def name(self) -> str:
-        """Return what tables call the model."""
+        """Return the name of the model in tables."""
         ...
 
     def calibration(self) -> Split:
@@ -142,24 +145,24 @@ class PredictionSet(Protocol):
         ...
 
     def test(self) -> Split:
-        """Return the rows that calibration is measured on."""
+        """Return the rows on which calibration is measured."""
         ...
 
     def holdout(self) -> Split:
-        """Return a vast number of further rows; raise where there are none."""
+        """Return a very large number of further rows; raise where there are none."""
         ...
 
 
 @dataclass(frozen=True)
 class Event:
-    """What one asks about: whether a class, or the top class, is right.
+    """Whether a class, or the top class, is the true one.
 
     Parameters
     ----------
     label : str
-        What tables call it.
+        Name of the event in tables.
     column : int or None
-        The class against the rest; None for the top class, whichever it is.
+        The class against the rest; None for the top class.
 
     Examples
     --------
@@ -175,8 +178,8 @@ class Event:
     @classmethod
     def of(cls, text: str) -> Event:
         """Return the event of "confidence", a class number, or number=name."""
-        if text == "confidence":
-            return cls("confidence")
+        if text == CONFIDENCE:
+            return cls(CONFIDENCE)
         number, _, name = text.partition("=")
         try:
             column = int(number)
@@ -188,7 +191,7 @@ class Event:
         return cls(f"{name or number} vs rest", column)
 
     def columns(self, prob: FloatMatrix) -> IntVector:
-        """Return which class of each row is meant."""
+        """Return the class that the event is about, for each row."""
         if self.column is None:
             return np.asarray(prob.argmax(axis=1))
         return np.full(prob.shape[0], self.column)
@@ -196,39 +199,20 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """An event in many rows.
+    """An event in many rows."""
 
-    Attributes
-    ----------
-    p : ndarray of shape (n,)
-        Predicted probability.
-    y : ndarray of shape (n,)
-        1.0 where it happened, else 0.0.
-    exact : ndarray of shape (n,) or None
-        Its exact probability given the inputs, where it is known.
-    """
-
-    p: FloatVector
-    y: FloatVector
-    exact: FloatVector | None = None
+    p: FloatVector  # predicted probability
+    y: FloatVector  # 1.0 where the event occurred, else 0.0
+    exact: FloatVector | None = None  # exact probability given the inputs, if known
 
 
-def outcomes_of(split: Split, event: Event, map_: Any = None) -> Outcomes:
-    """Return an event in all rows, of the model or of the model after a map.
+def outcomes_of(
+    split: Split, event: Event, map_: Any = None, *, chunk: int = CHUNK
+) -> Outcomes:
+    """Return an event in all rows of a split, `chunk` rows at a time.
 
-    Parameters
-    ----------
-    split : Split
-        Predictions.
-    event : Event
-        Which event.
-    map_ : callable, optional
-        From scores of all classes to calibrated probabilities of all classes.
-
-    Returns
-    -------
-    Outcomes
-        Probabilities and what happened; a chunk of rows is worked on at a time.
+    With `map_`, from scores to calibrated probabilities of all classes, calibrated
+    probabilities replace the predictions.
 
     Examples
     --------
@@ -238,10 +222,9 @@ def outcomes_of(split: Split, event: Event, map_: Any = None) -> Outcomes:
     """
     p, y = np.empty(split.rows), np.empty(split.rows)
     exact = None if split.posterior is None else np.empty(split.rows)
-    for start, scores in split.chunks():
-        prob = (
-            class_probabilities(scores, split.scale) if map_ is None else map_(scores)
-        )
+    for start, scores in split.chunks(chunk):
+        plain = map_ is None
+        prob = class_probabilities(scores, split.scale) if plain else map_(scores)
         column = event.columns(prob)
         row, rows = np.arange(column.size), slice(start, start + column.size)
         p[rows] = prob[row, column]

@@ -1,9 +1,8 @@
-"""Shapes: how predictions depart from calibrated probabilities.
+"""Shapes: how predictions deviate from calibrated probabilities.
 
-A shape is one function from the calibrated probability c to the prediction p, so that
-the true calibration map is its inverse. The five shapes of the paper (appendix D.3)
-are here under their names, and five others, which no method was made for; `add_shape`
-adds more.
+A shape is a function from the calibrated probability c to the prediction p; the true
+calibration map is its inverse. The five shapes of the paper (appendix D.3) are here,
+and five others that no method was tuned on; `add_shape` registers more.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from calibrant._typing import FloatVector
 from calibrant.exceptions import OptionError, UnknownNameError
 
 Shape: TypeAlias = Callable[[FloatVector], FloatVector]
-"""From c to p: within [0, 1], and nowhere falling."""
+"""From c to p: non-decreasing, with values in [0, 1]."""
 
-CHECKED_AT = np.linspace(0.0, 1.0, 1001)
-ROUNDING_ERROR = 1e-9
+CHECK_GRID = np.linspace(0.0, 1.0, 1001)
+TOLERANCE = 1e-9
 
 
 def square(c: FloatVector) -> FloatVector:
-    """Return c squared: too low everywhere."""
+    """Return c squared: predictions are too low everywhere."""
     return c**2
 
 
 def sqrt(c: FloatVector) -> FloatVector:
-    """Return the root of c: too high everywhere."""
+    """Return the square root of c: predictions are too high everywhere."""
     return np.sqrt(c)
 
 
@@ -56,7 +55,7 @@ class BetaShape:
 
 
 def stairs(c: FloatVector) -> FloatVector:
-    """Return a stair of waves, which crosses the diagonal twice."""
+    """Return a wavy staircase that crosses the diagonal twice."""
 
     def step(x: FloatVector) -> FloatVector:
         return x - np.sin(x)
@@ -68,25 +67,25 @@ def stairs(c: FloatVector) -> FloatVector:
 
 
 def jump(c: FloatVector) -> FloatVector:
-    """Return predictions that leap over the middle, from 1/4 to 3/4.
+    """Return predictions that jump from 1/4 to 3/4 at c = 1/2.
 
-    What is too low just below the leap is too high just above it.
+    They are too low below the jump and too high above it.
     """
     return np.where(c < 0.5, 0.5 * c, 0.5 + 0.5 * c)  # noqa: PLR2004
 
 
 def shift(c: FloatVector) -> FloatVector:
-    """Return c with its logit moved by 1, as after a change of the base rate."""
+    """Return c with its logit shifted by 1, as after a change of the base rate."""
     return np.asarray(expit(logit(c) + 1.0))
 
 
 def saturation(c: FloatVector) -> FloatVector:
-    """Return predictions from 1/4 to 3/4 only: the true map is 0 and 1 at these."""
+    """Return predictions between 1/4 and 3/4, where the true map is 0 and 1."""
     return np.asarray(0.25 + 0.5 * c)
 
 
 def wiggle(c: FloatVector) -> FloatVector:
-    """Return two and a half sharp waves around the diagonal."""
+    """Return two and a half steep waves around the diagonal."""
     x = 5.0 * np.pi * c
     for _ in range(3):
         x = x - np.sin(x)
@@ -94,7 +93,7 @@ def wiggle(c: FloatVector) -> FloatVector:
 
 
 def tail(c: FloatVector) -> FloatVector:
-    """Return c up to 0.3, then what is surer than it should be."""
+    """Return c up to 0.3, and over-confident predictions above."""
     return np.where(c < 0.3, c, 1.0 - (1.0 - c) ** 3 / 0.49)  # noqa: PLR2004
 
 
@@ -113,7 +112,7 @@ SHAPES: dict[str, Shape] = {
     "wiggle": wiggle,
     "tail": tail,
 }
-"""All shapes by name: the paper's, five others, and what users add."""
+"""All shapes by name: the paper's, five others, and those that users add."""
 
 
 def find_shape(name: str) -> Shape:
@@ -124,15 +123,15 @@ def find_shape(name: str) -> Shape:
 
 
 def add_shape(name: str, shape: Shape) -> None:
-    """Make a shape known under a name, to `sample`, designs and figures.
+    """Register a shape under a name, for `sample`, designs and figures.
 
     Parameters
     ----------
     name : str
-        Not in use yet.
+        A name that is not in use yet.
     shape : callable
-        From an array of calibrated probabilities c to predictions p, within [0, 1]
-        and nowhere falling.
+        From an array of calibrated probabilities c to predictions p in [0, 1];
+        non-decreasing.
 
     Examples
     --------
@@ -145,19 +144,19 @@ def add_shape(name: str, shape: Shape) -> None:
     """
     if name in SHAPES:
         raise OptionError(f"name must be new; the shape {name!r} exists already.")
-    p = np.asarray(shape(CHECKED_AT), dtype=np.float64)
-    if p.shape != CHECKED_AT.shape:
+    p = np.asarray(shape(CHECK_GRID), dtype=np.float64)
+    if p.shape != CHECK_GRID.shape:
         raise OptionError(
-            f"shape {name!r} must give one prediction for each c; it gave an array of "
-            f"shape {p.shape} for {CHECKED_AT.shape}."
+            f"shape {name!r} must return one prediction for each c; it returned an "
+            f"array of shape {p.shape} for {CHECK_GRID.shape}."
         )
-    outside = ~((p >= -ROUNDING_ERROR) & (p <= 1.0 + ROUNDING_ERROR))
-    falling = np.append(np.diff(p) < -ROUNDING_ERROR, False)
-    for wrong, rule in ((outside, "stay within [0, 1]"), (falling, "nowhere fall")):
+    outside = ~((p >= -TOLERANCE) & (p <= 1.0 + TOLERANCE))
+    falling = np.append(np.diff(p) < -TOLERANCE, False)
+    for wrong, rule in ((outside, "stay within [0, 1]"), (falling, "never decrease")):
         if wrong.any():
             at = int(np.argmax(wrong))
             raise OptionError(
-                f"shape {name!r} must {rule}; at c = {CHECKED_AT[at]:g} it is "
+                f"shape {name!r} must {rule}; at c = {CHECK_GRID[at]:g} it is "
                 f"{p[at]:g}, then {p[min(at + 1, p.size - 1)]:g}."
             )
     SHAPES[name] = shape

@@ -1,7 +1,7 @@
-"""Results on disk: each cell is a file of its own until all are put together.
+"""Results on disk: each cell is a file of its own until all are merged.
 
-A cell is written under another name and renamed, so that what is there is whole, and
-whoever stops a run, however rudely, loses nothing but the cells then in work.
+A cell is written under another name and renamed, so that every file is complete: a run
+that is killed loses only the cells it was working on.
 """
 
 from __future__ import annotations
@@ -9,27 +9,25 @@ from __future__ import annotations
 import json
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
 from calibrant._atomic import replacing
 from calibrant.exceptions import MissingDependencyError, OptionError
-from calibrant.experiments.cells import MEASURES
+from calibrant.experiments.assessment import MEASURES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
-    from types import ModuleType
 
     from calibrant._typing import Frame
 
 ORDER = ("shape", "method", "error", "n", "seed", "key")
-TIMES = ("key", "seconds")
+WRITTEN_BESIDE = ("tables.md", "tables.tex", "tables.html", "ordering.png")
+"""What commands write beside the results."""
 
 
-def polars() -> ModuleType:
-    """Return polars, or say which extra brings it."""
+def _polars() -> Any:
     try:
         import polars as pl
     except ImportError:
@@ -39,9 +37,8 @@ def polars() -> ModuleType:
     return pl
 
 
-def _columns() -> dict[str, Any]:
-    """Return the type of each column."""
-    pl = polars()
+def _column_types() -> dict[str, Any]:
+    pl = _polars()
     return {
         **dict.fromkeys(("key", "method", "shape"), pl.String),
         "error": pl.Float64,
@@ -52,59 +49,68 @@ def _columns() -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
+def _version(path: Path) -> str:
+    """Return the version of calibrant that wrote a folder."""
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["calibrant"])
+    except (ValueError, LookupError, TypeError):
+        raise _foreign(path) from None
+
+
+def _foreign(path: Path) -> OptionError:
+    return OptionError(
+        f"{path} is there already, and no study of calibrant wrote it; choose another "
+        f"folder, so that it is not overwritten."
+    )
+
+
 class Store:
     """A folder of results.
 
-    ``results.parquet`` has a row a cell in a fixed order and nothing that changes from
-    run to run; ``times.parquet`` tells the seconds of one core that each cell
-    took.
+    ``results.parquet`` has one row per cell in a fixed order and nothing that changes
+    from run to run; ``times.parquet`` has the CPU seconds of each cell; ``log.txt`` is
+    the log of all runs; ``parts`` has cells that are not merged yet.
     """
 
-    folder: Path
-
-    @property
-    def results(self) -> Path:
-        """Return where finished results are."""
-        return self.folder / "results.parquet"
-
-    @property
-    def times(self) -> Path:
-        """Return where times are."""
-        return self.folder / "times.parquet"
-
-    @property
-    def parts(self) -> Path:
-        """Return the folder of cells that are not put together yet."""
-        return self.folder / "parts"
-
-    @property
-    def log(self) -> Path:
-        """Return the log of all runs."""
-        return self.folder / "log.txt"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "results.parquet"
+        self.times = folder / "times.parquet"
+        self.log = folder / "log.txt"
+        self._parts = folder / "parts"
+        self._lock = folder / ".lock"
 
     def open(self) -> None:
-        """Make the folder, and refuse one that another version has written."""
-        polars()
-        self.parts.mkdir(parents=True, exist_ok=True)
-        made_by = self.folder / "version.json"
-        if not made_by.exists():
-            with replacing(made_by) as temporary:
+        """Create the folder; raise where something else has written to it."""
+        _polars()
+        path = self.folder / "version.json"
+        if not path.exists():
+            self._check_nothing_there()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as temporary:
                 temporary.write_text(json.dumps({"calibrant": __version__}) + "\n")
-        found = json.loads(made_by.read_text())["calibrant"]
-        if found != __version__:
+        version = _version(path)
+        if version != __version__:
             raise OptionError(
-                f"{self.folder} holds results of calibrant {found}, this is "
+                f"{self.folder} has results of calibrant {version}, this is "
                 f"{__version__}; choose another folder, so that they do not mix."
             )
+        self._parts.mkdir(exist_ok=True)
+
+    def _check_nothing_there(self) -> None:
+        """Raise where the folder holds other files under the names of results."""
+        own = (self.results, self.times, self.log, self._parts)
+        for path in (*own, *(self.folder / name for name in WRITTEN_BESIDE)):
+            if path.exists():
+                raise _foreign(path)
 
     @contextmanager
-    def taken(self) -> Iterator[str]:
-        """Take the folder for one run and give its token.
+    def locked(self) -> Iterator[str]:
+        """Lock the folder for one run and yield its token.
 
-        A second run is refused while the first one lives. Once it was killed, the next
-        one leaves another token, by which workers that outlived the first see that
-        they are not needed any more.
+        A second run is refused while the first one is alive. After a run was killed,
+        the next one writes another token, from which workers that outlived the first
+        see that they are no longer needed.
         """
         with self._lock.open("a", encoding="utf-8") as file:
             try:
@@ -124,77 +130,70 @@ class Store:
             file.flush()
             yield token
 
-    def is_taken_by(self, token: str) -> bool:
-        """Tell whether no other run has taken the folder since."""
+    def is_locked_by(self, token: str) -> bool:
+        """Return whether no other run has locked the folder since."""
         return self._lock.read_text(encoding="utf-8") == token
-
-    @property
-    def _lock(self) -> Path:
-        return self.folder / ".lock"
 
     def done(self) -> set[str]:
         """Return the keys of all cells that are on disk."""
-        found = {part.stem for part in self._whole_parts()}
+        keys = {part.stem for part in self._complete_parts()}
         if self.results.exists():
-            frame = polars().read_parquet(self.results, columns=["key"])
-            found |= set(frame["key"].to_list())
-        return found
+            frame = _polars().read_parquet(self.results, columns=["key"])
+            keys |= set(frame["key"].to_list())
+        return keys
 
     def write(self, row: dict[str, Any]) -> None:
-        """Write one cell, whole or not at all."""
-        frame = polars().DataFrame([row], schema=_columns())
-        with replacing(self.parts / f"{row['key']}.parquet") as temporary:
+        """Write one cell, completely or not at all."""
+        frame = _polars().DataFrame([row], schema=_column_types())
+        with replacing(self._parts / f"{row['key']}.parquet") as temporary:
             frame.write_parquet(temporary, statistics=False)
 
-    def put_together(self) -> None:
-        """Move all cells into two files; parts go last, so that none is ever lost."""
-        parts = self._whole_parts()
+    def merge(self) -> None:
+        """Move all cells into two files; parts are deleted last, so none is lost."""
+        parts = self._complete_parts()
         if not parts:
             return
-        pl = polars()
-        rows = pl.read_parquet(parts, glob=False, hive_partitioning=False)
-        self._merge(self.times, rows.select(TIMES), by=["key"])
-        self._merge(self.results, rows.drop("seconds"), by=list(ORDER))
+        rows = _polars().read_parquet(parts, glob=False, hive_partitioning=False)
+        _append(self.times, rows.select("key", "seconds"), by=["key"])
+        _append(self.results, rows.drop("seconds"), by=list(ORDER))
         for part in parts:
             part.unlink()
 
-    def _merge(self, path: Path, rows: Any, by: list[str]) -> None:
-        pl = polars()
-        if path.exists():
-            # Columns that were added since are null in older rows.
-            rows = pl.concat([pl.read_parquet(path), rows], how="diagonal")
-        rows = rows.unique("key", keep="last", maintain_order=True).sort(by)
-        with replacing(path) as temporary:
-            rows.write_parquet(temporary)
-
-    def forget_failures(self) -> None:
-        """Drop the cells that failed, so that they are tried again."""
-        self.put_together()
+    def drop_failures(self) -> None:
+        """Drop the cells that failed, so that they are run again."""
+        self.merge()
         if self.results.exists():
-            pl = polars()
+            pl = _polars()
             rows = pl.read_parquet(self.results).filter(pl.col("failure") == "")
             with replacing(self.results) as temporary:
                 rows.write_parquet(temporary)
 
     def frame(self, keys: Collection[str]) -> Frame:
         """Return the finished cells of these keys as columns, in a fixed order."""
-        pl = polars()
-        rows = pl.read_parquet(self.results)
-        rows = rows.filter(pl.col("key").is_in(list(keys)))
+        pl = _polars()
+        rows = pl.read_parquet(self.results).filter(pl.col("key").is_in(list(keys)))
         return {name: rows[name].to_numpy() for name in rows.columns}
 
     def seconds(self, keys: Collection[str]) -> dict[str, float]:
-        """Return the seconds of one core that each of these cells took, by key."""
-        rows = polars().read_parquet(self.times)
-        pairs = zip(rows["key"].to_list(), rows["seconds"].to_list(), strict=True)
-        wanted = set(keys)
-        return {key: taken for key, taken in pairs if key in wanted}
+        """Return the CPU seconds of each of these cells, by key."""
+        rows = _polars().read_parquet(self.times)
+        seconds = dict(zip(rows["key"], rows["seconds"], strict=True))
+        return {key: seconds[key] for key in keys}
 
-    def clear_leftovers(self) -> None:
-        """Remove what a killed run had begun to write."""
-        for file in self.parts.glob(".*.parquet"):
+    def remove_leftovers(self) -> None:
+        """Remove files that a killed run did not finish."""
+        for file in self._parts.glob(".*.parquet"):
             file.unlink(missing_ok=True)
 
-    def _whole_parts(self) -> list[Path]:
-        """Return the parts that have got their names, and so are whole."""
-        return sorted(self.parts.glob("[!.]*.parquet"))
+    def _complete_parts(self) -> list[Path]:
+        return sorted(self._parts.glob("[!.]*.parquet"))
+
+
+def _append(path: Path, rows: Any, by: list[str]) -> None:
+    pl = _polars()
+    if path.exists():
+        # Columns that are new in this version are null in older rows.
+        rows = pl.concat([pl.read_parquet(path), rows], how="diagonal")
+    rows = rows.unique("key", keep="last", maintain_order=True).sort(by)
+    with replacing(path) as temporary:
+        rows.write_parquet(temporary)

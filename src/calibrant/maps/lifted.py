@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from calibrant._validation.class_rows import row_sums
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
 from calibrant.numerics.softmax import class_probabilities
@@ -26,7 +27,7 @@ class OneVsRestMap(MulticlassMap):
     ----------
     maps : tuple of CalibrationMap
         One a class.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 
@@ -47,7 +48,7 @@ class OneVsRestMap(MulticlassMap):
             for map_, column in zip(self.maps, prob.T, strict=True)
         ]
         lifted = np.column_stack(columns)
-        total = lifted.sum(axis=1, keepdims=True)
+        total = row_sums(lifted)
         return np.where(total > 0.0, lifted / np.where(total > 0.0, total, 1.0), prob)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +78,7 @@ class TopLabelMap(MulticlassMap):
         From the probability of the top label to that of its being right.
     classes : int
         Number of classes.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from calibrant._validation.class_rows import softmax
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import (
     MulticlassMap,
@@ -20,7 +21,6 @@ from calibrant.maps.multiclass import (
 from calibrant.maps.softmax import linear_inputs
 from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.piecewise_problems import values_at
-from calibrant.numerics.softmax import softmax
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, JsonObject, Scale
@@ -52,7 +52,7 @@ class OrderPreservingMap(MulticlassMap):
         What logits are divided by before they enter the network.
     inverse : float
         What gaps are multiplied by besides: one over a temperature.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 
@@ -137,7 +137,7 @@ class DiagonalMap(MulticlassMap):
         Of logits with mean 0 in each row; both rise.
     classes : int
         Number of classes.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
     """
 

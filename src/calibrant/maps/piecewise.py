@@ -27,7 +27,7 @@ from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject, Scale
+    from calibrant._typing import ArrayLike, FloatVector, JsonObject, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class PiecewiseLinearMap:
     kind: ClassVar[str] = "piecewise-linear"
     knots: FloatVector
     heights: FloatVector
-    scale: Scale = "prob"
+    scale: Space = "prob"
 
     def __call__(self, p: FloatVector) -> FloatVector:
         """Evaluate the map."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_a
 
 import numpy as np
 
+from calibrant._validation.class_rows import softmax
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import (
     MulticlassMap,
@@ -15,7 +16,7 @@ from calibrant.maps.multiclass import (
     stored_scale,
 )
 from calibrant.maps.stored import stored_numbers
-from calibrant.numerics.softmax import centred, log_probabilities, logits_of, softmax
+from calibrant.numerics.softmax import centred, log_probabilities, logits_of
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, JsonObject, Scale
@@ -40,7 +41,7 @@ class TemperatureMap(MulticlassMap):
         One over the temperature, above 0.
     classes : int
         Number of classes.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
 
     Examples
@@ -96,7 +97,7 @@ class SoftmaxMap(MulticlassMap):
         What is added to the score of each class.
     inputs : {"centred", "log-prob"}
         What weights multiply: logits with mean 0 in each row, or log-probabilities.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What predictions hold.
 
     Examples

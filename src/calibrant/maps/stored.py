@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._atomic import replacing
+from calibrant._outputs import MAP, check_named
 from calibrant.exceptions import MapFormatError, OptionError
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def save_map(
     """Write a map to a JSON file.
 
     The file is written under a temporary name and then renamed, so that it is either
-    the old one or the whole new one.
+    the old one or the whole new one. What else calibrant wrote, such as a report, is
+    not overwritten.
 
     Parameters
     ----------
@@ -141,6 +143,7 @@ def save_map(
             f"map_ must be a fitted map; got {type(map_).__name__}. Of a calibrator, "
             f"pass calibrator.map_."
         )
+    check_named(path, MAP)
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if columns is not None:
         content["columns"] = list(columns)

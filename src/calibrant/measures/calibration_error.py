@@ -49,8 +49,8 @@ def calibration_error(  # noqa: PLR0913
         Exponent: 1 for the absolute, 2 for the squared error. No root is taken.
     debias : {"auto", True, False}
         "auto" takes out the estimated bias where the method knows it (binned methods
-        for alpha 1 and 2), which may give values a little below 0; False gives the
-        raw, classical value.
+        for alpha 1 and 2), which may give values a little below 0 (`evaluate` gives 0
+        then); False gives the raw, classical value.
     task : None, "confidence", "classwise", or a class
         None: `y_prob` is a vector. "confidence": top class and whether it is right.
         A class, by label or column number: that class against the rest.
@@ -63,8 +63,9 @@ def calibration_error(  # noqa: PLR0913
         The label that means that the event happened.
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
-    scale : {"prob", "logit"}
-        What `y_prob` holds.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What `y_prob` holds: probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities. Nothing is guessed from the values.
     random_state : int, generator or None
         Seeds cross-validation.
 
@@ -93,4 +94,4 @@ def calibration_error(  # noqa: PLR0913
     events = reading.events(y_true, y_prob, sample_weight)
     warn_if_small(events.samples[0], stacklevel=3)
     estimator = Estimator(alpha=alpha, debias=debias, random_state=random_state)
-    return estimator.estimate(events, method)[0].value
+    return estimator.value(events, method)

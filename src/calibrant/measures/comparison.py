@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import check_fraction, generator
+from calibrant._validation.arrays import as_array
+from calibrant._validation.options import check_fraction, generator, whole_seed
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import MEASURES
 from calibrant.calibrators.smooth import SmoothFit
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import LengthMismatchError, OptionError
 from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.events import Reading
 from calibrant.measures.fitted import FittedEvents
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant._validation.sample import BinarySample
+    from calibrant._validation.wording import Wording
     from calibrant.calibrators.base import ErrorFit
     from calibrant.numerics.resampling import RowGroups
 
 DEFAULT_METHOD = "smooth"
 FEWEST_MODELS = 2
-ENDS = ("value", "low")
+ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Comparison:
 
 
 def compare(  # noqa: PLR0913
-    y_true: ArrayLike,
+    y_true: ArrayLike | Mapping[str, ArrayLike],
     models: Mapping[str, ArrayLike],
     *,
     method: str = DEFAULT_METHOD,
@@ -169,7 +171,7 @@ def compare(  # noqa: PLR0913
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     random_state: Seed = 0,
 ) -> Comparison:
     """Tell which of several models is better calibrated, and how surely.
@@ -179,10 +181,18 @@ def compare(  # noqa: PLR0913
 
     Parameters
     ----------
-    y_true, alpha, debias, task, sample_weight, pos_label, labels, scale
-        As in `calibration_error`.
+    y_true : array-like of shape (n,) or dict
+        Labels as in `calibration_error`. A single vector assumes that the event is the
+        same for all models: what happened in a row does not depend on the model. Where
+        it does, as whether each model's own answer is right, pass a dict with the
+        labels of each model. Row i must be the same case, such as the same question,
+        for all models.
     models : dict
         Predictions of each model by its name, at least two.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        What predictions hold, as in `calibration_error`; a dict says it of each model.
+    alpha, debias, task, sample_weight, pos_label, labels
+        As in `calibration_error`.
     method : str
         How errors are estimated; see `calibrator_names`. Also "kce".
     confidence : float
@@ -216,6 +226,17 @@ def compare(  # noqa: PLR0913
     >>> found = cb.compare(y, models)
     >>> dict(zip(found.frame()["model"].tolist(), found.frame()["rank"].tolist()))
     {'logistic': 1, 'bayes': 2, 'forest': 2}
+
+    Two models that answer the same questions are right on different ones:
+
+    >>> rng = np.random.default_rng(0)
+    >>> said = {"plain": rng.random(2000), "bold": rng.random(2000)}
+    >>> right = {
+    ...     "plain": rng.random(2000) < said["plain"],
+    ...     "bold": rng.random(2000) < 0.5 * said["bold"],
+    ... }
+    >>> cb.compare(right, said).frame()["model"].tolist()
+    ['plain', 'bold']
     """
     predictions = check_models(models)
     estimator = Estimator(
@@ -223,21 +244,60 @@ def compare(  # noqa: PLR0913
         debias=debias,
         confidence=check_fraction(confidence, name="confidence"),
         n_resamples=n_resamples,
-        random_state=one_seed(random_state),
+        random_state=whole_seed(random_state),
     )
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    reading.check_scales(list(predictions))
+    happened = labels_by_model(y_true, list(predictions))
+    own = "y_true[{!r}]" if isinstance(y_true, Mapping) else "y_true"
     events = {
-        name: _named(reading, name).events(y_true, prob, sample_weight)
+        name: reading.of_model(name, _wording(name, own.format(name))).events(
+            happened[name], prob, sample_weight
+        )
         for name, prob in predictions.items()
     }
+    refuse_unpaired(happened)
     warn_if_small(next(iter(events.values())).samples[0], stacklevel=3)
     fitted = {name: FittedEvents(one, estimator) for name, one in events.items()}
     return compare_events(fitted, method)
 
 
-def _named(reading: Reading, model: str) -> Reading:
-    """Return a reading whose messages name the model."""
-    return replace(reading, wording=replace(MEASURES, prob=f"models[{model!r}]"))
+def _wording(model: str, label: str) -> Wording:
+    """Return what messages call the arguments of a model."""
+    return replace(MEASURES, prob=f"models[{model!r}]", label=label)
+
+
+def labels_by_model(
+    y: Any, models: Sequence[str], *, name: str = "y_true"
+) -> dict[str, Any]:
+    """Return the labels of each model, which may be the same for all.
+
+    Examples
+    --------
+    >>> labels_by_model("right", ["a", "b"])
+    {'a': 'right', 'b': 'right'}
+    """
+    if not isinstance(y, Mapping):
+        return dict.fromkeys(models, y)
+    found = {str(model): labels for model, labels in y.items()}
+    if set(found) != set(models):
+        raise OptionError(
+            f"{name} must have the labels of each model by its name, "
+            f"{', '.join(map(repr, models))}; it has {', '.join(map(repr, found))}."
+        )
+    return found
+
+
+def refuse_unpaired(labels: Mapping[str, ArrayLike]) -> None:
+    """Raise where models have different numbers of rows."""
+    rows = {model: len(as_array(y, name="y_true")) for model, y in labels.items()}
+    if len(set(rows.values())) > 1:
+        told = ", ".join(f"{model!r} has {count:,}" for model, count in rows.items())
+        raise LengthMismatchError(
+            f"y_true must have as many labels for each model; {told}. Models are "
+            f"compared on the same cases, row by row: keep the cases that all of them "
+            f"have, in the same order."
+        )
 
 
 def check_models(
@@ -265,13 +325,6 @@ def check_models(
     return named
 
 
-def one_seed(random_state: Seed) -> Seed:
-    """Return a seed that gives every model the same folds and draws."""
-    if isinstance(random_state, int | np.integer):
-        return random_state
-    return int(generator(random_state).integers(2**32))
-
-
 def compare_events(
     models: Mapping[str, FittedEvents],
     method: str,
@@ -289,9 +342,10 @@ def compare_events(
     # Whatever the order of the models was, numbers and order are the same.
     names = sorted(found, key=lambda name: (found[name][0].value, name))
     estimates = [found[name][0] for name in names]
-    value, low = (np.array([getattr(e, end) for e in estimates]) for end in ENDS)
+    value, low, high = (np.array([getattr(e, end) for e in estimates]) for end in ENDS)
+    low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
     draws = np.stack([found[name][1] for name in names])
-    paired = paired_differences(value, low, draws, level)
+    paired = paired_differences(value, low, high, draws, level)
     apart = told_apart(paired.probability, 1.0 - level)
     rank = ranks(paired.difference, apart)
     order = np.argsort(rank, kind="stable").tolist()

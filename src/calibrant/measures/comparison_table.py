@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrant._validation.options import whole_seed
 from calibrant._validation.sample import warn_if_small
 from calibrant.engines.groups import group_columns, group_rows
 from calibrant.engines.memory import open_table
@@ -13,13 +14,13 @@ from calibrant.measures.comparison import (
     FEWEST_MODELS,
     Comparison,
     compare_events,
-    one_seed,
+    labels_by_model,
 )
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.events import Reading
 from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.groups import LeftOut, result_key
-from calibrant.measures.table_models import TableReader, model_columns
+from calibrant.measures.table_models import TableReader, models_of_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,7 @@ PAIR_COLUMNS = ("model_a", "model_b", "difference", "probability", "distinct", "
 def compare_table(  # noqa: PLR0913
     source: Any,
     *,
-    y: str,
+    y: str | Mapping[str, str],
     p: Columns | Mapping[str, Columns],
     by: Columns | None = None,
     method: str = DEFAULT_METHOD,
@@ -45,7 +46,7 @@ def compare_table(  # noqa: PLR0913
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     random_state: Seed = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Comparison, ...]:
@@ -53,11 +54,14 @@ def compare_table(  # noqa: PLR0913
 
     Parameters
     ----------
-    source, y, p, by, sample_weight, progress
+    source, p, by, sample_weight, scale, progress
         As in `evaluate_table`; `p` names at least two models.
+    y : str or dict
+        Column of labels, the same for all models; or a dict with the column of each,
+        where what happened depends on the model, as in `compare`.
     method, alpha, debias, task, confidence, n_resamples
         As in `compare`.
-    pos_label, labels, scale, random_state
+    pos_label, labels, random_state
         As in `compare`.
 
     Returns
@@ -73,8 +77,8 @@ def compare_table(  # noqa: PLR0913
     ...     BINARY_FILE, y="even", p=["forest", "network"], method="es15"
     ... )
     >>> print(found)
-    1. network  es15 (binary): 0.0017 [0.0000, 0.0059], n = 1797
-    2. forest  es15 (binary): 0.0819 [0.0765, 0.0869], n = 1797
+    1. network  es15 (binary): 0.0017 [0.0017, 0.0105], n = 1797
+    2. forest  es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
     network - forest: -0.0802 [-0.0871, -0.0733], better with probability 1.000
     """
     estimator = Estimator(
@@ -82,16 +86,20 @@ def compare_table(  # noqa: PLR0913
         debias=debias,
         confidence=confidence,
         n_resamples=n_resamples,
-        random_state=one_seed(random_state),
+        random_state=whole_seed(random_state),
     )
     table = open_table(source)
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    reader = TableReader(table, y, sample_weight, reading)
-    models = _several(model_columns(p, task=task, names=table.names))
+    models = _several(models_of_table(table, p, reading))
+    columns = labels_by_model(y, [model.name for model in models], name="y")
+    readers = {
+        name: TableReader(table, column, sample_weight, reading)
+        for name, column in columns.items()
+    }
     grouped_by = group_columns(by)
     groups = group_rows(table, grouped_by)
     for model in models:  # bad rows are named by their place in the whole table
-        events = reader.events(model)
+        events = readers[model.name].events(model)
     if not grouped_by:
         warn_if_small(events.samples[0], stacklevel=3)
     found, left_out = [], LeftOut()
@@ -100,7 +108,7 @@ def compare_table(  # noqa: PLR0913
             progress(done, len(groups))
         try:
             of_models = {
-                m.name: FittedEvents(reader.events(m, group.rows), estimator)
+                m.name: FittedEvents(readers[m.name].events(m, group.rows), estimator)
                 for m in models
             }
             found.append(

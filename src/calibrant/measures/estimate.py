@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from calibrant._threads import one_blas_thread
 from calibrant._validation.options import (
     check_choice,
     check_count,
     check_fraction,
     check_positive,
     generator,
+    whole_seed,
 )
-from calibrant.calibrators.base import PosteriorFit
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_evaluator
+from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.exceptions import OptionError
-from calibrant.measures.one_thread import one_blas_thread
 from calibrant.measures.posterior import PosteriorDraws
 from calibrant.numerics.resampling import (
     IntervalKind,
@@ -44,6 +46,8 @@ Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
 MOST_AT_ONCE = 2**21
 """Most weights of cells that are drawn at once."""
+LEAST_DECIMALS, MOST_DECIMALS = 4, 12
+"""Of printed estimates."""
 NOISE_AHEAD, FAR = 125, 2.0
 """An error that is so many times larger than the largest of so many that noise alone
 gave is no noise, whatever more draws would give."""
@@ -58,9 +62,12 @@ class Estimate:
     method, task : str
         What was asked.
     value : float
-        The estimate. Debiased values may lie a little below 0.
+        The estimate; 0 where debiasing took it below. The debiased number as it is,
+        which averages out over many data sets, is what `calibration_error` gives.
     low, high : float
-        Ends of the interval, not below 0; NaN where none was asked for.
+        Ends of the interval of the true error: within [0, 1], and the estimate lies
+        between them. NaN where no interval was asked for, or where resampling finds
+        none.
     n : int
         Number of rows.
     debiased : bool
@@ -80,8 +87,26 @@ class Estimate:
     bins: float
 
     def __str__(self) -> str:
-        ends = "" if np.isnan(self.low) else f" [{self.low:.4f}, {self.high:.4f}]"
-        return f"{self.method} ({self.task}): {self.value:.4f}{ends}, n = {self.n}"
+        places = _decimals(self.high - self.low)
+        value, low, high = (
+            f"{number:.{places}f}" for number in (self.value, self.low, self.high)
+        )
+        ends = "" if np.isnan(self.low) else f" [{low}, {high}]"
+        return f"{self.method} ({self.task}): {value}{ends}, n = {self.n}"
+
+
+def _decimals(width: float) -> int:
+    """Return four decimals, or so many that a narrow interval has two digits.
+
+    Examples
+    --------
+    >>> _decimals(0.02), _decimals(0.00009), _decimals(float("nan"))
+    (4, 6, 4)
+    """
+    if not width > 0.0:
+        return LEAST_DECIMALS
+    needed = 1 - int(np.floor(np.log10(width)))
+    return min(max(needed, LEAST_DECIMALS), MOST_DECIMALS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +122,8 @@ class Estimator:
     confidence : float or None
         Level of the interval; None for no interval.
     interval : {"auto", "posterior", "basic", "percentile"}
-        Kind of interval: by the posterior, or by bootstrap; "auto" takes the posterior
-        where a method has one, else "basic".
+        Kind of interval: by the posterior of `smooth`, or by bootstrap of the method
+        itself; "auto" is "posterior", but "basic" for "kce", which measures no map.
     n_resamples : int
         Number of bootstrap resamples, or of draws from the posterior.
     random_state : int, generator or None
@@ -130,8 +155,14 @@ class Estimator:
 
     def fit_one(self, sample: BinarySample, method: str) -> ErrorFit:
         """Fit the method to one event."""
-        with one_blas_thread():
-            return find_evaluator(method).seeded(self.random_state).fit(sample)
+        family = find_evaluator(method).seeded(self.random_state)
+        return smooth_fit(sample) if family == Smooth() else fit_family(family, sample)
+
+    def value(self, events: Events, method: str) -> float:
+        """Return the estimate for the task as it is, perhaps below 0."""
+        fits = self.fit(events, method)
+        debias = self._debias(fits[0], method)
+        return float(np.mean(self._errors(fits, events, debias=debias)))
 
     def estimate_by(
         self, fits: list[ErrorFit], events: Events, method: str
@@ -149,6 +180,7 @@ class Estimator:
             value, truth, size = (
                 float(np.mean(v[which])) for v in (values, plain, bins)
             )
+            value = max(value, 0.0)
             low, high = self._ends(value, truth, draws, which)
             n = events.samples[0].n_data
             return Estimate(method, task, value, low, high, n, debias, size)
@@ -194,19 +226,18 @@ class Estimator:
     ) -> Resampled | PosteriorDraws | None:
         if self.confidence is None:
             return None
-        known = isinstance(fits[0], PosteriorFit)
-        if self.interval == "posterior" and not known:
+        has_map = not find_evaluator(method).squared
+        if self.interval == "posterior" and not has_map:
             raise OptionError(
                 f'interval="posterior" is not possible for method {method!r}, which '
-                f'has none; pass interval="auto" or "basic".'
+                f'measures no map; pass interval="auto" or "basic".'
             )
-        if known and self.interval in {"auto", "posterior"}:
+        if has_map and self.interval in {"auto", "posterior"}:
             return PosteriorDraws.of(
-                cast("list[PosteriorFit]", fits),
                 events.samples,
                 alpha=self.alpha,
                 n_draws=self.n_resamples,
-                rng=generator(self.random_state),
+                seed=whole_seed(self.random_state),
             )
         return self._resampled(fits, events, method, values, debias=debias)
 
@@ -283,9 +314,9 @@ class Estimator:
     ) -> tuple[float, float]:
         if draws is None or self.confidence is None:
             return float("nan"), float("nan")
-        if isinstance(draws, PosteriorDraws):
-            return draws.ends(value, which, self.confidence)
-        return draws.ends(value, truth, which, self.confidence)
+        if isinstance(draws, Resampled):
+            return draws.ends(value, truth, which, self.confidence)
+        return draws.ends(value, which, self.confidence)
 
 
 @dataclass(frozen=True, eq=False)

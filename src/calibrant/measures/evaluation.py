@@ -227,14 +227,17 @@ def evaluate(  # noqa: PLR0913
     confidence : float or None
         Level of the intervals; None for no intervals.
     interval : {"auto", "posterior", "basic", "percentile"}
-        "posterior": quantiles of the errors of maps drawn from the posterior, the
-        lower one 0 where `calibration_test` finds nothing; "smooth" has one.
-        "percentile": quantiles of the errors of bootstrap resamples. "basic": these
-        reflected at the estimate, which takes out the bias that resampling adds.
-        "auto": "posterior" for methods that have one, else "basic".
+        "posterior": where the true error lies, by quantiles of the errors of maps
+        drawn from the posterior of "smooth", whichever method gives the estimate; the
+        lower end is 0 where `calibration_test` finds nothing. "auto" is the same, but
+        "basic" for "kce", which measures no map.
+        "percentile": quantiles of what the method gives for bootstrap resamples.
+        "basic": these reflected at the estimate, which takes out the bias that
+        resampling adds. Intervals lie within [0, 1] and hold the estimate; where
+        resamples do not scatter there is none.
     n_resamples : int
-        Number of bootstrap resamples, in which bins stay as they were fitted; or of
-        maps drawn.
+        Number of maps drawn; or of bootstrap resamples, in which bins stay as they
+        were fitted.
     random_state : int, generator or None
         Seeds cross-validation and resampling.
 
@@ -242,15 +245,16 @@ def evaluate(  # noqa: PLR0913
     -------
     Evaluation
         ``frame()`` has one row a method; ``per_class()`` one a class for the task
-        "classwise"; ``scores()`` Brier score and log-loss with their split.
+        "classwise"; ``scores()`` Brier score and log-loss with their split. Estimates
+        that debiasing took below 0 are given as 0.
 
     Examples
     --------
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.evaluate(y, p, methods=["es15", "ew15"]))
-    es15 (binary): 0.0819 [0.0765, 0.0869], n = 1797
-    ew15 (binary): 0.0973 [0.0921, 0.1028], n = 1797
+    es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
+    ew15 (binary): 0.0973 [0.0932, 0.0998], n = 1797
     """
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     estimator = Estimator(

@@ -6,13 +6,16 @@ Whether a prediction of one event is calibrated is always the same question (sec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from calibrant._typing import Scale
 from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.labels import check_class_labels
+from calibrant._validation.options import check_choice
 from calibrant._validation.probabilities import check_probability_matrix
 from calibrant._validation.sample import (
     BinarySample,
@@ -27,7 +30,7 @@ from calibrant.numerics.class_events import event_of_class
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, Scale, Task
+    from calibrant._typing import ArrayLike, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +71,8 @@ class Reading:
         Binary: the label that means that the event happened.
     labels : sequence, optional
         Multi-class: the label of each probability column, in order.
-    scale : {"prob", "logit"}
-        What `y_prob` holds.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        What `y_prob` holds, of all models or of each by its name.
     wording : Wording
         What error messages call things.
     """
@@ -77,8 +80,31 @@ class Reading:
     task: Task = None
     pos_label: Any = None
     labels: Sequence[Any] | None = None
-    scale: Scale = "prob"
+    scale: Scale | Mapping[str, Scale] = "prob"
     wording: Wording = MEASURES
+
+    def check_scales(self, models: Sequence[str]) -> None:
+        """Raise unless every scale is known, and is said of all models or of each."""
+        if isinstance(self.scale, Mapping):
+            for name in self.scale:
+                check_choice(name, models, name="model in scale,")
+        for name in models:
+            check_choice(self.scale_of(name), get_args(Scale), name="scale")
+
+    def scale_of(self, model: str) -> Scale:
+        """Return what the predictions of a model hold."""
+        if not isinstance(self.scale, Mapping):
+            return self.scale
+        if model not in self.scale:
+            raise OptionError(
+                f"scale must say what each model holds; it lacks {model!r}. Known are "
+                f"{', '.join(map(repr, get_args(Scale)))}."
+            )
+        return self.scale[model]
+
+    def of_model(self, model: str, wording: Wording = MEASURES) -> Reading:
+        """Return how to read one model."""
+        return replace(self, scale=self.scale_of(model), wording=wording)
 
     def events(
         self,
@@ -90,10 +116,16 @@ class Reading:
         if self.task is None:
             return self._binary(y_true, y_prob, sample_weight)
         self.check_options()
-        prob = check_probability_matrix(y_prob, scale=self.scale, wording=self.wording)
-        column = check_class_labels(y_true, n_classes=prob.shape[1], labels=self.labels)
-        weight = check_weights(sample_weight)
-        refuse_different_lengths(y_true=column, y_prob=prob, sample_weight=weight)
+        scale: Any = self.scale  # of one model
+        prob = check_probability_matrix(y_prob, scale=scale, wording=self.wording)
+        words = self.wording
+        column = check_class_labels(
+            y_true, n_classes=prob.shape[1], labels=self.labels, wording=words
+        )
+        weight = check_weights(sample_weight, name=words.weight)
+        refuse_different_lengths(
+            **{words.label: column, words.prob: prob, words.weight: weight}
+        )
 
         chosen = self.watched(prob.shape[1])
         pairs = [event_of_class(prob, column, which) for which in chosen]
@@ -119,12 +151,13 @@ class Reading:
         self, y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
     ) -> Events:
         self.check_options()
+        scale: Any = self.scale  # of one model
         sample = check_binary_sample(
             y_true,
             y_prob,
             sample_weight=sample_weight,
             pos_label=self.pos_label,
-            scale=self.scale,
+            scale=scale,
             wording=self.wording,
         )
         return Events("binary", ("binary",), (sample,))

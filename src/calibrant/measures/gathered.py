@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from calibrant._validation.labels import check_label_order
-from calibrant._validation.options import check_choice
+from calibrant._validation.options import check_choice, check_share
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant._validation.weights import warn_if_fractional
 from calibrant.engines.gathering import BadRows, Gathering, WatchedModel
 from calibrant.engines.groups import group_columns
 from calibrant.engines.opening import Engine, open_source
+from calibrant.engines.usable_rows import listed_reasons
 from calibrant.exceptions import DroppedRowsWarning, ShapeError, UnknownNameError
 from calibrant.measures.events import Events, Reading
-from calibrant.measures.table_models import (
-    NOT_A_CLASS,
-    Columns,
-    has_pattern,
-    model_columns,
-)
+from calibrant.measures.table_models import NOT_A_CLASS, Columns, models_of_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,8 +42,9 @@ def gather_table(  # noqa: PLR0913
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     bad_rows: BadRows = "raise",
+    max_dropped: float = MAX_DROPPED,
 ) -> CellTable:
     """Gather predictions into a small table of cells that adds up.
 
@@ -56,7 +54,9 @@ def gather_table(  # noqa: PLR0913
 
     Parameters
     ----------
-    source, y, p, by, engine, task, sample_weight, pos_label, labels, scale, bad_rows
+    source, y, p, by, engine, task, sample_weight, pos_label, labels, scale
+        As in `evaluate_table`.
+    bad_rows, max_dropped
         As in `evaluate_table`.
 
     Returns
@@ -85,9 +85,10 @@ def gather_table(  # noqa: PLR0913
         by=group_columns(by),
         weight=sample_weight,
         bad_rows=bad_rows,
+        max_dropped=check_share(max_dropped, name="max_dropped"),
     )
     cells = table.gather(wanted)
-    warn_if_dropped(cells.dropped, cells.dropped + cells.n, stacklevel=3)
+    warn_if_dropped(cells.reasons, cells.dropped + cells.n, stacklevel=3)
     return cells
 
 
@@ -99,15 +100,14 @@ def gathering(
     *,
     by: tuple[str, ...] = (),
     weight: str | None = None,
-    bad_rows: BadRows = "raise",
+    **dropping: Any,
 ) -> Gathering:
     """Return what is to be gathered, checked against the columns that there are."""
-    names = table.all_names if has_pattern(p) else table.names
-    models = model_columns(p, task=reading.task, names=names)
+    models = models_of_table(table, p, reading)
     every = [column for model in models for column in model.columns]
     table.check_columns([y, *every, *by, *([weight] if weight else [])])
     whole: dict[str, Any] = {"y": y, "weight": weight, "by": by}
-    whole |= {"bad_rows": bad_rows, "scale": reading.scale}
+    whole |= dropping
     alone = reading.task not in NOT_A_CLASS and len(every) == len(models)
     if reading.task is None or alone:
         return _of_one_column(table, models, reading, whole)
@@ -134,7 +134,13 @@ def _of_one_column(
     name = "binary" if task is None else str(task)
     return Gathering(
         models=tuple(
-            WatchedModel(model.name, model.columns, events=(name,)) for model in models
+            WatchedModel(
+                model.name,
+                model.columns,
+                events=(name,),
+                scale=reading.scale_of(model.name),
+            )
+            for model in models
         ),
         task=name,
         pos_label=reading.pos_label if task is None else task,
@@ -161,6 +167,8 @@ def _watched(model: ModelColumns, like: NDArray[Any], reading: Reading) -> Watch
         tuple(labels),
         tuple(chosen),
         reading.event_names(chosen),
+        reading.scale_of(model.name),
+        display_name=str(model),
     )
 
 
@@ -178,11 +186,12 @@ def cell_events(cells: CellTable, model: str, group: int) -> Events:
     return Events(cells.origin.task, names, samples, same_rows=False)
 
 
-def warn_if_dropped(dropped: int, total: int, *, stacklevel: int) -> None:
-    """Tell how many rows were left out."""
-    if dropped:
+def warn_if_dropped(reasons: Mapping[str, int], total: int, *, stacklevel: int) -> None:
+    """Tell how many rows were dropped, and why."""
+    if reasons:
         warnings.warn(
-            f"{dropped:,} of {total:,} rows could not be used and were left out.",
+            f"{sum(reasons.values()):,} of {total:,} rows could not be used and were "
+            f"left out: {listed_reasons(reasons)}.",
             DroppedRowsWarning,
             stacklevel=stacklevel,
         )

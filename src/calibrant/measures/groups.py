@@ -45,36 +45,41 @@ def result_key(key: Mapping[str, Any], others: Iterable[str] = ()) -> dict[str, 
 
 @dataclass
 class LeftOut:
-    """Groups that could not be used, for one warning about all of them.
+    """Groups that could not be used, or not by some methods, for few warnings.
 
     Attributes
     ----------
     reasons : dict
-        Why, by the name of the group.
+        Why, by the method ("" for all of them) and the name of the group.
     """
 
-    reasons: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, dict[str, str]] = field(default_factory=dict)
     nothing_left = (
         "no group has as many rows as the methods need; use fewer bins, or larger "
         "groups."
     )
 
-    def add(self, group: str, reason: Exception) -> None:
+    def add(self, group: str, reason: Exception, method: str = "") -> None:
         """Note a group; the same group of several models counts once."""
-        self.reasons.setdefault(group, str(reason))
+        self.reasons.setdefault(method, {}).setdefault(group, str(reason))
 
     def warn(self, *, stacklevel: int) -> None:
-        """Warn once, however many groups there are."""
-        names = list(self.reasons)
-        if not names:
-            return
-        first = self.reasons[names[0]]
-        if len(names) == 1:
-            told = f"group {names[0]} is left out: {first}"
-        else:
-            more = f" and {len(names) - MOST_NAMED} more" * (len(names) > MOST_NAMED)
-            told = (
-                f"{len(names)} groups are left out: "
-                f"{'; '.join(names[:MOST_NAMED])}{more}. Why the first: {first}"
+        """Warn once for each method, however many groups there are."""
+        for method, reasons in self.reasons.items():
+            warnings.warn(
+                _skipped(method, reasons), SmallSampleWarning, stacklevel=stacklevel
             )
-        warnings.warn(told, SmallSampleWarning, stacklevel=stacklevel)
+
+
+def _skipped(method: str, reasons: Mapping[str, str]) -> str:
+    """Return which groups were left out by which method, and why the first was."""
+    names = list(reasons)
+    first = reasons[names[0]]
+    if len(names) == 1:
+        what = f"{method} is left out of group" if method else "group"
+        return f"{what} {names[0]}{'' if method else ' is left out'}: {first}"
+    more = f" and {len(names) - MOST_NAMED} more" * (len(names) > MOST_NAMED)
+    count = f"{len(names)} groups"
+    what = f"{method} is left out of {count}" if method else f"{count} are left out"
+    listed = "; ".join(names[:MOST_NAMED])
+    return f"{what}: {listed}{more}. Why the first: {first}"

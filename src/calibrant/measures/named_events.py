@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.engines.groups import Group, group_columns, group_rows
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import open_cells, open_source
@@ -20,13 +21,13 @@ from calibrant.exceptions import (
 )
 from calibrant.measures.gathered import cell_events, gathering, warn_if_dropped
 from calibrant.measures.groups import result_key
-from calibrant.measures.table_models import TableReader, model_columns
+from calibrant.measures.table_models import TableReader, models_of_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from calibrant.engines.cells import CellTable
-    from calibrant.engines.gathering import BadRows, Table
+    from calibrant.engines.gathering import BadRows, Gathering, Table
     from calibrant.measures.events import Events, Reading
     from calibrant.measures.table_models import Columns, ModelColumns
 
@@ -164,6 +165,8 @@ class RowsWanted:
         Column of weights.
     bad_rows : {"raise", "drop"}
         What to do with rows that cannot be used.
+    max_dropped : float
+        The largest share of rows that may be dropped.
     """
 
     y: str
@@ -172,21 +175,22 @@ class RowsWanted:
     by: tuple[str, ...] = ()
     weight: str | None = None
     bad_rows: BadRows = "raise"
+    max_dropped: float = MAX_DROPPED
 
     def sets(self, table: Table, *, stacklevel: int) -> list[NamedEvents]:
         """Return the sets of a table: as rows where it is in memory, else as cells."""
         if isinstance(table, MemoryTable):
             return self._row_sets(table, stacklevel=stacklevel + 1)
-        cells = table.gather(self._gathering(table))
+        cells = table.gather(self.gathering(table))
         total = cells.dropped + cells.n
-        warn_if_dropped(cells.dropped, total, stacklevel=stacklevel + 1)
+        warn_if_dropped(cells.reasons, total, stacklevel=stacklevel + 1)
         models = {model for model, _ in cells.origin.events}
         return cell_sets(cells, named=self._named(len(models)))
 
     def models(self, table: Table) -> list[ModelEvents]:
         """Return the models of a table, each in all rows and in groups."""
         if not isinstance(table, MemoryTable):
-            return cell_models(table.gather(self._gathering(table)))
+            return cell_models(table.gather(self.gathering(table)))
         reader = TableReader(table, self.y, self.weight, self.reading)
         groups = group_rows(table, self.by) if self.by else []
         return [
@@ -195,21 +199,11 @@ class RowsWanted:
                 _events(reader, model),
                 {str(group): _events(reader, model, group.rows) for group in groups},
             )
-            for model in model_columns(
-                self.p, task=self.reading.task, names=table.names
-            )
+            for model in models_of_table(table, self.p, self.reading)
         ]
 
-    def usable(self, table: MemoryTable, *, stacklevel: int) -> MemoryTable:
-        """Return the table without bad rows, if they are to be dropped."""
-        if self.bad_rows == "raise":
-            return table
-        kept, dropped = without_bad_rows(table, self._gathering(table))
-        total = dropped + kept.column(self.y).size
-        warn_if_dropped(dropped, total, stacklevel=stacklevel + 1)
-        return kept
-
-    def _gathering(self, table: Table) -> Any:
+    def gathering(self, table: Table) -> Gathering:
+        """Return what is to be gathered from a table."""
         return gathering(
             table,
             self.y,
@@ -218,12 +212,14 @@ class RowsWanted:
             by=self.by,
             weight=self.weight,
             bad_rows=self.bad_rows,
+            max_dropped=self.max_dropped,
         )
 
     def _row_sets(self, table: MemoryTable, *, stacklevel: int) -> list[NamedEvents]:
-        table = self.usable(table, stacklevel=stacklevel + 1)
+        if self.bad_rows == "drop":
+            table = drop_invalid_rows(table, self, stacklevel=stacklevel + 1)
         reader = TableReader(table, self.y, self.weight, self.reading)
-        models = model_columns(self.p, task=self.reading.task, names=table.names)
+        models = models_of_table(table, self.p, self.reading)
         groups = group_rows(table, self.by)
         if self.by:
             for model in models:  # bad rows are named by their place in the whole table
@@ -242,6 +238,19 @@ class RowsWanted:
 
     def _named(self, models: int) -> bool:
         return hasattr(self.p, "items") or models > 1
+
+
+def drop_invalid_rows(
+    table: MemoryTable, *wanted: RowsWanted, stacklevel: int
+) -> MemoryTable:
+    """Return the table without rows that cannot be used, and warn about them.
+
+    What is wanted is wanted of the same rows, if it is several things.
+    """
+    kept, reasons = without_bad_rows(table, *(one.gathering(table) for one in wanted))
+    total = table.column(wanted[0].y).size
+    warn_if_dropped(reasons, total, stacklevel=stacklevel + 1)
+    return kept
 
 
 def sets_of(
@@ -282,9 +291,9 @@ def rows_wanted(
     reading: Reading,
     by: tuple[str, ...] = (),
     weight: str | None = None,
-    bad_rows: BadRows = "raise",
+    **dropping: Any,
 ) -> RowsWanted:
     """Return what is wanted of rows, whose columns must be named."""
     if y is None or p is None:
         raise OptionError("y and p must name columns, of labels and probabilities.")
-    return RowsWanted(y, p, reading, by, weight=weight, bad_rows=bad_rows)
+    return RowsWanted(y, p, reading, by, weight=weight, **dropping)

@@ -1,13 +1,16 @@
-"""Intervals from what the posterior of a map says of its error."""
+"""Intervals from what the posterior of a map says of the true error."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.calibrators.smooth import smooth_fit
 from calibrant.numerics.few_cells import few_cells
+from calibrant.numerics.resampling import hold
 from calibrant.numerics.smooth_scores import ORDERS, smooth_test_of
 
 if TYPE_CHECKING:
@@ -15,12 +18,14 @@ if TYPE_CHECKING:
 
     from calibrant._typing import FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.base import PosteriorFit
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorDraws:
     """Errors of drawn maps, and how surprising the labels are without any error.
+
+    There is one true error, whichever method estimates it. So maps are always drawn
+    from the posterior of `smooth`, and their errors say where the true one may lie.
 
     Attributes
     ----------
@@ -35,21 +40,18 @@ class PosteriorDraws:
 
     @classmethod
     def of(
-        cls,
-        fits: Sequence[PosteriorFit],
-        samples: Sequence[BinarySample],
-        *,
-        alpha: float,
-        n_draws: int,
-        rng: np.random.Generator,
+        cls, samples: Sequence[BinarySample], *, alpha: float, n_draws: int, seed: int
     ) -> PosteriorDraws:
-        """Draw maps of each event."""
-        errors = [
-            fit.posterior_errors(sample, n_draws=n_draws, rng=rng, alpha=alpha)
-            for fit, sample in zip(fits, samples, strict=True)
-        ]
-        tests = [smooth_test_of(few_cells(s), ORDERS[-1]) for s in samples]
-        return cls(np.stack(errors), np.array([test.pvalue for test in tests]))
+        """Draw maps of each event, the same for all methods."""
+        errors, pvalues = [], []
+        for sample in samples:
+            draw = partial(_drawn_errors, sample, alpha, n_draws, seed)
+            name = f"errors of {n_draws} maps, alpha {alpha}, seed {seed}"
+            errors.append(sample.once(name, draw))
+            pvalues.append(smooth_test_of(few_cells(sample), ORDERS[-1]).pvalue)
+            if len(samples) > 1:
+                smooth_fit(sample).forget_posterior()
+        return cls(np.stack(errors), np.array(pvalues))
 
     def ends(
         self, value: float, which: slice, confidence: float
@@ -66,4 +68,13 @@ class PosteriorDraws:
         low, high = np.quantile(self.errors[which], [tail, 1.0 - tail], axis=1)
         unclear = self.pvalues[which] > tail / low.size
         low = float(np.where(unclear, 0.0, low).mean())
-        return max(min(low, value), 0.0), max(float(high.mean()), value)
+        return hold(value, low, float(high.mean()))
+
+
+def _drawn_errors(
+    sample: BinarySample, alpha: float, n_draws: int, seed: int
+) -> FloatVector:
+    """Return the error of each of some maps that could be the true one."""
+    rng = np.random.default_rng(seed)
+    fit = smooth_fit(sample)
+    return fit.posterior_errors(sample, n_draws=n_draws, rng=rng, alpha=alpha)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from calibrant._validation.options import check_choice
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary
 from calibrant.measures.events import Reading
 from calibrant.numerics.isotonic import isotonic_values
@@ -95,7 +96,7 @@ def _recalibrated(
         return ordered, isotonic_values(ordered)
     method = find_binary(recalibration)
     flat = {"tops": "flat"} if "tops" in method.defaults() else {}
-    map_ = method.build(**flat).fit(sample).map
+    map_ = fit_family(method.build(**flat), sample).map
     rows = SortedSample(sample.p, sample.y, sample.weight)
     return rows, map_.transform(sample.p)
 

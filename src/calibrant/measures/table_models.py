@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.labels import check_single_labels
 from calibrant._validation.wording import MEASURES, shown
+from calibrant.engines.files import APPLIED
+from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant._typing import Task
-    from calibrant.engines.memory import MemoryTable
+    from calibrant.engines.gathering import Table
     from calibrant.measures.events import Events, Reading
 
 Columns = str | Sequence[str]
@@ -41,15 +44,25 @@ class ModelColumns:
         own name.
     by_pattern : bool
         Whether a ``*`` named the classes.
+    matrix : str
+        The array that has all classes, where it is one, as in npz files.
     """
 
     name: str
     columns: tuple[str, ...]
     classes: tuple[str, ...]
     by_pattern: bool = False
+    matrix: str = ""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Return the columns, or the one array, as the user names them."""
+        return (self.matrix,) if self.matrix else self.columns
 
     def probabilities(self, table: MemoryTable) -> NDArray[Any]:
         """Read the columns: a vector, or one column per class."""
+        if self.matrix:
+            return table.column(self.matrix)
         columns = {f"column {name!r}": table.column(name) for name in self.columns}
         refuse_different_lengths(**columns)
         arrays = list(columns.values())
@@ -61,13 +74,13 @@ class ModelColumns:
         Whole-number labels are column numbers, unless a pattern named the classes.
         """
         numbers = label.dtype.kind in "biu" and not self.by_pattern
-        if len(self.columns) == 1 or numbers:
+        if len(self.columns) == 1 or numbers or self.matrix:
             return None
         return [typed_like(label, name) for name in self.classes]
 
     def __str__(self) -> str:
-        if len(self.columns) == 1:
-            return f"column {self.columns[0]!r}"
+        if len(self.named) == 1:
+            return f"column {self.named[0]!r}"
         return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"
 
 
@@ -90,30 +103,51 @@ def typed_like(column: NDArray[Any], text: str) -> Any:
         return text
 
 
+def models_of_table(
+    table: Table, p: Columns | Mapping[str, Columns], reading: Reading
+) -> list[ModelColumns]:
+    """Return the columns of each model, checked against the table and the scales."""
+    width = table.width if isinstance(table, MemoryTable) else _one_column
+    names = table.all_names if has_pattern(p) else table.names
+    models = model_columns(p, task=reading.task, names=names, width=width)
+    reading.check_scales([model.name for model in models])
+    return models
+
+
+def _one_column(_name: str) -> int:
+    return 1
+
+
 def model_columns(
-    p: Columns | Mapping[str, Columns], *, task: Task, names: Sequence[str]
+    p: Columns | Mapping[str, Columns],
+    *,
+    task: Task,
+    names: Sequence[str],
+    width: Callable[[str], int] = _one_column,
 ) -> list[ModelColumns]:
     """Return the columns of each model.
 
     A mapping names the models itself. Otherwise, with a multi-class task all columns
     belong to one model, one column a class; without one each column is a model. An
-    entry with ``*`` stands for all columns of the table that match it, in order.
+    entry with ``*`` stands for all columns of the table that match it, in order. Among
+    the classes of a model, columns that ``calibrant apply`` added to others which match
+    too do not count. `width` gives the number of columns of an array.
 
     Examples
     --------
-    >>> there = ["y", "forest_0", "forest_1"]
+    >>> there = ["y", "forest_0", "forest_1", "forest_0_calibrated"]
     >>> model_columns("forest_*", task="confidence", names=there)[0].classes
     ('0', '1')
     >>> len(model_columns("forest_*", task=None, names=there))
-    2
+    3
     """
     if isinstance(p, Mapping):
-        return [_one_model(str(name), cols, names) for name, cols in p.items()]
+        return [_one_model(str(m), cols, names, width) for m, cols in p.items()]
     if task is None:
-        found = _one_model("", p, names).columns
-        return [ModelColumns(column, (column,), (column,)) for column in found]
+        found = [match for entry in _entries(p) for match in _matching(entry, names)]
+        return [_of_columns(column, (column,), names, width) for column, _ in found]
     label = p if isinstance(p, str) else ",".join(p)
-    return [_one_model(label, p, names)]
+    return [_one_model(label, p, names, width)]
 
 
 def has_pattern(p: Columns | Mapping[str, Columns]) -> bool:
@@ -128,23 +162,66 @@ def has_pattern(p: Columns | Mapping[str, Columns]) -> bool:
     return any("*" in part for columns in models for part in columns)
 
 
-def _one_model(name: str, columns: Columns, names: Sequence[str]) -> ModelColumns:
-    wanted = [columns] if isinstance(columns, str) else list(columns)
-    if not wanted:
+def _entries(columns: Columns) -> list[str]:
+    entries = [columns] if isinstance(columns, str) else list(columns)
+    if not entries:
         raise OptionError("p must name at least one column.")
-    found: list[tuple[str, str]] = []
-    for column in wanted:
-        before, star, after = column.partition("*")
-        matching = [
-            (there, there[len(before) : len(there) - len(after)])
-            for there in names
-            if star and len(there) >= len(column) - 1
-            if there.startswith(before) and there.endswith(after)
-        ]
-        exact = column in names or not matching
-        found += [(column, column)] if exact else matching
+    return entries
+
+
+def _one_model(
+    name: str, columns: Columns, names: Sequence[str], width: Callable[[str], int]
+) -> ModelColumns:
+    entries = _entries(columns)
+    found = [
+        match for entry in entries for match in _not_applied(_matching(entry, names))
+    ]
     there, classes = zip(*found, strict=True)
-    return ModelColumns(name, there, classes, by_pattern=there != tuple(wanted))
+    model = _of_columns(name, there, names, width)
+    if model.matrix or there == tuple(entries):
+        return model
+    return replace(model, classes=classes, by_pattern=True)
+
+
+def _of_columns(
+    name: str,
+    columns: tuple[str, ...],
+    names: Sequence[str],
+    width: Callable[[str], int],
+) -> ModelColumns:
+    """Return a model of columns, or of a matrix with a column for each class."""
+    first = columns[0]
+    size = width(first) if columns == (first,) and first in names else 1
+    if size == 1:
+        return ModelColumns(name, columns, columns)
+    numbers = tuple(map(str, range(size)))
+    parts = tuple(part_of_matrix(first, number) for number in numbers)
+    return ModelColumns(name, parts, numbers, matrix=first)
+
+
+def _matching(entry: str, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the columns that an entry stands for, and what ``*`` stands for in each.
+
+    Without a ``*``, or where a column is called like that, it is the column itself.
+    """
+    before, star, after = entry.partition("*")
+    matching = [
+        (there, there[len(before) : len(there) - len(after)])
+        for there in names
+        if star and len(there) >= len(entry) - 1
+        if there.startswith(before) and there.endswith(after)
+    ]
+    return [(entry, entry)] if entry in names or not matching else matching
+
+
+def _not_applied(matching: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Leave out columns that were added to others which are there."""
+    there = {column for column, _ in matching}
+    return [
+        match
+        for match in matching
+        if not (match[0].endswith(APPLIED) and match[0].removesuffix(APPLIED) in there)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,11 +250,11 @@ class TableReader:
         label, prob = self._label, self._prob(model)
         weight = None if self._weight is None else self._weight[rows]
         task = self.reading.task
-        reading = replace(self.reading, wording=self._wording(model))
+        reading = self.reading.of_model(model.name, self._wording(model))
         if task not in NOT_A_CLASS and prob.ndim == 1:
             # One column of probabilities of one class: that class against the rest.
             alone = replace(reading, task=None, labels=None)
-            happened = _is_class(label, task)[rows]
+            happened = _is_class(label, task, f"column {self.y!r}")[rows]
             return replace(alone.events(happened, prob[rows], weight), task=str(task))
         if task is not None and reading.labels is None:
             reading = replace(reading, labels=model.labels(label))
@@ -209,7 +286,8 @@ class TableReader:
         )
 
 
-def _is_class(label: NDArray[Any], task: Any) -> NDArray[Any]:
+def _is_class(label: NDArray[Any], task: Any, name: str) -> NDArray[Any]:
+    check_single_labels(label, name=name)
     happened = np.asarray(label == task)
     if happened.ndim != 1 or not happened.any():
         there = list(dict.fromkeys(label.tolist()))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-from calibrant._validation.options import check_choice
+from calibrant._validation.options import check_choice, check_share
 from calibrant._validation.sample import warn_if_small
+from calibrant._validation.scales import MAX_DROPPED
 from calibrant.engines.gathering import BadRows
 from calibrant.engines.groups import group_columns
 from calibrant.engines.opening import Engine, open_cells, open_source
@@ -53,8 +54,9 @@ def evaluate_table(  # noqa: PLR0913
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     bad_rows: BadRows = "raise",
+    max_dropped: float = MAX_DROPPED,
     random_state: Seed = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
@@ -73,8 +75,10 @@ def evaluate_table(  # noqa: PLR0913
         Columns of probabilities. Without a task each column is a model; with one
         the columns are the classes of one model. A dict gives the column or columns
         of each model by its name. ``"forest_*"`` stands for all columns that match,
-        and what ``*`` stands for is the class. Without it, labels that are text are
-        the names of the columns, and whole numbers count them from 0.
+        and what ``*`` stands for is the class; among classes, columns that
+        ``calibrant apply`` added to others which match do not count. Without it, labels
+        that are text are the names of the columns, and whole numbers count them from 0.
+        An array of shape (n, k), as npz files and dicts may hold, has a column a class.
     by : str or list of str, optional
         Evaluate each group of rows with the same values apart. A column called like a
         result, such as "model", is "by_model" in the results. For cells: some of the
@@ -91,19 +95,24 @@ def evaluate_table(  # noqa: PLR0913
     bad_rows : {"raise", "drop"}
         What to do where a prediction is missing or outside [0, 1], a label is missing
         or unknown, or a weight is missing or negative. "drop" leaves such rows out,
-        with a warning that counts them.
+        with a warning that counts them by reason.
+    max_dropped : float
+        The largest share of rows that may be dropped; more end in an error. So do, as
+        long as nothing else is said by `scale`, predictions that look like percentages.
     progress : callable, optional
         Called with the number of finished and of all sets of predictions.
     methods, alpha, debias, task, confidence, interval, n_resamples
         As in `evaluate`.
-    pos_label, labels, scale, random_state
+    pos_label, labels, random_state
         As in `evaluate`.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        What the columns hold, as in `evaluate`; a dict says it of each model by name.
 
     Returns
     -------
     Evaluation
-        One row per model, group and method. A group with fewer rows than a method
-        needs is left out with a warning.
+        One row per model, group and method. A method that needs more rows than a
+        group has is left out of that group, with a warning.
 
     Examples
     --------
@@ -112,8 +121,8 @@ def evaluate_table(  # noqa: PLR0913
     ...     cb.datasets.BINARY_FILE, y="even", p=["forest", "bayes"], methods="es15"
     ... )
     >>> print(found)
-    forest  es15 (binary): 0.0819 [0.0765, 0.0869], n = 1797
-    bayes  es15 (binary): 0.0876 [0.0753, 0.1014], n = 1797
+    forest  es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
+    bayes  es15 (binary): 0.0876 [0.0764, 0.1017], n = 1797
     """
     check_choice(engine, get_args(Engine), name="engine")
     check_choice(bad_rows, get_args(BadRows), name="bad_rows")
@@ -140,11 +149,20 @@ def evaluate_table(  # noqa: PLR0913
             scale=None if scale == "prob" else scale,
             engine=None if engine == "auto" else engine,
             bad_rows=None if bad_rows == "raise" else bad_rows,
+            max_dropped=None if max_dropped == MAX_DROPPED else max_dropped,
         )
         sets = cell_sets(cells, None if by is None else grouped_by)
     else:
         reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-        wanted = rows_wanted(y, p, reading, grouped_by, sample_weight, bad_rows)
+        wanted = rows_wanted(
+            y,
+            p,
+            reading,
+            grouped_by,
+            sample_weight,
+            bad_rows=bad_rows,
+            max_dropped=check_share(max_dropped, name="max_dropped"),
+        )
         table = open_source(source, engine, bad_rows=bad_rows)
         sets = wanted.sets(table, stacklevel=3)
     found = _assessed(sets, chosen, estimator, progress, lenient=lenient)
@@ -159,7 +177,7 @@ def _assessed(
     *,
     lenient: bool,
 ) -> list[Assessment]:
-    """Apply every method to every set; groups that are too small are left out."""
+    """Apply every method to every set, but for groups that are too small for it."""
     found, left_out = [], LeftOut()
     for done, one in enumerate(sets):
         if progress is not None:
@@ -172,10 +190,29 @@ def _assessed(
             continue
         try:
             fitted = FittedEvents(one.events(), estimator)
-            found.append(assess(fitted, methods, one.key))
+            possible = _possible(fitted, methods, one.group, left_out)
+            found.append(assess(fitted, possible, one.key))
         except (TooFewRowsError, WeightError) as error:
             left_out.add(one.group, error)
     left_out.warn(stacklevel=4)
     if not found:
         raise OptionError(left_out.nothing_left)
     return found
+
+
+def _possible(
+    fitted: FittedEvents, methods: tuple[str, ...], group: str, left_out: LeftOut
+) -> list[str]:
+    """Return the methods that a group has enough rows for; raise where none is."""
+    failed: dict[str, TooFewRowsError] = {}
+    for method in methods:
+        try:
+            fitted.estimates(method)
+        except TooFewRowsError as error:
+            failed[method] = error
+    possible = [method for method in methods if method not in failed]
+    if not possible:
+        raise failed[methods[0]]
+    for method, reason in failed.items():
+        left_out.add(group, reason, method)
+    return possible

@@ -66,13 +66,14 @@ def hosmer_lemeshow(
     Groups are the bins of `size_edges`. The degrees of freedom are the groups that
     there are (ties may leave fewer) less `fitted`.
     """
-    table = tabulate(p, y, weight, size_edges(p, weight, min(groups, p.size)))
+    rows = p.size if weight is None else int(weight.sum())
+    table = tabulate(p, y, weight, size_edges(p, weight, min(groups, max(rows, 1))))
     used = table.weight > 0.0
     n, expected = table.weight[used], table.prob[used]
     gap = np.square(table.label[used] - expected)
     variance = np.clip(expected * (1.0 - expected / n), 0.0, None)
     off = gap > 0.0
-    with np.errstate(divide="ignore"):  # a certain prediction that failed
+    with np.errstate(divide="ignore", over="ignore"):  # a certain one that failed
         statistic = float((gap[off] / variance[off]).sum())
     freedom = n.size - fitted
     if freedom < 1:

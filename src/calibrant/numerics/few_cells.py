@@ -8,7 +8,6 @@ import numpy as np
 
 from calibrant.numerics.links import logit
 from calibrant.numerics.log_cells import Gathered, gather_many, many_cells
-from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector, IntVector
@@ -30,28 +29,16 @@ def gather_few(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> Ga
     >>> cells.p, cells.weight, cells.label
     (array([0.2, 0.5]), array([1., 2.]), array([0., 1.]))
     """
-    many = gather_many(p, y, weight)
-    if many.p is p:  # too few rows to be gathered
-        rows = SortedSample.of(p, y, weight)
-        ones = np.ones(p.size) if rows.weight is None else rows.weight
-        many = Gathered(rows.p, ones, ones * rows.y)
-    return _fewer(many)
+    return _fewer(gather_many(p, y, weight))
 
 
 def few_cells(sample: BinarySample) -> Gathered:
     """Return what `gather_few` makes of a sample, made once."""
-
-    def make() -> Gathered:
-        many = many_cells(sample)
-        if many.p is sample.p:
-            return gather_few(sample.p, sample.y, sample.weight)
-        return _fewer(many)
-
-    return sample.once("few cells", make)
+    return sample.once("few cells", lambda: _fewer(many_cells(sample)))
 
 
 def _fewer(many: Gathered) -> Gathered:
-    """Gather ascending rows, or cells of them, into few cells."""
+    """Gather neighbours into few cells."""
     distinct = np.cumsum(np.diff(many.p, prepend=many.p[0]) > 0.0, dtype=np.intp)
     many = _merged(many, distinct)
     if many.p.size <= CELLS:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.numerics.ties import tie_starts
+
 if TYPE_CHECKING:
     from calibrant._typing import FloatVector, IntVector
     from calibrant.numerics.sorted_sample import SortedSample
-
-SAME = 1e-15
-"""Predictions that differ by no more are the same: a step between them would be too
-steep to compute with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +51,7 @@ def isotonic_blocks(sample: SortedSample) -> IsotonicBlocks:
 def isotonic_values(sample: SortedSample) -> FloatVector:
     """Return the fitted value of each row of a sorted sample.
 
-    Rows with equal predictions get equal values. The fit minimises the Brier score
+    Rows whose predictions tie get equal values. The fit minimises the Brier score
     and the log-loss alike, over all maps that do not fall.
 
     Examples
@@ -85,7 +83,7 @@ def _falling_runs(
 
     Rows with the same prediction are, and then those whose shares do not rise.
     """
-    first = np.flatnonzero(np.append(True, np.diff(sample.p) > SAME))
+    first = tie_starts(sample.p)
     rows = sample.p.size
     if first.size == rows:
         weight = np.ones(rows) if sample.weight is None else sample.weight

@@ -148,9 +148,11 @@ class _Eliminated:
     def of(cls, problems: KnotProblems, knots: IntMatrix) -> _Eliminated:
         root = np.sqrt(problems.share[problems.source])
         design = problems.columns(knots) * root[:, :, np.newaxis]
-        length = np.sqrt((design**2).sum(axis=1))
         basis, triangle = np.linalg.qr(design)
-        new = np.abs(np.einsum("bii->bi", triangle)) > LEAST_NEW * length
+        rank = basis.shape[2]  # of more columns than points the last ones are not new
+        length = np.sqrt((design[:, :, :rank] ** 2).sum(axis=1))
+        diagonal = np.einsum("bii->bi", triangle[:, :, :rank])
+        new = np.abs(diagonal) > LEAST_NEW * length
         basis = basis * new[:, np.newaxis]
         target = root * problems.label[problems.source]
         inside = np.einsum("bmq,bm->bq", basis, target)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.numerics.sorted_sample import SortedSample
+
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector
     from calibrant._validation.sample import BinarySample
@@ -29,9 +31,19 @@ _SHIFT = np.int64(52 - BITS)
 _LOWEST = (np.array(2.0**-53).view(np.int64) >> _SHIFT) - 1
 
 
+def _nearest() -> FloatVector:
+    """Return the least distance to the nearer end that each cell holds."""
+    bits = (np.arange(1, SIDE, dtype=np.int64) + _LOWEST) << _SHIFT
+    side = np.append(0.0, bits.view(np.float64))
+    return np.append(side, side[::-1])
+
+
+_NEAREST = _nearest()
+
+
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """Rows, or cells of rows.
+    """Predictions, or cells of predictions, that do not fall.
 
     Attributes
     ----------
@@ -58,7 +70,10 @@ def log_cell(p: FloatVector) -> tuple[IntVector, FloatVector]:
 
 
 def gather_many(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> Gathered:
-    """Return the rows, or cells of them where there are very many.
+    """Return the distinct predictions, or cells of them where there are very many.
+
+    Either come in ascending order, so that the order of rows does not matter, and a
+    row of weight 2 counts to the last digit as two rows.
 
     Examples
     --------
@@ -68,17 +83,16 @@ def gather_many(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> G
     (array([0.25, 1.  ]), array([40000., 40000.]))
     """
     if p.size <= MANY_ROWS:
-        weight = np.ones(p.size) if weight is None else weight
-        return Gathered(p, weight, weight * y)
+        return _distinct(SortedSample.of(p, y, weight))
     sums = np.zeros((3, 2 * SIDE))
     for start in range(0, p.size, BLOCK):
         rows = slice(start, start + BLOCK)
         part = None if weight is None else weight[rows]
         sums += _block_sums(p[rows], y[rows], part)
     used = np.flatnonzero(sums[0] > 0.0)
-    total, near, label = sums[:, used]
-    mean_near = near / total
-    return Gathered(np.where(used < SIDE, mean_near, 1.0 - mean_near), total, label)
+    total, inside, label = sums[:, used]
+    near = _NEAREST[used] + inside / total
+    return Gathered(np.where(used < SIDE, near, 1.0 - near), total, label)
 
 
 def many_cells(sample: BinarySample) -> Gathered:
@@ -88,12 +102,23 @@ def many_cells(sample: BinarySample) -> Gathered:
     )
 
 
+def _distinct(rows: SortedSample) -> Gathered:
+    """Return each prediction of sorted rows once."""
+    weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
+    first = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > 0.0)
+    if first.size == rows.p.size:
+        return Gathered(rows.p, weight, weight * rows.y)
+    label = np.add.reduceat(weight * rows.y, first)
+    return Gathered(rows.p[first], np.add.reduceat(weight, first), label)
+
+
 def _block_sums(
     p: FloatVector, y: FloatVector, weight: FloatVector | None
 ) -> FloatMatrix:
     cell, near = log_cell(p)
+    inside = near - _NEAREST[cell]  # short: its sum keeps the last digits
     if weight is not None:
-        near, y = weight * near, weight * y
+        inside, y = weight * inside, weight * y
     return np.stack(
-        [np.bincount(cell, weights=w, minlength=2 * SIDE) for w in (weight, near, y)]
+        [np.bincount(cell, weights=w, minlength=2 * SIDE) for w in (weight, inside, y)]
     )

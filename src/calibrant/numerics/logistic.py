@@ -24,6 +24,9 @@ MOST_HALVINGS = 40
 DAMPING = 1e-13
 """Added to the curvature, as a share of it, so that it can always be inverted."""
 ROUNDING = 1e-15
+CONSTANT = 1e-13
+"""A feature that varies by a smaller share of its size, or of 1, counts as constant:
+slope times feature plus intercept would keep hardly a digit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +86,9 @@ def fit_logistic(
     share = weight.sum(axis=0) / weight.sum()
     centre = share @ features if intercept else np.zeros(features.shape[1])
     spread = np.sqrt(share @ (features - centre) ** 2)
-    spread = np.where(spread > ROUNDING * np.abs(features).max(initial=1.0), spread, 1)
-    scaled = (features - centre) / spread
+    varies = spread > CONSTANT * np.abs(features).max(initial=1.0)
+    spread = np.where(varies, spread, 1.0)
+    scaled = np.where(varies, (features - centre) / spread, 0.0)
     design = np.column_stack([scaled, np.ones(len(scaled))]) if intercept else scaled
     total = weight.sum(axis=1, keepdims=True)
     coefficients, losses = _newton(design, weight / total, label / total)

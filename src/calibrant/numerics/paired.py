@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrant.numerics.holm import holm
+from calibrant.numerics.selection import ROUNDING
 
 if TYPE_CHECKING:
     from calibrant._typing import BoolMatrix, FloatMatrix, FloatVector, IntVector
@@ -33,7 +34,11 @@ class PairedDifferences:
 
 
 def paired_differences(
-    value: FloatVector, low: FloatVector, draws: FloatMatrix, confidence: float
+    value: FloatVector,
+    low: FloatVector,
+    high: FloatVector,
+    draws: FloatMatrix,
+    confidence: float,
 ) -> PairedDifferences:
     """Return the differences of errors with intervals, from resamples of all at once.
 
@@ -41,12 +46,13 @@ def paired_differences(
     the resamples. An error whose own interval begins at 0 could be 0: then the side of
     the interval of a difference on which that error is smaller is widened by as much
     as its own lower side is wider than its resamples say. So no error is told to be
-    larger than another where noise alone can explain it.
+    larger than another where noise alone can explain it. An error that is the same in
+    all resamples is not certain for that: both sides of its own interval count.
 
     Parameters
     ----------
-    value, low : ndarray of shape (k,)
-        Estimates, and the lower ends of their intervals.
+    value, low, high : ndarray of shape (k,)
+        Estimates, and the ends of their intervals.
     draws : ndarray of shape (k, replicates)
         Errors of resamples, the same resamples for all.
     confidence : float
@@ -55,7 +61,8 @@ def paired_differences(
     Examples
     --------
     >>> draws = np.array([[0.1, 0.2, 0.3], [0.5, 0.4, 0.6]])
-    >>> found = paired_differences(np.array([0.2, 0.35]), np.ones(2), draws, 0.9)
+    >>> value = np.array([0.2, 0.35])
+    >>> found = paired_differences(value, value - 0.1, value + 0.1, draws, 0.9)
     >>> found.probability.round(3)  # 0.15 is 1.84 standard deviations
     array([[0.5  , 0.967],
            [0.033, 0.5  ]])
@@ -65,16 +72,18 @@ def paired_differences(
     difference = held[:, np.newaxis] - held
     spread = z * np.array([(draws - one).std(axis=1) for one in draws])
     own = z * draws.std(axis=1)
-    released = np.where(low > 0.0, 0.0, np.maximum(held**2 - own**2, 0.0))
-    down = np.sqrt(spread**2 + released[:, np.newaxis])
-    up = np.sqrt(spread**2 + released)
+    stuck = own <= ROUNDING
+    below = np.maximum(np.square(held - low) - own**2, 0.0)
+    below[(low > 0.0) & ~stuck] = 0.0
+    above = np.where(stuck, np.square(high - held), 0.0)
+    down = np.sqrt(spread**2 + below[:, np.newaxis] + above)
+    up = np.sqrt(spread**2 + below + above[:, np.newaxis])
     towards_zero = np.where(difference < 0.0, up, down)
     score = np.zeros_like(difference)
     with np.errstate(divide="ignore"):  # no spread at all: certain
         np.divide(z * difference, towards_zero, out=score, where=difference != 0.0)
-    return PairedDifferences(
-        difference, difference - down, difference + up, ndtr(-score)
-    )
+    lowest, highest = np.clip([difference - down, difference + up], -1.0, 1.0)
+    return PairedDifferences(difference, lowest, highest, ndtr(-score))
 
 
 def told_apart(probability: FloatMatrix, level: float) -> BoolMatrix:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Scale
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Space
 
     Reach: TypeAlias = Callable[[FloatMatrix], tuple[FloatMatrix, FloatMatrix]]
 
@@ -185,7 +185,7 @@ def fit_lines(
     points: Points,
     start: Lines,
     *,
-    scale: Scale,
+    scale: Space,
     loss: Loss,
     monotone: bool = False,
     max_steps: int = MAX_STEPS,
@@ -228,7 +228,7 @@ def fit_lines(
 def _descend(
     problems: Problems,
     start: Lines,
-    space: tuple[Scale, Loss],
+    space: tuple[Space, Loss],
     monotone: bool,  # noqa: FBT001
     max_steps: int,
 ) -> tuple[Lines, FloatVector]:

@@ -10,11 +10,13 @@ from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Scale
+    from calibrant._typing import FloatMatrix, FloatVector, Space
 
 CROWDED, CROWDED_PIECES = 0.75, 2.5
 """Knots are crowded if they leave out this share of the axis, or so many times what
 they would leave if they were spread evenly."""
+FEW_LEVELS = 2
+"""Up to so many points per piece are few."""
 STARTS = 64
 """Starts of a search for the best lines of one problem."""
 
@@ -23,8 +25,12 @@ def usual_start(points: Points, pieces: int, ends: tuple[float, float]) -> Lines
     """Return lines on the diagonal whose knots part each problem's weight equally.
 
     Where most predictions crowd at one end, so would the knots, and never leave it;
-    they are then moved half the way to knots that part the axis equally.
+    they are then moved half the way to knots that part the axis equally. At most
+    `FEW_LEVELS` points per piece are parted equally themselves, whatever their weight:
+    a knot that starts on one of few points is stuck there.
     """
+    if points.x.size <= FEW_LEVELS * pieces:
+        return _between_levels(points, pieces, ends)
     shares = np.broadcast_to(
         np.arange(1, pieces) / pieces, (len(points.weight), pieces - 1)
     )
@@ -35,6 +41,18 @@ def usual_start(points: Points, pieces: int, ends: tuple[float, float]) -> Lines
     even = low + (high - low) * shares
     inner = np.where(crowded[:, np.newaxis], 0.5 * (inner + even), inner)
     return _on_the_diagonal(inner, ends)
+
+
+def _between_levels(points: Points, pieces: int, ends: tuple[float, float]) -> Lines:
+    """Return lines on the diagonal whose knots part the points equally.
+
+    Each point stands for the axis up to halfway to its neighbours.
+    """
+    x = points.x
+    edges = np.concatenate([ends[:1], 0.5 * (x[1:] + x[:-1]), ends[1:]])
+    rank = x.size * np.arange(1, pieces) / pieces
+    inner = np.interp(rank, np.arange(edges.size), edges)
+    return _on_the_diagonal(np.tile(inner, (len(points.weight), 1)), ends)
 
 
 def _quantiles(points: Points, shares: FloatMatrix) -> FloatMatrix:
@@ -59,7 +77,7 @@ def search_lines(
     pieces: int,
     ends: tuple[float, float],
     *,
-    scale: Scale,
+    scale: Space,
     loss: Loss,
     monotone: bool = False,
 ) -> tuple[Lines, FloatVector]:

@@ -177,6 +177,18 @@ class RowGroups:
         return np.asarray(self.counts @ share.reshape(groups, size), dtype=np.float64)
 
 
+def hold(value: float, low: float, high: float) -> tuple[float, float]:
+    """Return ends within [0, 1] between which the value lies.
+
+    Examples
+    --------
+    >>> hold(0.2, 0.3, 1.2)
+    (0.2, 1.0)
+    """
+    low, high = min(low, value), max(high, value)
+    return max(float(low), 0.0), min(float(high), 1.0)
+
+
 def interval(
     value: float,
     replicates: FloatVector,
@@ -186,14 +198,15 @@ def interval(
     confidence: float,
     kind: IntervalKind,
 ) -> tuple[float, float]:
-    """Return the ends of a bootstrap interval for an error, not below 0.
+    """Return the ends of a bootstrap interval for an error, within [0, 1].
 
     "percentile" takes the quantiles of the replicates. "basic" takes how far
     replicates lie from the `truth` that they were drawn from, the plain error of the
-    sample, for how far the estimate (0 where debiasing took it below) lies from the
-    real truth: so the bias that resampling adds is taken out. Its lower end is 0
-    unless the estimate exceeds what the same predictions, were they perfectly
-    calibrated, give by chance (`noise`); its upper end is at least the estimate.
+    sample, for how far the estimate lies from the real truth: so the bias that
+    resampling adds is taken out. Its lower end is 0 unless the estimate exceeds what
+    the same predictions, were they perfectly calibrated, give by chance (`noise`).
+    Both hold the estimate. Replicates that do not scatter, or not to where an error can
+    be, say nothing of how sure the estimate is: then both ends are NaN.
 
     Examples
     --------
@@ -206,14 +219,14 @@ def interval(
     """
     tail = 0.5 * (1.0 - confidence)
     low, high = np.quantile(replicates, [tail, 1.0 - tail])
+    scattered = high - low > ROUNDING
     if kind == "basic":
-        centre = max(value, 0.0) + truth
+        centre = value + truth
         low, high = centre - high, centre - low
         if value <= np.quantile(noise, 1.0 - tail) + ROUNDING:
             low = 0.0
-        # An estimate with its bias left in may lie above all that is plausible.
-        high = max(high, value)
-    return max(float(low), 0.0), max(float(high), 0.0)
+    low, high = hold(value, low, high)
+    return (low, high) if scattered and high - low > ROUNDING else (np.nan, np.nan)
 
 
 def squared_interval(
@@ -253,4 +266,4 @@ def squared_interval(
         kind=kind,
     )
     widest = float(np.quantile(replicates, 0.5 * (1.0 + confidence)))
-    return low**2, max(high**2, widest)
+    return hold(value, low**2, max(high**2, widest))

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
+    from calibrant._typing import FloatMatrix, FloatVector
 
 
 ROUNDING = 1e-12
 """Losses that differ by less are equal."""
 
-LEAST_WEIGHT = 0.2
+MIN_WEIGHT = 0.2
 """What weighs less than this share of the best is left out of a mean."""
+
+EXTRA_COST = 2.0
+"""What complexity beyond that which the rows support costs in log-likelihood: as much
+as two parameters, a knot and its height, by Akaike's criterion."""
+
+RESAMPLES = 100
+"""How often held-out losses are resampled."""
 
 RISES = 4
 CLEARLY_WORSE = 1.001
@@ -34,30 +41,55 @@ def is_past_the_best(losses: FloatVector, weights: FloatVector) -> bool:
     return bool(losses.size > RISES and worse[-RISES:].all())
 
 
-def likelihood_weights(losses: FloatVector, unit: float) -> FloatVector:
+def likelihood_weights(
+    losses: FloatVector, unit: FloatVector, min_weight: float = MIN_WEIGHT
+) -> FloatVector:
     """Return weights proportional to exp(-loss / unit), the smallest as 0.
+
+    Losses of several choices go along the last axis, as the weights do.
 
     Examples
     --------
-    >>> likelihood_weights(np.array([0.3, 0.1, 0.1]), unit=0.01)
+    >>> likelihood_weights(np.array([0.3, 0.1, 0.1]), unit=np.array([0.01]))
     array([0. , 0.5, 0.5])
     """
-    weight = np.exp((losses.min() - losses) / max(unit, ROUNDING))
-    weight = np.where(weight < LEAST_WEIGHT, 0.0, weight)
-    return np.asarray(weight / weight.sum())
+    least = losses.min(axis=-1, keepdims=True)
+    weight = np.exp((least - losses) / np.maximum(unit, ROUNDING))
+    weight = np.where(weight < min_weight, 0.0, weight)
+    return np.asarray(weight / weight.sum(axis=-1, keepdims=True))
 
 
-def brier_weights(losses: FloatVector, rows: float) -> FloatVector:
-    """Return the weights of mean Brier scores over so many rows.
+def brier_unit(losses: FloatVector, rows: float) -> FloatVector:
+    """Return by how much mean Brier scores differ for a log-likelihood ratio of 1.
 
     The likelihood is that of normal noise whose variance is the least score.
 
     Examples
     --------
-    >>> brier_weights(np.array([0.2, 0.2]), rows=100)
-    array([0.5, 0.5])
+    >>> brier_unit(np.array([0.2, 0.1]), rows=100)
+    array([0.002])
     """
-    return likelihood_weights(losses, 2.0 * max(float(losses.min()), 0.0) / rows)
+    least = losses.min(axis=-1, keepdims=True)
+    return np.asarray(2.0 * np.maximum(least, 0.0) / rows)
+
+
+def resampled_means(losses: FloatMatrix, rows: FloatVector) -> FloatMatrix:
+    """Return the mean of each row of losses in resamples, shape (resamples, models).
+
+    This is the Bayesian bootstrap: each of `rows` held-out rows that share a loss, the
+    columns of `losses`, gets a weight from an exponential distribution.
+
+    Examples
+    --------
+    >>> losses = np.array([[0.1, 0.1], [0.0, 1.0]])
+    >>> means = resampled_means(losses, rows=np.array([9.0, 1.0]))
+    >>> means.mean(axis=0).round(1)
+    array([0.1, 0.1])
+    """
+    rng = np.random.default_rng(0)  # the same for the same question
+    share = rng.standard_gamma(rows, (RESAMPLES, rows.size))
+    means: FloatMatrix = share @ losses.T / share.sum(axis=1, keepdims=True)
+    return means
 
 
 def simplest_weight(losses: FloatVector, tolerance: float) -> FloatVector:

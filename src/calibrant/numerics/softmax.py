@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from calibrant._validation.class_rows import row_sums, softmax
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
@@ -29,34 +30,33 @@ def log_softmax(scores: FloatMatrix) -> FloatMatrix:
     return np.asarray(shifted - np.log(total))
 
 
-def softmax(scores: FloatMatrix) -> FloatMatrix:
-    """Return the softmax of each row.
+def class_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
+    """Return probabilities from what a user gave: probabilities or logits.
+
+    Probabilities that sum to 1 but for rounding stay as they are.
 
     Examples
     --------
-    >>> softmax(np.array([[5000.0, 5000.0, -5000.0]]))
-    array([[0.5, 0.5, 0. ]])
+    >>> class_probabilities(np.array([[0.7, 0.1, 0.2], [0.333, 0.333, 0.333]]), "prob")
+    array([[0.7       , 0.1       , 0.2       ],
+           [0.33333333, 0.33333333, 0.33333333]])
     """
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
-
-
-def class_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
-    """Return probabilities from what a user gave: probabilities or logits."""
     if scale == "logit":
         return softmax(scores)
-    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+    total = row_sums(scores)
+    rounded = np.abs(total - 1.0) <= scores.shape[1] * CLIP
+    return np.asarray(scores / np.where(rounded, 1.0, total))
 
 
 def log_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
-    """Return log-probabilities from what a user gave; a probability of 0 is clipped."""
+    """Return the logarithms of `class_probabilities`; one of 0 is clipped."""
     if scale == "logit":
         return log_softmax(scores)
     return np.asarray(np.log(np.maximum(class_probabilities(scores, scale), CLIP)))
 
 
 def logits_of(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
-    """Return logits, up to a constant a row, from what a user gave."""
+    """Return logits, up to a constant a row, from scores that passed the door."""
     return scores if scale == "logit" else log_probabilities(scores, scale)
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calibrant._typing import Scale
+    from calibrant._typing import Space
 
 LEFT, TOP, SIDE = 60.0, 12.0, 356.0
 """The square of the diagram within the drawing."""
 WIDTH, HEIGHT = 430.0, 492.0
 BARS_TOP, BARS_HEIGHT = 382.0, 54.0
 """Where the histogram stands."""
-SCALES: tuple[Scale, Scale] = ("prob", "logit")
+SCALES: tuple[Space, Space] = ("prob", "logit")
 DIGIT, GAP = 7.4, 8.0
 """How wide a digit is where text is largest, and what names keep between them."""
 PROB_TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -36,7 +36,7 @@ class Axes:
         Logit axes reach from `low` to 1 - `low`.
     """
 
-    scale: Scale
+    scale: Space
     low: float
 
     def share(self, value: float) -> float:

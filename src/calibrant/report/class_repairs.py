@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._validation.options import generator
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_method
 from calibrant.measures.events import Reading
 from calibrant.numerics.links import clipped
@@ -82,7 +83,8 @@ def _repaired(name: str, sample: ClassSample, fold: IntVector) -> FloatMatrix:
     found = np.empty(sample.scores.shape)
     for number_ in range(int(fold.max()) + 1):
         held = fold == number_
-        fitted: Any = find_method(name).build().fit(sample.rows(~held))  # type: ignore[arg-type]
+        family: Any = find_method(name).build()
+        fitted = fit_family(family, sample.rows(~held))
         found[held] = fitted.map.calibrated(sample.scores[held])
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 

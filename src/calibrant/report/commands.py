@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from calibrant.measures.events import Reading
     from calibrant.measures.table_models import ModelColumns
 
+HELD_OUT = "held_out.parquet"
+"""What commands call very many files."""
+MAX_FILES = 3
+
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
@@ -24,8 +28,8 @@ class Origin:
 
     Attributes
     ----------
-    file : str
-        The file, empty where they came as arrays or a table in memory.
+    files : tuple of str
+        The files; none where they came as arrays or a table in memory.
     label, weight : str or None
         Columns of labels and of weights.
     columns : tuple of str
@@ -38,11 +42,13 @@ class Origin:
         The label of the event, None where it is 1 or True.
     labels : tuple or None
         The label of each class column.
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
         What the columns hold.
+    fit_options : tuple of str
+        Further options that the command which fits a map needs.
     """
 
-    file: str = ""
+    files: tuple[str, ...] = ()
     label: str = "y"
     weight: str | None = None
     columns: tuple[str, ...] = ("p",)
@@ -51,6 +57,24 @@ class Origin:
     pos_label: Any = None
     labels: tuple[Any, ...] | None = None
     scale: Scale = "prob"
+    fit_options: tuple[str, ...] = ()
+
+    @property
+    def commanded(self) -> bool:
+        """Tell whether the command line can fit a map to these predictions.
+
+        It takes files, and names that can be read and are not blank at their ends; one
+        column of one class it does not take, as labels are of more than two kinds.
+        """
+        listed = [*self.columns, *map(str, self.labels or ())]
+        shown = [*listed, *self.files, self.label, self.weight or "", self.pos_label]
+        one_class = not self.several and self.task != "binary"
+        return (
+            bool(self.files)
+            and not one_class
+            and all(name and name == name.strip() for name in listed)
+            and all(str(name).isprintable() for name in shown)
+        )
 
     def column(self, method: str) -> int | None:
         """Return the column that a method takes, None where it takes all there are."""
@@ -65,37 +89,42 @@ def origin_of(
     model: ModelColumns,
     reading: Reading,
     *,
-    file: str,
+    files: Sequence[str],
     label: str,
     weight: str | None,
     labels: Sequence[Any] | None,
+    fit_options: Sequence[str] = (),
 ) -> Origin:
     """Return where the predictions in columns of a table come from."""
+    several = len(model.columns) > 1
+    one_class = not several and reading.task is not None
     return Origin(
-        file=file,
+        files=tuple(files) if len(files) <= MAX_FILES else (HELD_OUT,),
         label=label,
         weight=weight,
-        columns=model.columns,
-        several=len(model.columns) > 1,
+        columns=model.named,
+        several=several,
         task="binary" if reading.task is None else str(reading.task),
-        pos_label=reading.pos_label,
+        pos_label=reading.task if one_class else reading.pos_label,
         labels=None if labels is None else tuple(labels),
-        scale=reading.scale,
+        scale=reading.scale_of(model.name),
+        fit_options=tuple(fit_options),
     )
 
 
 def command(origin: Origin, method: str) -> str:
-    """Return the commands that fit a map and apply it; empty without a file.
+    """Return the commands that fit a map and apply it; empty where none can.
 
     Examples
     --------
-    >>> print(command(Origin(file="a.csv", columns=("my p",)), "smooth"))
+    >>> print(command(Origin(files=("a.csv",), columns=("my p",)), "smooth"))
     calibrant calibrate a.csv --y y --p 'my p' --method smooth --out map.json
     calibrant apply map.json new.csv --p 'my p' --out calibrated.csv
     """
-    if not origin.file or origin.column(method) is not None:
+    if not origin.commanded or origin.column(method) is not None:
         return ""
-    fit = ["calibrant", "calibrate", origin.file, "--y", origin.label]
+    files = [f"./{file}" if file.startswith("-") else file for file in origin.files]
+    fit = ["calibrant", "calibrate", *files, "--y", origin.label]
     columns = ["--p", _listed(origin.columns)]
     fit += [*columns, "--method", method]
     if origin.weight is not None:
@@ -104,12 +133,12 @@ def command(origin: Origin, method: str) -> str:
         fit += ["--pos-label", str(origin.pos_label)]
     if origin.labels is not None and [*map(str, origin.labels)] != [*origin.columns]:
         fit += ["--labels", _listed([str(label) for label in origin.labels])]
-    logits = ["--scale", "logit"] if origin.scale == "logit" else []
-    suffix = _written_as(origin.file)
+    scale = [] if origin.scale == "prob" else ["--scale", origin.scale]
+    suffix = _written_as(origin.files[0])
     apply = ["calibrant", "apply", "map.json", f"new{suffix}", *columns]
-    apply += [] if origin.several else logits
+    apply += [] if origin.several else scale
     lines = (
-        [*fit, *logits, "--out", "map.json"],
+        [*fit, *scale, *origin.fit_options, "--out", "map.json"],
         [*apply, "--out", f"calibrated{suffix}"],
     )
     return "\n".join(shlex.join(line) for line in lines)
@@ -142,6 +171,11 @@ def python(origin: Origin, method: str) -> str:
         axis = "" if column is None else ", axis=1"
         lines.append(f"from scipy.special import {name}")
         p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
+    elif origin.scale == "percent":
+        p, new = f"{p} / 100", f"{new} / 100"
+    elif origin.scale == "logprob":
+        lines.append("import numpy as np")
+        p, new = f"np.exp({p})", f"np.exp({new})"
     weight = "" if origin.weight is None else ", sample_weight=weight"
     made = f'cb.make_calibrator("{method}"{options})'
     lines.append(f"calibrator = {made}.fit({p}, {y}{weight})  # held-out rows")
@@ -150,7 +184,7 @@ def python(origin: Origin, method: str) -> str:
 
 
 def _class_options(origin: Origin) -> str:
-    options = ', scale="logit"' if origin.scale == "logit" else ""
+    options = "" if origin.scale == "prob" else f', scale="{origin.scale}"'
     if origin.labels is not None:
         options += f", labels={[_plain(label) for label in origin.labels]!r}"
     return options
@@ -162,14 +196,24 @@ def _plain(value: Any) -> Any:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names as --p takes them: with commas between, in quotes where needed."""
+    """Return names as --p takes them: with commas between, in quotes where needed.
+
+    Examples
+    --------
+    >>> print(_listed(["a", "b, c", "x=1"]))
+    "a","b, c","x=1"
+    """
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
+    # Before an equals sign would stand the name of a model, unless it is in quotes.
+    writer = csv.writer(line, lineterminator="\r\n")
+    if any("=" in name for name in names):
+        writer = csv.writer(line, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
+    writer.writerow(names)
+    return line.getvalue().removesuffix("\r\n")
 
 
 def _written_as(file: str) -> str:
     """Return the ending of files that `apply` reads and writes."""
     ending = f".{file.rpartition('.')[2]}" if "." in file else ""
-    known = (".csv", ".tsv", ".parquet", ".jsonl")
+    known = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
     return ending if ending in known else ".parquet"

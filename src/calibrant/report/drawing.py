@@ -21,7 +21,7 @@ from calibrant.report.axes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from calibrant._typing import Scale
+    from calibrant._typing import Space
 
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
 LONGEST_NAME = 7
@@ -216,6 +216,6 @@ def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
     return f'<g class="bars"><path class="bar" d="{"".join(bars)}"/>{floor}</g>'
 
 
-def scale_names() -> dict[Scale, str]:
+def scale_names() -> dict[Space, str]:
     """Return what the axes are called on the page."""
     return {"prob": "probability", "logit": "logit"}

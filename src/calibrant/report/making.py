@@ -11,12 +11,13 @@ import numpy as np
 
 from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.class_sample import ClassSample, check_class_sample
+from calibrant._validation.options import whole_seed
 from calibrant.checks.diagnosis import check_muted
 from calibrant.engines.cells import CellTable
 from calibrant.engines.groups import Group, group_rows
 from calibrant.engines.memory import open_table
 from calibrant.exceptions import OptionError
-from calibrant.measures.comparison import check_models, one_seed
+from calibrant.measures.comparison import check_models
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import check_methods
 from calibrant.measures.events import Reading
@@ -24,7 +25,7 @@ from calibrant.measures.table_models import (
     Columns,
     ModelColumns,
     TableReader,
-    model_columns,
+    models_of_table,
 )
 from calibrant.report.commands import Origin, origin_of
 from calibrant.report.models import ModelRows, Plan
@@ -56,11 +57,12 @@ def report_table(  # noqa: PLR0913
     sample_weight: str | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     mute: Sequence[str] | str = (),
     random_state: Seed = 0,
     title: str = "",
-    file: str = "",
+    file: str | Sequence[str] = "",
+    fit_options: Sequence[str] = (),
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
@@ -85,8 +87,10 @@ def report_table(  # noqa: PLR0913
         Seeds folds and resamples, the same for all models.
     title : str, optional
         What the report is about; the name of the file, without.
-    file : str, optional
-        The file that commands on the page name; that of the source, without.
+    file : str or sequence of str, optional
+        The files that commands on the page name; that of the source, without.
+    fit_options : sequence of str, optional
+        Options that the command which fits a map repeats, as "--bad-rows", "drop".
     created : datetime, optional
         The time that the report names; now, without.
     progress : callable, optional
@@ -126,13 +130,14 @@ def report_table(  # noqa: PLR0913
             origin_of(
                 model,
                 reading,
-                file=file or _source_name(source),
+                files=_files(file or _source_name(source)),
+                fit_options=fit_options,
                 label=y,
                 weight=sample_weight,
                 labels=model.labels(table.column(y)) if labels is None else labels,
             ),
         )
-        for model in model_columns(p, task=task, names=table.names)
+        for model in models_of_table(table, p, reading)
     }
     data = {
         "source": title or _source_name(source),
@@ -156,7 +161,7 @@ def report_predictions(  # noqa: PLR0913
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     methods: Sequence[str] | str = REPORT_METHODS,
     alpha: float = 1,
     confidence: float = 0.95,
@@ -196,24 +201,30 @@ def report_predictions(  # noqa: PLR0913
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     models_of = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
     named = check_models(models_of, least=1, name="y_prob")
+    reading.check_scales(list(named))
     column = {} if groups is None else {"group": as_array(groups, name="groups")}
     found = group_rows(open_table(column), ["group"]) if column else []
     kept, notes = _largest(found)
     models = {}
     for name, prob in named.items():
-        events = reading.events(y_true, prob, sample_weight)
+        own = reading.of_model(name)
+        events = own.events(y_true, prob, sample_weight)
         arrays = [as_array(y_true, name="y_true"), as_array(prob, name="y_prob")]
         if sample_weight is not None:
             arrays.append(as_array(sample_weight, name="sample_weight"))
         refuse_different_lengths(y_true=arrays[0], **column)
         parts = {
-            group.name: reading.events(*(array[group.rows] for array in arrays))
+            group.name: own.events(*(array[group.rows] for array in arrays))
             for group in kept
         }
         classes = None
         if task is not None:
             classes = check_class_sample(
-                prob, y_true, scale=scale, labels=labels, sample_weight=sample_weight
+                prob,
+                y_true,
+                scale=reading.scale_of(name),
+                labels=labels,
+                sample_weight=sample_weight,
             )
         origin = Origin(
             weight=None if sample_weight is None else "sample_weight",
@@ -221,7 +232,7 @@ def report_predictions(  # noqa: PLR0913
             task=events.task,
             pos_label=pos_label,
             labels=None if labels is None else tuple(labels),
-            scale=scale,
+            scale=reading.scale_of(name),
         )
         models[name] = ModelRows(events, parts, classes, origin)
     data = {
@@ -249,7 +260,7 @@ def _plan(
             alpha=alpha,
             confidence=confidence,
             n_resamples=n_resamples,
-            random_state=one_seed(random_state),
+            random_state=whole_seed(random_state),
         ),
         confidence=confidence,
         mute=check_muted(mute),
@@ -266,7 +277,7 @@ def _classes(reader: TableReader, model: ModelColumns) -> ClassSample | None:
     return check_class_sample(
         model.probabilities(reader.table),
         label,
-        scale=reader.reading.scale,
+        scale=reader.reading.scale_of(model.name),
         labels=model.labels(label) if given is None else given,
         sample_weight=reader.weight and reader.table.column(reader.weight),
     )
@@ -279,6 +290,10 @@ def _largest(groups: list[Group]) -> tuple[list[Group], list[str]]:
     by_size = sorted(groups, key=lambda group: -len(np.asarray(group.rows)))
     note = f"Of {len(groups)} groups the {MOST_GROUPS} largest are shown."
     return by_size[:MOST_GROUPS], [note]
+
+
+def _files(file: str | Sequence[str]) -> list[str]:
+    return [file] if isinstance(file, str) and file else list(file)
 
 
 def _source_name(source: Any) -> str:

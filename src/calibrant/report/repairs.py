@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._validation.options import generator
 from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary, find_method
 from calibrant.measures.events import Events
 from calibrant.numerics.cell_sums import sum_cells
@@ -132,7 +133,7 @@ def _gathered(parts: list[BinarySample]) -> IntVector | None:
 def _repair(
     name: str, train: BinarySample, held: BinarySample, random_state: Seed
 ) -> BinarySample:
-    map_ = find_binary(name).seeded(random_state).fit(train).map
+    map_ = fit_family(find_binary(name).seeded(random_state), train).map
     return replace(held, p=map_.transform(held.p))
 
 

@@ -9,6 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
+from calibrant._outputs import (
+    REPORT_DATA,
+    REPORT_PAGE,
+    REPORT_TEXT,
+    check_derived,
+    check_named,
+)
 from calibrant._validation.options import check_choice
 from calibrant._validation.wording import visible
 from calibrant.exceptions import OptionError
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
     import os
 
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
+KINDS = {"html": REPORT_PAGE, "json": REPORT_DATA, "markdown": REPORT_TEXT}
 FRAME_HEIGHT = 900
 
 
@@ -61,6 +69,8 @@ class Report:
     ) -> list[Path]:
         """Write the report, whole or not at all; beside a page, its data as JSON.
 
+        These data never overwrite a file that no report wrote, such as a map.
+
         Parameters
         ----------
         path : path
@@ -73,21 +83,13 @@ class Report:
         list of Path
             What was written: beside ``report.html`` also ``report.json``.
         """
-        target = Path(path)
-        found = output or FORMATS.get(target.suffix.lower(), "html")
-        texts = {target: self.text(found)}
-        if found == "html":
-            beside = target.with_suffix(".json")
-            if beside == target:
-                raise OptionError(
-                    f"{target}: a page has its data beside it, under that name; call "
-                    f"the page .html, or write the data alone as json."
-                )
-            texts[beside] = self.to_json()
-        for name, text in texts.items():
+        found = output or FORMATS.get(Path(path).suffix.lower(), "html")
+        paths = check_outputs(Path(path), found)
+        texts = [self.text(found), self.to_json()]
+        for name, text in zip(paths, texts, strict=False):  # data beside a page only
             with replacing(name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
-        return list(texts)
+        return paths
 
     def _repr_html_(self) -> str:
         # A frame of its own keeps the notebook's style and the page's apart.
@@ -102,6 +104,33 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join(map(_told, self.summary["models"]))
+
+
+def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:
+    """Return the files that a report is written to, or raise where that cannot be.
+
+    Parameters
+    ----------
+    path : Path
+        Where the report goes.
+    output : {"html", "json", "markdown"}
+        What it is written as; a page has its data beside it.
+    named : bool
+        Whether the user has named the path: what nobody named is replaced only if a
+        report wrote it.
+    """
+    check_choice(output, set(FORMATS.values()), name="format")
+    (check_named if named else check_derived)(path, KINDS[output])
+    if output != "html":
+        return [path]
+    data = path.with_suffix(".json")
+    if data == path:
+        raise OptionError(
+            f"{path}: a page has its data beside it, under that name; call the page "
+            f".html, or write the data alone as json."
+        )
+    check_derived(data, REPORT_DATA, beside=path.name)
+    return [path, data]
 
 
 def _told(model: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """A conformance suite for calibration errors, ours and anybody's.
 
 Each case is a property that any estimate of a calibration error should have, whatever
-its method: inputs at the edges of the domain, array layouts, weights, and input that
-must be refused.
+its method: inputs at the edges of the domain, known errors of few rows and of few
+distinct predictions, array layouts, weights, and input that must be refused.
 """
 
 from __future__ import annotations
@@ -122,6 +122,82 @@ def five_values(evaluate: Evaluator) -> str:
     return _expect(evaluate(y, p), 0.1)
 
 
+STEEP, FLAT, SHIFTED = (3.0, 0.0), (0.1, 0.0), (1.0, -1.5)
+"""Slope and shift on the logit of maps for predictions that are under-confident,
+over-confident, or too high. Mean distances to the diagonal are 0.12 to 0.27."""
+
+ROWS = (50, 100, 200, 300)
+ROWS_OF_LEVELS = {2: 60, 3: 60, 4: 120, 5: 300}
+
+
+def _even_labels(c: FloatVector) -> FloatVector:
+    """Return labels whose sum over the first rows is never 1/2 off its expectation."""
+    return np.diff(np.floor(np.cumsum(c) + 0.5), prepend=0.0)
+
+
+def _near_the_truth(
+    evaluate: Evaluator, p: FloatVector, line: tuple[float, float]
+) -> str:
+    """Compare an estimate with the known error, within two of its standard errors.
+
+    A mean of labels with probabilities c has the variance mean(c (1 - c)) / n, and so
+    has the error where all predictions are too high or all too low.
+    """
+    slope, shift = line
+    odds = (p / (1.0 - p)) ** slope * np.exp(shift)
+    c = odds / (1.0 + odds)
+    truth = float(np.abs(c - p).mean())
+    tolerance = 2.0 * float(np.sqrt((c * (1.0 - c)).mean() / p.size))
+    different = _expect(evaluate(_even_labels(c), p), truth, tolerance)
+    return different and f"{different} +- {tolerance:.2g} on {p.size} rows"
+
+
+def _maps(evaluate: Evaluator, line: tuple[float, float]) -> str:
+    """Look at few rows whose predictions are all different."""
+    found = (_near_the_truth(evaluate, (np.arange(n) + 0.5) / n, line) for n in ROWS)
+    return next(filter(None, found), "")
+
+
+def _levels(evaluate: Evaluator, line: tuple[float, float]) -> str:
+    """Look at few rows with two to five distinct predictions."""
+    levels = {k: np.linspace(0.2, 0.8, k) for k in ROWS_OF_LEVELS}
+    found = (
+        _near_the_truth(evaluate, np.repeat(levels[k], n // k), line)
+        for k, n in ROWS_OF_LEVELS.items()
+    )
+    return next(filter(None, found), "")
+
+
+def steep_map(evaluate: Evaluator) -> str:
+    """Take 50 to 300 rows of under-confident predictions: the error is found."""
+    return _maps(evaluate, STEEP)
+
+
+def flat_map(evaluate: Evaluator) -> str:
+    """Take 50 to 300 rows of over-confident predictions: the error is found."""
+    return _maps(evaluate, FLAT)
+
+
+def shifted_map(evaluate: Evaluator) -> str:
+    """Take 50 to 300 rows of predictions that are too high: the error is found."""
+    return _maps(evaluate, SHIFTED)
+
+
+def steep_levels(evaluate: Evaluator) -> str:
+    """Take two to five distinct predictions, under-confident: the error is found."""
+    return _levels(evaluate, STEEP)
+
+
+def flat_levels(evaluate: Evaluator) -> str:
+    """Take two to five distinct predictions, over-confident: the error is found."""
+    return _levels(evaluate, FLAT)
+
+
+def shifted_levels(evaluate: Evaluator) -> str:
+    """Take two to five distinct predictions that are too high: the error is found."""
+    return _levels(evaluate, SHIFTED)
+
+
 def zero_weight(evaluate: Evaluator) -> str:
     """Give rows weight 0: they might as well not be there."""
     y, p = _example()
@@ -231,6 +307,12 @@ CASES: tuple[Callable[[Evaluator], str], ...] = (
     separable,
     one_row,
     five_values,
+    steep_map,
+    flat_map,
+    shifted_map,
+    steep_levels,
+    flat_levels,
+    shifted_levels,
     single_precision,
     big_endian,
     read_only,

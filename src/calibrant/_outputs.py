@@ -1,0 +1,139 @@
+"""Which files may be overwritten, the same for all commands and save functions.
+
+A file that the user names is replaced, unless it holds another kind of thing that
+calibrant wrote (a map, say, where a report is to be written), or has an ending that
+belongs to something else. A file that nobody named, such as the data beside a page, is
+replaced only if it is of the very kind that is written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from calibrant._atomic import check_place
+from calibrant.exceptions import OptionError
+
+LOOKED_AT = 2**16
+"""Marks stand within so many bytes of the start or the end of a file."""
+
+
+@dataclass(frozen=True)
+class OutputKind:
+    """A kind of file that calibrant writes, and the mark by which it is recognised.
+
+    Attributes
+    ----------
+    name : str
+        What messages call such a file.
+    suffixes : tuple of str
+        How its name may end.
+    marks : tuple of (str, str)
+        Patterns of marks, at the start and at the end of a file; one of these pairs
+        is enough. Files of a kind without any cannot be recognised.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    marks: tuple[tuple[str, str], ...] = ()
+
+    def matches(self, start: bytes, end: bytes) -> bool:
+        """Tell whether a file that starts and ends so is of this kind."""
+        return any(
+            re.search(first.encode(), start, re.DOTALL)
+            and re.search(last.encode(), end, re.DOTALL)
+            for first, last in self.marks
+        )
+
+
+MAP = OutputKind(
+    "a calibration map",
+    (".json",),
+    ((r'\A\s*\{\s*"format":\s*"calibrant-map"', ""),),
+)
+REPORT_DATA = OutputKind(
+    "the data of a report",
+    (".json",),
+    ((r'\A\s*\{\s*"format":\s*"calibrant-report"', ""),),
+)
+REPORT_PAGE = OutputKind(
+    "a report",
+    (".html", ".htm"),
+    ((r'\A\s*<!doctype html>.*<meta name="generator" content="calibrant ', ""),),
+)
+REPORT_TEXT = OutputKind("a report", (".md",), ((r"\A# Calibration report", ""),))
+AGGREGATES = OutputKind(
+    "aggregated predictions", (".parquet", ".pq"), ((r"\APAR1", "calibrant_cells"),)
+)
+FIGURE = OutputKind(
+    "a figure",
+    (".png", ".svg", ".pdf"),
+    (
+        (r"\A(\x89PNG|<\?xml).{0,4000}calibrant ", ""),
+        (r"\A%PDF", r"/Creator \(calibrant "),
+    ),
+)
+ROWS = OutputKind("rows of predictions", ())
+KINDS = (MAP, REPORT_DATA, REPORT_PAGE, REPORT_TEXT, AGGREGATES, FIGURE)
+
+
+def kind_of(path: str | os.PathLike[str]) -> OutputKind | None:
+    """Return the kind of a file that calibrant wrote, None where it did not.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "map.json")
+    ...     _ = path.write_text('{"format": "calibrant-map", "version": 1}')
+    ...     kind_of(path).name
+    'a calibration map'
+    """
+    with Path(path).open("rb") as file:
+        start = file.read(LOOKED_AT)
+        file.seek(max(file.seek(0, os.SEEK_END) - LOOKED_AT, 0))
+        end = file.read()
+    return next((kind for kind in KINDS if kind.matches(start, end)), None)
+
+
+def check_named(path: str | os.PathLike[str], kind: OutputKind) -> None:
+    """Raise where a file that the user named must not be replaced by this kind."""
+    target = check_place(path)
+    if not _holds_something(target):
+        return
+    there = kind_of(target)
+    if there is not None and there is not kind:
+        raise OptionError(_taken(path, there.name, kind))
+    strange = kind.suffixes and target.suffix.lower() not in kind.suffixes
+    if strange and there is None:
+        raise OptionError(_taken(path, f"another {target.suffix} file", kind))
+
+
+def check_derived(
+    path: str | os.PathLike[str], kind: OutputKind, *, beside: str = ""
+) -> None:
+    """Raise where a file that nobody named is there, but is not of this kind.
+
+    `beside` says beside which file it is written, if the user named that one.
+    """
+    target = check_place(path)
+    if not _holds_something(target) or kind_of(target) is kind:
+        return
+    where = f", which goes beside {beside}" if beside else ""
+    raise OptionError(
+        f"{path} would be overwritten by {kind.name}{where}, but is something else. "
+        f"Choose another name{f' for {beside}' if beside else ''}, or move {path} away."
+    )
+
+
+def _holds_something(target: Path) -> bool:
+    return target.is_file() and target.stat().st_size > 0
+
+
+def _taken(path: str | os.PathLike[str], there: str, kind: OutputKind) -> str:
+    return (
+        f"{path} would be overwritten by {kind.name}, but is {there}. Choose another "
+        f"name, or move {path} away."
+    )

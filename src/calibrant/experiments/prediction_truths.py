@@ -1,0 +1,326 @@
+"""Truths from a model's predictions: pseudo-real and real.
+
+Pseudo-real (paper, section 7.2): a very large hold-out is divided at random into rows
+to draw samples from, rows to estimate the true calibration map on, and rows to measure
+distances on. The true map is estimated in three ways (appendix D.2): isotonic
+regression; 100 bins of equal size with flat tops; the same with tops of slope 1. Where
+the exact probability of the event given the inputs is known, isotonic regression on it
+is a fourth estimate, free of the noise in labels.
+
+Real: subsets of test rows, whose truth is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from calibrant._validation.class_sample import ClassSample
+from calibrant._validation.sample import BinarySample
+from calibrant.calibrators.binned import FixedBins
+from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.isotonic import Isotonic
+from calibrant.calibrators.registry import find_method
+from calibrant.exceptions import SourceError
+from calibrant.experiments.assessment import KnownSample
+from calibrant.experiments.predictions import (
+    CONFIDENCE,
+    Event,
+    Outcomes,
+    Split,
+    outcomes_of,
+)
+
+if TYPE_CHECKING:
+    from calibrant._typing import IntVector
+    from calibrant.calibrators.base import Family
+    from calibrant.experiments.predictions import PredictionSet
+    from calibrant.maps.base import CalibrationMap
+
+    SplitName: TypeAlias = Literal["calibration", "test", "holdout"]
+
+SEPARATOR = " | "
+
+TRUE_MAP_FAMILIES: dict[str, Family] = {
+    "isotonic": Isotonic(),
+    "flat": FixedBins(bins=100, tops="flat"),
+    "slope": FixedBins(bins=100),
+}
+"""How the true map is estimated; the first is the default of all tables."""
+
+DRAWN_SHARE = 0.15
+"""Share of the hold-out that samples are drawn from; one half of the other rows is for
+the true map, the other half for distances."""
+
+SHUFFLE_SEED = 0
+
+TOP_LABEL = Event(CONFIDENCE)
+
+CACHED_EVENTS = 4
+"""Events whose rows are cached: those of one model, as they share fits of all
+classes."""
+
+
+class HoldoutParts(NamedTuple):
+    """Rows of three parts of a hold-out that have no row in common."""
+
+    drawn: IntVector
+    fitted: IntVector
+    measured: IntVector
+
+    def sample(self, n: int, seed: int) -> IntVector:
+        """Return the rows of sample number `seed` of `n` rows.
+
+        Samples of one size have no row in common; those of different sizes may.
+        """
+        count = self.drawn.size // n
+        if seed >= count:
+            raise SourceError(
+                f"the hold-out is too small: {self.drawn.size} of its rows are for "
+                f"samples, enough for {count} samples of {n} rows, but number "
+                f"{seed + 1} is needed. Use smaller sizes or fewer seeds."
+            )
+        order = np.random.default_rng(n).permutation(self.drawn.size)
+        return self.drawn[np.sort(order[seed * n : (seed + 1) * n])]
+
+
+@lru_cache(maxsize=4)
+def divide_holdout(rows: int) -> HoldoutParts:
+    """Divide rows at random, always in the same way.
+
+    Examples
+    --------
+    >>> [part.size for part in divide_holdout(1000)]
+    [150, 425, 425]
+    """
+    order = np.random.default_rng(SHUFFLE_SEED).permutation(rows)
+    drawn = int(rows * DRAWN_SHARE)
+    half = drawn + (rows - drawn) // 2
+    return HoldoutParts(*(np.sort(part) for part in np.split(order, [drawn, half])))
+
+
+def check_holdout(predictions: PredictionSet, n: int, count: int) -> None:
+    """Raise where a hold-out is too small for `count` samples of `n` rows."""
+    divide_holdout(predictions.holdout().rows).sample(n, count - 1)
+
+
+def true_maps(rows: Outcomes) -> dict[str, CalibrationMap]:
+    """Return all estimates of the true map; "exact" if probabilities are known."""
+    sample = BinarySample(rows.p, rows.y)
+    maps = {
+        name: fit_family(family, sample).map
+        for name, family in TRUE_MAP_FAMILIES.items()
+    }
+    if rows.exact is not None:
+        maps["exact"] = fit_family(Isotonic(), BinarySample(rows.p, rows.exact)).map
+    return maps
+
+
+@lru_cache(maxsize=2 * CACHED_EVENTS)
+def event_outcomes(
+    predictions: PredictionSet,
+    split_name: SplitName,
+    event: Event,
+    calibrator: str | None,
+) -> Outcomes:
+    """Return an event in all rows of a split, after a calibrator if there is one.
+
+    Binary calibrators are fitted to the event in the calibration split. Multi-class
+    calibrators change the whole prediction, and perhaps the top class.
+    """
+    split: Split = getattr(predictions, split_name)()
+    if calibrator is None:
+        return outcomes_of(split, event)
+    method = find_method(calibrator)
+    if method.kind == "multi-class":
+        return outcomes_of(split, event, _class_map(predictions, calibrator))
+    fitted_on = event_outcomes(predictions, "calibration", event, None)
+    family: Any = method.build()
+    map_ = fit_family(family, BinarySample(fitted_on.p, fitted_on.y)).map
+    raw = event_outcomes(predictions, split_name, event, None)
+    return replace(raw, p=np.clip(map_(raw.p), 0.0, 1.0))
+
+
+@lru_cache(maxsize=64)
+def _class_map(predictions: PredictionSet, calibrator: str) -> Any:
+    split = predictions.calibration()
+    family: Any = find_method(calibrator).build()
+    return fit_family(family, class_sample(split, np.arange(split.rows))).map
+
+
+def class_sample(split: Split, rows: IntVector) -> ClassSample:
+    """Return some rows as the sample that multi-class families are fitted on."""
+    labels = np.asarray(split.labels[rows]).astype(np.intp)
+    return ClassSample(split.take(rows), labels, None, split.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class EventSample(KnownSample):
+    """Rows of an event on which multi-class calibrators can be fitted as well.
+
+    Equal to a sample with the same key, whatever the event: so calibrators of all
+    classes are fitted once for all events.
+    """
+
+    split: Split = field(kw_only=True)  # predictions of all classes
+    rows: IntVector = field(kw_only=True)  # rows of the split that are in the sample
+    event: Event = field(kw_only=True)
+    key: str = field(kw_only=True)  # equal for the same rows of the same model
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EventSample) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class _ModelTruth:
+    """What pseudo-real and real truths share."""
+
+    predictions: PredictionSet
+    event: Event
+    calibrator: str | None
+
+    @property
+    def shape(self) -> str:
+        """Return model, event and calibrator, which tables split again."""
+        parts = (self.predictions.name, self.event.label, self.calibrator)
+        return SEPARATOR.join(part for part in parts if part is not None)
+
+    @property
+    def error(self) -> float:
+        """Return NaN: there is no expected error."""
+        return float("nan")
+
+
+@dataclass(frozen=True)
+class PseudoRealTruth(_ModelTruth):
+    """An event of a model, perhaps after a calibrator, with its true map.
+
+    Parameters
+    ----------
+    predictions : PredictionSet
+        A model with a very large hold-out.
+    event : Event
+        A class against the rest, or the top class.
+    calibrator : str, optional
+        Method that is fitted on the calibration split first; predictions are those
+        of the calibrated model.
+
+    Examples
+    --------
+    >>> from calibrant.experiments import Event, StoredPredictions
+    >>> model = StoredPredictions("models/wide32")  # read when needed
+    >>> PseudoRealTruth(model, Event.of("3=cats"), "temperature").shape
+    'wide32 | cats vs rest | temperature'
+    """
+
+    predictions: PredictionSet
+    event: Event
+    calibrator: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return everything the truth depends on, including the content of files."""
+        prefix = f"{self.shape}{SEPARATOR}column {self.event.column}"
+        return SEPARATOR.join([prefix, *_fingerprints(self.predictions)])
+
+    def draw(self, n: int, seed: int) -> EventSample:
+        """Draw rows of the hold-out that are used for nothing else."""
+        rows = divide_holdout(self.predictions.holdout().rows).sample(n, seed)
+        return self._sample(rows, f"{n} {seed}")
+
+    def unseen(self) -> EventSample:
+        """Return the rows on which distances are measured, in order of p."""
+        return _unseen(self)
+
+    def _outcomes(self) -> Outcomes:
+        return event_outcomes(self.predictions, "holdout", self.event, self.calibrator)
+
+    def _sample(self, rows: IntVector, key: str) -> EventSample:
+        outcomes = self._outcomes()
+        p, y = outcomes.p[rows], outcomes.y[rows]
+        c = {name: map_(p) for name, map_ in _true_maps(self).items()}
+        return EventSample(
+            p,
+            y,
+            c.pop("isotonic"),
+            c,
+            split=self.predictions.holdout(),
+            rows=rows,
+            event=self.event,
+            key=f"{self.predictions.name} {_fingerprints(self.predictions)} {key}",
+        )
+
+
+@lru_cache(maxsize=64)
+def _fingerprints(predictions: PredictionSet) -> tuple[str, str]:
+    return predictions.calibration().fingerprint, predictions.holdout().fingerprint
+
+
+@lru_cache(maxsize=CACHED_EVENTS)
+def _true_maps(truth: PseudoRealTruth) -> dict[str, CalibrationMap]:
+    rows = truth._outcomes()  # noqa: SLF001
+    fitted = divide_holdout(rows.p.size).fitted
+    exact = None if rows.exact is None else rows.exact[fitted]
+    return true_maps(Outcomes(rows.p[fitted], rows.y[fitted], exact))
+
+
+@lru_cache(maxsize=CACHED_EVENTS)
+def _unseen(truth: PseudoRealTruth) -> EventSample:
+    p = truth._outcomes().p  # noqa: SLF001
+    measured = divide_holdout(p.size).measured
+    ordered = measured[np.argsort(p[measured], kind="stable")]
+    return truth._sample(ordered, "unseen")  # noqa: SLF001
+
+
+@dataclass(frozen=True)
+class RealTruth(_ModelTruth):
+    """Test rows of a calibrated model; its true map and errors are NaN.
+
+    Parameters
+    ----------
+    predictions : PredictionSet
+        A model with a calibration and a test split.
+    calibrator : str
+        Multi-class method that is fitted on the calibration split first.
+    event : Event
+        By default whether the top class is the true one.
+
+    Examples
+    --------
+    >>> from calibrant.experiments import StoredPredictions
+    >>> model = StoredPredictions("models/wide32")  # read when needed
+    >>> RealTruth(model, "temperature").shape
+    'wide32 | confidence | temperature'
+    """
+
+    predictions: PredictionSet
+    calibrator: str
+    event: Event = TOP_LABEL
+
+    @property
+    def name(self) -> str:
+        """Return everything the rows depend on, including the content of files."""
+        calibration, test = self.predictions.calibration(), self.predictions.test()
+        prints = (calibration.fingerprint, test.fingerprint)
+        return SEPARATOR.join(["real", self.shape, *prints])
+
+    def draw(self, n: int, seed: int) -> KnownSample:
+        """Return subset number `seed` of `n` rows; subsets have no row in common."""
+        rows = event_outcomes(self.predictions, "test", self.event, self.calibrator)
+        order = np.random.default_rng(SHUFFLE_SEED).permutation(rows.p.size)
+        subset = order[seed * n : (seed + 1) * n]
+        if subset.size < n:
+            raise SourceError(
+                f"{self.predictions.name} has {rows.p.size} test rows, too few for "
+                f"{seed + 1} subsets of {n}."
+            )
+        return KnownSample(rows.p[subset], rows.y[subset], np.full(n, np.nan))
+
+    def unseen(self) -> KnownSample:
+        """Return no rows: maps cannot be compared with a truth."""
+        return KnownSample(*np.empty((3, 0)))

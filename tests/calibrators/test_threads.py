@@ -1,0 +1,153 @@
+"""Fits solve small systems: in one thread, whoever asks for them."""
+
+import threading
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import calibrant as cb
+from calibrant._threads import one_blas_thread
+from calibrant.calibrators.logistic import Platt
+from calibrant.calibrators.registry import METHODS
+from calibrant.calibrators.temperature import Temperature
+
+SEEN: list[int] = []
+
+
+def threads():
+    np.linalg.solve(np.eye(2), np.ones(2))
+    return {
+        one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"
+    }
+
+
+@dataclass(frozen=True)
+class WatchedPlatt(Platt):
+    def fit(self, sample):
+        SEEN.extend(threads())
+        return super().fit(sample)
+
+
+@dataclass(frozen=True)
+class WatchedTemperature(Temperature):
+    def fit(self, sample):
+        SEEN.extend(threads())
+        return super().fit(sample)
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Two methods that note how many threads they are fitted by; the user set two."""
+    for name, family in (("platt", WatchedPlatt), ("temperature", WatchedTemperature)):
+        monkeypatch.setitem(METHODS, name, replace(METHODS[name], family=family))
+    SEEN.clear()
+    with threadpool_limits(2, user_api="blas"):
+        if threads() != {2}:
+            pytest.skip("this machine's linear algebra has one thread only")
+        yield SEEN
+        assert threads() == {2}
+
+
+def forest():
+    p, y = cb.datasets.load_binary("forest")
+    return y, p
+
+
+def digits():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    return digit, prob
+
+
+def fit_a_model():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.normal(y, 1.0, (3, 200)).T
+    cb.CalibratedModel(GaussianNB(), "platt", cv=3).fit(X, y)
+
+
+DOORS = {
+    "one event": lambda: cb.make_calibrator("platt").fit(*forest()[::-1]),
+    "classes": lambda: cb.make_calibrator("temperature").fit(*digits()[::-1]),
+    "model": fit_a_model,
+    "error": lambda: cb.calibration_error(*forest(), method="platt"),
+    "score": lambda: cb.split_score(*forest(), recalibration="platt"),
+    "diagram": lambda: cb.ReliabilityDisplay.from_predictions(
+        *forest(), method="platt"
+    ),
+    "repairs": lambda: cb.report_predictions(*forest(), methods="es15"),
+    "repairs of classes": lambda: cb.report_predictions(
+        *digits(), task="confidence", methods="es15"
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_fit_is_by_one_thread_and_leaves_the_setting(door, watched):
+    DOORS[door]()
+    assert set(watched) == {1}
+
+
+@pytest.mark.parametrize(
+    ("file", "y", "p", "method"),
+    [
+        (cb.datasets.BINARY_FILE, "even", "forest", "platt"),
+        (cb.datasets.MULTICLASS_FILE, "digit", "forest_*", "temperature"),
+    ],
+)
+def test_the_command_fits_by_one_thread(file, y, p, method, watched, run, tmp_path):
+    out = ("--method", method, "--out", tmp_path / "map.json")
+    assert run("calibrate", file, "--y", y, "--p", p, *out)[0] == 0
+    assert set(watched) == {1}
+
+
+def test_experiments_fit_by_one_thread(watched, run, tmp_path):
+    options = ("--quick", "--seeds", "1", "--methods", "platt", "--jobs", "1")
+    assert run("reproduce", "synthetic", *options, "--out", tmp_path)[0] == 0
+    assert set(watched) == {1}
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_fit_that_fails_leaves_the_setting(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no fit")
+
+    monkeypatch.setattr(WatchedPlatt, "fit", fail)
+    p, y = cb.datasets.load_binary("forest")
+    with pytest.raises(RuntimeError, match="no fit"):
+        cb.make_calibrator("platt").fit(p, y)
+    assert threads() == {2}
+
+
+def in_a_thread(work):
+    worker = threading.Thread(target=work)
+    worker.start()
+    return worker
+
+
+def test_fits_that_overlap_restore_the_setting():
+    """The first to enter leaves first: what the second found is not the setting."""
+    first_in, second_in, first_out = (threading.Event() for _ in range(3))
+
+    def first():
+        with one_blas_thread():
+            first_in.set()
+            second_in.wait()
+        first_out.set()
+
+    def second():
+        first_in.wait()
+        with one_blas_thread():
+            second_in.set()
+            first_out.wait()
+
+    before = threads()
+    # Set by a thread that ends, the number belongs to nobody, as by the environment.
+    in_a_thread(lambda: threadpool_limits(2, user_api="blas")).join()
+    for worker in [in_a_thread(first), in_a_thread(second)]:
+        worker.join()
+    after = threads()
+    in_a_thread(lambda: threadpool_limits(max(before), user_api="blas")).join()
+    assert after == {2}

@@ -1,0 +1,289 @@
+"""Matrices in npz files: what every command makes of columns, it makes of them."""
+
+import json
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import log_softmax, softmax
+
+import calibrant as cb
+
+N, K = 400, 4
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Over-confident logits of two models as matrices, and the same as columns."""
+    rng = np.random.default_rng(21)
+    logits = rng.normal(0.0, 1.5, (N, K))
+    prob = softmax(logits, axis=1)
+    y = (rng.random((N, 1)) > prob.cumsum(axis=1)).sum(axis=1).clip(0, K - 1)
+    other = logits + rng.normal(0.0, 0.5, (N, K))
+    arrays = {"z": 2.0 * logits, "u": 2.0 * other, "y": y, "w": rng.integers(1, 3, N)}
+    monkeypatch.chdir(tmp_path)
+    np.savez("m.npz", **arrays)
+    as_frame(arrays).write_parquet("m.parquet")
+    bad = {name: values.copy() for name, values in arrays.items()}
+    bad["z"][7, 2], bad["z"][9, 0] = np.nan, np.inf
+    np.savez("bad.npz", **bad)
+    good = {name: np.delete(values, [7, 9], axis=0) for name, values in bad.items()}
+    np.savez("good.npz", **good)
+    return tmp_path
+
+
+def as_frame(arrays):
+    columns = {}
+    for name, values in arrays.items():
+        if values.ndim == 1:
+            columns[name] = values
+        else:
+            columns |= {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
+    return pl.DataFrame(columns)
+
+
+SCALE = ("--scale", "logit", "--task", "confidence")
+JSON = ("--format", "json")
+ONE = ("--y", "y", "--p", "z")
+COMMANDS = {
+    "evaluate": (*SCALE, *JSON, "--methods", "es10,ew10"),
+    "report": (*SCALE, *JSON, "--methods", "es10"),
+}
+
+
+def printed(run, *arguments):
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def without_names(found):
+    """Return results without what the file and its columns are called."""
+    if isinstance(found, dict):
+        named = ("name", "source", "made", "command", "python", "n_classes")
+        return {k: without_names(v) for k, v in found.items() if k not in named}
+    return [without_names(v) for v in found] if isinstance(found, list) else found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.usefixtures("folder")
+def test_a_matrix_is_its_columns(run, command):
+    options = COMMANDS[command]
+    found = printed(run, command, "m.npz", *ONE, *options)
+    wanted = printed(run, command, "m.parquet", "--y", "y", "--p", "z_*", *options)
+    assert without_names(found) == without_names(wanted)
+    if command == "report":
+        repairs = found["models"][0]["repairs"]
+        assert repairs["advised"] in ("temperature", "vector")
+        assert len(repairs["rows"]) > 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_matrices_are_compared(run):
+    options = (*SCALE, *JSON, "--method", "es10", "--by", "w")
+    models = ("--y", "y", "--p", "a=z", "--p", "b=u")
+    found = printed(run, "compare", "m.npz", *models, *options)
+    columns = ("--y", "y", "--p", "a=z_*", "--p", "b=u_*")
+    wanted = printed(run, "compare", "m.parquet", *columns, *options)
+    assert found == wanted
+    assert found["n_classes"] == {"a": K, "b": K}
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report", "compare", "gather"])
+@pytest.mark.usefixtures("folder")
+def test_rows_of_a_matrix_are_dropped(run, command):
+    options = {
+        **{name: (*ONE, *given) for name, given in COMMANDS.items()},
+        "compare": ("--y", "y", "--p", "a=z", "--p", "b=u", *SCALE, *JSON),
+        "gather": (*ONE, *SCALE, "--out", "cells.parquet"),
+    }[command]
+    code, out, err = run(command, "bad.npz", *options, "--bad-rows", "drop")
+    assert code == 0, err
+    assert "2 of 400 rows could not be used and were left out: 2 missing or in" in err
+    assert "column 'z'" in err
+    if command == "gather":
+        assert cb.load_cells("cells.parquet").n == N - 2
+    else:
+        wanted = printed(run, command, "good.npz", *options)
+        assert without_names(json.loads(out)) == without_names(wanted)
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_to_drop_is_no_error(run):
+    options = (*ONE, *COMMANDS["evaluate"])
+    found = printed(run, "evaluate", "m.npz", *options, "--bad-rows", "drop")
+    assert found == printed(run, "evaluate", "m.npz", *options)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_missing_value_of_a_matrix_names_the_way_that_works(run):
+    code, _, err = run("evaluate", "bad.npz", *ONE, *SCALE)
+    assert code == 2
+    assert "row 7, column 2 is nan" in err
+    assert err.rstrip().endswith("To leave such rows out pass --bad-rows drop.")
+
+
+@pytest.mark.parametrize("bad_rows", ["raise", "drop"])
+@pytest.mark.usefixtures("folder")
+def test_a_matrix_needs_a_task(run, bad_rows):
+    code, _, err = run("evaluate", "m.npz", *ONE, "--bad-rows", bad_rows)
+    assert code == 2
+    assert "column 'z' must be" in err
+    assert "--task confidence" in err
+
+
+def test_a_matrix_is_drawn(run, folder):
+    code, _, err = run("plot", "m.npz", *ONE, *SCALE, "--out", "plot.png")
+    assert code == 0, err
+    assert (folder / "plot.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("method", ["temperature", "vector", "ovr-platt"])
+@pytest.mark.usefixtures("folder")
+def test_a_map_of_a_matrix_is_that_of_its_columns(run, method):
+    options = ("--scale", "logit", "--method", method, "--out")
+    code, out, err = run("calibrate", "m.npz", *ONE, *options, "npz.json")
+    assert code == 0, err
+    assert f"fitted to {N} rows of {K} classes" in out
+    columns = ("--y", "y", "--p", "z_*")
+    assert run("calibrate", "m.parquet", *columns, *options, "columns.json")[0] == 0
+    assert cb.load_map("npz.json") == cb.load_map("columns.json")
+
+
+def fitted(run):
+    options = ("--scale", "logit", "--out", "map.json", "--bad-rows", "drop")
+    assert run("calibrate", "bad.npz", *ONE, *options)[0] == 0
+    return cb.load_map("map.json")
+
+
+def test_a_map_is_applied_to_a_matrix(run, folder):
+    rng = np.random.default_rng(1)
+    others = {"y_val": rng.integers(0, 2, 7), "names": np.array(["a", "b"])}
+    others |= {"odd": np.array([None, "x"], dtype=object)}
+    new = {"z": rng.normal(size=(30, K)), "y": rng.integers(0, K, 30)}
+    np.savez_compressed(folder / "new.npz", **new, **others)
+    map_ = fitted(run)
+    code, out, err = run("apply", "map.json", "new.npz", "--p", "z", "--out", "o.npz")
+    assert code == 0, err
+    assert out == "wrote o.npz: 30 rows, new z_calibrated\n"
+    found = np.load(folder / "o.npz", allow_pickle=True)
+    assert set(found.files) == {*new, *others, "z_calibrated"}
+    np.testing.assert_array_equal(found["z_calibrated"], map_.transform(new["z"]))
+    for name, values in (new | others).items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_matrix_becomes_a_table_if_asked(run, folder, kind):
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=(30, K))
+    np.savez(folder / "new.npz", z=z, y=rng.integers(0, K, 30), y_val=np.arange(7))
+    map_ = fitted(run)
+    out = folder / f"o.{kind}"
+    code, told, err = run("apply", "map.json", "new.npz", "--p", "z", "--out", out)
+    assert code == 0, err
+    assert "new z_0_calibrated, z_1_calibrated" in told
+    assert "left out, as they have other rows: y_val" in err
+    frame = {"csv": pl.read_csv, "parquet": pl.read_parquet}[kind](out)
+    assert frame.columns == [
+        *(f"z_{k}" for k in range(K)), "y", *(f"z_{k}_calibrated" for k in range(K))
+    ]  # fmt: skip
+    found = frame.select(pl.col("^z_._calibrated$")).to_numpy()
+    np.testing.assert_allclose(found, map_.transform(z), rtol=1e-12)
+
+
+def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
+    p = np.linspace(0.01, 0.99, 100)
+    y = (np.arange(100) % 3 == 0).astype(int)
+    np.savez(folder / "v.npz", p=p, y=y)
+    options = ("--y", "y", "--p", "p", "--method", "platt", "--out", "v.json")
+    assert run("calibrate", "v.npz", *options)[0] == 0
+    assert run("apply", "v.json", "v.npz", "--p", "p", "--out", "o.npz")[0] == 0
+    wanted = cb.load_map("v.json").transform(p)
+    np.testing.assert_array_equal(np.load("o.npz")["p_calibrated"], wanted)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("m.npz", "--p", "z", "--out", "m.npz"), "a file that is read"),
+        (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "one by one"),
+        (("m.npz", "--p", "z", "--out", "o.npz", "--engine", "duckdb"), "in memory"),
+        (("m.npz", "--p", "q", "--out", "o.npz"), "unknown column 'q'"),
+        (("m.npz", "--p", "z", "--suffix", "", "--out", "o.npz"), "'z' already"),
+        (("m.npz", "--p", "z[1]", "--out", "o.npz"), "needs all 4 columns of classes"),
+        (("m.parquet", "--p", "z_*", "--out", "o.npz"), "cannot be written"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_applied(run, options, words):
+    fitted(run)
+    code, _, err = run("apply", "map.json", *options)
+    assert code == 2
+    assert words in err
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_column_of_a_matrix_is_an_event(run):
+    np.savez("p.npz", p=softmax(np.load("m.npz")["z"], axis=1), y=np.load("m.npz")["y"])
+    options = ("--methods", "es10", *JSON, "--task", "1")
+    found = printed(run, "evaluate", "p.npz", "--y", "y", "--p", "p[1]", *options)
+    wanted = printed(run, "evaluate", "p.npz", "--y", "y", "--p", "p", *options)
+    assert found["rows"][0]["value"] == wanted["rows"][0]["value"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_commands_of_a_report_run(run):
+    found = printed(run, "report", "m.npz", *ONE, *COMMANDS["report"])
+    fit, apply = found["models"][0]["repairs"]["command"].splitlines()
+    assert run(*shlex.split(fit)[1:])[0] == 0
+    (here, new) = ("m.npz", "new.npz")
+    assert (
+        run(*(here if part == new else part for part in shlex.split(apply)[1:]))[0] == 0
+    )
+    after = np.load("calibrated.npz")
+    error = cb.calibration_error(
+        after["y"], after["z_calibrated"], task="confidence", method="es10"
+    )
+    assert error < found["models"][0]["errors"][0]["value"] / 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_matrices_of_percentages_and_logarithms(run):
+    arrays = np.load("m.npz")
+    prob, y = softmax(arrays["z"], axis=1), arrays["y"]
+    log = log_softmax(arrays["z"], axis=1)
+    np.savez("s.npz", prob=prob, percent=100 * prob, logprob=log, y=y)
+    options = ("--y", "y", "--task", "confidence", "--methods", "ew10", *JSON)
+    values = [
+        printed(run, "evaluate", "s.npz", *options, "--p", s, "--scale", s)["rows"]
+        for s in ("prob", "percent", "logprob")
+    ]
+    assert values[0][0]["value"] == pytest.approx(values[1][0]["value"], abs=1e-12)
+    assert values[0][0]["value"] == pytest.approx(values[2][0]["value"], abs=1e-12)
+    code, _, err = run("evaluate", "s.npz", *options, "--p", "percent")
+    assert (code, "These look like percentages: pass --scale percent." in err) == (2, 1)
+
+
+def test_a_matrix_in_a_dict_is_the_same(folder):
+    arrays = dict(np.load(folder / "m.npz"))
+    options = {"y": "y", "p": "z", "task": "classwise", "scale": "logit"}
+    options |= {"methods": "ew10", "confidence": None}
+    found = cb.evaluate_table(arrays, **options).frame()
+    as_columns = cb.evaluate_table("m.parquet", **options | {"p": "z_*"}).frame()
+    cells = cb.gather_table(
+        arrays, **{name: options[name] for name in ("y", "p", "task", "scale")}
+    )
+    of_cells = cb.evaluate_table(cells, methods="ew10", confidence=None).frame()
+    assert found["value"] == as_columns["value"]
+    assert of_cells["value"] == pytest.approx(found["value"], abs=1e-12)
+
+
+def test_arrays_of_other_lengths_are_named(folder):
+    arrays = {"z": np.zeros((5, 3)), "y": np.zeros(4, dtype=int)}
+    np.savez(folder / "short.npz", **arrays)
+    options = {"y": "y", "p": "z", "task": "confidence", "scale": "logit"}
+    for bad_rows in ("raise", "drop"):
+        with pytest.raises(cb.exceptions.LengthMismatchError, match="rows"):
+            cb.evaluate_table(folder / "short.npz", bad_rows=bad_rows, **options)

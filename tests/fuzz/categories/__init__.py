@@ -1,0 +1,1 @@
+"""One module a category, with the function ``case(rng)``."""
