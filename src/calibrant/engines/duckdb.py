@@ -295,7 +295,8 @@ def _of_frame(source: Any) -> RelationSource:
             f"source must be a path, a data frame or a relation; got "
             f"{type(source).__name__}."
         ) from None
-    return RelationSource(connection.table("calibrant_frame"), "the data frame")
+    relation = connection.table("calibrant_frame")
+    return RelationSource(relation, "the data frame", connection)
 
 
 @dataclass(frozen=True, eq=False)

@@ -182,10 +182,13 @@ class RelationSource(TypedSource):
         The rows.
     told : str
         What errors call them.
+    connection : DuckDBPyConnection or None
+        One of our own that must stay open.
     """
 
     relation: Any
     told: str
+    connection: Any = None
     _view: str = field(default_factory=lambda: f"calibrant_{secrets.token_hex(6)}")
 
     @property
