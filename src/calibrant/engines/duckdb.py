@@ -27,7 +27,7 @@ from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import refuse_no_numbers, row_rules
 from calibrant.engines.source_files import FileSet
 from calibrant.engines.sql import Dialect, number
-from calibrant.engines.usable_rows import check_dropped
+from calibrant.engines.usable_rows import LINES_REASON, check_dropped
 from calibrant.exceptions import InputError, MissingDependencyError, SourceError
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class TypedRows:
         lines = self.source.lines_left_out()
         if not lines:
             return cells
-        reasons = cells.reasons | {"in lines that cannot be read": lines}
+        reasons = cells.reasons | {LINES_REASON: lines}
         dropped = cells.dropped + lines
         check_dropped(reasons, cells.n + dropped, self.wanted.max_dropped)
         return replace(cells, dropped=dropped, reasons=reasons)

@@ -37,7 +37,6 @@ from calibrant.engines.text_columns import (
     truth_sql,
     value_counts,
 )
-from calibrant.exceptions import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -341,15 +340,6 @@ class JsonLines(UntypedFiles):
         """Raise where a column is not there; values may lack."""
         if not set(names) <= set(self.names):
             check_known(names, self.all_names)
-        lower: dict[str, str] = {}
-        for name in names:
-            other = lower.setdefault(name.lower(), name)
-            if other != name:
-                raise SourceError(
-                    f"columns {other!r} and {name!r} differ by case alone, which the "
-                    f"duckdb engine cannot read from JSON lines; use engine 'memory', "
-                    f"or rename one."
-                )
 
     def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002
         """Return the values that tokens of JSON stand for, all of one type."""
@@ -399,6 +389,8 @@ class JsonLines(UntypedFiles):
 
     def _tokens(self, names: Sequence[str]) -> str:
         own = dict.fromkeys(name for name in names if name not in self._partitions)
+        if len({name.lower() for name in own}) < len(own):
+            return self._exact_tokens(names)
         columns = ", ".join(f"{literal(name)}: 'JSON'" for name in own)
         tokens = (
             f"CAST(TO_JSON({quoted(name)}) AS VARCHAR)"
@@ -408,6 +400,17 @@ class JsonLines(UntypedFiles):
         )
         reader = f"read_json({self._options}, records = true, columns = {{{columns}}})"
         return f"SELECT {numbered(list(tokens))} FROM {reader}"
+
+    def _exact_tokens(self, names: Sequence[str]) -> str:
+        """Return tokens by names that differ by case alone, which takes longer."""
+        found = [
+            f"TO_JSON({quoted(name)})"
+            if name in self._partitions
+            else f"json_extract(json, {_pointer(name)})"
+            for name in names
+        ]
+        tokens = [f"NULLIF(CAST({value} AS VARCHAR), 'null')" for value in found]
+        return f"SELECT {numbered(tokens)} FROM read_json_objects({self._options})"
 
     @property
     def _options(self) -> str:
@@ -429,6 +432,17 @@ class JsonLines(UntypedFiles):
             f"read_json({self._options}, records = true, columns = {{'k': 'JSON'}})"
         )
         return list(self.connection.sql(f"SELECT * FROM {reader}").columns[1:])
+
+
+def _pointer(name: str) -> str:
+    """Return where an object of JSON has a key.
+
+    Examples
+    --------
+    >>> _pointer("a/b")
+    "'/a~1b'"
+    """
+    return literal("/" + name.replace("~", "~0").replace("/", "~1"))
 
 
 def _type_of(structure: Any) -> str:

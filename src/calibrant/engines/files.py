@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import gzip
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
 from calibrant._outputs import ROWS, check_named
+from calibrant.engines.text_lines import (
+    UNREADABLE,
+    has_all_fields,
+    read_content,
+    whole_lines,
+)
 from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
 
 if TYPE_CHECKING:
@@ -40,54 +45,92 @@ def read_frame(path: Path) -> Any:
     Columns of CSV and TSV files are the text that stands there, so that what is written
     again is what was read.
     """
+    return read_rows(path)[0]
+
+
+def read_rows(path: Path, *, leave_out: bool = False) -> tuple[Any, int]:
+    """Return a file as a polars data frame, and how many lines were left out.
+
+    With `leave_out` these are the lines of text files that are no rows; else they are
+    refused.
+    """
     check_file(path)
     pl = load_polars(f"reading {path.suffix} files")
     suffix = suffix_of(path)
     try:
         if suffix in SEPARATORS:
-            frame = pl.read_csv(
-                _content(path),
-                separator=SEPARATORS[suffix],
-                infer_schema=False,
-                glob=False,
-            )
-            _refuse_renamed(path, frame.columns)
-            return frame
+            return _read_text(path, SEPARATORS[suffix], leave_out=leave_out)
         if suffix in PARQUET:
-            return pl.read_parquet(_content(path), glob=False)
+            return pl.read_parquet(_content(path), glob=False), 0
         if suffix in JSON_LINES:
             # By name, brackets and stars would be a pattern.
             with path.open("rb") as file:
-                return pl.read_ndjson(file, infer_schema_length=None)
+                return pl.read_ndjson(file, infer_schema_length=None), 0
     except (
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
+        csv.Error,
         OSError,
     ) as error:
-        what = _odd_line(path, suffix) or str(error).splitlines()[0]
-        raise SourceError(
-            f"{path} cannot be read as {suffix[1:]}: {what}. Check the separator, and "
-            f"that each row has as many fields as the first."
-        ) from None
+        raise _unreadable(path, str(error).splitlines()[0]) from None
     raise SourceError(
         f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
         f"known are {READABLE}."
     )
 
 
-def _content(path: Path) -> Path | BytesIO:
+def _read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]:
+    """Return the lines of a text file that are rows, and how many are none."""
+    pl = load_polars("reading text files")
+    source = _content(path)
+    try:
+        frame = _parsed(source, separator)
+    except pl.exceptions.PolarsError:
+        frame = None
+    if frame is not None and (frame.width == 1 or not frame[:, -1].null_count()):
+        return _named_once(path, frame), 0
+    content = source if isinstance(source, bytes) else read_content(path)
+    if frame is not None and has_all_fields(
+        content, separator, fields=frame.width, lines=frame.height + 1
+    ):
+        return _named_once(path, frame), 0
+    lines = whole_lines(content, separator)
+    if lines.left_out and (lines.unsure or not leave_out):
+        raise _unreadable(path, lines.first_fault)
+    whole = _parsed(lines.text.encode(), separator)
+    if whole.height != lines.rows:
+        raise _unreadable(path, "it is unclear where rows end, check the quotes")
+    return _named_once(path, whole), lines.left_out
+
+
+def _parsed(source: Path | bytes, separator: str) -> Any:
+    pl = load_polars("reading text files")
+    return pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
+
+
+def _unreadable(path: Path, what: str) -> SourceError:
+    return SourceError(
+        f"{path} cannot be read as {suffix_of(path)[1:]}: {what}. Check the separator, "
+        f"and that each row has as many fields as the first."
+    )
+
+
+def _content(path: Path) -> Path | bytes:
     """Return a path, or what comes out of a pipe, which can be read once only."""
-    return BytesIO(path.read_bytes()) if is_stream(path) else path
+    return path.read_bytes() if is_stream(path) else path
 
 
-def read_frames(paths: Sequence[Path]) -> tuple[Any, dict[str, str]]:
+def read_frames(
+    paths: Sequence[Path], *, leave_out: bool = False
+) -> tuple[Any, int, dict[str, str]]:
     """Return several files as one polars data frame, with the columns of all.
 
-    Also returns, for each column that not all files have, one that lacks it; in JSON
-    lines a value that is not there is missing.
+    Also returns how many lines were left out, and for each column that not all files
+    have, one that lacks it; in JSON lines a value that is not there is missing.
     """
     pl = load_polars(f"reading {paths[0].suffix} files")
-    frames = [read_frame(path) for path in paths]
+    read = [read_rows(path, leave_out=leave_out) for path in paths]
+    frames = [frame for frame, _ in read]
     columns = {str(p): f.columns for p, f in zip(paths, frames, strict=True)}
     ragged = suffix_of(paths[0]) in JSON_LINES
     try:
@@ -97,7 +140,8 @@ def read_frames(paths: Sequence[Path]) -> tuple[Any, dict[str, str]]:
         raise SourceError(
             f"{paths[0]} and {len(paths) - 1} more differ in types of columns: {what}."
         ) from None
-    return whole, {} if ragged else lacking_columns(columns)
+    left_out = sum(lines for _, lines in read)
+    return whole, left_out, {} if ragged else lacking_columns(columns)
 
 
 def lacking_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -161,24 +205,8 @@ def _fields(path: Path, separator: str) -> Iterator[list[str]]:
     try:
         with opened(path, "rt", **AS_TEXT) as file:
             yield from csv.reader(file, delimiter=separator)
-    except (csv.Error, OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise SourceError(f"{path} cannot be read: {error}.") from None
-
-
-def _odd_line(path: Path, suffix: str) -> str:
-    """Return which line of a text file is the first with too many fields, if any."""
-    if suffix not in SEPARATORS or path.suffix in PACKED or is_stream(path):
-        return ""
-    with path.open(**AS_TEXT) as file:
-        rows = csv.reader(file, delimiter=SEPARATORS[suffix])
-        fields = len(next(rows, []))
-        try:
-            for row in rows:
-                if len(row) > fields:
-                    return f"line {rows.line_num} has {len(row)} fields, not {fields}"
-        except csv.Error:
-            return f"line {rows.line_num} cannot be parted into fields"
-    return ""
 
 
 def check_file(path: Path) -> None:
@@ -221,12 +249,14 @@ def write_frame(frame: Any, path: Path) -> None:
             ) from None
 
 
-def _refuse_renamed(path: Path, names: list[str]) -> None:
-    there = set(names)
-    for name in names:
+def _named_once(path: Path, frame: Any) -> Any:
+    """Return a data frame, unless polars renamed a column that is there twice."""
+    there = set(frame.columns)
+    for name in frame.columns:
         first, renamed, _ = name.rpartition("_duplicated_")
         if renamed and first in there:
             refuse_same_names(str(path), [first, first])
+    return frame
 
 
 def refuse_same_names(told: str, names: list[str]) -> None:

@@ -19,7 +19,7 @@ from calibrant._validation.arrays import as_array
 from calibrant.engines.files import (
     SEPARATORS,
     check_file,
-    read_frame,
+    read_rows,
     suffix_of,
 )
 from calibrant.engines.text_columns import typed_column
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.engines.cells import CellTable
-    from calibrant.engines.gathering import Gathering
+    from calibrant.engines.gathering import BadRows, Gathering
 
 
 PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
@@ -65,12 +65,15 @@ class MemoryTable:
         Gives a column of a text file as the text that it is.
     read_keys : callable or None
         Gives a column as values of groups, where these are others than `read` gives.
+    lines_left_out : int
+        How many lines of a text file are no rows.
     """
 
     names: tuple[str, ...]
     read: Callable[[str], NDArray[Any]]
     read_text: Callable[[str], NDArray[Any]] | None = None
     read_keys: Callable[[str], NDArray[Any]] | None = None
+    lines_left_out: int = 0
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -125,8 +128,10 @@ class MemoryTable:
         return replace(cells, dropped=sum(reasons.values()), reasons=reasons)
 
 
-def open_table(source: Any) -> MemoryTable:
+def open_table(source: Any, *, bad_rows: BadRows = "raise") -> MemoryTable:
     """Open a file, a data frame or a mapping of columns.
+
+    With `bad_rows` "drop", lines of text files that are no rows are left out.
 
     Examples
     --------
@@ -136,7 +141,7 @@ def open_table(source: Any) -> MemoryTable:
     if isinstance(source, MemoryTable):
         return source
     if isinstance(source, str | os.PathLike):
-        return _open_file(Path(source))
+        return _open_file(Path(source), leave_out=bad_rows == "drop")
     if isinstance(source, Mapping):
         return MemoryTable(
             tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
@@ -190,14 +195,14 @@ def _keys(column: Any) -> NDArray[Any]:
     return _values(column)
 
 
-def _open_file(path: Path) -> MemoryTable:
+def _open_file(path: Path, *, leave_out: bool) -> MemoryTable:
     check_file(path)
     if path.suffix.lower() == ".npz":
         return _open_npz(path)
-    frame = read_frame(path)
+    frame, lines = read_rows(path, leave_out=leave_out)
     if frame.height == 0:
         raise SourceError(f"{path} has no rows.")
-    return table_of_file(frame, path)
+    return replace(table_of_file(frame, path), lines_left_out=lines)
 
 
 def table_of_file(frame: Any, path: Path) -> MemoryTable:

@@ -58,7 +58,9 @@ def open_source(
             _usual_engine(source) if files is None else engine_of_files(source, files)
         )
     if engine == "memory":
-        return open_table(source) if files is None else open_files(files)
+        if files is None:
+            return open_table(source, bad_rows=bad_rows)
+        return open_files(files, bad_rows=bad_rows)
     if files is not None:
         _check_readable_twice(files, engine)
     if engine == "spark":
@@ -95,10 +97,10 @@ def _check_readable_twice(files: FileSet, engine: Engine) -> None:
         )
 
 
-def open_files(files: FileSet) -> MemoryTable:
+def open_files(files: FileSet, *, bad_rows: BadRows = "raise") -> MemoryTable:
     """Read files into memory, several of them as one table."""
     if len(files.paths) == 1:
-        return open_table(files.paths[0])
+        return open_table(files.paths[0], bad_rows=bad_rows)
     if files.size > LARGEST:
         raise OptionError(
             f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB do not "
@@ -106,14 +108,14 @@ def open_files(files: FileSet) -> MemoryTable:
             f"gather', or name fewer files."
         )
     paths = [Path(path) for path in files.paths]
-    frame, lacking = read_frames(paths)
+    frame, lines, lacking = read_frames(paths, leave_out=bad_rows == "drop")
     table = table_of_file(frame, paths[0])
 
     def read(name: str) -> NDArray[Any]:
         check_in_every_file(name, lacking)
         return table.read(name)
 
-    return replace(table, read=read)
+    return replace(table, read=read, lines_left_out=lines)
 
 
 def _is_paths(source: Any) -> bool:

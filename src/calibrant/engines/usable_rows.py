@@ -60,6 +60,10 @@ def negative_reason(column: str) -> str:
     return f"with a negative weight in column {column!r}"
 
 
+LINES_REASON = "in lines that cannot be read"
+"""Why lines of text files are dropped that are no rows."""
+
+
 def listed_reasons(reasons: Mapping[str, int]) -> str:
     """Return reasons as a message tells them.
 
@@ -153,7 +157,10 @@ def without_bad_rows(
         if count:
             reasons[reason] = reasons.get(reason, 0) + count
         usable &= ~bad
-    check_dropped(reasons, usable.size, wanted[0].max_dropped, ranges)
+    if table.lines_left_out:
+        reasons[LINES_REASON] = table.lines_left_out
+    total = usable.size + table.lines_left_out
+    check_dropped(reasons, total, wanted[0].max_dropped, ranges)
     numbers = {name for one in wanted for name in (*one.columns, one.weight)}
     numbers |= {one.y for one in wanted if _wants_numbers(one)}
 
@@ -167,6 +174,7 @@ def without_bad_rows(
         read=read,
         read_text=_some_rows(table.read_text, usable),
         read_keys=_some_rows(table.read_keys, usable),
+        lines_left_out=0,
     )
     return kept, reasons
 

@@ -248,7 +248,7 @@ def drop_invalid_rows(
     What is wanted is wanted of the same rows, if it is several things.
     """
     kept, reasons = without_bad_rows(table, *(one.gathering(table) for one in wanted))
-    total = table.column(wanted[0].y).size
+    total = table.column(wanted[0].y).size + table.lines_left_out
     warn_if_dropped(reasons, total, stacklevel=stacklevel + 1)
     return kept
 

@@ -59,8 +59,13 @@ def case(rng):
 
 
 def _hard_to_write(kind, names):
-    """Tell whether a header of a text file holds quotes or line ends."""
-    return kind in {"csv", "tsv"} and any(set(name) & set('"\n\r') for name in names)
+    """Tell whether a header holds quotes or line ends, or begins with a mark.
+
+    A byte-order mark at the beginning of a text file is no part of the first name.
+    """
+    of_text = kind in {"csv", "tsv"}
+    marked = next(iter(names)).startswith("\ufeff")
+    return of_text and (marked or any(set(name) & set('"\n\r') for name in names))
 
 
 def _source(path, kind, columns):
