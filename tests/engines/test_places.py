@@ -124,6 +124,39 @@ def test_sources_that_are_not_there(source, words, tmp_path):
         cb.gather_table(place, **WANTED)
 
 
+@pytest.mark.parametrize(
+    "source", ["http://localhost/a.csv", "s3://lake/*.parquet", "HTTPS://x/a.jsonl"]
+)
+def test_addresses_are_refused_and_nothing_is_fetched(engine, source, monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", pytest.fail)
+    with pytest.raises(SourceError, match=r"is an address.*Download the file first"):
+        cb.gather_table(source, engine=engine, **WANTED)
+
+
+def test_a_connection_of_our_own_installs_nothing(row_file):
+    table = open_source(row_file, "duckdb")
+    query = "SELECT current_setting('autoinstall_known_extensions') AS install"
+    assert table.source.run(query)["install"].tolist() == [False]
+
+
+@pytest.mark.parametrize("source", ["", ["", "rows.csv"]])
+def test_an_empty_name_is_no_folder(local_engine, source, rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows.select("p", "y").write_csv("rows.csv")
+    with pytest.raises(SourceError, match="the name of a file is empty"):
+        cb.gather_table(source, engine=local_engine, **WANTED)
+
+
+def test_a_polars_frame_through_duckdb_without_pyarrow(rows, monkeypatch):
+    """Unknown to Python here, so that neither DuckDB nor polars finds it."""
+    wanted = cb.gather_table(rows, engine="memory", **WANTED)
+    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    found = cb.gather_table(rows, engine="duckdb", **WANTED)
+    assert_allclose(found.columns["low"], wanted.columns["low"])
+
+
 def test_formats_are_not_mixed(rows, tmp_path):
     rows.select("p", "y").write_csv(tmp_path / "a.csv")
     rows.write_parquet(tmp_path / "b.parquet")
@@ -165,9 +198,10 @@ def test_a_bad_line_far_down_is_named(engine, long_csv):
         cb.gather_table(long_csv, engine=engine, **WANTED)
 
 
-def test_a_bad_line_is_dropped_and_counted_if_asked(long_csv):
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_bad_line_is_dropped_and_counted_if_asked(engine, long_csv):
     with pytest.warns(DroppedRowsWarning, match="1 of 300,000 rows"):
-        found = cb.gather_table(long_csv, engine="duckdb", bad_rows="drop", **WANTED)
+        found = cb.gather_table(long_csv, engine=engine, bad_rows="drop", **WANTED)
     assert found.n == 299_999
 
 

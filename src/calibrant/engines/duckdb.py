@@ -296,7 +296,8 @@ def _of_frame(source: Any) -> RelationSource:
             f"{type(source).__name__}."
         ) from None
     relation = connection.table("calibrant_frame")
-    return RelationSource(relation, "the data frame", connection)
+    names = tuple(frame.columns) if isinstance(frame, nw.DataFrame) else ()
+    return RelationSource(relation, "the data frame", connection, names)
 
 
 @dataclass(frozen=True, eq=False)

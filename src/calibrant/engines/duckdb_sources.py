@@ -184,21 +184,26 @@ class RelationSource(TypedSource):
         What errors call them.
     connection : DuckDBPyConnection or None
         One of our own that must stay open.
+    own_names : tuple of str
+        What columns are called in a data frame: DuckDB renames those that differ by
+        case alone.
     """
 
     relation: Any
     told: str
     connection: Any = None
+    own_names: tuple[str, ...] = ()
     _view: str = field(default_factory=lambda: f"calibrant_{secrets.token_hex(6)}")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return the columns that there are, in order."""
-        return tuple(self.relation.columns)
+        return self.own_names or tuple(self.relation.columns)
 
     def select(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return the query for columns called c_0, c_1, ..., in their types."""
-        chosen = numbered([quoted(name) for name, _ in columns])
+        called = dict(zip(self.names, self.relation.columns, strict=True))
+        chosen = numbered([quoted(called[name]) for name, _ in columns])
         return f"SELECT {chosen} FROM {self._view}"
 
     def run(self, query: str) -> dict[str, NDArray[Any]]:

@@ -105,7 +105,7 @@ class MemoryTable:
     def keys(self, name: str) -> NDArray[Any]:
         """Return a column of groups: in a text file, 007 and 7 are not the same."""
         column = self.column(name)
-        if self.read_text is not None and column.dtype.kind in "biuf":
+        if self.read_text is not None:
             return self.read_text(name)
         return column if self.read_keys is None else self.read_keys(name)
 

@@ -1,0 +1,111 @@
+"""Lines of text files: what is a row is one in every engine."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.exceptions import DroppedRowsWarning, SourceError
+
+N = 40
+WANTED = {"y": "y", "p": "p"}
+HEADER = "y,p,note"
+
+
+def lines_of(note="x"):
+    p = np.linspace(0.1, 0.9, N)
+    return [HEADER, *(f"{i % 2},{value:.4f},{note}" for i, value in enumerate(p))]
+
+
+def write(path, lines, end="\n"):
+    text = end.join(lines)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, newline="")
+    return path
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz"])
+def test_a_file_that_was_cut_is_refused(local_engine, name, tmp_path):
+    """Its last number may have lost digits."""
+    path = write(tmp_path / name, [*lines_of(), "1,0.95"])
+    with pytest.raises(SourceError, match=r"(?s)cannot be read.*\b42\b"):
+        cb.gather_table(path, engine=local_engine, **WANTED)
+
+
+ODD = {
+    "short": "1,0.9",
+    "long": "1,0.9,x,7",
+    "blanks": "  ",
+    "much longer": "1,2,3,4,5",
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+@pytest.mark.parametrize("note", ["x", ""])
+def test_lines_that_are_no_rows_are_dropped_if_asked(
+    local_engine, case, note, tmp_path
+):
+    lines = lines_of(note)
+    path = write(tmp_path / "rows.csv", [*lines[:9], ODD[case], *lines[9:]])
+    with pytest.raises(SourceError, match=r"(?s)cannot be read.*\b10\b"):
+        cb.gather_table(path, engine=local_engine, **WANTED)
+    with pytest.warns(DroppedRowsWarning, match="1 of 41.*1 in lines that cannot"):
+        found = cb.gather_table(path, engine=local_engine, bad_rows="drop", **WANTED)
+    assert (found.n, found.dropped) == (N, 1)
+
+
+@pytest.mark.parametrize("note", ["x", "", '"a ""b"""', '"two\nlines"'])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_empty_lines_are_no_rows(local_engine, note, end, tmp_path):
+    lines = lines_of(note)
+    path = write(tmp_path / "rows.csv", [*lines[:9], "", *lines[9:], "", "", ""], end)
+    found = cb.evaluate_table(path, engine=local_engine, methods="ew5", **WANTED)
+    assert found.frame()["n"].tolist() == [N]
+
+
+def test_a_separator_at_the_end_of_a_line_adds_nothing(local_engine, tmp_path):
+    lines = lines_of()
+    path = write(tmp_path / "rows.csv", [*lines[:9], lines[9] + ",", *lines[10:]])
+    assert cb.gather_table(path, engine=local_engine, **WANTED).n == N
+
+
+def test_lines_of_several_files_are_counted_together(local_engine, tmp_path):
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.csv", [*lines_of(), "1"])
+    with pytest.warns(DroppedRowsWarning, match="2 of 82"):
+        found = cb.gather_table(
+            f"{tmp_path}/*.csv", engine=local_engine, bad_rows="drop", **WANTED
+        )
+    assert found.n == 2 * N
+
+
+def test_a_damaged_archive_is_told(local_engine, tmp_path):
+    path = write(tmp_path / "rows.csv.gz", lines_of())
+    data = bytearray(path.read_bytes())
+    data[15:40] = b"\xff" * 25
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match=r"rows\.csv\.gz cannot be read"):
+        cb.gather_table(path, engine=local_engine, **WANTED)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "frame"])
+@pytest.mark.parametrize("name", ["*", "c*", "a.b", "P", '"', "a b"])
+def test_odd_names_of_columns_are_names(local_engine, kind, name, tmp_path):
+    import polars as pl
+
+    p = np.linspace(0.1, 0.9, N)
+    frame = pl.DataFrame({"y": np.arange(N) % 2, "p": p[::-1] / 2, name: p, "cx": p})
+    path = tmp_path / f"rows.{kind}"
+    writers = {
+        "csv": frame.write_csv,
+        "parquet": frame.write_parquet,
+        "jsonl": frame.write_ndjson,
+    }
+    if kind in writers:
+        writers[kind](path)
+    source = path if kind in writers else frame
+    found = cb.gather_table(source, y="y", p=name, engine=local_engine)
+    np.testing.assert_allclose(found.columns["low"], p)
