@@ -67,6 +67,21 @@ wheel: ## build the wheel and test it outside the tree (in .wheel-venv)
 	.wheel-venv/bin/python -P $(MINIMAL_TESTS)
 	cd dist && ../.wheel-venv/bin/calibrant demo
 
+# The lower bounds of pyproject.toml. Old versions warn about newer ones of others.
+LOWEST_TESTS := -m pytest --quiet -m "not slow" -p no:cacheprovider \
+	-W default::DeprecationWarning -W default::FutureWarning
+lowest: ## test the lowest versions that are allowed (in .lowest-venv)
+	$(PYTHON) -m venv .lowest-venv
+	.lowest-venv/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	grep -oE '"[A-Za-z0-9-]+>=[0-9.]+"' pyproject.toml | sed 's/"//g; s/>=/==/' \
+	> .lowest-venv/lowest.txt
+	.lowest-venv/bin/python -m pip install --quiet --editable ".[all]" --group test \
+	--constraint .lowest-venv/lowest.txt
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .lowest-venv/bin/python $(LOWEST_TESTS) \
+	tests/engines tests/cli tests/minimal tests/measures/test_tables.py \
+	tests/test_public_api.py tests/test_conformance.py
+	.lowest-venv/bin/calibrant demo --out .lowest-venv/demo.png
+
 MINUTES ?= 3
 fuzz: $(READY) ## random cases for MINUTES=3; one again: CATEGORY=sweep SEED=20240501-37
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz \

@@ -133,6 +133,23 @@ def test_groups_of_cells_can_be_merged(rows):
         cb.evaluate_table(cells, by="plac")
 
 
+def test_groups_of_merged_cells_are_in_order(rows):
+    """Not in that of the files, nor of their first rows."""
+    years = rows.with_columns(pl.Series("month", ["b", "a", "c"] * (rows.height // 3)))
+    options = {"y": "y", "p": "p", "by": ["month", "year"]}
+    days = [
+        cb.gather_table(years.filter(pl.col("month") == month), **options)
+        for month in ("c", "a", "b")
+    ]
+    whole = cb.gather_table(years, **options)
+    merged = days[0] + days[1] + days[2]
+    assert merged.groups == whole.groups == tuple(sorted(whole.groups))
+    last = len(merged.groups) - 1
+    assert_allclose(merged.sample(last, 0).p, whole.sample(last, 0).p)
+    found = cb.evaluate_table(merged, by=["year"], methods="ew5", confidence=None)
+    assert found.frame()["year"].tolist() == sorted(found.frame()["year"])
+
+
 def test_only_cells_of_the_same_kind_add_up(rows):
     binary = cb.gather_table(rows, y="y", p="p")
     with pytest.raises(OptionError, match="gathered alike"):

@@ -13,6 +13,7 @@ from calibrant.exceptions import MissingValueError, ProbabilityRangeError, RowSu
 K = 1000
 N = 300
 NAMES = [f"c_{k}" for k in range(K)]
+MODELS = {"y": "y", "p": [f"c_{k}" for k in range(30)]}
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,54 @@ def test_one_bad_value_among_many_columns_is_found(
     with pytest.warns(cb.exceptions.DroppedRowsWarning, match="1 of 40 rows"):
         found = cb.gather_table(tmp_path / "rows.parquet", bad_rows="drop", **options)
     assert found.n == 39
+
+
+SCALED = {
+    "percent": (lambda p: 100.0 * p, 100.5, ProbabilityRangeError),
+    "logprob": (np.log, 0.5, ProbabilityRangeError),
+    "logit": (lambda p: np.log(p / (1.0 - p)), np.inf, MissingValueError),
+}
+
+
+@pytest.mark.parametrize("bad", ["missing", "nan", "outside"])
+@pytest.mark.parametrize("scale", SCALED)
+def test_one_bad_value_among_many_models_is_found(local_engine, scale, bad, tmp_path):
+    of_p, outside, error = SCALED[scale]
+    value = {"missing": None, "nan": np.nan, "outside": outside}[bad]
+    values = of_p(np.random.default_rng(47).uniform(0.01, 0.99, (40, 30)))
+    columns = dict(zip(NAMES, values.T.tolist(), strict=False))
+    whole = cb.gather_table({"y": np.arange(40) % 2, **columns}, **MODELS, scale=scale)
+    columns["c_17"][23] = value
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"y": np.arange(40) % 2, **columns}, strict=False).write_parquet(path)
+    options = {"scale": scale, "engine": local_engine, **MODELS}
+    with pytest.raises(error if bad == "outside" else MissingValueError, match="c_17"):
+        cb.gather_table(path, **options)
+    with pytest.warns(cb.exceptions.DroppedRowsWarning, match="1 of 40 rows"):
+        found = cb.gather_table(path, bad_rows="drop", **options)
+    kept = whole.columns["event"] != 17
+    own = found.columns["event"] != 17
+    assert kept.sum() - own.sum() == 29
+    assert found.n == 39
+
+
+@pytest.mark.parametrize("engine", ["duckdb"])
+def test_no_chance_is_a_log_probability_among_many(engine, tmp_path):
+    """Minus infinity is the logarithm of 0, and no missing value."""
+    prob = np.random.default_rng(48).dirichlet(np.ones(29), 40)
+    columns = dict(zip(NAMES, np.log(prob).T, strict=False)) | {
+        "c_29": np.full(40, -np.inf)
+    }
+    pl.DataFrame({"y": np.arange(40) % 30, **columns}).write_parquet(tmp_path / "r.pq")
+    found = cb.gather_table(
+        tmp_path / "r.pq",
+        y="y",
+        p="c_*",
+        task="confidence",
+        scale="logprob",
+        engine=engine,
+    )
+    assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])

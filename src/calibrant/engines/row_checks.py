@@ -437,7 +437,8 @@ def prediction_checks(
         model,
     )
     if scale == "logprob":  # minus infinity is a probability of 0
-        finite = replace(finite, holds=f"{column} <= {LARGEST_DOUBLE}")
+        there = f"{column} <= {LARGEST_DOUBLE} AND 0 * EXP(-ABS({column})) = 0"
+        finite = replace(finite, holds=there)
         power = f"EXP(LEAST({number(MOST_EXPONENT)}, {column}))"
         within = replace(
             within,
