@@ -13,11 +13,8 @@ from fuzz.driver import (
 )
 
 KNOWN_FAULTS = {
-    "between_levels": "smooth, pl and pl3 overshoot between levels far apart",
     "hostile_files": "DuckDB reads some damaged files otherwise than memory does",
     "hostile_names": "DuckDB takes names that differ by case for the same",
-    "merged_aggregates": "smooth overflows on subnormal predictions",
-    "tiny_samples": "smooth overflows on subnormal predictions",
 }
 """Categories with faults that are not mended yet, and what they are."""
 
