@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy java browser demo test lint types layers tests fuzz minimal wheel bench golden clean
+.PHONY: help setup heavy java browser demo test lint types layers tests fuzz minimal wheel lowest bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -111,4 +111,4 @@ golden: ## record the peers' numbers that the tests compare with (after make ben
 	.bench-venv/bin/python tests/golden/record_class_peers.py
 
 clean:
-	rm -rf $(VENV) .bench-venv .minimal-venv .wheel-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .bench-venv .minimal-venv .wheel-venv .lowest-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache

@@ -13,6 +13,7 @@ import peers
 
 import calibrant as cb
 from calibrant.testing.conformance import CASES, WEIGHT_CASES, conformance
+from calibrant.testing.map_conformance import MAP_CASES, map_conformance
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 WEIGHTED = ("calibrant", "probcal")
@@ -34,6 +35,14 @@ error is known, and an estimate must lie within two standard errors of it.
 peers leave checks to their users, or refuse data that others accept. What each did is
 listed below its table.
 """
+
+MAPS = """
+## Maps where there are no data
+
+`calibrant.testing.map_conformance` looks at calibration maps between neighbouring
+predictions of the data, and beyond the last ones.
+"""
+MAP_METHODS = ("smooth", "isotonic", "platt", "beta", "pl", "pl3", "es15")
 
 ANY_RAISED = "raised"
 REASONS = {
@@ -58,6 +67,15 @@ def calibrant_measure(method):
         )
 
     return measure
+
+
+def calibrant_map(method):
+    """Return what fits a map."""
+
+    def fit(p, y):
+        return cb.make_calibrator(method).fit(p, y).map_
+
+    return fit
 
 
 def tables():
@@ -99,10 +117,10 @@ def row(cells):
     return "| " + " | ".join(cells) + " |"
 
 
-def table_lines(found):
+def table_lines(found, suite=(*CASES, *WEIGHT_CASES)):
     yield row(["case", *found])
     yield row(["---", *(":---:" for _ in found)])
-    for case in (*CASES, *WEIGHT_CASES):
+    for case in suite:
         name = case.__name__
         yield row([words(name), *(mark(cases[name]) for cases in found.values())])
     yield row(["passed", *(score(cases.values()) for cases in found.values())])
@@ -147,6 +165,24 @@ def page():
         yield from table_lines(found)
         yield ""
         yield from failure_lines(found)
+    yield from map_lines()
+
+
+def map_lines():
+    """Return the section about maps, which needs no peers."""
+    yield MAPS
+    for case in MAP_CASES:
+        yield f"- {words(case.__name__)}: {case.__doc__.partition(chr(10))[0]}"
+    yield ""
+    found = {
+        f"calibrant {method}": {
+            finding.case: finding for finding in map_conformance(calibrant_map(method))
+        }
+        for method in MAP_METHODS
+    }
+    yield from table_lines(found, MAP_CASES)
+    yield ""
+    yield from failure_lines(found)
 
 
 def main():

@@ -27,11 +27,11 @@ from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant._validation.sample import BinarySample
-from calibrant.calibrators.smooth import Smooth
+from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import mixing_amount, predictions, sample
 from calibrant.measures.evaluation import DEFAULT_METHODS
-from calibrant.measures.posterior import PosteriorDraws
+from calibrant.measures.posterior import PosteriorLimits
 
 FIRST_SEED = 20_000
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -140,22 +140,22 @@ def study_coverage(seeds, sizes=(1000, 3000, 10_000)):
 def held(shape, error, n, k):
     """Whether intervals of all levels hold the truth, and the width of one."""
     rows, c = known(shape, error, n, k)
-    fit = Smooth().fit(rows)
-    maps = fit.posterior.draws(500, np.random.default_rng(k))
-    cells, total = fit.problem, fit.problem.weight.sum()
-    p = expit(cells.offset)[:, np.newaxis]
-    gaps = np.abs(expit(cells.offset[:, np.newaxis] + cells.design @ maps) - p)
-    pvalue = np.array([cb.calibration_test(rows.y, rows.p).pvalue])
-    found = []
-    for alpha in (1.0, 2.0):  # as evaluate does, but with the same draws
-        errors = cells.weight @ gaps**alpha / total
-        draws = PosteriorDraws(errors[np.newaxis], pvalue)
+    fit, found = smooth_fit(rows), []
+    for alpha in (1.0, 2.0):
         value = fit.error(rows, alpha=alpha, debias=False)
         truth = float(np.mean(np.abs(c - rows.p) ** alpha))
-        ends = [draws.ends(value, slice(None), level) for level in LEVELS]
+        ends = [ends_of(rows, value, alpha, level, k) for level in LEVELS]
         found += [low - 1e-12 <= truth <= high for low, high in ends]
         found += [ends[2][1] - ends[2][0]]
     return found[:-1]
+
+
+def ends_of(rows, value, alpha, level, seed):
+    """Return the interval that `evaluate` gives; draws are the same for all levels."""
+    limits = PosteriorLimits.of(
+        [rows], confidence=level, alpha=alpha, n_draws=500, seed=seed
+    )
+    return limits.ends(value, slice(None))
 
 
 def study_bands(seeds, sizes=(1000, 3000, 10_000)):

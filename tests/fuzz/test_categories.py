@@ -12,21 +12,8 @@ from fuzz.driver import (
     seed_of_the_day,
 )
 
-KNOWN_FAULTS = {
-    "between_levels": "smooth, pl and pl3 overshoot between levels far apart",
-    "merged_aggregates": "smooth overflows on subnormal predictions",
-    "tiny_samples": "smooth overflows on subnormal predictions",
-}
-"""Categories with faults that are not mended yet, and what they are."""
 
-
-def _marked(category):
-    reason = KNOWN_FAULTS.get(category)
-    marks = [pytest.mark.xfail(reason=reason, strict=False)] if reason else []
-    return pytest.param(category, marks=marks)
-
-
-@pytest.mark.parametrize("category", [_marked(name) for name in NAMES])
+@pytest.mark.parametrize("category", NAMES)
 def test_no_random_case_fails(category):
     seed = seed_of_the_day()
     found = explore(category, seed, seconds_per_category())

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from calibrant import datasets, evaluate
-from calibrant.numerics.averaged_curvature import nearest_normal
+from calibrant.numerics.averaged_curvature import nearest_normals
 from calibrant.numerics.penalised_logistic import PenalisedProblem
 from calibrant.numerics.penalty_mixture import posterior
 
@@ -35,11 +35,26 @@ def exact(problem, penalty):
 @pytest.mark.parametrize("penalty", [0.02, 1.0])
 def test_the_moments_are_near_those_of_the_posterior(rows, penalty):
     problem = all_yes(rows)
-    found = nearest_normal(problem, np.array([penalty]), np.array([3.0]))
+    found = nearest_normals(problem, np.array([[penalty]]), np.array([3.0]))
     mean, spread, evidence = exact(problem, penalty)
-    assert_allclose(found.mean[0], mean, rtol=0.05)
-    assert 0.6 * spread < 1.0 / found.factor[0, 0] < 1.01 * spread  # never too wide
-    assert evidence - 0.25 < found.evidence < evidence
+    assert_allclose(found.mean[0, 0], mean, rtol=0.05)
+    assert 0.6 * spread < 1.0 / found.factor[0, 0, 0] < 1.01 * spread  # never too wide
+    assert evidence - 0.25 < found.evidence[0] < evidence
+
+
+def test_choices_of_penalties_do_not_disturb_each_other():
+    rng = np.random.default_rng(0)
+    design = rng.standard_normal((40, 3))
+    weight = np.full(40, 2.0)
+    problem = PenalisedProblem(
+        design, np.zeros(40), weight, rng.binomial(2, 0.9, 40) * 1.0, np.array([3])
+    )
+    penalty = np.geomspace(1e-2, 1e4, 12)[:, np.newaxis] * np.ones(3)
+    together = nearest_normals(problem, penalty, np.zeros(3))
+    for place, row in enumerate(penalty):
+        alone = nearest_normals(problem, row[np.newaxis], np.zeros(3))
+        assert_allclose(together.mean[place], alone.mean[0], atol=1e-9)
+        assert_allclose(together.evidence[place], alone.evidence[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("rows", [10.0, 1000.0])
@@ -63,12 +78,13 @@ def test_a_start_from_far_off_ends_where_others_do(penalty):
     label = weight * np.array([0.0, *np.linspace(0.5, 0.7, 60), 0.75])
     design = np.column_stack([np.ones(u.size), u / 7.0])
     problem = PenalisedProblem(design, u, weight, label, np.array([2]))
-    mode = np.array([0.4, -6.9])
-    far = nearest_normal(problem, np.full(2, 1e5), mode)  # all but the identity
-    found = nearest_normal(problem, np.full(2, penalty), mode, far)
-    expected = nearest_normal(problem, np.full(2, penalty), mode)
+    drawn = np.full((1, 2), penalty)
+    found, expected = (
+        nearest_normals(problem, drawn, np.array(start))
+        for start in ([0.4, 7.0], [0.4, -6.9])
+    )
     assert_allclose(found.evidence, expected.evidence, atol=0.01)
-    assert_allclose(design @ found.mean, design @ expected.mean, atol=0.1)
+    assert_allclose(found.mean @ design.T, expected.mean @ design.T, atol=0.1)
 
 
 def test_an_interval_that_rested_on_one_draw():

@@ -79,7 +79,9 @@ def test_the_value_is_nearly_the_integral_over_coefficients():
     least = minimize(lambda b: loss(np.atleast_1d(b)), 0.0).fun
     density = quad(lambda b: np.exp(least - loss(np.array([b]))), -9, 9)[0]
     exact = least - np.log(density) + 0.5 * np.log(2 * np.pi / 2.0)
-    assert_allclose(value, exact, atol=0.01)
+    # A spread of one over the root of 2 under half of a normal density.
+    wide = 3.0 * max(1.0, np.sqrt(np.mean(offset**2)))
+    assert_allclose(value, exact + 0.5 / (2.0 * wide**2), atol=0.01)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_resamples_are_solved_as_one_by_one():
     mode = most_likely(problem).mode
     weight = rng.poisson(problem.weight, (4, problem.weight.size)).astype(float)
     label = rng.binomial(weight.astype(int), 0.4).astype(float)
-    found = solve_many(problem, mode, weight, label)
+    found = solve_many(problem, mode.penalties, mode.coefficients, weight, label)
     for w, t, logits in zip(weight, label, found, strict=True):
         one = PenalisedProblem(problem.design, problem.offset, w, t, problem.sizes)
         alone = solve_penalised(one, mode.penalties)

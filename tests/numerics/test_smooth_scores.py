@@ -12,10 +12,17 @@ from calibrant.numerics.calibration_tests import cox
 from calibrant.numerics.few_cells import gather_few
 from calibrant.numerics.nested_chi_squares import (
     chance_of_least,
-    least_log_tail,
+    critical_log_least,
+    least_log_tails,
     log_tail,
 )
-from calibrant.numerics.smooth_scores import ORDERS, scores, smooth_test
+from calibrant.numerics.smooth_scores import (
+    ORDERS,
+    least_tails,
+    scores,
+    smooth_test,
+    smooth_test_of,
+)
 
 
 @pytest.mark.parametrize("orders", [(2, 4), (2, 4, 8), ORDERS])
@@ -65,10 +72,28 @@ def test_the_tail_of_one_square_is_that_of_the_normal():
         assert_allclose(log_tail(1, value), wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("orders", [(1,), (2,), (2, 4), (2, 4, 6, 8), ORDERS])
+@pytest.mark.parametrize("level", [0.2, 0.05, 1e-6])
+def test_the_critical_value_has_the_chance_of_the_level(orders, level):
+    least = np.exp(critical_log_least(orders, level))
+    assert_allclose(chance_of_least(orders, least), level, rtol=1e-6)
+
+
+def test_samples_are_tested_together_as_alone():
+    rng = np.random.default_rng(5)
+    cells = []
+    for n in (1, 2, 3, 7, 8, 30, 400):
+        p = rng.random(n)
+        cells.append(gather_few(p, (rng.random(n) < p).astype(float), None))
+    together = [test.outcome for test in least_tails(cells)]
+    alone = [smooth_test_of(one, ORDERS[-1]) for one in cells]
+    assert_allclose(together, alone, rtol=1e-9)
+
+
 def test_the_least_is_taken_among_the_orders_only():
     squares = np.array([0.0, 0.0, 50.0, 0.0])
-    assert_allclose(least_log_tail(squares, (2, 4)), chi2.logsf(50.0, 4))
-    assert least_log_tail(squares, (2,)) == 0.0
+    assert_allclose(least_log_tails(squares, (2, 4)), chi2.logsf(50.0, 4))
+    assert least_log_tails(squares, (2,)) == 0.0
 
 
 def test_scores_of_calibrated_labels_are_independent_and_standard():

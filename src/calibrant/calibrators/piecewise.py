@@ -22,7 +22,13 @@ from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.numerics.links import clipped, logit
 from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
-from calibrant.numerics.piecewise_problems import Lines, Loss, Points, values_at
+from calibrant.numerics.piecewise_problems import (
+    Lines,
+    Loss,
+    Points,
+    held_between,
+    values_at,
+)
 from calibrant.numerics.piecewise_starts import search_lines, usual_start
 from calibrant.numerics.selection import (
     EXTRA_COST,
@@ -143,7 +149,7 @@ class PiecewiseLinear:
         points = FoldedPoints.of(*folded_rows(sample, folds, self.random_state))
         if folds == 1:  # one row: nothing to hold out, and nothing to choose
             together = points.together(self.axis(points.p))
-            map_ = self._mean([self.search(together, 1)], np.ones(1))
+            map_ = self._mean([self.search(together, 1)], np.ones(1), together.x)
             return CurveFit(map_, 1, edges_of(map_.bends), self)
         tried, losses = self._tried(points, sample.total)
         few = self._beyond(losses.size, sample.total).any()
@@ -157,7 +163,7 @@ class PiecewiseLinear:
             refit = self.search(points.together(self.axis(points.p)), pieces)
             tried, weights = [refit], np.ones(1)
         best = tried[int(np.argmax(weights))]
-        map_ = self._mean(tried, weights)
+        map_ = self._mean(tried, weights, self.axis(points.p))
         chosen = losses if self.pieces == "cv" else None
         return CurveFit(map_, best.pieces, edges_of(map_.bends), self, chosen, mixed)
 
@@ -233,13 +239,16 @@ class PiecewiseLinear:
         c: FloatMatrix = expit(f) if self.scale == "logit" else np.clip(f, 0.0, 1.0)
         return c
 
-    def _mean(self, tried: list[Lines], weights: FloatVector) -> Part | MeanMap:
+    def _mean(
+        self, tried: list[Lines], weights: FloatVector, x: FloatVector
+    ) -> Part | MeanMap:
         """Return the mean over the problems of all lines that weigh anything."""
         maps, shares = [], []
         for lines, weight in zip(tried, weights, strict=True):
             if weight > 0.0:
                 pairs = zip(lines.knots, lines.heights, strict=True)
-                maps += [PiecewiseLinearMap(*pair, self.scale) for pair in pairs]
+                held = (held_between(x, *pair) for pair in pairs)
+                maps += [PiecewiseLinearMap(*pair, self.scale) for pair in held]
                 shares += [weight] * len(lines.knots)
         return mean_map(maps, np.array(shares))
 

@@ -2,177 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit
 
-from calibrant._validation.options import (
-    check_count,
-    check_flag,
-    check_fraction,
-    check_penalties,
-    generator,
-)
-from calibrant.calibrators.curve import CurveFit
+from calibrant._validation.options import check_count, check_flag, check_penalties
 from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.smooth_few_rows import few_rows_fits
+from calibrant.calibrators.smooth_fits import Member, SmoothFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.exceptions import OptionError
-from calibrant.maps.smooth import held_logit
 from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
 from calibrant.numerics.penalised_logistic import solve_many, solve_penalised
-from calibrant.numerics.penalty_mixture import posterior
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Seed
+    from collections.abc import Sequence
+
+    from calibrant._typing import FloatMatrix
     from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.curve import Resamples
-    from calibrant.maps.smooth import SmoothMap
-    from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
-    from calibrant.numerics.penalty_mixture import Posterior
+    from calibrant.calibrators.curve import CurveFit, Resamples
+    from calibrant.numerics.log_cells import Gathered
+    from calibrant.numerics.penalised_logistic import PenalisedProblem
 
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
-BAND_DRAWS = 1000
-"""Drawn maps from which simultaneous limits are found."""
-LOOSE = 0.01
-"""A penalty of this share of the information that labels hold about a constant moves
-what is fitted by hardly a hundredth."""
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One of the fits whose mean the map is.
-
-    Attributes
-    ----------
-    kept : ndarray of shape (4,)
-        Which terms it has.
-    mode : Mode
-        The penalised fit: coefficients, penalties and the Hessian.
-    share : float
-        How probable it is; shares of all members sum to 1.
-    """
-
-    kept: BoolVector
-    mode: Mode
-    share: float
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SmoothFit(CurveFit):
-    """A fitted smooth map.
-
-    Attributes
-    ----------
-    terms : Terms
-        What the map is made of.
-    members : tuple of Member
-        Fits with and without curves, most probable first.
-    problem : PenalisedProblem
-        The regression of labels on all terms.
-    coefficients : ndarray
-        Those of the map, for all terms.
-    """
-
-    terms: Terms
-    members: tuple[Member, ...]
-    problem: PenalisedProblem
-    coefficients: FloatVector
-
-    @cached_property
-    def posterior(self) -> Posterior:
-        """Return the posterior of the coefficients, over all penalties."""
-        given = cast("Smooth", self.family).penalties
-        if given is not None:
-            known = np.array(given, dtype=np.float64)
-            return posterior(self.problem, self.coefficients, known)
-        # One spread for shift and tilt: there are eight times fewer to go through.
-        joined = self.problem.joined(len(STRAIGHT))
-        return posterior(joined, self.coefficients)
-
-    def band(
-        self,
-        p: FloatVector,
-        confidence: float = 0.95,
-        *,
-        simultaneous: bool = False,
-        random_state: Seed = 0,
-    ) -> tuple[FloatVector, FloatVector]:
-        """Return limits of the map at predictions.
-
-        They come from the posterior of the logit, as a normal distribution with a
-        spread of its own on either side of the median, and hold the map itself.
-
-        Parameters
-        ----------
-        p : ndarray
-            Where.
-        confidence : float
-            Chance that the true map lies between the limits.
-        simultaneous : bool
-            At all predictions of the sample at once, instead of at each.
-        random_state : int, generator or None
-            Seeds the maps that are drawn.
-        """
-        check_fraction(confidence, name="confidence")
-        draws = self.posterior.draws(BAND_DRAWS, generator(random_state))
-        reach = float(ndtri(0.5 + 0.5 * confidence))
-        if simultaneous:
-            reach = _reach(self.problem.design, draws, confidence)
-        low, middle, high = _spreads(np.hstack(self.terms.parts(p)), draws)
-        u, map_ = held_logit(p), self.map(p)
-        lower = expit(u + middle - reach * (middle - low))
-        upper = expit(u + middle + reach * (high - middle))
-        return np.minimum(lower, map_), np.maximum(upper, map_)
-
-    def posterior_errors(
-        self,
-        sample: BinarySample,
-        *,
-        n_draws: int,
-        rng: np.random.Generator,
-        alpha: float = 1.0,
-    ) -> FloatVector:
-        """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
-        check_count(n_draws, name="n_draws")
-        cells = few_cells(sample)
-        design = np.hstack(self.terms.parts(cells.p))
-        drawn = design @ self.posterior.draws(n_draws, rng)
-        drawn += held_logit(cells.p)[:, np.newaxis]
-        gaps = np.abs(expit(drawn, out=drawn) - cells.p[:, np.newaxis])
-        if alpha != 1.0:
-            gaps **= alpha
-        return np.asarray(cells.weight @ gaps / cells.weight.sum())
-
-    def forget_posterior(self) -> None:
-        """Free the megabytes that the posterior takes, for each of many classes."""
-        self.__dict__.pop("posterior", None)
-
-    def loosened(self, sample: BinarySample) -> SmoothFit:
-        """Return the fit of all terms with penalties far below what the data weigh.
-
-        Penalties that hold the map at the identity hold it there in every resample,
-        so that errors of resamples scatter less than the error does from sample to
-        sample, where penalties are chosen anew. These maps scatter at least as much.
-        """
-        information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
-        most = LOOSE * max(information, 1.0)
-        penalties = np.minimum(self.penalties, most).tolist()
-        family = replace(cast("Smooth", self.family), penalties=tuple(penalties))
-        return family.fit(sample)
-
-    @property
-    def penalties(self) -> FloatVector:
-        """Return penalties of shift, tilt, curve of logits and curve of predictions.
-
-        They are those of the most probable member, infinite for terms that it lacks.
-        """
-        best = self.members[0]
-        return np.where(best.kept, best.mode.penalties, np.inf)
+FEW_ROWS = 30.0
+"""With fewer rows there are no curves, and shift and tilt are integrated over."""
+SAMPLES_AT_ONCE = 256
+"""Most samples of few rows that are fitted together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +48,8 @@ class Smooth:
     Parameters
     ----------
     coefficients : int
-        Number of knots of each spline, at quantiles of the predictions.
+        Number of knots of each spline, at quantiles of the predictions; at most one
+        for every five rows, but at least three.
     average : bool
         Whether to take the mean over fits with both splines, with either and with
         none, by how probable each makes the labels; else the fit with both.
@@ -219,16 +81,36 @@ class Smooth:
 
     def fit(self, sample: BinarySample) -> SmoothFit:
         """Estimate the calibration map of a sample."""
-        cells = few_cells(sample)
+        return self.fit_many([sample])[0]
+
+    def fit_many(self, samples: Sequence[BinarySample]) -> list[SmoothFit]:
+        """Estimate the calibration maps of samples, those of few rows together."""
+        cells = [few_cells(sample) for sample in samples]
+        few = [place for place, one in enumerate(cells) if self._has_few_rows(one)]
+        fits = {
+            place: self._fit_cells(one)
+            for place, one in enumerate(cells)
+            if not self._has_few_rows(one)
+        }
+        for start in range(0, len(few), SAMPLES_AT_ONCE):
+            part = few[start : start + SAMPLES_AT_ONCE]
+            found = few_rows_fits([cells[place] for place in part], self)
+            fits |= dict(zip(part, found, strict=True))
+        return [fits[place] for place in range(len(cells))]
+
+    def _has_few_rows(self, cells: Gathered) -> bool:
+        free = self.penalties is None and self.average
+        return free and float(cells.weight.sum()) < FEW_ROWS
+
+    def _fit_cells(self, cells: Gathered) -> SmoothFit:
         terms = Terms.of(cells, self.coefficients)
         problem = terms.problem(cells.p, cells.weight, cells.label)
         members = self._members(problem)
-        parts = [m.share * terms.spread(m.mode.coefficients, m.kept) for m in members]
+        parts = [m.share * terms.spread(m.coefficients, m.kept) for m in members]
         coefficients = np.sum(parts, axis=0)
-        map_ = terms.map(coefficients)
-        edges = _edges(map_)
+        edges = terms.edges
         return SmoothFit(
-            map_,
+            terms.map(coefficients),
             edges.size - 1,
             edges,
             self,
@@ -236,6 +118,7 @@ class Smooth:
             members=members,
             problem=problem,
             coefficients=coefficients,
+            cells=cells,
         )
 
     def refitted(
@@ -250,7 +133,11 @@ class Smooth:
         logits = [
             m.share
             * solve_many(
-                problem.only(m.kept), m.mode, resamples.weight, resamples.label
+                problem.only(m.kept),
+                m.penalties,
+                m.coefficients,
+                resamples.weight,
+                resamples.label,
             )
             for m in own.members
         ]
@@ -260,9 +147,9 @@ class Smooth:
         whole = np.ones(TERMS, dtype=bool)
         if self.penalties is not None:
             given = np.array(self.penalties, dtype=np.float64)
-            return (Member(whole, solve_penalised(problem, given), 1.0),)
+            return (Member.of(solve_penalised(problem, given), whole),)
         if not self.average:
-            return (Member(whole, most_likely(problem).mode, 1.0),)
+            return (Member.of(most_likely(problem).mode, whole),)
         found = most_likely_members(problem, STRAIGHT)
         kept = [evidence.mode.problem.sizes > 0 for evidence in found]
         # A fitted penalty gains about 1 by chance alone, as a fitted parameter does.
@@ -272,7 +159,7 @@ class Smooth:
         share[share < NEGLIGIBLE] = 0.0
         share /= share.sum()
         return tuple(
-            Member(kept[k], found[k].mode, float(share[k]))
+            Member.of(found[k].mode, kept[k], float(share[k]))
             for k in np.argsort(-share, kind="stable")
             if share[k] > 0.0
         )
@@ -281,28 +168,3 @@ class Smooth:
 def smooth_fit(sample: BinarySample) -> SmoothFit:
     """Return the fit of `Smooth` with its defaults to a sample, made once."""
     return sample.once("smooth fit", partial(fit_family, Smooth(), sample))
-
-
-def _spreads(
-    design: FloatMatrix, draws: FloatMatrix
-) -> tuple[FloatVector, FloatVector, FloatVector]:
-    """Return where a normal distribution has -1, 0 and 1 standard deviations."""
-    blocks = np.array_split(design, 1 + len(design) // 1024)
-    found = [np.quantile(block @ draws, ndtr([-1, 0, 1]), axis=1) for block in blocks]
-    low, middle, high = np.hstack(found)
-    return low, middle, high
-
-
-def _reach(design: FloatMatrix, draws: FloatMatrix, confidence: float) -> float:
-    """Return how many standard deviations hold whole drawn maps so often."""
-    low, middle, high = (line[:, np.newaxis] for line in _spreads(design, draws))
-    apart = design @ draws - middle
-    spread = np.where(apart > 0.0, high - middle, middle - low)
-    apart = np.abs(apart) / np.maximum(spread, np.finfo(float).tiny)
-    return float(np.quantile(apart.max(axis=0), confidence))
-
-
-def _edges(map_: SmoothMap) -> FloatVector:
-    """Return the knots of the curve of logits, as probabilities, with 0 and 1."""
-    knots = expit(map_.by_logit.knots[1:-1])
-    return np.concatenate([[0.0], np.unique(knots[(knots > 0) & (knots < 1)]), [1.0]])

@@ -6,20 +6,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit
 
-from calibrant.maps.smooth import Curve, SmoothMap, held_logit
+from calibrant.maps.smooth import SmoothMap, logit_within
 from calibrant.numerics.natural_splines import BentBasis, spaced_knots
+from calibrant.numerics.node_lines import interpolated, spread_nodes
 from calibrant.numerics.penalised_logistic import PenalisedProblem
+from calibrant.numerics.rounded_ends import rounded_ends
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
     from calibrant.numerics.log_cells import Gathered
 
 TERMS = 4
 """A shift, a tilt around 1/2, the curve of the logit and that of the prediction."""
 STRAIGHT = (0, 1)
 """The terms that every fit has."""
-NO_CURVE = Curve(np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
+NODES = 128
+"""All terms are straight between so many of the predictions, on the logit scale."""
+ROWS_PER_KNOT = 5.0
+"""Few rows have fewer knots than are asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,69 +36,81 @@ class Terms:
     everywhere (a changed base rate) and predictions that are too sure (a temperature)
     are different faults: where one is found, the other is not more likely.
 
+    Whatever its coefficients, a sum of terms is straight between two neighbouring
+    predictions of the data and constant beyond the last ones, on the logit scale. So
+    there is nothing that a curve could do where there are no data.
+
     Attributes
     ----------
-    by_logit, by_prob : BentBasis
-        Curves of the logit and of the prediction.
-    scales : ndarray of shape (4,)
-        What makes the mean square of each term 1 where its coefficients are drawn
-        with variance 1; so penalties of all terms and samples compare.
+    ends : tuple of float
+        The least and the largest that predictions count as.
+    nodes : ndarray of shape (m,)
+        Logits of some of the predictions, ascending.
+    features : ndarray of shape (m, d)
+        All terms at the nodes, scaled so that the mean square of each term is 1 where
+        its coefficients are drawn with variance 1; so penalties of all terms and
+        samples compare.
+    sizes : ndarray of shape (4,)
+        Number of coefficients of each term.
+    edges : ndarray
+        Inner knots of the curve of logits, as probabilities, between 0 and 1.
     """
 
-    by_logit: BentBasis
-    by_prob: BentBasis
-    scales: FloatVector
+    ends: tuple[float, float]
+    nodes: FloatVector
+    features: FloatMatrix
+    sizes: IntVector
+    edges: FloatVector
 
     @classmethod
     def of(cls, cells: Gathered, knots: int) -> Terms:
-        """Choose knots and scales for a sample."""
+        """Choose nodes, knots and scales for a sample."""
+        low, high = rounded_ends(cells.p, cells.weight)
+        ends = float(low), float(high)
+        u = logit_within(cells.p, ends)
+        nodes = spread_nodes(u, cells.weight, NODES)
+        knots = min(knots, max(3, int(cells.weight.sum() / ROWS_PER_KNOT)))
         bases = [
-            BentBasis.over(spaced_knots(x, cells.weight, knots))
-            for x in (held_logit(cells.p), cells.p)
+            BentBasis.over(spaced_knots(x, cells.weight, knots)) for x in (u, expit(u))
         ]
-        unscaled = cls(bases[0], bases[1], np.ones(TERMS))
-        squares = [(part**2).sum(axis=1) for part in unscaled.parts(cells.p)]
-        means = np.average(squares, axis=1, weights=cells.weight)
+        curves = [
+            basis.at(x) for basis, x in zip(bases, (nodes, expit(nodes)), strict=True)
+        ]
+        parts = [np.ones((nodes.size, 1)), nodes[:, np.newaxis], *curves]
+        features = np.hstack(parts)
+        sizes = np.array([part.shape[1] for part in parts])
+        squares = np.average(
+            interpolated(u, nodes, features) ** 2, axis=0, weights=cells.weight
+        )
+        term = np.repeat(np.arange(TERMS), sizes)
+        means = np.bincount(term, squares, minlength=TERMS)
         scales = 1.0 / np.sqrt(np.where(means > 0.0, means, 1.0))
-        return cls(bases[0], bases[1], scales)
+        inner = np.unique(expit(bases[0].knots[1:-1]))
+        edges = np.concatenate([[0.0], inner, [1.0]])
+        return cls(ends, nodes, features * scales[term], sizes, edges)
 
-    def parts(self, p: FloatVector) -> list[FloatMatrix]:
-        """Return the features of each term."""
-        u = held_logit(p)
-        shift, tilt = np.ones((u.size, 1)), u[:, np.newaxis]
-        parts = (shift, tilt, self.by_logit.at(u), self.by_prob.at(p))
-        return [part * scale for part, scale in zip(parts, self.scales, strict=True)]
+    def logits(self, p: FloatVector) -> FloatVector:
+        """Return the logits of predictions as the map takes them."""
+        return logit_within(p, self.ends)
+
+    def design(self, p: FloatVector) -> FloatMatrix:
+        """Return the features of predictions."""
+        return interpolated(self.logits(p), self.nodes, self.features)
 
     def problem(
         self, p: FloatVector, weight: FloatVector, label: FloatVector
     ) -> PenalisedProblem:
         """Return the regression of labels on all terms."""
-        parts = self.parts(p)
-        sizes = np.array([part.shape[1] for part in parts])
-        return PenalisedProblem(np.hstack(parts), held_logit(p), weight, label, sizes)
+        return PenalisedProblem(
+            self.design(p), self.logits(p), weight, label, self.sizes
+        )
 
     def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
         """Return coefficients of all terms, 0 for those that are not kept."""
-        bent = (self.by_logit.heights.shape[1], self.by_prob.heights.shape[1])
-        found = np.zeros(2 + sum(bent))
-        found[np.repeat(kept, [1, 1, *bent])] = coefficients
+        found = np.zeros(int(self.sizes.sum()))
+        found[np.repeat(kept, self.sizes)] = coefficients
         return found
 
     def map(self, coefficients: FloatVector) -> SmoothMap:
         """Return the map with given coefficients."""
-        bends = self.by_logit.heights.shape[1]
-        straight, logit_part, prob_part = np.split(coefficients, [2, 2 + bends])
-        constant, slope = straight * self.scales[:2]
-        curved = _curve(self.by_logit, self.scales[2] * logit_part)
-        tilted = Curve(
-            curved.knots,
-            curved.heights + constant + slope * curved.knots,
-            curved.slopes + slope,
-        )
-        return SmoothMap(tilted, _curve(self.by_prob, self.scales[3] * prob_part))
-
-
-def _curve(basis: BentBasis, coefficients: FloatVector) -> Curve:
-    if coefficients.size == 0:
-        return NO_CURVE
-    return Curve(basis.knots, basis.heights @ coefficients, basis.slopes @ coefficients)
+        return SmoothMap.through(self.nodes, self.features @ coefficients, self.ends)

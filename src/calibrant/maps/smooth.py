@@ -1,4 +1,4 @@
-"""Maps that move logits by two smooth curves."""
+"""Maps that shift logits, by little more or less from one to the next."""
 
 from __future__ import annotations
 
@@ -16,125 +16,69 @@ from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.sql import (
     by_piece,
-    clipped_sql,
     expit_sql,
     of_probabilities,
     quoted,
 )
-from calibrant.maps.stored import stored_knots, stored_numbers
+from calibrant.maps.stored import refuse_steep, stored_knots, stored_numbers
 from calibrant.numerics.links import logit
-from calibrant.numerics.natural_splines import cubic_pieces, curve_at
+from calibrant.numerics.rounded_ends import NEAREST
 
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, JsonObject
 
-NEAREST = 1e-9
-"""Predictions nearer to 0 or 1 count as this near. One that says 1 and fails would
-otherwise ask for a leap of 36 logits, which no smooth curve makes."""
 
-
-def held_logit(p: FloatVector) -> FloatVector:
-    """Return logits of predictions as smooth maps take them.
+def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
+    """Return logits of predictions, those beyond the ends as at the ends.
 
     Examples
     --------
-    >>> held_logit(np.array([0.5, 1.0])).round(2)
-    array([ 0.  , 20.72])
+    >>> logit_within(np.array([0.0, 0.5, 1.0]), (0.1, 0.9)).round(2)
+    array([-2.2,  0. ,  2.2])
     """
-    return logit(p, NEAREST)
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Cubics from knot to knot, straight beyond the last ones.
-
-    Parameters
-    ----------
-    knots, heights, slopes : ndarray of shape (k,)
-        Where cubics meet, ascending, and the value and the slope there.
-
-    Examples
-    --------
-    >>> line = Curve(np.array([0.0, 1.0]), np.array([1.0, 3.0]), np.array([2.0, 2.0]))
-    >>> line(np.array([-1.0, 0.25, 4.0]))
-    array([-1. ,  1.5,  9. ])
-    """
-
-    knots: FloatVector
-    heights: FloatVector
-    slopes: FloatVector
-
-    def __call__(self, x: FloatVector) -> FloatVector:
-        """Evaluate the curve."""
-        return curve_at(x, self.knots, self.heights, self.slopes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curve as plain numbers."""
-        return {
-            "knots": self.knots.tolist(),
-            "heights": self.heights.tolist(),
-            "slopes": self.slopes.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the curve from `to_dict`, or raise MapFormatError."""
-        knots = stored_knots(stored)
-        curve = cls(
-            knots,
-            stored_numbers(stored, "heights", size=knots.size),
-            stored_numbers(stored, "slopes", size=knots.size),
-        )
-        with np.errstate(all="ignore"):
-            pieces = cubic_pieces(curve.knots, curve.heights, curve.slopes)
-        if not all(np.isfinite(powers).all() for powers in pieces):
-            raise MapFormatError("knots of a curve are too near to each other.")
-        return curve
-
-    def to_sql(self, x: str) -> str:
-        """Return a SQL expression for the curve at an expression."""
-        straight = [
-            f"{float(self.heights[end])!r} + {float(self.slopes[end])!r} * "
-            f"({x} - {float(self.knots[end])!r})"
-            for end in (0, -1)
-        ]
-        cubics = []
-        pieces = cubic_pieces(self.knots, self.heights, self.slopes)
-        for knot, *powers in zip(self.knots[:-1].tolist(), *pieces, strict=True):
-            start, linear, square, cube = (float(power) for power in powers)
-            along = f"({x} - {knot!r})"
-            inner = f"({linear!r} + {along} * ({square!r} + {along} * {cube!r}))"
-            cubics.append(f"{start!r} + {along} * {inner}")
-        return by_piece(x, self.knots, [straight[0], *cubics, straight[1]])
+    return np.asarray(logit(np.clip(p, *ends)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothMap:
-    """The map ``expit(logit(p) + by_logit(logit(p)) + by_prob(p))``.
+    """The map ``expit(u + shift(u))`` of the logit u of a prediction.
+
+    Between two knots the shift is a straight line, beyond the last ones it stays as it
+    is there. So values between two knots lie between those at the knots, and beyond the
+    data predictions are moved as the last ones of the data are.
 
     Parameters
     ----------
-    by_logit, by_prob : Curve
-        What is added to the logit of a prediction, as curves of its logit and of the
-        prediction itself. Where both are 0 the map is the identity.
+    knots, shifts : ndarray of shape (k,)
+        Logits, ascending, and what is added to them there.
+    ends : tuple of float
+        Predictions below the first or above the second count as these.
 
     Examples
     --------
-    >>> none = Curve(np.array([0.0, 1.0]), np.zeros(2), np.zeros(2))
-    >>> odds_doubled = Curve(none.knots, np.full(2, np.log(2.0)), np.zeros(2))
-    >>> SmoothMap(odds_doubled, none)(np.array([0.2, 0.5]))
+    >>> odds_doubled = SmoothMap(np.array([0.0, 1.0]), np.full(2, np.log(2.0)))
+    >>> odds_doubled(np.array([0.2, 0.5]))
     array([0.33333333, 0.66666667])
     """
 
     kind: ClassVar[str] = "smooth"
-    by_logit: Curve
-    by_prob: Curve
+    knots: FloatVector
+    shifts: FloatVector
+    ends: tuple[float, float] = (NEAREST, 1.0 - NEAREST)
+
+    @classmethod
+    def through(
+        cls, knots: FloatVector, shifts: FloatVector, ends: tuple[float, float]
+    ) -> Self:
+        """Return the map with given shifts at one or more knots."""
+        if knots.size == 1:
+            knots, shifts = knots + np.array([0.0, 1.0]), np.repeat(shifts, 2)
+        return cls(knots, shifts, ends)
 
     def __call__(self, p: FloatVector) -> FloatVector:
         """Evaluate the map."""
-        p = probabilities_of_any_shape(p)
-        u = held_logit(p)
-        return np.asarray(expit(u + self.by_logit(u) + self.by_prob(p)))
+        u = logit_within(probabilities_of_any_shape(p), self.ends)
+        return np.asarray(expit(u + np.interp(u, self.knots, self.shifts)))
 
     def transform(self, p: ArrayLike) -> FloatVector:
         """Return calibrated probabilities."""
@@ -144,32 +88,44 @@ class SmoothMap:
         return isinstance(other, SmoothMap) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        curves = (self.by_logit, self.by_prob)
-        return hash(tuple((c.knots.tobytes(), c.heights.tobytes()) for c in curves))
+        return hash((self.knots.tobytes(), self.shifts.tobytes(), self.ends))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""
         return {
             "kind": self.kind,
-            "by_logit": self.by_logit.to_dict(),
-            "by_prob": self.by_prob.to_dict(),
+            "knots": self.knots.tolist(),
+            "shifts": self.shifts.tolist(),
+            "ends": list(self.ends),
         }
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        curves = [stored.get(field) for field in ("by_logit", "by_prob")]
-        if not all(isinstance(curve, dict) for curve in curves):
+        knots = stored_knots(stored)
+        shifts = stored_numbers(stored, "shifts", size=knots.size)
+        low, high = stored_numbers(stored, "ends", size=2).tolist()
+        if not 0.0 < low <= high < 1.0:
             raise MapFormatError(
-                "fields 'by_logit' and 'by_prob' of a smooth map must be curves: "
-                "objects with knots, heights and slopes."
+                "field 'ends' of a smooth map must be two ascending probabilities "
+                "between 0 and 1."
             )
-        return cls(*(Curve.from_dict(curve) for curve in curves))  # type: ignore[arg-type]
+        refuse_steep(knots, shifts)
+        return cls(knots, shifts, (low, high))
 
     def to_sql(self, column: str) -> str:
         """Return a SQL expression for the calibrated probability of a column."""
         name = quoted(column)
-        held = clipped_sql(name, NEAREST)
+        low, high = self.ends
+        held = f"LEAST({high!r}, GREATEST({low!r}, {name}))"
         u = f"LN({held} / (1.0 - {held}))"
-        curves = f"({self.by_logit.to_sql(u)}) + ({self.by_prob.to_sql(name)})"
-        return of_probabilities(name, expit_sql(f"{u} + {curves}"))
+        return of_probabilities(name, expit_sql(f"{u} + ({self._shift_sql(u)})"))
+
+    def _shift_sql(self, u: str) -> str:
+        knots, shifts = self.knots.tolist(), self.shifts.tolist()
+        slopes = (np.diff(self.shifts) / np.diff(self.knots)).tolist()
+        lines = [
+            f"{shift!r} + {slope!r} * ({u} - {knot!r})"
+            for knot, shift, slope in zip(knots, shifts, slopes, strict=False)
+        ]
+        return by_piece(u, self.knots, [repr(shifts[0]), *lines, repr(shifts[-1])])

@@ -13,7 +13,7 @@ from calibrant._validation.arrays import as_array
 from calibrant._validation.options import check_fraction, generator, whole_seed
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.wording import MEASURES
-from calibrant.calibrators.smooth import SmoothFit
+from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.exceptions import LengthMismatchError, OptionError
 from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.events import Reading

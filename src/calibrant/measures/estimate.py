@@ -21,7 +21,7 @@ from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.exceptions import OptionError
-from calibrant.measures.posterior import PosteriorDraws
+from calibrant.measures.posterior import PosteriorLimits
 from calibrant.numerics.resampling import (
     IntervalKind,
     RowGroups,
@@ -223,7 +223,7 @@ class Estimator:
         values: FloatVector,
         *,
         debias: bool,
-    ) -> Resampled | PosteriorDraws | None:
+    ) -> Resampled | PosteriorLimits | None:
         if self.confidence is None:
             return None
         has_map = not find_evaluator(method).squared
@@ -233,8 +233,9 @@ class Estimator:
                 f'measures no map; pass interval="auto" or "basic".'
             )
         if has_map and self.interval in {"auto", "posterior"}:
-            return PosteriorDraws.of(
+            return PosteriorLimits.of(
                 events.samples,
+                confidence=self.confidence,
                 alpha=self.alpha,
                 n_draws=self.n_resamples,
                 seed=whole_seed(self.random_state),
@@ -309,14 +310,14 @@ class Estimator:
         self,
         value: float,
         truth: float,
-        draws: Resampled | PosteriorDraws | None,
+        draws: Resampled | PosteriorLimits | None,
         which: slice,
     ) -> tuple[float, float]:
         if draws is None or self.confidence is None:
             return float("nan"), float("nan")
         if isinstance(draws, Resampled):
             return draws.ends(value, truth, which, self.confidence)
-        return draws.ends(value, which, self.confidence)
+        return draws.ends(value, which)
 
 
 @dataclass(frozen=True, eq=False)

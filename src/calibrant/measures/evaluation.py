@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, fields
 from itertools import chain
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from calibrant._validation.sample import warn_if_small
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
@@ -162,8 +161,8 @@ def assess(
         estimates=tuple(rows[0] for rows in found),
         classes=tuple(chain.from_iterable(rows[1:] for rows in found)),
         scores=mean_splits(events),
-        base_rate=float(np.mean([s.mean(s.y) for s in events.samples])),
-        mean_prob=float(np.mean([s.mean(s.p) for s in events.samples])),
+        base_rate=fmean(s.mean(s.y) for s in events.samples),
+        mean_prob=fmean(s.mean(s.p) for s in events.samples),
         key=key,
     )
 

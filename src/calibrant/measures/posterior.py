@@ -7,74 +7,123 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import betaincinv
 
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.resampling import hold
-from calibrant.numerics.smooth_scores import ORDERS, smooth_test_of
+from calibrant.numerics.smooth_scores import LeastTail, least_tails
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant._typing import BoolVector, FloatVector
     from calibrant._validation.sample import BinarySample
+
+EVENTS_A_REJECTION = 20
+"""For each so many events, one more must be rejected for any to count."""
 
 
 @dataclass(frozen=True, eq=False)
-class PosteriorDraws:
-    """Errors of drawn maps, and how surprising the labels are without any error.
+class PosteriorLimits:
+    """Quantiles of errors of drawn maps, and how surprising labels are without error.
 
     There is one true error, whichever method estimates it. So maps are always drawn
     from the posterior of `smooth`, and their errors say where the true one may lie.
 
     Attributes
     ----------
-    errors : ndarray of shape (events, draws)
-        Errors of maps drawn from the posterior.
-    pvalues : ndarray of shape (events,)
-        Those of the smooth test of calibration.
+    confidence : float
+        Level of the interval.
+    low, high : ndarray of shape (events,)
+        Quantiles of the errors of maps drawn from the posterior of each event.
+    tests : sequence of LeastTail
+        What the smooth test of calibration finds for each event.
     """
 
-    errors: FloatMatrix
-    pvalues: FloatVector
+    confidence: float
+    low: FloatVector
+    high: FloatVector
+    tests: Sequence[LeastTail]
 
     @classmethod
     def of(
-        cls, samples: Sequence[BinarySample], *, alpha: float, n_draws: int, seed: int
-    ) -> PosteriorDraws:
+        cls,
+        samples: Sequence[BinarySample],
+        *,
+        confidence: float,
+        alpha: float,
+        n_draws: int,
+        seed: int,
+    ) -> PosteriorLimits:
         """Draw maps of each event, the same for all methods."""
-        errors, pvalues = [], []
+        tail = 0.5 * (1.0 - confidence)
+        wanted = ErrorQuantiles((tail, 1.0 - tail), alpha, n_draws, seed)
+        ends, tests = [], []
         for sample in samples:
-            draw = partial(_drawn_errors, sample, alpha, n_draws, seed)
-            name = f"errors of {n_draws} maps, alpha {alpha}, seed {seed}"
-            errors.append(sample.once(name, draw))
-            pvalues.append(smooth_test_of(few_cells(sample), ORDERS[-1]).pvalue)
+            ends.append(sample.once(str(wanted), partial(wanted.of, sample)))
+            tests.append(smooth_test_once(sample))
             if len(samples) > 1:
                 smooth_fit(sample).forget_posterior()
-        return cls(np.stack(errors), np.array(pvalues))
+        low, high = np.transpose(ends)
+        return cls(confidence, low, high, tests)
 
-    def ends(
-        self, value: float, which: slice, confidence: float
-    ) -> tuple[float, float]:
+    def ends(self, value: float, which: slice) -> tuple[float, float]:
         """Return the interval for the mean error of some events.
 
         Its ends are quantiles of the drawn errors, and such that they hold the
         estimate. No drawn error is 0; so the lower end is 0 for an event unless the
-        test, at the level of one end, rejects calibration. How errors of different
-        classes go together is not drawn: they are taken as going together fully, which
-        errs towards wide intervals.
+        test rejects calibration. How errors of different classes go together is not
+        drawn: they are taken as going together fully, which errs towards wide
+        intervals.
         """
-        tail = 0.5 * (1.0 - confidence)
-        low, high = np.quantile(self.errors[which], [tail, 1.0 - tail], axis=1)
-        unclear = self.pvalues[which] > tail / low.size
-        low = float(np.where(unclear, 0.0, low).mean())
-        return hold(value, low, float(high.mean()))
+        clear = self._rejected(self.tests[which])
+        low = float(np.where(clear, self.low[which], 0.0).mean())
+        return hold(value, low, float(self.high[which].mean()))
+
+    def _rejected(self, tests: Sequence[LeastTail]) -> BoolVector:
+        """Tell which events are not calibrated; none unless there are enough of them.
+
+        Where all are calibrated, any is rejected as seldom as the lower end may miss.
+        One p-value of very many says little: those of a few positives have heavier
+        tails than they promise.
+        """
+        needed = 1 + len(tests) // EVENTS_A_REJECTION
+        tail = 0.5 * (1.0 - self.confidence)
+        level = float(betaincinv(needed, len(tests) - needed + 1, tail))
+        clear = np.array([test.rejects(level) for test in tests])
+        return clear if clear.sum() >= needed else np.zeros_like(clear)
 
 
-def _drawn_errors(
-    sample: BinarySample, alpha: float, n_draws: int, seed: int
-) -> FloatVector:
-    """Return the error of each of some maps that could be the true one."""
-    rng = np.random.default_rng(seed)
-    fit = smooth_fit(sample)
-    return fit.posterior_errors(sample, n_draws=n_draws, rng=rng, alpha=alpha)
+@dataclass(frozen=True)
+class ErrorQuantiles:
+    """Which quantiles of the errors of drawn maps are wanted.
+
+    Attributes
+    ----------
+    levels : tuple of float
+        Of the quantiles.
+    alpha : float
+        Exponent of the distance to the diagonal.
+    n_draws, seed : int
+        How many maps are drawn, and what seeds them.
+    """
+
+    levels: tuple[float, ...]
+    alpha: float
+    n_draws: int
+    seed: int
+
+    def of(self, sample: BinarySample) -> FloatVector:
+        """Return the quantiles for a sample."""
+        return smooth_fit(sample).error_quantiles(
+            self.levels,
+            n_draws=self.n_draws,
+            random_state=self.seed,
+            alpha=self.alpha,
+        )
+
+
+def smooth_test_once(sample: BinarySample) -> LeastTail:
+    """Return what the smooth test finds in a sample, made once."""
+    return sample.once("smooth test", lambda: least_tails([few_cells(sample)])[0])

@@ -12,7 +12,7 @@ from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary
 from calibrant.measures.events import Reading
 from calibrant.numerics.isotonic import isotonic_values
-from calibrant.numerics.scores import brier_score, log_loss
+from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Task
     from calibrant._validation.sample import BinarySample
     from calibrant.measures.events import Events
+    from calibrant.numerics.sorted_together import SortedTogether
 
 ScoreName: TypeAlias = Literal["brier", "log-loss"]
-SCORES = {"brier": brier_score, "log-loss": log_loss}
-OUTCOMES = np.array([0.0, 1.0])
-
-
+ROW_LOSSES = {"brier": squared_errors, "log-loss": log_losses}
 ISOTONIC = "isotonic"
 
 
@@ -87,6 +85,10 @@ class ScoreSplit:
         }
 
 
+Splits: TypeAlias = tuple[ScoreSplit, ...]
+"""One for each score."""
+
+
 def _recalibrated(
     sample: BinarySample, recalibration: str
 ) -> tuple[SortedSample, FloatVector]:
@@ -101,39 +103,67 @@ def _recalibrated(
     return rows, map_.transform(sample.p)
 
 
-def _sample_splits(sample: BinarySample, recalibration: str) -> dict[str, ScoreSplit]:
+def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
+    if recalibration == ISOTONIC:
+        return sample.once(
+            "isotonic splits", lambda: _made_splits(sample, recalibration)
+        )
+    return _made_splits(sample, recalibration)
+
+
+def _made_splits(sample: BinarySample, recalibration: str) -> Splits:
     rows, recalibrated = _recalibrated(sample, recalibration)
     base = float(np.clip(sample.mean(sample.y), 0.0, 1.0))
-    splits = {}
-    for name, score in SCORES.items():
-        before = score(rows.p, rows.y, rows.weight)
-        after = score(recalibrated, rows.y, rows.weight)
-        unknown = score(np.full(2, base), OUTCOMES, np.array([1.0 - base, base]))
+    splits = []
+    for name, loss in ROW_LOSSES.items():
+        before, after = (
+            float(np.average(loss(p, rows.y), weights=rows.weight))
+            for p in (rows.p, recalibrated)
+        )
+        unknown = float(_base_score(name, np.array(base)))
         saved, known = before - after, unknown - after
         if recalibration == ISOTONIC:  # but for rounding neither is below 0
             saved, known = max(saved, 0.0), max(known, 0.0)
-        splits[name] = ScoreSplit(name, before, saved, known, unknown)
-    return splits
+        splits.append(ScoreSplit(name, before, saved, known, unknown))
+    return tuple(splits)
 
 
-def mean_splits(
-    events: Events, recalibration: str = ISOTONIC
-) -> tuple[ScoreSplit, ...]:
+def _base_score(name: str, base: FloatVector) -> FloatVector:
+    """Return the score of base rates."""
+    loss = ROW_LOSSES[name]
+    no, yes = (loss(base, np.full_like(base, outcome)) for outcome in (0.0, 1.0))
+    return (1.0 - base) * no + base * yes
+
+
+def isotonic_splits(rows: SortedTogether) -> list[Splits]:
+    """Split every score of several samples, by isotonic recalibration."""
+    base = np.clip(rows.means(rows.y), 0.0, 1.0)
+    columns = []
+    for name, loss in ROW_LOSSES.items():
+        before = rows.means(loss(rows.p, rows.y))
+        after = rows.means(loss(rows.isotonic, rows.y))
+        unknown = _base_score(name, base)
+        saved, known = np.maximum(before - after, 0.0), np.maximum(unknown - after, 0.0)
+        parts = np.stack([before, saved, known, unknown], axis=1).tolist()
+        columns.append([ScoreSplit(name, *part) for part in parts])
+    return list(zip(*columns, strict=True))
+
+
+def mean_splits(events: Events, recalibration: str = ISOTONIC) -> Splits:
     """Split every score, averaged over the events of a task."""
     parts = [_sample_splits(sample, recalibration) for sample in events.samples]
-
-    def mean(name: str, part: str) -> float:
-        return float(np.mean([getattr(splits[name], part) for splits in parts]))
-
+    if len(parts) == 1:
+        return parts[0]
+    fields = ("score", "calibration", "discrimination", "uncertainty")
     return tuple(
         ScoreSplit(
-            name,
-            mean(name, "score"),
-            mean(name, "calibration"),
-            mean(name, "discrimination"),
-            mean(name, "uncertainty"),
+            same[0].name,
+            *(
+                float(np.mean([getattr(one, field) for one in same]))
+                for field in fields
+            ),
         )
-        for name in SCORES
+        for same in zip(*parts, strict=True)
     )
 
 

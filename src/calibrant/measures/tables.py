@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
+from calibrant._threads import one_blas_thread
 from calibrant._validation.options import check_choice, check_share
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.scales import MAX_DROPPED
@@ -19,6 +20,7 @@ from calibrant.measures.evaluation import (
     check_methods,
 )
 from calibrant.measures.events import Reading
+from calibrant.measures.few_rows import work_ahead
 from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.groups import LeftOut
 from calibrant.measures.named_events import (
@@ -28,13 +30,16 @@ from calibrant.measures.named_events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from calibrant._typing import Debias, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
     from calibrant.measures.evaluation import Assessment
     from calibrant.measures.named_events import NamedEvents
     from calibrant.measures.table_models import Columns
+
+SETS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
+"""Most sets that are read before any is evaluated, and most of their rows."""
 
 
 def evaluate_table(  # noqa: PLR0913
@@ -178,26 +183,54 @@ def _assessed(
     lenient: bool,
 ) -> list[Assessment]:
     """Apply every method to every set, but for groups that are too small for it."""
-    found, left_out = [], LeftOut()
-    for done, one in enumerate(sets):
-        if progress is not None:
-            progress(done, len(sets))
-        if not one.group:
-            events = one.events()
-            warn_if_small(events.samples[0], stacklevel=4)
-            fitted = FittedEvents(events, estimator)
-            found.append(assess(fitted, methods, one.key, lenient=lenient))
-            continue
-        try:
-            fitted = FittedEvents(one.events(), estimator)
-            possible = _possible(fitted, methods, one.group, left_out)
-            found.append(assess(fitted, possible, one.key))
-        except (TooFewRowsError, WeightError) as error:
-            left_out.add(one.group, error)
+    found: list[Assessment] = []
+    left_out = LeftOut()
+    with one_blas_thread():  # taking the limit costs as much as a small fit
+        for done, (one, fitted) in enumerate(
+            _fitted_sets(sets, methods, estimator, left_out)
+        ):
+            if progress is not None:
+                progress(done, len(sets))
+            if not one.group:
+                warn_if_small(fitted.events.samples[0], stacklevel=4)
+                found.append(assess(fitted, methods, one.key, lenient=lenient))
+                continue
+            try:
+                possible = _possible(fitted, methods, one.group, left_out)
+                found.append(assess(fitted, possible, one.key))
+            except (TooFewRowsError, WeightError) as error:
+                left_out.add(one.group, error)
     left_out.warn(stacklevel=4)
     if not found:
         raise OptionError(left_out.nothing_left)
     return found
+
+
+def _fitted_sets(
+    sets: list[NamedEvents],
+    methods: tuple[str, ...],
+    estimator: Estimator,
+    left_out: LeftOut,
+) -> Iterator[tuple[NamedEvents, FittedEvents]]:
+    """Read sets, as many at once as are small together; leave out what cannot be."""
+    batch: list[tuple[NamedEvents, FittedEvents]] = []
+    rows = 0
+    for one in sets:
+        try:
+            fitted = FittedEvents(one.events(), estimator)
+        except (TooFewRowsError, WeightError) as error:
+            if not one.group:
+                raise
+            left_out.add(one.group, error)
+            continue
+        batch.append((one, fitted))
+        rows += fitted.events.samples[0].n
+        if len(batch) == SETS_AT_ONCE or rows > ROWS_AT_ONCE:
+            work_ahead([fitted for _, fitted in batch], methods)
+            yield from batch
+            batch, rows = [], 0
+    work_ahead([fitted for _, fitted in batch], methods)
+    yield from batch
 
 
 def _possible(

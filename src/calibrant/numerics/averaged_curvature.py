@@ -16,135 +16,191 @@ import numpy as np
 from scipy.special import expit
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
     from calibrant.numerics.penalised_logistic import PenalisedProblem
 
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(9)
 SHARES = SHARES / SHARES.sum()
 MOST_STEPS = 60
-MOST_STEPS_FROM_NEAR = 20
 SETTLED = 0.01
 """The step that changes spreads and logits by no more than this share is the last."""
 SHORTEST = 1e-3
 """Steps that bring no gain are halved down to this length."""
+POINTS_AT_ONCE = 2**17
+"""Most points, over all penalties, that are worked on together."""
 
 
 @dataclass(frozen=True, eq=False)
-class NearestNormal:
-    """A normal distribution of coefficients.
+class NearestNormals:
+    """Normal distributions of coefficients, one for each choice of penalties.
 
     Attributes
     ----------
-    mean : ndarray of shape (d,)
-        Its mean.
-    factor : ndarray of shape (d, d)
-        Lower Cholesky factor of its inverse covariance.
-    curvature : ndarray of shape (m,)
+    mean : ndarray of shape (k, d)
+        Their means.
+    factor : ndarray of shape (k, d, d)
+        Lower Cholesky factors of their inverse covariances.
+    inverse : ndarray of shape (k, d, d)
+        Inverses of the factors.
+    spread : ndarray of shape (k, m)
+        Standard deviation of the logit of each point.
+    curvature : ndarray of shape (k, m)
         That of the log-likelihood by the logit of each point, on average.
-    evidence : float
-        A lower bound of the log-likelihood, averaged over the prior; up to a constant
+    evidence : ndarray of shape (k,)
+        Lower bounds of the log-likelihood, averaged over the prior; up to a constant
         where some coefficients have no penalty, and so no prior.
     """
 
-    mean: FloatVector
+    mean: FloatMatrix
     factor: FloatMatrix
-    curvature: FloatVector
-    evidence: float
+    inverse: FloatMatrix
+    spread: FloatMatrix
+    curvature: FloatMatrix
+    evidence: FloatVector
+
+    def take(self, rows: IntVector) -> NearestNormals:
+        """Return some of the distributions."""
+        return NearestNormals(*(part[rows] for part in self.parts))
+
+    def put(self, rows: IntVector, others: NearestNormals) -> None:
+        """Replace some of the distributions by others."""
+        for own, other in zip(self.parts, others.parts, strict=True):
+            own[rows] = other
+
+    @property
+    def parts(self) -> tuple[FloatMatrix, ...]:
+        """Return all attributes in order."""
+        return (
+            self.mean,
+            self.factor,
+            self.inverse,
+            self.spread,
+            self.curvature,
+            self.evidence,
+        )
 
 
-def nearest_normal(
-    problem: PenalisedProblem,
-    penalty: FloatVector,
-    start: FloatVector,
-    near: NearestNormal | None = None,
-) -> NearestNormal:
-    """Return the normal distribution nearest to the posterior of coefficients.
+def nearest_normals(
+    problem: PenalisedProblem, penalty: FloatMatrix, start: FloatVector
+) -> NearestNormals:
+    """Return the normal distributions nearest to the posteriors of coefficients.
 
     Parameters
     ----------
     problem : PenalisedProblem
         What was fitted.
-    penalty : ndarray of shape (d,)
-        Of each coefficient.
+    penalty : ndarray of shape (k, d)
+        Of each coefficient, a row a choice.
     start : ndarray of shape (d,)
         Coefficients to start from, such as the mode.
-    near : NearestNormal, optional
-        That of other penalties, which spares steps where these are not far off.
     """
-    _, curvature = _averaged(problem, start, np.zeros(problem.offset.size))
-    starts = [_approximation(problem, penalty, start, curvature)]
-    if near is not None:
-        own = _approximation(problem, penalty, near.mean, near.curvature)
-        starts.append(own)
-    best = max(starts, key=lambda normal: normal.evidence)
-    length = 1.0
-    for _ in range(MOST_STEPS if best is starts[0] else MOST_STEPS_FROM_NEAR):
-        slope, found = _averaged(problem, best.mean, _spread(problem, best.factor))
-        change = found - best.curvature
-        slope = slope @ problem.design - penalty * best.mean
-        while True:
-            # Half of the way, or spread and curvature would swing about their values.
-            curvature = best.curvature + 0.5 * length * change
-            factor = _factor(problem, curvature, penalty)
-            half = np.linalg.solve(factor, slope)
-            move = length * np.linalg.solve(factor.T, half)
-            tried = _approximation(problem, penalty, best.mean + move, curvature)
-            if tried.evidence >= best.evidence or length < SHORTEST:
-                break
-            length *= 0.5
-        best = tried if tried.evidence >= best.evidence else best
-        settled = np.abs(change).sum() <= SETTLED * best.curvature.sum()
-        moved = np.abs(problem.design @ move)
-        if settled and (moved <= SETTLED * (1.0 + _spread(problem, best.factor))).all():
+    at_once = max(POINTS_AT_ONCE // problem.offset.size, 1)
+    blocks = np.array_split(penalty, -(-len(penalty) // at_once))
+    found = [_nearest(problem, block, start) for block in blocks]
+    parts = zip(*(block.parts for block in found), strict=True)
+    return NearestNormals(*(np.concatenate(part) for part in parts))
+
+
+def _nearest(
+    problem: PenalisedProblem, penalty: FloatMatrix, start: FloatVector
+) -> NearestNormals:
+    mean = np.repeat(start[np.newaxis], len(penalty), axis=0)
+    _, curvature = _averaged(problem, mean, np.zeros((len(penalty), 1)))
+    factor, inverse = _factors(problem, curvature, penalty)
+    best = _evaluated(problem, penalty, mean, factor, inverse, curvature)
+    length = np.ones(len(penalty))
+    left = np.arange(len(penalty))  # those that have not settled
+    for _ in range(MOST_STEPS):
+        own, drawn, share = best.take(left), penalty[left], length[left]
+        slope, found = _averaged(problem, own.mean, own.spread)
+        change = found - own.curvature
+        slope = slope @ problem.design - drawn * own.mean
+        # Half of the way, or spread and curvature would swing about their values.
+        curvature = own.curvature + 0.5 * share[:, np.newaxis] * change
+        factor, inverse = _factors(problem, curvature, drawn)
+        move = share[:, np.newaxis] * _solve(inverse, slope)
+        tried = _evaluated(problem, drawn, own.mean + move, factor, inverse, curvature)
+        gains = tried.evidence >= own.evidence
+        best.put(left[gains], tried.take(np.flatnonzero(gains)))
+        length[left] = np.where(gains, np.minimum(1.0, 2.0 * share), 0.5 * share)
+        settled = _has_settled(problem, tried, change, move)
+        left = left[~np.where(gains, settled, share < SHORTEST)]
+        if left.size == 0:
             break
-        length = min(1.0, 2.0 * length)
     return best
 
 
-def _approximation(
+def _has_settled(
     problem: PenalisedProblem,
-    penalty: FloatVector,
-    mean: FloatVector,
-    curvature: FloatVector,
-) -> NearestNormal:
-    """Return the normal distribution of a mean and a curvature, with its evidence."""
-    factor = _factor(problem, curvature, penalty)
-    inverse = np.linalg.solve(factor, np.eye(mean.size))
-    f = _logits(problem, mean, np.sqrt(np.square(problem.design @ inverse.T).sum(1)))
-    fit = problem.label @ (f @ SHARES) - problem.weight @ (
-        np.logaddexp(0.0, f) @ SHARES
-    )
-    distance = penalty @ (np.square(inverse).sum(axis=0) + mean**2) - mean.size
-    distance += 2.0 * np.log(np.diag(factor)).sum() - np.log(penalty[penalty > 0]).sum()
-    return NearestNormal(mean, factor, curvature, float(fit - 0.5 * distance))
+    normals: NearestNormals,
+    change: FloatMatrix,
+    move: FloatMatrix,
+) -> BoolVector:
+    """Tell which steps were so short that none need follow."""
+    bent = np.abs(change).sum(axis=1) <= SETTLED * normals.curvature.sum(axis=1)
+    moved = np.abs(move @ problem.design.T)
+    limit = SETTLED * (1.0 + normals.spread)
+    return np.asarray(bent & (moved <= limit).all(axis=1))
 
 
-def _spread(problem: PenalisedProblem, factor: FloatMatrix) -> FloatVector:
+def _evaluated(
+    problem: PenalisedProblem,
+    penalty: FloatMatrix,
+    mean: FloatMatrix,
+    factor: FloatMatrix,
+    inverse: FloatMatrix,
+    curvature: FloatMatrix,
+) -> NearestNormals:
+    """Return normal distributions with their evidence."""
+    spread = _spread(problem, inverse)
+    f = _logits(problem, mean, spread)
+    averages = np.logaddexp(0.0, f) @ SHARES
+    fit = (f @ SHARES) @ problem.label - averages @ problem.weight
+    variance = np.square(inverse).sum(axis=1)
+    distance = (penalty * (variance + mean**2)).sum(axis=1) - mean.shape[1]
+    known = np.where(penalty > 0.0, penalty, 1.0)
+    diagonal = np.einsum("kjj->kj", factor)
+    distance += 2.0 * np.log(diagonal).sum(axis=1) - np.log(known).sum(axis=1)
+    evidence = fit - 0.5 * distance
+    return NearestNormals(mean, factor, inverse, spread, curvature, evidence)
+
+
+def _solve(inverse: FloatMatrix, right: FloatMatrix) -> FloatMatrix:
+    """Return the covariances times vectors, from inverses of the factors."""
+    half = inverse @ right[..., np.newaxis]
+    return np.asarray((inverse.transpose(0, 2, 1) @ half)[..., 0])
+
+
+def _spread(problem: PenalisedProblem, inverse: FloatMatrix) -> FloatMatrix:
     """Return the standard deviation of the logit of each point."""
-    moved = np.linalg.solve(factor, problem.design.T)
-    return np.asarray(np.sqrt(np.square(moved).sum(axis=0)))
+    moved = inverse @ problem.design.T
+    return np.asarray(np.sqrt(np.square(moved).sum(axis=1)))
 
 
 def _logits(
-    problem: PenalisedProblem, mean: FloatVector, spread: FloatVector
+    problem: PenalisedProblem, mean: FloatMatrix, spread: FloatMatrix
 ) -> FloatMatrix:
     """Return the logit of each point at the nodes of a normal distribution."""
-    f = problem.offset + problem.design @ mean
-    return np.asarray(f[:, np.newaxis] + spread[:, np.newaxis] * NODES)
+    f = problem.offset + mean @ problem.design.T
+    return np.asarray(f[..., np.newaxis] + spread[..., np.newaxis] * NODES)
 
 
 def _averaged(
-    problem: PenalisedProblem, mean: FloatVector, spread: FloatVector
-) -> tuple[FloatVector, FloatVector]:
+    problem: PenalisedProblem, mean: FloatMatrix, spread: FloatMatrix
+) -> tuple[FloatMatrix, FloatMatrix]:
     """Return slope and curvature of the log-likelihood, by the logit of each point."""
     at = expit(_logits(problem, mean, spread))
     slope = problem.label - problem.weight * (at @ SHARES)
     return slope, problem.weight * ((at * (1.0 - at)) @ SHARES)
 
 
-def _factor(
-    problem: PenalisedProblem, curvature: FloatVector, penalty: FloatVector
-) -> FloatMatrix:
-    bend = (problem.design * curvature[:, np.newaxis]).T @ problem.design
-    bend[np.diag_indices_from(bend)] += penalty + np.finfo(float).eps * bend.trace()
-    return np.asarray(np.linalg.cholesky(bend), dtype=np.float64)
+def _factors(
+    problem: PenalisedProblem, curvature: FloatMatrix, penalty: FloatMatrix
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return Cholesky factors of inverse covariances, and their inverses."""
+    bend = problem.design.T @ (curvature[:, :, np.newaxis] * problem.design)
+    diagonal = np.einsum("kjj->kj", bend)  # a view: what is written stays
+    trace = diagonal.sum(axis=1, keepdims=True)
+    diagonal[:] += penalty + np.finfo(float).eps * trace
+    factor = np.asarray(np.linalg.cholesky(bend), dtype=np.float64)
+    return factor, np.asarray(np.linalg.inv(factor))

@@ -4,7 +4,8 @@ How probable labels are for given penalties, whatever the coefficients: the dens
 labels and coefficients at its mode times the volume of a normal density with the same
 Hessian A. Its negative logarithm, in logarithms r of the penalties, is
 
-    V(r) = loss + penalties at the mode + log det(A) / 2 - sum of size * r / 2 by group.
+    V(r) = loss + penalties at the mode + log det(A) / 2 - sum of size * r / 2 by group
+           - log prior of the spreads exp(-r / 2).
 
 First and second derivatives are exact (Wood 2011 gives them for any likelihood), so
 that Newton's method needs few steps; the mode's own derivatives lead from one mode to
@@ -39,6 +40,11 @@ FADING = 0.2
 """How near to 1 the step of a term must be, and to 0 its derivative, for it to fade."""
 ROUNDING = 1e-13
 """V is known up to this share of it."""
+PRIOR_SPREAD = 3.0
+"""The prior of the spread of a term, the root of one over its penalty, is half of a
+normal distribution, as wide as this times the logits themselves: a term that doubles
+logits is nothing unusual, one that multiplies them by ten is. Without it, labels that
+are nearly separable by the prediction ask for steps without end."""
 LEAST = float(np.log(1e-4))
 """Least logarithm of a penalty."""
 STARTS = (0.0, 5.0)
@@ -57,7 +63,19 @@ class Evidence:
         """Return V."""
         sizes, penalties = self.mode.problem.sizes, self.mode.penalties
         half_log_det = float(np.log(self.mode.factor.diagonal()).sum())
-        return self.mode.value + half_log_det - 0.5 * float(sizes @ np.log(penalties))
+        laplace = self.mode.value + half_log_det
+        surprise = float(self._prior_surprise.sum())
+        return laplace - 0.5 * float(sizes @ np.log(penalties)) + surprise
+
+    @property
+    def _prior_surprise(self) -> FloatVector:
+        """Return minus the log prior of each spread.
+
+        Minus that is its first derivative by r, and it is itself its second one.
+        """
+        problem = self.mode.problem
+        variance = np.where(problem.sizes > 0, 1.0 / self.mode.penalties, 0.0)
+        return variance / (2.0 * (PRIOR_SPREAD * problem.typical_logit) ** 2)
 
     @cached_property
     def moves(self) -> FloatMatrix:
@@ -83,10 +101,12 @@ class Evidence:
         squares = np.diag(0.5 * (mode.coefficients**2 @ groups))
         traces = np.array([np.trace(change) for change in changes])
         gradient = squares.diagonal() + 0.5 * traces - 0.5 * mode.problem.sizes
+        gradient -= self._prior_surprise
         pulled = self._pulls.T @ self.moves
         both = np.einsum("aij,bji->ab", np.array(changes), np.array(changes))
         second = self._second_traces(groups, tilts, leverage, inverse, third, fourth)
-        return gradient, squares + pulled + 0.5 * (second - both)
+        curved = squares + np.diag(self._prior_surprise)
+        return gradient, curved + pulled + 0.5 * (second - both)
 
     def _second_traces(
         self,

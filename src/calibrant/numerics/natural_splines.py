@@ -62,7 +62,10 @@ def cubic_pieces(
 
 
 def spaced_knots(x: FloatVector, weight: FloatVector, count: int) -> FloatVector:
-    """Return at most `count` of the points, ends included, at quantiles of weight.
+    """Return at most `count` points, ends included, at quantiles of weight.
+
+    Quantiles that lie between two points are in the middle: so complements of
+    predictions have complements of knots.
 
     Examples
     --------
@@ -71,13 +74,21 @@ def spaced_knots(x: FloatVector, weight: FloatVector, count: int) -> FloatVector
     """
     below = np.cumsum(weight)
     wanted = np.arange(count) / (count - 1) * below[-1]
-    chosen = x[np.minimum(np.searchsorted(below, wanted), x.size - 1)]
+    places = (np.searchsorted(below, wanted, side) for side in ("left", "right"))
+    left, right = (x[np.minimum(place, x.size - 1)] for place in places)
+    chosen = 0.5 * left + 0.5 * right
     chosen = np.unique(np.concatenate([[x[0]], chosen, [x[-1]]]))
-    return _apart(chosen, LEAST_SPACING * (x[-1] - x[0]))
+    return knots_apart(chosen, LEAST_SPACING * (x[-1] - x[0]))
 
 
-def _apart(knots: FloatVector, spacing: float) -> FloatVector:
-    """Return knots without those that are too near to another, but with both ends."""
+def knots_apart(knots: FloatVector, spacing: float) -> FloatVector:
+    """Return knots without those that are too near to another, but with both ends.
+
+    Examples
+    --------
+    >>> knots_apart(np.array([0.0, 0.1, 1.0, 1.9, 2.0]), 0.5)
+    array([0., 1., 2.])
+    """
     kept = [float(knots[0])]
     for knot in knots[1:-1].tolist():
         if knot - kept[-1] > spacing and knots[-1] - knot > spacing:

@@ -20,32 +20,57 @@ if TYPE_CHECKING:
 
     from calibrant._typing import FloatMatrix, FloatVector
 
+ROUNDING = 0.01
+"""Margin of the bounds between which a logarithm is searched for."""
 NODES = 128
 """Points of each integral: three digits of the chance, two of one below 1e-100."""
 
 
-def log_tail(order: int, value: float) -> float:
-    """Return the logarithm of the chance of a chi-square above a value.
+def log_tail(order: int, value: FloatVector) -> FloatVector:
+    """Return the logarithm of the chance of a chi-square above values.
 
     Examples
     --------
-    >>> round(log_tail(2, 3.0), 6)  # -3 / 2
-    -1.5
-    >>> round(log_tail(2, 1e5), 6)
-    -50000.0
+    >>> log_tail(2, np.array([3.0, 1e5])).round(6)  # minus halves of them
+    array([-1.5e+00, -5.0e+04])
     """
-    chance = float(chdtrc(order, value))
-    if chance > 0.0:
-        return float(np.log(chance))
-    half, x = 0.5 * order, 0.5 * value  # two terms of the series for large x
-    tail = (half - 1.0) * np.log(x) - gammaln(half) + np.log1p((half - 1.0) / x)
-    return float(tail - x)
+    value = np.asarray(value, dtype=np.float64)
+    chance = chdtrc(order, value)
+    positive = chance > 0.0
+    # Where chances vanish, two terms of the series for large x.
+    half, x = 0.5 * order, 0.5 * np.where(positive, 2.0 * order, value)
+    tail = (half - 1.0) * np.log(x) - gammaln(half) + np.log1p((half - 1.0) / x) - x
+    return np.where(positive, np.log(np.where(positive, chance, 1.0)), tail)
 
 
-def least_log_tail(squares: FloatVector, orders: Sequence[int]) -> float:
-    """Return the logarithm of the least p-value among sums up to some orders."""
-    sums = np.cumsum(squares)
-    return min(log_tail(order, float(sums[order - 1])) for order in orders)
+def least_log_tails(squares: FloatMatrix, orders: Sequence[int]) -> FloatVector:
+    """Return the logarithm of the least p-value among sums up to some orders.
+
+    The last axis of the squares is that of orders.
+    """
+    sums = np.cumsum(squares, axis=-1)
+    tails = [log_tail(order, sums[..., order - 1]) for order in orders]
+    return np.asarray(np.min(tails, axis=0))
+
+
+@cache
+def critical_log_least(orders: tuple[int, ...], level: float) -> float:
+    """Return the logarithm of the least p-value whose own chance is a level.
+
+    Examples
+    --------
+    >>> round(chance_of_least([2, 4, 8], np.exp(critical_log_least((2, 4, 8), 0.1))), 6)
+    0.1
+    """
+    from scipy.optimize import brentq
+
+    def surplus(log_least: float) -> float:
+        return chance_of_least(orders, float(np.exp(log_least))) - level
+
+    # The chance is at least the least p-value, and at most the sum over all orders.
+    most = float(np.log(level))
+    least = most - float(np.log(len(orders))) - ROUNDING
+    return float(brentq(surplus, least, most + ROUNDING)) if least < most else most
 
 
 def chance_of_least(orders: Sequence[int], least: float) -> float:

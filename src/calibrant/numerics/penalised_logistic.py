@@ -60,6 +60,12 @@ class PenalisedProblem:
         """Return the number of the group of each coefficient, from 0."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
+    @cached_property
+    def typical_logit(self) -> float:
+        """Return the root of the mean square of the offset, but at least 1."""
+        square = float(np.average(self.offset**2, weights=self.weight))
+        return max(1.0, float(np.sqrt(square)))
+
     def only(self, kept: BoolVector) -> PenalisedProblem:
         """Return the problem without the coefficients of some groups."""
         return PenalisedProblem(
@@ -74,6 +80,16 @@ class PenalisedProblem:
         """Return the problem with the first groups as one."""
         sizes = np.append(self.sizes[:count].sum(), self.sizes[count:])
         return replace(self, sizes=sizes)
+
+    def coarser(self, most: int) -> PenalisedProblem:
+        """Return the problem with neighbouring points joined into at most so many."""
+        each = -(-self.offset.size // most)
+        first = np.arange(0, self.offset.size, each)
+        weight = np.add.reduceat(self.weight, first)
+        rows = np.column_stack([self.offset, self.design]) * self.weight[:, np.newaxis]
+        mean = np.add.reduceat(rows, first) / weight[:, np.newaxis]
+        label = np.add.reduceat(self.label, first)
+        return PenalisedProblem(mean[:, 1:], mean[:, 0], weight, label, self.sizes)
 
     def loss(self, f: FloatVector) -> float:
         """Return the log-loss of logits, a sum of terms none of which is negative."""
@@ -177,17 +193,21 @@ def _solve(factor: FloatMatrix, right: FloatMatrix) -> FloatMatrix:
 
 
 def solve_many(
-    problem: PenalisedProblem, mode: Mode, weight: FloatMatrix, label: FloatMatrix
+    problem: PenalisedProblem,
+    penalties: FloatVector,
+    start: FloatVector,
+    weight: FloatMatrix,
+    label: FloatMatrix,
 ) -> FloatMatrix:
-    """Return the fitted logits of resamples, a row each, with a mode's penalties.
+    """Return the fitted logits of resamples, a row each.
 
-    Every resample starts from the coefficients of the mode, which are near.
+    Every resample starts from the same coefficients, which should be near.
     """
-    design, drawn = problem.design, mode.penalties[problem.group]
+    design, drawn = problem.design, penalties[problem.group]
     width = problem.group.size
     pairs = np.triu_indices(width)
     products = design[:, pairs[0]] * design[:, pairs[1]]
-    found = np.repeat(mode.coefficients[np.newaxis], len(weight), axis=0)
+    found = np.repeat(start[np.newaxis], len(weight), axis=0)
     hessian = np.empty((len(weight), width, width))
     for _ in range(BATCH_STEPS):
         share = expit(problem.offset + found @ design.T)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from calibrant.numerics.averaged_curvature import NearestNormal, nearest_normal
+from calibrant.numerics.averaged_curvature import nearest_normals
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector
@@ -28,6 +28,8 @@ GRID = 8
 """Spreads that are tried for each group, evenly on the log scale."""
 COARSE_GRID = 5
 """As many where each costs more."""
+COARSE_POINTS = 128
+"""Most points of the likelihood there: what they leave out is corrected for."""
 LARGEST = 9.0
 """The largest spread: the root of what a group adds to the logit, in mean square."""
 UNSEEN = 0.25
@@ -132,28 +134,16 @@ class Posterior:
     def better(self) -> NormalMixture:
         """Return a mixture that fits where the likelihood is far from quadratic."""
         share, penalty = np.ones(1), self.mixture.penalty
+        problem = self.problem.coarser(COARSE_POINTS)
         if self.penalties is None:
-            _, _, information = _quadratic(self.problem, self.pilot)
-            groups = self.problem.sizes.size
-            spreads = spread_grid(information, groups, COARSE_GRID)
-            penalty = spreads[:, self.problem.group] ** -2.0
+            _, _, information = _quadratic(problem, self.pilot)
+            spreads = spread_grid(information, problem.sizes.size, COARSE_GRID)
+            penalty = spreads[:, problem.group] ** -2.0
             value = PRIOR_POWER * np.log(spreads).sum(axis=1)
-            value += [normal.evidence for normal in self._nearest(penalty)]
-            share, penalty = _probable(value, _loosened(self.problem, penalty))
-        found = self._nearest(penalty)
-        return NormalMixture(
-            share,
-            np.stack([normal.mean for normal in found]),
-            np.stack([normal.factor for normal in found]),
-            penalty,
-        )
-
-    def _nearest(self, penalty: FloatMatrix) -> list[NearestNormal]:
-        found: list[NearestNormal] = []
-        for row in penalty:
-            near = found[-1] if found else None
-            found.append(nearest_normal(self.problem, row, self.pilot, near))
-        return found
+            value += nearest_normals(problem, penalty, self.pilot).evidence
+            share, penalty = _probable(value, _loosened(problem, penalty))
+        found = nearest_normals(problem, penalty, self.pilot)
+        return NormalMixture(share, found.mean, found.factor, penalty)
 
     def _better_draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
         counts = rng.multinomial(count, self.better.share)

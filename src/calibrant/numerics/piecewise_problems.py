@@ -22,6 +22,10 @@ Loss: TypeAlias = Literal["log-loss", "brier"]
 PointLoss: TypeAlias = "Callable[[FloatMatrix, FloatMatrix], tuple[FloatMatrix, ...]]"
 
 LARGEST_LOGIT = float(logit(np.array([1.0]))[0])
+LEAST_GAP = 1e-6
+"""Between points that are nearer to each other a line would be too steep."""
+NEGLIGIBLE = 0.02
+"""Peaks and dips up to this height stay."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,43 @@ def values_at(x: FloatVector, knots: FloatVector, heights: FloatVector) -> Float
     piece = np.searchsorted(knots[1:-1], x, side="right")
     slope = np.diff(heights) / np.diff(knots)
     return np.asarray(heights[piece] + slope[piece] * (x - knots[piece]))
+
+
+def held_between(
+    x: FloatVector, knots: FloatVector, heights: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """Return lines without peaks and dips that lie between two neighbouring points.
+
+    No point tells how high such a knot is. The line between the two points takes its
+    place; at all points the values stay as they are.
+
+    Parameters
+    ----------
+    x : ndarray
+        Points, ascending.
+    knots, heights : ndarray of shape (k + 1,)
+        Where pieces meet, ascending, and the values there.
+
+    Examples
+    --------
+    >>> x, knots = np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.5, 2.0])
+    >>> held_between(x, knots, np.array([0.0, 3.0, 1.0]))
+    (array([0., 1., 2.]), array([0., 2., 1.]))
+    """
+    inner, height = knots[1:-1], heights[1:-1]
+    if x.size == 1 or inner.size == 0:
+        return knots, heights
+    right = np.clip(np.searchsorted(x, inner), 1, x.size - 1)
+    ends = np.stack([x[right - 1], x[right]])
+    values = values_at(ends, knots, heights)
+    among = (ends[0] < inner) & (inner < ends[1]) & (ends[1] - ends[0] > LEAST_GAP)
+    beyond = np.maximum(height - values.max(axis=0), values.min(axis=0) - height)
+    gaps = np.unique(right[among & (beyond > NEGLIGIBLE)])
+    if gaps.size == 0:
+        return knots, heights
+    kept = inner[~(among & np.isin(right, gaps))]
+    knots_ = np.unique(np.concatenate([knots[[0, -1]], kept, x[gaps - 1], x[gaps]]))
+    return knots_, values_at(knots_, knots, heights)
 
 
 def _log_loss_of_probability(

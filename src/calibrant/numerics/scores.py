@@ -12,21 +12,29 @@ if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector
 
 
-def brier_score(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> float:
-    """Return the mean of (p - y)^2."""
-    return float(np.average((p - y) ** 2, weights=weight))
+def squared_errors(p: FloatVector, y: FloatVector) -> FloatVector:
+    """Return (p - y)^2 of each row; their mean is the Brier score."""
+    return np.asarray((p - y) ** 2)
 
 
-def log_loss(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> float:
-    """Return the mean of -log of the probability given to what happened.
+def log_losses(p: FloatVector, y: FloatVector) -> FloatVector:
+    """Return -log of the probability given to what happened, for each row.
 
     A prediction of exactly 0 or 1 that failed counts as if it had been off by
     machine precision, 36.04, as in scikit-learn.
     """
     q = clipped(p)
-    return float(
-        np.average(-(y * np.log(q) + (1.0 - y) * np.log1p(-q)), weights=weight)
-    )
+    return np.asarray(-(y * np.log(q) + (1.0 - y) * np.log1p(-q)))
+
+
+def brier_score(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> float:
+    """Return the mean of (p - y)^2."""
+    return float(np.average(squared_errors(p, y), weights=weight))
+
+
+def log_loss(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> float:
+    """Return the mean of -log of the probability given to what happened."""
+    return float(np.average(log_losses(p, y), weights=weight))
 
 
 def log_loss_of_classes(

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, IntVector
+    from calibrant._typing import BoolVector, FloatVector, IntVector
 
 SAME = 1e-15
 """Predictions that exceed the first one of a tie by less belong to the tie."""
 
 
-def tie_starts(p: FloatVector) -> IntVector:
+def tie_starts(p: FloatVector, apart: BoolVector | None = None) -> IntVector:
     """Return the first row of each tie of ascending predictions.
+
+    Rows that are marked as `apart` belong to no tie with rows before them.
 
     A tie is narrower than `SAME`, however near its last prediction is to the next:
     many predictions, each near its neighbours, are many ties. scikit-learn's isotonic
@@ -27,7 +29,8 @@ def tie_starts(p: FloatVector) -> IntVector:
     >>> tie_starts(np.arange(6) * 0.6 * SAME)
     array([0, 2, 4])
     """
-    starts = np.flatnonzero(np.diff(p, prepend=-np.inf) >= SAME)
+    rises = np.diff(p, prepend=-np.inf) >= SAME
+    starts = np.flatnonzero(rises if apart is None else rises | apart)
     stops = np.append(starts[1:], p.size)
     wide = p[stops - 1] - p[starts] >= SAME
     if not wide.any():

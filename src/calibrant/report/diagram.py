@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.calibrators.smooth import SmoothFit
+from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.checks.decimals import apart
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges

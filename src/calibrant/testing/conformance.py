@@ -365,22 +365,25 @@ def conformance(
     >>> all(finding.passed for finding in cb.testing.conformance(es15))
     True
     """
-    findings = [_run(case, evaluator) for case in CASES if case.__name__ not in skip]
+    findings = [
+        run_case(case, evaluator) for case in CASES if case.__name__ not in skip
+    ]
     for case in WEIGHT_CASES:
         if case.__name__ in skip:
             continue
         if weights:
-            findings.append(_run(case, evaluator))
+            findings.append(run_case(case, evaluator))
         else:
             findings.append(Finding(case.__name__, passed=False, detail="no weights"))
     return findings
 
 
-def _run(case: Callable[[Evaluator], str], evaluator: Evaluator) -> Finding:
+def run_case(case: Callable[[Any], str], candidate: Any) -> Finding:
+    """Return how an evaluator, or whatever the case is about, did in one case."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            detail = case(evaluator)
+            detail = case(candidate)
     except Exception as error:  # noqa: BLE001  (a crash is a finding)
         detail = f"raised {type(error).__name__}"
     return Finding(case.__name__, passed=not detail, detail=detail)

@@ -1,0 +1,272 @@
+"""What fitting smooth maps gives: the map, and how sure of it the data are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from calibrant._validation.options import check_count, check_fraction, generator
+from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.smooth_terms import STRAIGHT
+from calibrant.numerics.few_cells import few_cells
+from calibrant.numerics.penalty_mixture import posterior
+
+if TYPE_CHECKING:
+    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Seed
+    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.smooth import Smooth
+    from calibrant.calibrators.smooth_terms import Terms
+    from calibrant.numerics.log_cells import Gathered
+    from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
+    from calibrant.numerics.small_samples import SmallSamples
+
+BAND_DRAWS = 1000
+"""Drawn maps from which simultaneous limits are found."""
+LOOSE = 0.01
+"""A penalty of this share of the information that labels hold about a constant moves
+what is fitted by hardly a hundredth."""
+
+
+class Draws(Protocol):
+    """What coefficients can be drawn from."""
+
+    def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
+        """Return drawn coefficients, a column each."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedDraws:
+    """Coefficients, a column each, and how probable each column is."""
+
+    coefficients: FloatMatrix
+    share: FloatVector
+
+    def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
+        """Return some of the columns, the more probable the more often."""
+        chosen = rng.choice(self.share.size, count, p=self.share)
+        return np.asarray(self.coefficients[:, chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One of the fits whose mean the map is.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (4,)
+        Which terms it has.
+    penalties : ndarray of shape (4,)
+        Penalty of each term.
+    coefficients : ndarray
+        Those of the terms that it has.
+    share : float
+        How probable it is; shares of all members sum to 1.
+    """
+
+    kept: BoolVector
+    penalties: FloatVector
+    coefficients: FloatVector
+    share: float
+
+    @classmethod
+    def of(cls, mode: Mode, kept: BoolVector, share: float = 1.0) -> Member:
+        """Return the member that a penalised fit is."""
+        return cls(kept, mode.penalties, mode.coefficients, share)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SmoothFit(CurveFit):
+    """A fitted smooth map.
+
+    Attributes
+    ----------
+    terms : Terms
+        What the map is made of.
+    members : tuple of Member
+        Fits with other terms or penalties, most probable first.
+    problem : PenalisedProblem
+        The regression of labels on all terms.
+    coefficients : ndarray
+        Those of the map, for all terms.
+    cells : Gathered
+        The distinct predictions that were fitted, or cells of them.
+    """
+
+    terms: Terms
+    members: tuple[Member, ...]
+    problem: PenalisedProblem
+    coefficients: FloatVector
+    cells: Gathered
+
+    @cached_property
+    def posterior(self) -> Draws:
+        """Return the posterior of the coefficients, over all penalties."""
+        given = cast("Smooth", self.family).penalties
+        if given is not None:
+            known = np.array(given, dtype=np.float64)
+            return posterior(self.problem, self.coefficients, known)
+        # One spread for shift and tilt: there are eight times fewer to go through.
+        joined = self.problem.joined(len(STRAIGHT))
+        return posterior(joined, self.coefficients)
+
+    def band(
+        self,
+        p: FloatVector,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        random_state: Seed = 0,
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return limits of the map at predictions.
+
+        They come from the posterior of the logit, as a normal distribution with a
+        spread of its own on either side of the median, and hold the map itself.
+
+        Parameters
+        ----------
+        p : ndarray
+            Where.
+        confidence : float
+            Chance that the true map lies between the limits.
+        simultaneous : bool
+            At all predictions of the sample at once, instead of at each.
+        random_state : int, generator or None
+            Seeds the maps that are drawn.
+        """
+        check_fraction(confidence, name="confidence")
+        draws = self.posterior.draws(BAND_DRAWS, generator(random_state))
+        reach = float(ndtri(0.5 + 0.5 * confidence))
+        if simultaneous:
+            reach = _reach(self.problem.design, draws, confidence)
+        low, middle, high = _spreads(self.terms.design(p), draws)
+        u, map_ = self.terms.logits(p), self.map(p)
+        lower = expit(u + middle - reach * (middle - low))
+        upper = expit(u + middle + reach * (high - middle))
+        return np.minimum(lower, map_), np.maximum(upper, map_)
+
+    def posterior_errors(
+        self,
+        sample: BinarySample,
+        *,
+        n_draws: int,
+        rng: np.random.Generator,
+        alpha: float = 1.0,
+    ) -> FloatVector:
+        """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
+        check_count(n_draws, name="n_draws")
+        return self._drawn_errors(few_cells(sample), n_draws, rng, alpha)
+
+    def error_quantiles(
+        self,
+        levels: tuple[float, ...],
+        *,
+        n_draws: int,
+        random_state: Seed = 0,
+        alpha: float = 1.0,
+    ) -> FloatVector:
+        """Return quantiles of the errors of drawn maps on what was fitted."""
+        rng = generator(random_state)
+        errors = self._drawn_errors(self.cells, n_draws, rng, alpha)
+        return np.asarray(np.quantile(errors, levels))
+
+    def _drawn_errors(
+        self, cells: Gathered, n_draws: int, rng: np.random.Generator, alpha: float
+    ) -> FloatVector:
+        design = self.terms.design(cells.p)
+        drawn = design @ self.posterior.draws(n_draws, rng)
+        drawn += self.terms.logits(cells.p)[:, np.newaxis]
+        gaps = np.abs(expit(drawn, out=drawn) - cells.p[:, np.newaxis])
+        if alpha != 1.0:
+            gaps **= alpha
+        return np.asarray(cells.weight @ gaps / cells.weight.sum())
+
+    def forget_posterior(self) -> None:
+        """Free the megabytes that the posterior takes, for each of many classes."""
+        self.__dict__.pop("posterior", None)
+
+    def loosened(self, sample: BinarySample) -> SmoothFit:
+        """Return the fit of all terms with penalties far below what the data weigh.
+
+        Penalties that hold the map at the identity hold it there in every resample,
+        so that errors of resamples scatter less than the error does from sample to
+        sample, where penalties are chosen anew. These maps scatter at least as much.
+        """
+        information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
+        most = LOOSE * max(information, 1.0)
+        penalties = np.minimum(self.penalties, most).tolist()
+        family = replace(cast("Smooth", self.family), penalties=tuple(penalties))
+        return family.fit(sample)
+
+    @property
+    def penalties(self) -> FloatVector:
+        """Return penalties of shift, tilt, curve of logits and curve of predictions.
+
+        They are those of the most probable member, infinite for terms that it lacks.
+        """
+        best = self.members[0]
+        return np.where(best.kept, best.penalties, np.inf)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FewRowsFit(SmoothFit):
+    """A fitted map of few rows, whose shift and tilt were integrated over.
+
+    Attributes
+    ----------
+    batch : SmallSamples
+        Samples that were fitted together.
+    place : int
+        Which of them this is.
+    """
+
+    batch: SmallSamples
+    place: int
+
+    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
+        """Return the mean of abs(map(p) - p) ** alpha."""
+        if few_cells(sample) is not self.cells:
+            return super().error(sample, alpha=alpha, debias=debias)
+        return float(self.batch.draws.map_errors(alpha)[self.place])
+
+    @cached_property
+    def posterior(self) -> Draws:
+        """Return the posterior of shift and tilt."""
+        draws = self.batch.draws
+        coefficients = draws.coefficients[self.place].reshape(-1, 2)
+        return WeighedDraws(coefficients.T, draws.share[self.place])
+
+    def error_quantiles(
+        self,
+        levels: tuple[float, ...],
+        *,
+        n_draws: int,  # noqa: ARG002
+        random_state: Seed = 0,  # noqa: ARG002
+        alpha: float = 1.0,
+    ) -> FloatVector:
+        """Return quantiles of the errors of maps on what was fitted."""
+        found = self.batch.draws.error_quantiles(levels, alpha)
+        return np.asarray(found[self.place])
+
+
+def _spreads(
+    design: FloatMatrix, draws: FloatMatrix
+) -> tuple[FloatVector, FloatVector, FloatVector]:
+    """Return where a normal distribution has -1, 0 and 1 standard deviations."""
+    blocks = np.array_split(design, 1 + len(design) // 1024)
+    found = [np.quantile(block @ draws, ndtr([-1, 0, 1]), axis=1) for block in blocks]
+    low, middle, high = np.hstack(found)
+    return low, middle, high
+
+
+def _reach(design: FloatMatrix, draws: FloatMatrix, confidence: float) -> float:
+    """Return how many standard deviations hold whole drawn maps so often."""
+    low, middle, high = (line[:, np.newaxis] for line in _spreads(design, draws))
+    apart = design @ draws - middle
+    spread = np.where(apart > 0.0, high - middle, middle - low)
+    apart = np.abs(apart) / np.maximum(spread, np.finfo(float).tiny)
+    return float(np.quantile(apart.max(axis=0), confidence))
