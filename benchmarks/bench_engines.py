@@ -75,12 +75,14 @@ def measure(pattern: str, rows: int) -> None:
         scan = time.perf_counter() - started
         read = time.process_time() - read
     started, used = time.perf_counter(), time.process_time()
-    cells = cb.gather_table(pattern, y="y", p="p", engine="duckdb")
+    cells = cb.Predictions.from_table(
+        pattern, y="y", p="p", engine="duckdb"
+    ).aggregate()
     gathered = time.perf_counter() - started
     used = time.process_time() - used
     started, busy = time.perf_counter(), time.process_time()
     methods = [*cb.calibrator_names("binary"), "kce"]
-    cb.evaluate_table(cells, methods=methods, confidence=None)
+    cb.evaluate(cells, methods=methods, confidence=None)
     evaluated = time.perf_counter() - started
     busy = time.process_time() - busy
     print(

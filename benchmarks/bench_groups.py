@@ -33,7 +33,9 @@ def table(sizes):
 
 def cpu_seconds(rows, by):
     start = time.process_time()
-    found = cb.evaluate_table(rows, y="y", p="p", by=by, methods="smooth")
+    found = cb.evaluate(
+        cb.Predictions.from_table(rows, y="y", p="p", by=by), methods="smooth"
+    )
     found.frame()
     found.scores()
     return time.process_time() - start

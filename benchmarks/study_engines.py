@@ -58,7 +58,11 @@ def gathered(path, *, on_grid):
     if on_grid:
         few_rows.FEW_IN_TABLE = few_rows.FEW_IN_GROUP = 0
     try:
-        return cb.gather_table(path, y="y", p="p", engine="duckdb").sample(0, 0)
+        return (
+            cb.Predictions.from_table(path, y="y", p="p", engine="duckdb")
+            .aggregate()
+            .sample(0, 0)
+        )
     finally:
         few_rows.FEW_IN_TABLE, few_rows.FEW_IN_GROUP = usual
 

@@ -43,7 +43,9 @@ def test_reading_files_names_the_data_extra(monkeypatch):
     with pytest.raises(
         ImportError, match=r"reading .csv files needs polars.*calibrant\[data\]"
     ):
-        cb.evaluate_table(cb.datasets.BINARY_FILE, y="even", p="forest")
+        cb.evaluate(
+            cb.Predictions.from_table(cb.datasets.BINARY_FILE, y="even", p="forest")
+        )
 
 
 @pytest.mark.parametrize(
@@ -53,4 +55,6 @@ def test_reading_files_names_the_data_extra(monkeypatch):
 def test_engines_name_their_extra(monkeypatch, engine, package, extra):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingDependencyError, match=rf"calibrant\[{extra}\]"):
-        cb.gather_table(cb.datasets.BINARY_FILE, y="even", p="bayes", engine=engine)
+        cb.Predictions.from_table(
+            cb.datasets.BINARY_FILE, y="even", p="bayes", engine=engine
+        ).aggregate()

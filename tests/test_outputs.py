@@ -78,8 +78,8 @@ def test_a_report_replaces_a_report(write, tmp_path):
 def test_python_keeps_to_the_same_rule(tmp_path):
     p, y = cb.datasets.load_binary("forest")
     map_ = cb.make_calibrator("platt").fit(p, y).map_
-    report = cb.report_predictions(y, p, methods="es5")
-    cells = cb.gather_table({"y": y, "p": p}, y="y", p="p")
+    report = cb.Report.from_predictions(y, p, methods="es5")
+    cells = cb.Predictions.from_table({"y": y, "p": p}, y="y", p="p").aggregate()
     cb.save_map(map_, tmp_path / "model.json")
     with pytest.raises(OptionError, match=r"model\.json would be overwritten"):
         report.save(tmp_path / "model.html")
@@ -92,7 +92,7 @@ def test_python_keeps_to_the_same_rule(tmp_path):
         cb.save_map(map_, tmp_path / "page.json")
     (tmp_path / "page.parquet").write_bytes((tmp_path / "page.json").read_bytes())
     with pytest.raises(OptionError, match="but is the data of a report"):
-        cb.save_cells(cells, tmp_path / "page.parquet")
+        cells.save(tmp_path / "page.parquet")
 
 
 @pytest.mark.parametrize("kind", COMMANDS)

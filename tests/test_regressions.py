@@ -74,14 +74,18 @@ def test_uneven_importance_weights_do_not_shrink_intervals_to_nothing():
 def test_masked_columns_of_a_table_are_missing():
     p = np.ma.masked_greater(np.linspace(0, 1, 50), 0.9)
     with pytest.raises(ex.MissingValueError, match="column 'p'"):
-        cb.evaluate_table({"y": np.zeros(50), "p": p}, y="y", p="p")
+        cb.evaluate(
+            cb.Predictions.from_table({"y": np.zeros(50), "p": p}, y="y", p="p")
+        )
 
 
 def test_missing_group_values_are_one_group():
     rng = np.random.default_rng(0)
     group = np.where(np.arange(200) % 2, np.nan, 1.0)
     table = {"y": rng.integers(0, 2, 200), "p": rng.random(200), "g": group}
-    found = cb.evaluate_table(table, y="y", p="p", by="g", methods="es5").frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="p", by="g"), methods="es5"
+    ).frame()
     assert found["g"].tolist() == [None, 1.0]
     assert found["n"].tolist() == [100, 100]
 
@@ -89,7 +93,9 @@ def test_missing_group_values_are_one_group():
 @pytest.mark.parametrize("name", ["method", "model", "n", "value"])
 def test_group_columns_must_not_hide_results(name):
     table = {"y": np.zeros(50), "p": np.full(50, 0.5), name: np.full(50, 7)}
-    found = cb.evaluate_table(table, y="y", p="p", by=name, methods="es5").frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="p", by=name), methods="es5"
+    ).frame()
     assert found[f"by_{name}"].tolist() == [7]
     assert found["method"].tolist() == ["es5"]
     assert found["n"].tolist() == [50]
@@ -99,7 +105,9 @@ def test_group_columns_must_not_hide_results(name):
 def test_list_columns_are_no_groups():
     frame = {"y": np.zeros(40), "p": np.full(40, 0.5), "g": [[1]] * 40}
     with pytest.raises(ex.OptionError, match="plain values"):
-        cb.evaluate_table(pd.DataFrame(frame), y="y", p="p", by="g")
+        cb.evaluate(
+            cb.Predictions.from_table(pd.DataFrame(frame), y="y", p="p", by="g")
+        )
 
 
 @pytest.mark.parametrize("size", [10, 3000])
@@ -194,19 +202,21 @@ def test_an_array_named_npz_is_no_archive(tmp_path):
     with (tmp_path / "t.npz").open("wb") as file:
         np.save(file, np.zeros(5))
     with pytest.raises(ex.SourceError, match="one array"):
-        cb.evaluate_table(tmp_path / "t.npz", y="y", p="p")
+        cb.evaluate(cb.Predictions.from_table(tmp_path / "t.npz", y="y", p="p"))
 
 
 def test_duplicate_columns_are_refused():
     frame = pd.DataFrame(np.zeros((40, 2)), columns=["y", "y"])
     with pytest.raises(ex.SourceError, match="same name"):
-        cb.evaluate_table(frame, y="y", p="y")
+        cb.evaluate(cb.Predictions.from_table(frame, y="y", p="y"))
 
 
 def test_columns_of_a_table_are_equally_long():
     table = {"y": np.zeros(40), "a": np.zeros(40), "b": np.zeros(3)}
     with pytest.raises(ex.LengthMismatchError, match="'b' has 3"):
-        cb.evaluate_table(table, y="y", p=["a", "b"], task="confidence")
+        cb.evaluate(
+            cb.Predictions.from_table(table, y="y", p=["a", "b"], task="confidence")
+        )
 
 
 def test_many_groups_are_read_once():
@@ -216,8 +226,10 @@ def test_many_groups_are_read_once():
         "p": rng.random(60_000),
         "g": np.arange(60_000) % 2000,
     }
-    found = cb.evaluate_table(
-        table, y="y", p="p", by="g", methods="ew1", confidence=None
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="p", by="g"),
+        methods="ew1",
+        confidence=None,
     )
     assert len(found.frame()["n"]) == 2000
 

@@ -25,26 +25,21 @@ if TYPE_CHECKING:
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
-    from calibrant.engines.cell_files import load_cells, save_cells
-    from calibrant.engines.cells import CellTable
     from calibrant.maps.binned import BinnedMap
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
     from calibrant.measures.comparison import Comparison, compare
     from calibrant.measures.evaluation import Evaluation, evaluate
-    from calibrant.measures.gathered import gather_table
     from calibrant.measures.kernel import kernel_calibration_error
     from calibrant.measures.proper import ScoreSplit, split_score
     from calibrant.measures.significance import CalibrationTest, calibration_test
-    from calibrant.measures.tables import evaluate_table
-    from calibrant.report.making import report_predictions, report_table
+    from calibrant.predictions.predictions import Predictions
     from calibrant.report.report import Report
 
 _HOME = {
     "BinaryCalibrator": "calibrators.estimator",
     "BinnedMap": "maps.binned",
     "CalibratedModel": "calibrators.model",
-    "CellTable": "engines.cells",
     "CalibrationTest": "measures.significance",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
@@ -53,6 +48,7 @@ _HOME = {
     "Finding": "checks.finding",
     "MulticlassCalibrator": "calibrators.multiclass_estimator",
     "OneVsRest": "calibrators.multiclass_estimator",
+    "Predictions": "predictions.predictions",
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
     "Report": "report.report",
@@ -64,16 +60,10 @@ _HOME = {
     "compare": "measures.comparison",
     "diagnose": "checks.diagnosis",
     "evaluate": "measures.evaluation",
-    "evaluate_table": "measures.tables",
-    "gather_table": "measures.gathered",
     "kernel_calibration_error": "measures.kernel",
-    "load_cells": "engines.cell_files",
     "load_map": "maps.stored",
     "make_calibrator": "calibrators.estimator",
     "map_from_dict": "maps.stored",
-    "report_predictions": "report.making",
-    "report_table": "report.making",
-    "save_cells": "engines.cell_files",
     "save_map": "maps.stored",
     "split_score": "measures.proper",
 }
@@ -86,7 +76,6 @@ __all__ = [
     "BinnedMap",
     "CalibratedModel",
     "CalibrationTest",
-    "CellTable",
     "Comparison",
     "ComparisonDisplay",
     "Diagnosis",
@@ -94,6 +83,7 @@ __all__ = [
     "Finding",
     "MulticlassCalibrator",
     "OneVsRest",
+    "Predictions",
     "ReliabilityDisplay",
     "ReliabilityGrid",
     "Report",
@@ -107,18 +97,12 @@ __all__ = [
     "datasets",
     "diagnose",
     "evaluate",
-    "evaluate_table",
     "exceptions",
     "experiments",
-    "gather_table",
     "kernel_calibration_error",
-    "load_cells",
     "load_map",
     "make_calibrator",
     "map_from_dict",
-    "report_predictions",
-    "report_table",
-    "save_cells",
     "save_map",
     "split_score",
     "testing",

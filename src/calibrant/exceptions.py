@@ -156,6 +156,10 @@ class DroppedRowsWarning(CalibrantWarning):
     """Rows that could not be used were left out."""
 
 
+class UnpairedRowsWarning(CalibrantWarning):
+    """Some rows of models that are compared have no partner."""
+
+
 class FractionalWeightsWarning(CalibrantWarning):
     """Weights are taken for counts, but look like something else."""
 

@@ -94,7 +94,9 @@ def grouped(sizes, seed=0):
 def test_a_group_is_evaluated_as_it_is_alone():
     table = grouped([1, 2, 3, 5, 29, 30, 31, 64, 65, 200])
     options = {"methods": ["smooth", "isotonic"], "n_resamples": 200}
-    together = cb.evaluate_table(table, y="y", p="p", by="group", **options)
+    together = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="p", by="group", **options)
+    )
     found, scores = together.frame(), together.scores()
     for group in range(10):
         rows = table["group"] == group
@@ -111,8 +113,10 @@ def test_weighted_groups_are_evaluated_as_they_are_alone():
     table = grouped([4, 9, 20])
     table["w"] = np.random.default_rng(3).integers(0, 4, table["p"].size)
     options = {"methods": "smooth", "confidence": 0.8, "alpha": 2}
-    together = cb.evaluate_table(
-        table, y="y", p="p", by="group", sample_weight="w", **options
+    together = cb.evaluate(
+        cb.Predictions.from_table(
+            table, y="y", p="p", by="group", weight="w", **options
+        )
     )
     for group in range(3):
         rows = table["group"] == group
@@ -132,14 +136,18 @@ def test_small_groups_take_little_time():
     """About a second each it was, by `smooth` with intervals."""
     table = grouped(np.random.default_rng(1).integers(3, 31, 84))
     start = time.process_time()
-    cb.evaluate_table(table, y="y", p="p", by="group", methods="smooth")
+    cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="p", by="group"), methods="smooth"
+    )
     assert time.process_time() - start < 3.0
 
 
 def test_thousands_of_groups_take_less_than_a_millisecond_each():
     table = grouped([10] * 1500)
     start = time.process_time()
-    cb.evaluate_table(table, y="y", p="p", by="group", methods="smooth")
+    cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="p", by="group"), methods="smooth"
+    )
     assert time.process_time() - start < 1.5
 
 
@@ -155,7 +163,9 @@ def test_intervals_of_few_rows_hold_true_errors(n, shift, slope):
     c = expit(shift + slope * logit(p))
     group = np.repeat(np.arange(400), n)
     table = {"y": (rng.random(p.size) < c).astype(int), "p": p, "group": group}
-    found = cb.evaluate_table(table, y="y", p="p", by="group", methods="smooth").frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="p", by="group"), methods="smooth"
+    ).frame()
     truth = np.bincount(group, weights=np.abs(c - p)) / n
     held = (found["low"] <= truth + 1e-12) & (truth <= found["high"])
     assert held.mean() > 0.86

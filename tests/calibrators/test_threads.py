@@ -77,8 +77,8 @@ DOORS = {
     "diagram": lambda: cb.ReliabilityDisplay.from_predictions(
         *forest(), method="platt"
     ),
-    "repairs": lambda: cb.report_predictions(*forest(), methods="es15"),
-    "repairs of classes": lambda: cb.report_predictions(
+    "repairs": lambda: cb.Report.from_predictions(*forest(), methods="es15"),
+    "repairs of classes": lambda: cb.Report.from_predictions(
         *digits(), task="confidence", methods="es15"
     ),
 }

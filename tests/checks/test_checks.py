@@ -257,7 +257,8 @@ def test_one_column_of_groups_may_be_named_alone():
     y[region == "north"] = 0.0
     table = {"p": p, "y": y, "region": region}
     one, listed = (
-        diagnose_table(table, y="y", p="p", by=by) for by in ("region", ["region"])
+        cb.diagnose(cb.Predictions.from_table(table, y="y", p="p", by=by))
+        for by in ("region", ["region"])
     )
     assert "CAL010" in one.codes
     assert one == listed

@@ -164,7 +164,11 @@ def test_no_damaged_file_ends_in_a_foreign_error(tmp_path, rows, kind):
         damaged[at[0]] = damaged[at[1]] = 255
         path.write_bytes(damaged[: at[2]] if at[3] % 3 == 0 else damaged)
         try:
-            cb.evaluate_table(path, y="y", p="p", methods="es5", confidence=None)
+            cb.evaluate(
+                cb.Predictions.from_table(path, y="y", p="p"),
+                methods="es5",
+                confidence=None,
+            )
         except (cb.exceptions.CalibrantError, OSError):
             refused += 1
     assert refused > 30

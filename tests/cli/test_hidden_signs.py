@@ -85,7 +85,9 @@ def test_columns_and_groups_on_the_terminal(run, tmp_path, rows, name):
 
 def test_half_a_surrogate_pair_is_no_crash(rows, tmp_path):
     p, y = rows
-    report = cb.report_predictions(y, {HALF: p}, groups=[HALF] * 120, methods="ew5")
+    report = cb.Report.from_predictions(
+        y, {HALF: p}, groups=[HALF] * 120, methods="ew5"
+    )
     report.save(tmp_path / "page.html")
     assert "half \\udc80" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert b"half \\udc80" in str(report).encode()

@@ -103,7 +103,7 @@ def test_rows_of_a_matrix_are_dropped(run, command):
     assert "2 of 400 rows could not be used and were left out: 2 missing or in" in err
     assert "column 'z'" in err
     if command == "gather":
-        assert cb.load_cells("cells.parquet").n == N - 2
+        assert cb.Predictions.load("cells.parquet").n == N - 2
     else:
         wanted = printed(run, command, "good.npz", *options)
         assert without_names(json.loads(out)) == without_names(wanted)
@@ -124,7 +124,7 @@ def test_a_missing_value_of_a_matrix_names_the_way_that_works(run):
     assert err.rstrip().endswith("To leave such rows out pass --bad-rows drop.")
 
 
-@pytest.mark.parametrize("bad_rows", ["raise", "drop"])
+@pytest.mark.parametrize("bad_rows", ["error", "drop"])
 @pytest.mark.usefixtures("folder")
 def test_a_matrix_needs_a_task(run, bad_rows):
     code, _, err = run("evaluate", "m.npz", *ONE, "--bad-rows", bad_rows)
@@ -270,12 +270,14 @@ def test_a_matrix_in_a_dict_is_the_same(folder):
     arrays = dict(np.load(folder / "m.npz"))
     options = {"y": "y", "p": "z", "task": "classwise", "scale": "logit"}
     options |= {"methods": "ew10", "confidence": None}
-    found = cb.evaluate_table(arrays, **options).frame()
-    as_columns = cb.evaluate_table("m.parquet", **options | {"p": "z_*"}).frame()
-    cells = cb.gather_table(
+    found = cb.evaluate(cb.Predictions.from_table(arrays, **options)).frame()
+    as_columns = cb.evaluate(
+        cb.Predictions.from_table("m.parquet", **options | {"p": "z_*"})
+    ).frame()
+    cells = cb.Predictions.from_table(
         arrays, **{name: options[name] for name in ("y", "p", "task", "scale")}
-    )
-    of_cells = cb.evaluate_table(cells, methods="ew10", confidence=None).frame()
+    ).aggregate()
+    of_cells = cb.evaluate(cells, methods="ew10", confidence=None).frame()
     assert found["value"] == as_columns["value"]
     assert of_cells["value"] == pytest.approx(found["value"], abs=1e-12)
 
@@ -284,6 +286,10 @@ def test_arrays_of_other_lengths_are_named(folder):
     arrays = {"z": np.zeros((5, 3)), "y": np.zeros(4, dtype=int)}
     np.savez(folder / "short.npz", **arrays)
     options = {"y": "y", "p": "z", "task": "confidence", "scale": "logit"}
-    for bad_rows in ("raise", "drop"):
+    for bad_rows in ("error", "drop"):
         with pytest.raises(cb.exceptions.LengthMismatchError, match="rows"):
-            cb.evaluate_table(folder / "short.npz", bad_rows=bad_rows, **options)
+            cb.evaluate(
+                cb.Predictions.from_table(
+                    folder / "short.npz", bad_rows=bad_rows, **options
+                )
+            )

@@ -299,7 +299,9 @@ def test_commands_name_several_files(run, tmp_path, monkeypatch, number):
 def test_names_that_cannot_be_copied_get_no_command(tmp_path, name):
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"y": HAPPENED, name: P}).write_parquet(path)
-    report = cb.report_table(path, y="y", p=name, methods="es5")
+    report = cb.Report.from_predictions(
+        cb.Predictions.from_table(path, y="y", p=name), methods="es5"
+    )
     (model,) = report.summary["models"]
     assert model["repairs"]["command"] == ""
     assert "make_calibrator" in model["repairs"]["python"]

@@ -32,8 +32,10 @@ def test_json_on_standard_output_is_that_of_the_library(run):
     code, out, err = run("report", *ONE, "--format", "json", "--seed", "3")
     assert code == 0, err
     found = json.loads(out)
-    own = cb.report_table(
-        BINARY, y="even", p="bayes", methods="es15", random_state=3
+    own = cb.Report.from_predictions(
+        cb.Predictions.from_table(BINARY, y="even", p="bayes"),
+        methods="es15",
+        random_state=3,
     ).summary
     assert found["models"] == own["models"]
 

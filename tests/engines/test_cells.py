@@ -72,19 +72,27 @@ def test_intervals_of_cells_are_those_of_rows(many):
     p, y = many
     rows = {"p": p, "y": y}
     options = {"methods": ["es15", "platt"], "n_resamples": 200}
-    expected = cb.evaluate_table(rows, y="y", p="p", **options).frame()
-    found = cb.evaluate_table(cb.gather_table(rows, y="y", p="p"), **options).frame()
+    expected = cb.evaluate(
+        cb.Predictions.from_table(rows, y="y", p="p", **options)
+    ).frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(
+            cb.Predictions.from_table(rows, y="y", p="p").aggregate(), **options
+        )
+    ).frame()
     for column in ("value", "low", "high"):
         assert_allclose(found[column], expected[column], atol=5e-4)
     assert_array_equal(found["n"], expected["n"])
 
 
 def test_weight_two_equals_the_row_twice(rows):
-    twice = cb.gather_table(rows.with_columns(two=2), y="y", p="p", sample_weight="two")
-    both = cb.gather_table(pl.concat([rows, rows]), y="y", p="p")
+    twice = cb.Predictions.from_table(
+        rows.with_columns(two=2), y="y", p="p", weight="two"
+    ).aggregate()
+    both = cb.Predictions.from_table(pl.concat([rows, rows]), y="y", p="p").aggregate()
     for method in ("es15", "ew15", "platt", "isotonic", "kce"):
         values = [
-            cb.evaluate_table(cells, methods=method, confidence=None).frame()["value"]
+            cb.evaluate(cells, methods=method, confidence=None).frame()["value"]
             for cells in (twice, both)
         ]
         assert_allclose(*values, rtol=1e-9)
@@ -93,8 +101,12 @@ def test_weight_two_equals_the_row_twice(rows):
 def test_small_weights_count_as_rows_in_effect(rows):
     wanted = {"y": "y", "p": "p", "sample_weight": "share"}
     options = {"methods": ["es15", "ew15"], "n_resamples": 300}
-    expected = cb.evaluate_table(rows, **wanted, **options).frame()
-    found = cb.evaluate_table(cb.gather_table(rows, **wanted), **options).frame()
+    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted, **options)).frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(
+            cb.Predictions.from_table(rows, **wanted).aggregate(), **options
+        )
+    ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-3)
     assert_allclose(found["high"], expected["high"], atol=2e-3)
 
@@ -102,8 +114,12 @@ def test_small_weights_count_as_rows_in_effect(rows):
 def test_classes_and_groups_of_cells(rows):
     wanted = {"y": "kind", "p": "c_*", "task": "classwise", "by": "year"}
     options = {"methods": "ew15", "confidence": None}
-    expected = cb.evaluate_table(rows, **wanted, **options)
-    found = cb.evaluate_table(cb.gather_table(rows, **wanted), **options)
+    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted, **options))
+    found = cb.evaluate(
+        cb.Predictions.from_table(
+            cb.Predictions.from_table(rows, **wanted).aggregate(), **options
+        )
+    )
     assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
     assert_array_equal(found.frame()["year"], expected.frame()["year"])
     assert_allclose(
@@ -114,23 +130,35 @@ def test_classes_and_groups_of_cells(rows):
 def test_classwise_intervals_of_cells_are_about_those_of_rows(rows):
     wanted = {"y": "kind", "p": "c_*", "task": "classwise"}
     options = {"methods": "ew15", "n_resamples": 400}
-    expected = cb.evaluate_table(rows, **wanted, **options).frame()
-    found = cb.evaluate_table(cb.gather_table(rows, **wanted), **options).frame()
+    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted, **options)).frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(
+            cb.Predictions.from_table(rows, **wanted).aggregate(), **options
+        )
+    ).frame()
     widths = [f["high"] - f["low"] for f in (found, expected)]
     assert 0.6 < widths[0] / widths[1] < 1.6
 
 
 def test_groups_of_cells_can_be_merged(rows):
-    cells = cb.gather_table(rows, y="y", p="p", by=["place", "year"])
+    cells = cb.Predictions.from_table(
+        rows, y="y", p="p", by=["place", "year"]
+    ).aggregate()
     options = {"methods": "ew15", "confidence": None}
-    found = cb.evaluate_table(cells, by="year", **options).frame()
-    expected = cb.evaluate_table(rows, y="y", p="p", by="year", **options).frame()
+    found = cb.evaluate(cb.Predictions.from_table(cells, by="year", **options)).frame()
+    expected = cb.evaluate(
+        cb.Predictions.from_table(rows, y="y", p="p", by="year", **options)
+    ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-12)
-    whole = cb.evaluate_table(cells, by=[], **options).frame()["value"]
-    everything = cb.evaluate_table(rows, y="y", p="p", **options).frame()["value"]
+    whole = cb.evaluate(cb.Predictions.from_table(cells, by=[], **options)).frame()[
+        "value"
+    ]
+    everything = cb.evaluate(
+        cb.Predictions.from_table(rows, y="y", p="p", **options)
+    ).frame()["value"]
     assert_allclose(whole, everything, atol=1e-12)
     with pytest.raises(UnknownNameError, match="did you mean 'place'"):
-        cb.evaluate_table(cells, by="plac")
+        cb.evaluate(cells.grouped_by("plac"))
 
 
 def test_groups_of_merged_cells_are_in_order(rows):
@@ -138,34 +166,40 @@ def test_groups_of_merged_cells_are_in_order(rows):
     years = rows.with_columns(pl.Series("month", ["b", "a", "c"] * (rows.height // 3)))
     options = {"y": "y", "p": "p", "by": ["month", "year"]}
     days = [
-        cb.gather_table(years.filter(pl.col("month") == month), **options)
+        cb.Predictions.from_table(
+            years.filter(pl.col("month") == month), **options
+        ).aggregate()
         for month in ("c", "a", "b")
     ]
-    whole = cb.gather_table(years, **options)
+    whole = cb.Predictions.from_table(years, **options).aggregate()
     merged = days[0] + days[1] + days[2]
     assert merged.groups == whole.groups == tuple(sorted(whole.groups))
     last = len(merged.groups) - 1
     assert_allclose(merged.sample(last, 0).p, whole.sample(last, 0).p)
-    found = cb.evaluate_table(merged, by=["year"], methods="ew5", confidence=None)
+    found = cb.evaluate(merged.grouped_by(["year"]), methods="ew5", confidence=None)
     assert found.frame()["year"].tolist() == sorted(found.frame()["year"])
 
 
 def test_only_cells_of_the_same_kind_add_up(rows):
-    binary = cb.gather_table(rows, y="y", p="p")
+    binary = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
     with pytest.raises(OptionError, match="gathered alike"):
-        binary + cb.gather_table(rows, y="y", p="p", by="year")
+        binary + cb.Predictions.from_table(rows, y="y", p="p", by="year").aggregate()
 
 
 @pytest.fixture
 def cell_file(rows, tmp_path):
-    cells = cb.gather_table(rows, y="y", p="p", by=["place", "year"])
-    cb.save_cells(cells, tmp_path / "cells.parquet")
+    cells = cb.Predictions.from_table(
+        rows, y="y", p="p", by=["place", "year"]
+    ).aggregate()
+    cells.save(tmp_path / "cells.parquet")
     return tmp_path / "cells.parquet"
 
 
 def test_files_of_cells_hold_all_of_them(rows, cell_file):
-    cells = cb.gather_table(rows, y="y", p="p", by=["place", "year"])
-    found = cb.load_cells(cell_file)
+    cells = cb.Predictions.from_table(
+        rows, y="y", p="p", by=["place", "year"]
+    ).aggregate()
+    found = cb.Predictions.load(cell_file)
     assert found.origin == cells.origin
     assert found.groups == cells.groups
     for name, values in cells.columns.items():
@@ -174,9 +208,9 @@ def test_files_of_cells_hold_all_of_them(rows, cell_file):
 
 def test_files_of_cells_are_known_by_themselves(rows, cell_file):
     options = {"methods": "ew15", "confidence": None}
-    found = cb.evaluate_table(cell_file, **options).frame()
-    expected = cb.evaluate_table(
-        rows, y="y", p="p", by=["place", "year"], **options
+    found = cb.evaluate(cb.Predictions.from_table(cell_file, **options)).frame()
+    expected = cb.evaluate(
+        cb.Predictions.from_table(rows, y="y", p="p", by=["place", "year"], **options)
     ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-12)
     assert_array_equal(found["n"], expected["n"])
@@ -184,17 +218,19 @@ def test_files_of_cells_are_known_by_themselves(rows, cell_file):
 
 def test_days_are_merged_by_a_pattern(rows, tmp_path):
     for day, part in enumerate((rows[:1000], rows[1000:])):
-        cells = cb.gather_table(part, y="y", p="p")
-        cb.save_cells(cells, tmp_path / f"day-{day}.parquet")
-    found = cb.evaluate_table(tmp_path / "day-*.parquet", methods="ew15")
-    expected = cb.evaluate_table(rows, y="y", p="p", methods="ew15")
+        cells = cb.Predictions.from_table(part, y="y", p="p").aggregate()
+        cells.save(tmp_path / f"day-{day}.parquet")
+    found = cb.evaluate(tmp_path / "day-*.parquet", methods="ew15")
+    expected = cb.evaluate(
+        cb.Predictions.from_table(rows, y="y", p="p"), methods="ew15"
+    )
     assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
 
 
 def test_rows_and_cells_are_not_mixed(rows, cell_file):
     rows.write_parquet(cell_file.with_name("z.parquet"))
     with pytest.raises(SourceError, match="holds no cells"):
-        cb.evaluate_table(str(cell_file.with_name("*.parquet")))
+        cb.evaluate(str(cell_file.with_name("*.parquet")))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +255,7 @@ def test_damaged_files_of_cells_are_refused(damage, words, cell_file):
     told = json.dumps(told | damage)
     frame.write_parquet(cell_file, metadata={"calibrant_cells": told})
     with pytest.raises(SourceError, match=words):
-        cb.load_cells(cell_file)
+        cb.Predictions.load(cell_file)
 
 
 def forge(path, **columns):
@@ -251,7 +287,7 @@ def test_impossible_sums_are_refused(column, value, words, cell_file):
     new = value if isinstance(value, pl.Expr) else pl.lit(value)
     forge(cell_file, **{column: new})
     with pytest.raises(SourceError, match=f"damaged file of cells: .*{words}"):
-        cb.load_cells(cell_file)
+        cb.Predictions.load(cell_file)
 
 
 @pytest.mark.parametrize(
@@ -264,19 +300,19 @@ def test_impossible_sums_are_refused(column, value, words, cell_file):
 )
 def test_impossible_weights_are_refused(column, value, words, rows, tmp_path):
     path = tmp_path / "cells.parquet"
-    cb.save_cells(cb.gather_table(rows, y="y", p="p", sample_weight="share"), path)
+    cb.Predictions.from_table(rows, y="y", p="p", weight="share").aggregate().save(path)
     forge(path, **{column: value if isinstance(value, pl.Expr) else pl.lit(value)})
     with pytest.raises(SourceError, match=f"damaged file of cells: {words}"):
-        cb.load_cells(path)
+        cb.Predictions.load(path)
 
 
 def test_events_with_other_rows_are_refused(rows, tmp_path):
     path = tmp_path / "cells.parquet"
     wanted = {"y": "kind", "p": "c_*", "task": "classwise"}
-    cb.save_cells(cb.gather_table(rows, **wanted), path)
+    cb.Predictions.from_table(rows, **wanted).aggregate().save(path)
     forge(path, event=pl.lit(0))
     with pytest.raises(SourceError, match="damaged"):
-        cb.load_cells(forge(path, event=pl.int_range(pl.len()) % 3))
+        cb.Predictions.load(forge(path, event=pl.int_range(pl.len()) % 3))
 
 
 def test_truncated_and_empty_files_of_cells_are_refused(cell_file):
@@ -285,26 +321,26 @@ def test_truncated_and_empty_files_of_cells_are_refused(cell_file):
     for cut in (len(whole) // 2, len(whole) - 5, 10):
         cell_file.write_bytes(whole[:cut])
         with pytest.raises(SourceError, match="cannot be read as parquet"):
-            cb.evaluate_table(cell_file)
+            cb.evaluate(cell_file)
     frame[:0].write_parquet(cell_file, metadata={"calibrant_cells": told})
     with pytest.raises(SourceError, match="there are no cells"):
-        cb.evaluate_table(cell_file)
+        cb.evaluate(cell_file)
     cell_file.write_bytes(whole[:200] + b"\xff" * (len(whole) - 2000) + whole[-1800:])
     with pytest.raises(SourceError, match=r"damaged|cannot be read"):
-        cb.evaluate_table(cell_file)
+        cb.evaluate(cell_file)
 
 
 def test_weighted_and_unweighted_cells_do_not_add_up(rows):
-    plain = cb.gather_table(rows, y="y", p="p")
-    weighted = cb.gather_table(rows, y="y", p="p", sample_weight="count")
+    plain = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
+    weighted = cb.Predictions.from_table(rows, y="y", p="p", weight="count").aggregate()
     with pytest.raises(OptionError, match=r"with weights differs .* without weights"):
         plain + weighted
 
 
 def test_cells_are_written_as_parquet(rows, tmp_path):
-    cells = cb.gather_table(rows, y="y", p="p")
+    cells = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
     with pytest.raises(OptionError, match=r"written as \.parquet"):
-        cb.save_cells(cells, tmp_path / "cells.csv")
+        cells.save(tmp_path / "cells.csv")
 
 
 @pytest.mark.shared
@@ -317,6 +353,10 @@ def test_real_predictions_by_millions(file, shared_data):
     methods = ["es15", "ew15", "es-cv", "pl", "isotonic", "platt", "smooth", "kce"]
     options = {"y": "y", "p": "p", "methods": methods, "confidence": None}
     path = shared_data / file
-    exact = cb.evaluate_table(path, engine="memory", **options).frame()
-    found = cb.evaluate_table(path, engine="duckdb", **options).frame()
+    exact = cb.evaluate(
+        cb.Predictions.from_table(path, engine="memory", **options)
+    ).frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(path, engine="duckdb", **options)
+    ).frame()
     assert_allclose(found["value"], exact["value"], atol=1e-4)

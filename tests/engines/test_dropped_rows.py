@@ -50,10 +50,12 @@ def saved(frame, folder, kind):
 def test_groups_of_the_rows_that_are_left(frame, tmp_path, engine, kind, by):
     options = {"y": "y", "p": "p", "by": by, "methods": "ew5", "confidence": None}
     options |= {"sample_weight": "w"}
-    wanted = cb.evaluate_table(good_rows(frame), **options).frame()
+    wanted = cb.evaluate(cb.Predictions.from_table(good_rows(frame), **options)).frame()
     path = saved(frame, tmp_path, kind)
     with pytest.warns(DroppedRowsWarning, match="4 of 400 rows"):
-        found = cb.evaluate_table(path, engine=engine, bad_rows="drop", **options)
+        found = cb.evaluate(
+            cb.Predictions.from_table(path, engine=engine, bad_rows="drop", **options)
+        )
     assert found.frame().keys() == wanted.keys()
     for name, values in wanted.items():
         if values.dtype.kind == "f":
@@ -73,7 +75,7 @@ def test_the_warning_tells_why_rows_were_dropped(frame, tmp_path, engine):
     path = saved(frame, tmp_path, "parquet")
     wanted = {"y": "y", "p": "p", "sample_weight": "w", "engine": engine}
     with pytest.warns(DroppedRowsWarning) as told:
-        cb.gather_table(path, bad_rows="drop", **wanted)
+        cb.Predictions.from_table(path, bad_rows="drop", **wanted).aggregate()
     assert [str(warning.message) for warning in told] == [REASONS]
 
 
@@ -86,9 +88,9 @@ def test_rows_of_classes_are_dropped_for_a_reason(tmp_path, engine):
     names = {f"c_{name}": prob[:, k] for k, name in enumerate("abc")}
     path = saved(pl.DataFrame(names | {"kind": kind.tolist()}), tmp_path, "parquet")
     with pytest.warns(DroppedRowsWarning) as told:
-        found = cb.gather_table(
+        found = cb.Predictions.from_table(
             path, y="kind", p="c_*", task="confidence", engine=engine, bad_rows="drop"
-        )
+        ).aggregate()
     assert (found.n, found.dropped) == (95, 5)
     columns = "columns 'c_a' .. 'c_c'"
     assert str(told[0].message).endswith(
@@ -108,7 +110,7 @@ def percentages():
     return pl.DataFrame({"p": percent, "y": (rng.random(N) < p).astype(int)})
 
 
-@pytest.mark.parametrize("bad_rows", ["raise", "drop"])
+@pytest.mark.parametrize("bad_rows", ["error", "drop"])
 @pytest.mark.parametrize("max_dropped", [0.2, 1.0])
 def test_percentages_are_told_before_any_row_is_dropped(
     percentages, tmp_path, engine, bad_rows, max_dropped
@@ -117,7 +119,7 @@ def test_percentages_are_told_before_any_row_is_dropped(
     options = {"y": "y", "p": "p", "methods": "ew5", "engine": engine}
     options |= {"bad_rows": bad_rows, "max_dropped": max_dropped}
     with pytest.raises(ScaleError) as told:
-        cb.evaluate_table(path, **options)
+        cb.evaluate(cb.Predictions.from_table(path, **options))
     words = str(told.value)
     assert "column 'p' must hold probabilities in [0, 1]" in words
     assert 'These look like percentages: pass scale="percent".' in words
@@ -129,11 +131,13 @@ def test_percentages_are_read_as_such_if_said(percentages, tmp_path, engine):
     options = {"y": "y", "p": "p", "methods": "ew5", "confidence": None}
     said = {"engine": engine, "scale": "percent"}
     with pytest.raises(MissingValueError, match='bad_rows="drop"'):
-        cb.evaluate_table(path, **options, **said)
+        cb.evaluate(cb.Predictions.from_table(path, **options, **said))
     with pytest.warns(DroppedRowsWarning, match="2 of 400 .*2 missing or infinite in"):
-        found = cb.evaluate_table(path, bad_rows="drop", **options, **said)
+        found = cb.evaluate(
+            cb.Predictions.from_table(path, bad_rows="drop", **options, **said)
+        )
     kept = percentages.drop_nulls().with_columns(pl.col("p") / 100)
-    wanted = cb.evaluate_table(kept, **options)
+    wanted = cb.evaluate(cb.Predictions.from_table(kept, **options))
     np.testing.assert_allclose(
         found.frame()["value"], wanted.frame()["value"], atol=1e-12
     )
@@ -147,7 +151,9 @@ def test_percentages_of_rare_events_are_told_too(tmp_path, engine):
     rows = pl.DataFrame({"p": 100 * p, "y": (rng.random(3000) < p).astype(int)})
     path = saved(rows, tmp_path, "parquet")
     with pytest.raises(ScaleError, match="These look like percentages"):
-        cb.gather_table(path, y="y", p="p", engine=engine, bad_rows="drop")
+        cb.Predictions.from_table(
+            path, y="y", p="p", engine=engine, bad_rows="drop"
+        ).aggregate()
 
 
 def test_classes_in_percent_are_told_even_if_most_are_below_one(tmp_path, local_engine):
@@ -159,7 +165,9 @@ def test_classes_in_percent_are_told_even_if_most_are_below_one(tmp_path, local_
     path = saved(rows, tmp_path, "parquet")
     options = {"y": "kind", "p": "c_*", "task": "confidence"}
     with pytest.raises(ScaleError, match=r"columns 'c_0' .. 'c_39' .*percentages"):
-        cb.gather_table(path, engine=local_engine, bad_rows="drop", **options)
+        cb.Predictions.from_table(
+            path, engine=local_engine, bad_rows="drop", **options
+        ).aggregate()
 
 
 def test_log_probabilities_are_told_before_any_row_is_dropped(tmp_path, engine):
@@ -167,9 +175,11 @@ def test_log_probabilities_are_told_before_any_row_is_dropped(tmp_path, engine):
     p = rng.random(300)
     rows = pl.DataFrame({"p": np.log(p), "y": (rng.random(300) < p).astype(int)})
     path = saved(rows, tmp_path, "parquet")
-    for bad_rows in ("raise", "drop"):
+    for bad_rows in ("error", "drop"):
         with pytest.raises(ScaleError, match='log-probabilities: pass scale="logprob"'):
-            cb.gather_table(path, y="y", p="p", engine=engine, bad_rows=bad_rows)
+            cb.Predictions.from_table(
+                path, y="y", p="p", engine=engine, bad_rows=bad_rows
+            ).aggregate()
 
 
 def with_missing(share, folder):
@@ -183,19 +193,29 @@ def with_missing(share, folder):
 def test_a_fifth_of_the_rows_is_dropped_and_no_more(tmp_path, engine):
     options = {"y": "y", "p": "p", "engine": engine, "bad_rows": "drop"}
     with pytest.warns(DroppedRowsWarning, match="20 of 100"):
-        assert cb.gather_table(with_missing(0.20, tmp_path), **options).n == 80
+        assert (
+            cb.Predictions.from_table(with_missing(0.20, tmp_path), **options)
+            .aggregate()
+            .n
+            == 80
+        )
     path = with_missing(0.21, tmp_path)
     with pytest.raises(DroppedRowsError) as told:
-        cb.gather_table(path, **options)
+        cb.Predictions.from_table(path, **options).aggregate()
     assert str(told.value) == (
         "21 of 100 rows cannot be used, and at most 20 % are dropped: 21 missing or "
         "infinite in column 'p'. Repair these rows, or allow more to be dropped: "
         "max_dropped=0.3."
     )
     with pytest.warns(DroppedRowsWarning, match="21 of 100"):
-        assert cb.gather_table(path, max_dropped=0.3, **options).n == 79
+        assert (
+            cb.Predictions.from_table(path, max_dropped=0.3, **options).aggregate().n
+            == 79
+        )
     with pytest.raises(DroppedRowsError, match="at most 5 %"):
-        cb.gather_table(with_missing(0.06, tmp_path), max_dropped=0.05, **options)
+        cb.Predictions.from_table(
+            with_missing(0.06, tmp_path), max_dropped=0.05, **options
+        ).aggregate()
 
 
 def test_many_values_out_of_range_are_hinted_at_but_can_be_dropped(tmp_path, engine):
@@ -210,9 +230,12 @@ def test_many_values_out_of_range_are_hinted_at_but_can_be_dropped(tmp_path, eng
     with pytest.raises(
         DroppedRowsError, match=r"30 outside .0, 1. in .*max_dropped=0.3"
     ):
-        cb.gather_table(path, **options)
+        cb.Predictions.from_table(path, **options).aggregate()
     with pytest.warns(DroppedRowsWarning, match="30 of 100"):
-        assert cb.gather_table(path, max_dropped=0.3, **options).n == 70
+        assert (
+            cb.Predictions.from_table(path, max_dropped=0.3, **options).aggregate().n
+            == 70
+        )
 
 
 def test_one_value_for_missing_ones_does_not_look_like_percentages(
@@ -226,7 +249,7 @@ def test_one_value_for_missing_ones_does_not_look_like_percentages(
     path = saved(rows, tmp_path, "parquet")
     options = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": "drop"}
     with pytest.warns(DroppedRowsWarning, match="9 outside"):
-        assert cb.gather_table(path, **options).n == 91
+        assert cb.Predictions.from_table(path, **options).aggregate().n == 91
 
 
 def test_a_model_without_predictions_is_named(tmp_path, local_engine):
@@ -239,13 +262,17 @@ def test_a_model_without_predictions_is_named(tmp_path, local_engine):
     path = saved(rows, tmp_path, "parquet")
     options = {"y": "y", "p": ["a", "b"], "engine": local_engine, "bad_rows": "drop"}
     with pytest.raises(DroppedRowsError, match="60 missing or infinite in column 'b'"):
-        cb.gather_table(path, **options)
+        cb.Predictions.from_table(path, **options).aggregate()
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, "all", True])
 def test_the_share_is_a_share(frame, share):
     with pytest.raises(OptionError, match="max_dropped must be a share from 0 to 1"):
-        cb.evaluate_table(frame, y="y", p="p", bad_rows="drop", max_dropped=share)
+        cb.evaluate(
+            cb.Predictions.from_table(
+                frame, y="y", p="p", bad_rows="drop", max_dropped=share
+            )
+        )
 
 
 def test_lines_that_are_no_rows_count_among_those_dropped(tmp_path):
@@ -255,6 +282,6 @@ def test_lines_that_are_no_rows_count_among_those_dropped(tmp_path):
     path.write_text("\n".join(["p,y", *lines]))
     options = {"y": "y", "p": "p", "engine": "duckdb", "bad_rows": "drop"}
     with pytest.warns(DroppedRowsWarning, match="5 of 100 .* 5 in lines that cannot"):
-        assert cb.gather_table(path, **options).n == 95
+        assert cb.Predictions.from_table(path, **options).aggregate().n == 95
     with pytest.raises(DroppedRowsError, match="5 in lines that cannot be read"):
-        cb.gather_table(path, max_dropped=0.01, **options)
+        cb.Predictions.from_table(path, max_dropped=0.01, **options).aggregate()

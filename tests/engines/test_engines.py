@@ -54,8 +54,8 @@ def assert_same_cells(found, expected):
 def test_cells_are_those_of_the_samples(engine, case, rows, row_file):
     """What the door of arrays reads, summed over cells, is what engines give."""
     wanted = CASES[case]
-    found = cb.gather_table(row_file, engine=engine, **wanted)
-    expected = cb.gather_table(rows, engine="memory", **wanted)
+    found = cb.Predictions.from_table(row_file, engine=engine, **wanted).aggregate()
+    expected = cb.Predictions.from_table(rows, engine="memory", **wanted).aggregate()
     assert_same_cells(found, expected)
     used = rows.filter(pl.col("count") > 0) if case == "weights" else rows
     assert found.n == used.height
@@ -68,8 +68,12 @@ def test_parts_add_up_to_the_whole(local_engine, case, rows, row_file, tmp_path)
     for number, part in enumerate((rows[:700], rows[700:701], rows[701:])):
         part.write_parquet(tmp_path / f"{number}.parquet")
         path = tmp_path / f"{number}.parquet"
-        parts.append(cb.gather_table(path, engine=local_engine, **wanted))
-    whole = cb.gather_table(row_file, engine=local_engine, **wanted)
+        parts.append(
+            cb.Predictions.from_table(path, engine=local_engine, **wanted).aggregate()
+        )
+    whole = cb.Predictions.from_table(
+        row_file, engine=local_engine, **wanted
+    ).aggregate()
     merged = parts[2] + parts[0] + parts[1]
     key = [whole.groups.index(group) for group in merged.groups]
     columns = merged.columns | {"group": np.array(key)[merged.columns["group"]]}
@@ -87,8 +91,10 @@ def test_logits_become_probabilities(local_engine, rows, tmp_path):
     )
     logits.write_parquet(tmp_path / "logits.parquet")
     options = {"y": "y", "p": "x", "scale": "logit", "methods": ["ew10", "platt"]}
-    found = cb.evaluate_table(
-        tmp_path / "logits.parquet", engine=local_engine, **options
+    found = cb.evaluate(
+        cb.Predictions.from_table(
+            tmp_path / "logits.parquet", engine=local_engine, **options
+        )
     )
     p = rows["p"].clip(1e-9, 1 - 1e-9).to_numpy()
     expected = cb.evaluate(rows["y"].to_numpy(), p, methods=["ew10", "platt"])
@@ -101,8 +107,10 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
     )
     logits.write_parquet(tmp_path / "logits.parquet")
     options = {"y": "kind", "p": "c_*", "task": "confidence", "methods": "ew10"}
-    found = cb.evaluate_table(
-        tmp_path / "logits.parquet", engine=engine, scale="logit", **options
+    found = cb.evaluate(
+        cb.Predictions.from_table(
+            tmp_path / "logits.parquet", engine=engine, scale="logit", **options
+        )
     )
     prob = softmax(logits.select(pl.exclude("kind")).to_numpy(), axis=1)
     expected = cb.calibration_error(
@@ -114,8 +122,10 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
 @pytest.mark.parametrize("case", ["two models", "each class", "one class", "weights"])
 def test_results_have_the_rows_of_the_memory_engine(case, rows, row_file):
     options = {**CASES[case], "methods": "ew15", "confidence": None}
-    found = cb.evaluate_table(row_file, engine="duckdb", **options).frame()
-    expected = cb.evaluate_table(rows, **options).frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(row_file, engine="duckdb", **options)
+    ).frame()
+    expected = cb.evaluate(cb.Predictions.from_table(rows, **options)).frame()
     assert list(found) == list(expected)
     for name, values in expected.items():
         if name == "value":
@@ -151,16 +161,20 @@ def test_bad_rows_end_in_an_error_that_shows_one(local_engine, case, rows, tmp_p
     column, value, error, words = BAD[case]
     path = spoiled(rows, column, value, tmp_path / "bad.parquet")
     with pytest.raises(error, match=words):
-        cb.gather_table(path, y="y", p="p", sample_weight="count", engine=local_engine)
+        cb.Predictions.from_table(
+            path, y="y", p="p", weight="count", engine=local_engine
+        ).aggregate()
 
 
 def test_bad_rows_are_dropped_and_counted_if_asked(engine, rows, tmp_path):
     path = spoiled(rows, "p", 1.5, tmp_path / "bad.parquet")
     with pytest.warns(DroppedRowsWarning, match="2 of 3,000 rows"):
-        found = cb.gather_table(path, y="y", p="p", engine=engine, bad_rows="drop")
+        found = cb.Predictions.from_table(
+            path, y="y", p="p", engine=engine, bad_rows="drop"
+        ).aggregate()
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
     assert found.dropped == 2
-    expected = cb.gather_table(kept, y="y", p="p")
+    expected = cb.Predictions.from_table(kept, y="y", p="p").aggregate()
     assert_array_equal(found.columns["rows"], expected.columns["rows"])
 
 
@@ -169,11 +183,16 @@ def test_evaluation_without_bad_rows_is_that_of_the_others(
 ):
     path = spoiled(rows, "y", 7, tmp_path / "bad.parquet")
     with pytest.warns(DroppedRowsWarning):
-        found = cb.evaluate_table(
-            path, y="y", p="p", engine=local_engine, bad_rows="drop", methods="ew15"
+        found = cb.evaluate(
+            cb.Predictions.from_table(
+                path, y="y", p="p", engine=local_engine, bad_rows="drop"
+            ),
+            methods="ew15",
         )
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
-    expected = cb.evaluate_table(kept, y="y", p="p", methods="ew15")
+    expected = cb.evaluate(
+        cb.Predictions.from_table(kept, y="y", p="p"), methods="ew15"
+    )
     assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
 
 
@@ -183,9 +202,11 @@ def test_the_warning_about_dropped_rows_points_at_the_caller(
     path = spoiled(rows, "p", 1.5, tmp_path / "bad.parquet")
     wanted = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": "drop"}
     with pytest.warns(DroppedRowsWarning) as gathered:
-        cb.gather_table(path, **wanted)
+        cb.Predictions.from_table(path, **wanted).aggregate()
     with pytest.warns(DroppedRowsWarning) as evaluated:
-        cb.evaluate_table(path, **wanted, methods="ew15", confidence=None)
+        cb.evaluate(
+            cb.Predictions.from_table(path, **wanted), methods="ew15", confidence=None
+        )
     told = [*gathered, *evaluated]
     assert [warning.filename for warning in told] == [__file__, __file__]
 
@@ -206,29 +227,29 @@ def test_the_warning_about_dropped_rows_points_at_the_caller(
     ],
 )
 def test_what_cells_know_is_not_to_be_said_again(name, value, rows):
-    cells = cb.gather_table(rows, y="y", p="p")
+    cells = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
     with pytest.raises(OptionError, match=f"leave out {name}\\."):
-        cb.evaluate_table(cells, **{name: value})
+        cb.evaluate(cb.Predictions.from_table(cells, **{name: value}))
 
 
 def test_a_table_of_bad_rows_alone_is_refused(local_engine, rows, tmp_path):
     path = spoiled(rows[:2], "p", 7.0, tmp_path / "bad.parquet", at=(0, 1))
     wanted = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": "drop"}
     with pytest.raises(DroppedRowsError, match=r"2 of 2 rows cannot be used"):
-        cb.gather_table(path, **wanted)
+        cb.Predictions.from_table(path, **wanted).aggregate()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRowsWarning)
         with pytest.raises(EmptyInputError):
-            cb.gather_table(path, **wanted, max_dropped=1.0)
+            cb.Predictions.from_table(path, max_dropped=1.0, **wanted).aggregate()
 
 
 def test_rounding_beyond_the_ends_counts_as_the_ends(local_engine, tmp_path):
     p = np.array([-1e-16, 0.0, 0.5, 1.0, 1.0 + 2e-16])
     frame = pl.DataFrame({"p": p, "y": [0, 1, 0, 1, 1]})
     frame.write_parquet(tmp_path / "ends.parquet")
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
-    )
+    ).aggregate()
     assert_array_equal(found.columns["rows"], [2, 1, 2])
     assert_array_equal(found.columns["low"], [0.0, 0.5, 1.0])
 
@@ -236,36 +257,46 @@ def test_rounding_beyond_the_ends_counts_as_the_ends(local_engine, tmp_path):
 def test_rows_that_do_not_sum_to_one_are_refused(engine, rows, tmp_path):
     path = spoiled(rows, "c_1", 0.0, tmp_path / "bad.parquet")
     with pytest.raises(RowSumError, match="must sum to 1"):
-        cb.gather_table(path, y="kind", p="c_*", task="confidence", engine=engine)
+        cb.Predictions.from_table(
+            path, y="kind", p="c_*", task="confidence", engine=engine
+        ).aggregate()
 
 
 def test_classes_that_have_no_column_are_refused(local_engine, rows, tmp_path):
     path = spoiled(rows, "kind", 9, tmp_path / "bad.parquet")
     with pytest.raises(LabelError, match=r"classes 0, 1, 2.*9"):
-        cb.gather_table(path, y="kind", p="c_*", task="classwise", engine=local_engine)
+        cb.Predictions.from_table(
+            path, y="kind", p="c_*", task="classwise", engine=local_engine
+        ).aggregate()
 
 
 def test_a_third_label_is_refused(engine, rows, tmp_path):
     path = spoiled(rows, "happened", "maybe", tmp_path / "bad.parquet", at=(5,))
     with pytest.raises(LabelError, match="two values, one of them pos_label='yes'"):
-        cb.gather_table(path, y="happened", p="p", pos_label="yes", engine=engine)
+        cb.Predictions.from_table(
+            path, y="happened", p="p", pos_label="yes", engine=engine
+        ).aggregate()
 
 
 def test_text_labels_need_to_be_named(local_engine, row_file):
     with pytest.raises(LabelError, match=r"'no'.*'yes'.*pos_label="):
-        cb.gather_table(row_file, y="happened", p="p", engine=local_engine)
+        cb.Predictions.from_table(
+            row_file, y="happened", p="p", engine=local_engine
+        ).aggregate()
 
 
 def test_text_is_no_probability(local_engine, row_file):
     with pytest.raises(InputError, match="'happened' must hold numbers"):
-        cb.gather_table(row_file, y="y", p="happened", engine=local_engine)
+        cb.Predictions.from_table(
+            row_file, y="y", p="happened", engine=local_engine
+        ).aggregate()
 
 
 @pytest.mark.parametrize("option", ["y", "p", "by", "sample_weight"])
 def test_unknown_columns_are_named_with_the_nearest(local_engine, option, row_file):
     wanted = {"y": "y", "p": "p", option: "coumt"}
     with pytest.raises(UnknownNameError, match="did you mean 'count'"):
-        cb.gather_table(row_file, engine=local_engine, **wanted)
+        cb.Predictions.from_table(row_file, engine=local_engine, **wanted).aggregate()
 
 
 HOSTILE = [
@@ -282,17 +313,17 @@ HOSTILE = [
 def test_names_of_columns_are_never_read_as_sql(local_engine, name, rows, tmp_path):
     odd = rows.rename({"p": name, "y": name + "y", "place": name + "g", "count": "'w"})
     odd.write_parquet(tmp_path / "odd.parquet")
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         tmp_path / "odd.parquet",
         y=name + "y",
         p={"model": name},
         by=name + "g",
-        sample_weight="'w",
+        weight="'w",
         engine=local_engine,
-    )
-    expected = cb.gather_table(
-        rows, y="y", p={"model": "p"}, by="place", sample_weight="count"
-    )
+    ).aggregate()
+    expected = cb.Predictions.from_table(
+        rows, y="y", p={"model": "p"}, by="place", weight="count"
+    ).aggregate()
     for column in EXACT:
         assert_array_equal(found.columns[column], expected.columns[column])
 
@@ -303,9 +334,9 @@ def test_labels_are_values_not_sql(local_engine, label, rows, tmp_path):
         pl.when(pl.col("y") == 1).then(pl.lit(label)).otherwise(pl.lit("no")).alias("t")
     )
     named.write_parquet(tmp_path / "labels.parquet")
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         tmp_path / "labels.parquet", y="t", p="p", pos_label=label, engine=local_engine
-    )
+    ).aggregate()
     assert found.columns["happened"].sum() == rows["y"].sum()
 
 
@@ -319,8 +350,8 @@ def test_odd_names_bad_rows_and_labels_at_once(engine, rows, tmp_path):
     path = spoiled(odd, name, np.nan, tmp_path / "odd.parquet")
     wanted = {"y": "t", "p": name, "pos_label": label, "engine": engine}
     with pytest.raises(MissingValueError, match=r"2 of 3,?000"):
-        cb.gather_table(path, **wanted)
+        cb.Predictions.from_table(path, **wanted).aggregate()
     with pytest.warns(DroppedRowsWarning, match="2 of 3,000 rows"):
-        found = cb.gather_table(path, bad_rows="drop", **wanted)
+        found = cb.Predictions.from_table(path, bad_rows="drop", **wanted).aggregate()
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
     assert found.columns["happened"].sum() == kept["y"].sum()

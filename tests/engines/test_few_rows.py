@@ -33,8 +33,10 @@ def test_small_tables_are_those_of_memory_to_the_last_digits(
 ):
     options = {"y": "y", "p": "p", "sample_weight": weight, "methods": METHODS}
     options |= {"n_resamples": 50}
-    expected = values(cb.evaluate_table(rows, **options))
-    found = values(cb.evaluate_table(row_file, engine=engine, **options))
+    expected = values(cb.evaluate(cb.Predictions.from_table(rows, **options)))
+    found = values(
+        cb.evaluate(cb.Predictions.from_table(row_file, engine=engine, **options))
+    )
     for name, own in expected.items():
         assert_allclose(found[name], own, atol=1e-12, err_msg=name)
 
@@ -45,8 +47,12 @@ def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file
         patch.setattr(few_rows, "FEW_IN_GROUP", 700)
         options = {"y": "y", "p": "p", "by": ["place", "year"], "confidence": None}
         options |= {"methods": ["es15", "isotonic", "ew15"]}
-        found = cb.evaluate_table(row_file, engine=engine, **options).frame()
-    expected = cb.evaluate_table(rows, engine="memory", **options).frame()
+        found = cb.evaluate(
+            cb.Predictions.from_table(row_file, engine=engine, **options)
+        ).frame()
+    expected = cb.evaluate(
+        cb.Predictions.from_table(rows, engine="memory", **options)
+    ).frame()
     small = expected["n"] <= 700
     assert small.any()
     assert_allclose(found["value"][small], expected["value"][small], atol=1e-12)
@@ -58,8 +64,10 @@ def test_engines_gather_alike_however_many_rows_there_are(
     local_engine, case, rows, row_file
 ):
     options = {"y": "kind", "p": "c_*", "task": "classwise", **case}
-    expected = cb.gather_table(rows, **options)
-    found = cb.gather_table(row_file, engine=local_engine, **options)
+    expected = cb.Predictions.from_table(rows, **options).aggregate()
+    found = cb.Predictions.from_table(
+        row_file, engine=local_engine, **options
+    ).aggregate()
     assert found.groups == expected.groups
     for name, own in expected.columns.items():
         assert_allclose(found.columns[name], own, rtol=1e-12, err_msg=name)
@@ -69,12 +77,16 @@ def test_engines_gather_alike_however_many_rows_there_are(
 @pytest.mark.parametrize("case", [{}, {"sample_weight": "count"}, {"by": "place"}])
 def test_parts_end_as_the_whole_does(case, rows, tmp_path):
     options = {"y": "y", "p": "p", **case}
-    whole = cb.gather_table(rows, **options)
+    whole = cb.Predictions.from_table(rows, **options).aggregate()
     for number, part in enumerate((rows[:600], rows[600:601], rows[601:])):
-        cb.save_cells(cb.gather_table(part, **options), tmp_path / f"{number}.parquet")
+        cb.Predictions.from_table(part, **options).aggregate().save(
+            tmp_path / f"{number}.parquet"
+        )
     told = {"methods": ["es15", "ew-cv", "isotonic"], "confidence": None}
-    found = cb.evaluate_table(f"{tmp_path}/*.parquet", **told).frame()
-    expected = cb.evaluate_table(whole, **told).frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(f"{tmp_path}/*.parquet", **told)
+    ).frame()
+    expected = cb.evaluate(cb.Predictions.from_table(whole, **told)).frame()
     names = ["n", *({"place"} & set(found))]
     order = np.lexsort([found[name].astype(str) for name in ("method", *names)])
     other = np.lexsort([expected[name].astype(str) for name in ("method", *names)])
@@ -86,7 +98,7 @@ def test_parts_end_as_the_whole_does(case, rows, tmp_path):
 def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
     monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 4000)
     monkeypatch.setattr(few_rows, "FEW_IN_GROUP", 1000)
-    few = cb.gather_table(rows, y="y", p="p")
+    few = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
     assert (few.columns["low"] == few.columns["high"]).all()
     assert len(few) == rows["p"].n_unique()
     many = few + few
@@ -97,10 +109,10 @@ def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
 def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file, monkeypatch):
     monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 0)
     options = {"y": "y", "p": "p", "by": ["place", "year"], "engine": local_engine}
-    kept = cb.gather_table(row_file, **options)
+    kept = cb.Predictions.from_table(row_file, **options).aggregate()
     assert (kept.columns["low"] == kept.columns["high"]).all()
     monkeypatch.setattr(few_rows, "FEW_IN_ALL_GROUPS", 100)
-    gathered = cb.gather_table(row_file, **options)
+    gathered = cb.Predictions.from_table(row_file, **options).aggregate()
     assert len(gathered) < len(kept)
     alone = gathered.columns["low"] == gathered.columns["high"]
     assert gathered.columns["rows"][~alone].sum() > 0
@@ -111,9 +123,9 @@ def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path):
     p = np.array([-3e-8, 0.0, 5e-9, 0.5, 1.0 - 6e-8, 1.0, 1.0 + 2e-7] * 200)
     frame = pl.DataFrame({"p": p.astype(np.float32), "y": np.arange(p.size) % 2})
     frame.write_parquet(tmp_path / "ends.parquet")
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
-    )
+    ).aggregate()
     assert_array_equal(found.columns["rows"], [400, 200, 200, 200, 400])
     assert_array_equal(found.columns["low"][[0, -1]], [0.0, 1.0])
 
@@ -134,27 +146,33 @@ def test_weights_that_cannot_be(local_engine, weight, words, tmp_path):
     frame.write_parquet(tmp_path / "w.parquet")
     options = {"y": "y", "p": "p", "sample_weight": "w", "engine": local_engine}
     with pytest.raises((WeightError, ValueError), match=words):
-        cb.gather_table(tmp_path / "w.parquet", **options)
+        cb.Predictions.from_table(tmp_path / "w.parquet", **options).aggregate()
     with pytest.raises((WeightError, ValueError), match=words):
-        cb.evaluate_table(tmp_path / "w.parquet", **options, methods="ew5")
+        cb.evaluate(
+            cb.Predictions.from_table(tmp_path / "w.parquet", **options), methods="ew5"
+        )
 
 
 def test_classes_kept_apart_are_not_taken_for_rows_in_order(rows):
     """Of gathered classes nobody knows which rows they share."""
     options = {"y": "kind", "p": "c_*", "task": "classwise"}
-    cells = cb.gather_table(rows, **options)
-    shuffled = cb.gather_table(
+    cells = cb.Predictions.from_table(rows, **options).aggregate()
+    shuffled = cb.Predictions.from_table(
         rows.sample(fraction=1.0, shuffle=True, seed=1), **options
-    )
+    ).aggregate()
     told = {"methods": "ew15", "n_resamples": 60}
-    first, second = (cb.evaluate_table(c, **told).frame() for c in (cells, shuffled))
+    first, second = (
+        cb.evaluate(cb.Predictions.from_table(c, **told)).frame()
+        for c in (cells, shuffled)
+    )
     assert_allclose(first["high"], second["high"], atol=1e-12)
 
 
 def test_groups_that_are_too_small_are_told(rows):
     few = rows[:12].with_columns(place=pl.Series(["a"] * 2 + ["b"] * 10))
     with pytest.warns(SmallSampleWarning, match="group place=a is left out"):
-        found = cb.evaluate_table(
-            few, y="y", p="p", by="place", engine="duckdb", methods="es5"
+        found = cb.evaluate(
+            cb.Predictions.from_table(few, y="y", p="p", by="place", engine="duckdb"),
+            methods="es5",
         )
     assert found.frame()["n"].tolist() == [10]

@@ -19,13 +19,17 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("option", [{"by": "g"}, {"sample_weight": "w"}])
-@pytest.mark.parametrize("bad_rows", ["raise", "drop"])
+@pytest.mark.parametrize("bad_rows", ["error", "drop"])
 def test_a_file_that_lacks_a_column(folder, option, bad_rows):
     options = {"y": "y", "p": "p", "engine": "duckdb", "bad_rows": bad_rows}
     with pytest.raises(SourceError, match=r"b\.parquet has no column '[gw]'"):
-        cb.gather_table(f"{folder}/*.parquet", **options, **option)
+        cb.Predictions.from_table(
+            f"{folder}/*.parquet", **options, **option
+        ).aggregate()
 
 
 def test_columns_that_nobody_asked_for_may_be_lacking(folder):
-    found = cb.gather_table(f"{folder}/*.parquet", y="y", p="p", engine="duckdb")
+    found = cb.Predictions.from_table(
+        f"{folder}/*.parquet", y="y", p="p", engine="duckdb"
+    ).aggregate()
     assert found.n == 100

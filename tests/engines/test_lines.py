@@ -32,7 +32,7 @@ def test_a_file_that_was_cut_is_refused(local_engine, name, tmp_path):
     """Its last number may have lost digits."""
     path = write(tmp_path / name, [*lines_of(), "1,0.95"])
     with pytest.raises(SourceError, match=r"(?s)cannot be read.*\b42\b"):
-        cb.gather_table(path, engine=local_engine, **WANTED)
+        cb.Predictions.from_table(path, engine=local_engine, **WANTED).aggregate()
 
 
 ODD = {
@@ -51,9 +51,11 @@ def test_lines_that_are_no_rows_are_dropped_if_asked(
     lines = lines_of(note)
     path = write(tmp_path / "rows.csv", [*lines[:9], ODD[case], *lines[9:]])
     with pytest.raises(SourceError, match=r"(?s)cannot be read.*\b10\b"):
-        cb.gather_table(path, engine=local_engine, **WANTED)
+        cb.Predictions.from_table(path, engine=local_engine, **WANTED).aggregate()
     with pytest.warns(DroppedRowsWarning, match="1 of 41.*1 in lines that cannot"):
-        found = cb.gather_table(path, engine=local_engine, bad_rows="drop", **WANTED)
+        found = cb.Predictions.from_table(
+            path, engine=local_engine, bad_rows="drop", **WANTED
+        ).aggregate()
     assert (found.n, found.dropped) == (N, 1)
 
 
@@ -62,23 +64,28 @@ def test_lines_that_are_no_rows_are_dropped_if_asked(
 def test_empty_lines_are_no_rows(local_engine, note, end, tmp_path):
     lines = lines_of(note)
     path = write(tmp_path / "rows.csv", [*lines[:9], "", *lines[9:], "", "", ""], end)
-    found = cb.evaluate_table(path, engine=local_engine, methods="ew5", **WANTED)
+    found = cb.evaluate(
+        cb.Predictions.from_table(path, engine=local_engine, **WANTED), methods="ew5"
+    )
     assert found.frame()["n"].tolist() == [N]
 
 
 def test_a_separator_at_the_end_of_a_line_adds_nothing(local_engine, tmp_path):
     lines = lines_of()
     path = write(tmp_path / "rows.csv", [*lines[:9], lines[9] + ",", *lines[10:]])
-    assert cb.gather_table(path, engine=local_engine, **WANTED).n == N
+    assert (
+        cb.Predictions.from_table(path, engine=local_engine, **WANTED).aggregate().n
+        == N
+    )
 
 
 def test_lines_of_several_files_are_counted_together(local_engine, tmp_path):
     for name in ("a", "b"):
         write(tmp_path / f"{name}.csv", [*lines_of(), "1"])
     with pytest.warns(DroppedRowsWarning, match="2 of 82"):
-        found = cb.gather_table(
+        found = cb.Predictions.from_table(
             f"{tmp_path}/*.csv", engine=local_engine, bad_rows="drop", **WANTED
-        )
+        ).aggregate()
     assert found.n == 2 * N
 
 
@@ -88,7 +95,7 @@ def test_a_damaged_archive_is_told(local_engine, tmp_path):
     data[15:40] = b"\xff" * 25
     path.write_bytes(data)
     with pytest.raises(SourceError, match=r"rows\.csv\.gz cannot be read"):
-        cb.gather_table(path, engine=local_engine, **WANTED)
+        cb.Predictions.from_table(path, engine=local_engine, **WANTED).aggregate()
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "frame"])
@@ -107,5 +114,7 @@ def test_odd_names_of_columns_are_names(local_engine, kind, name, tmp_path):
     if kind in writers:
         writers[kind](path)
     source = path if kind in writers else frame
-    found = cb.gather_table(source, y="y", p=name, engine=local_engine)
+    found = cb.Predictions.from_table(
+        source, y="y", p=name, engine=local_engine
+    ).aggregate()
     np.testing.assert_allclose(found.columns["low"], p)

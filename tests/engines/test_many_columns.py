@@ -39,7 +39,9 @@ def test_the_top_class_of_a_thousand(local_engine, kind, prob, label, tmp_path):
     wrong = np.roll(label, 1)
     path = write_classes(tmp_path, prob, wrong, kind)
     options = {"y": "y", "p": "c_*", "task": "confidence", "methods": "ew10"}
-    found = cb.evaluate_table(path, engine=local_engine, confidence=None, **options)
+    found = cb.evaluate(
+        cb.Predictions.from_table(path, engine=local_engine, **options), confidence=None
+    )
     expected = cb.calibration_error(wrong, prob, task="confidence", method="ew10")
     assert expected > 0.05
     assert_allclose(found.frame()["value"], [expected], atol=1e-9)
@@ -51,21 +53,25 @@ def test_the_top_class_of_a_thousand(local_engine, kind, prob, label, tmp_path):
 def test_the_top_class_of_hundreds_on_a_cluster(prob, label, tmp_path):
     share = prob[:, :400] / prob[:, :400].sum(axis=1, keepdims=True)
     path = write_classes(tmp_path, share, label % 400)
-    found = cb.gather_table(path, y="y", p="c_*", task="confidence", engine="spark")
+    found = cb.Predictions.from_table(
+        path, y="y", p="c_*", task="confidence", engine="spark"
+    ).aggregate()
     assert_allclose(np.sort(found.columns["low"]), np.sort(share.max(axis=1)))
 
 
 def test_logits_of_a_thousand_classes(local_engine, prob, label, tmp_path):
     path = write_classes(tmp_path, np.log(prob.clip(1e-300)) + 5.0, label)
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         path, y="y", p="c_*", task="confidence", scale="logit", engine=local_engine
-    )
+    ).aggregate()
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 
 def test_each_of_a_thousand_classes(local_engine, prob, label, tmp_path):
     path = write_classes(tmp_path, prob[:50], label[:50])
-    found = cb.gather_table(path, y="y", p="c_*", task="classwise", engine=local_engine)
+    found = cb.Predictions.from_table(
+        path, y="y", p="c_*", task="classwise", engine=local_engine
+    ).aggregate()
     happened = np.bincount(
         found.columns["event"], found.columns["happened"], minlength=K
     )
@@ -74,7 +80,9 @@ def test_each_of_a_thousand_classes(local_engine, prob, label, tmp_path):
 
 def test_a_thousand_models(local_engine, prob, label, tmp_path):
     path = write_classes(tmp_path, prob[:50], label[:50] % 2)
-    found = cb.gather_table(path, y="y", p="c_*", engine=local_engine)
+    found = cb.Predictions.from_table(
+        path, y="y", p="c_*", engine=local_engine
+    ).aggregate()
     mean = np.bincount(found.columns["event"], found.columns["rows"], minlength=K)
     assert_array_equal(mean, np.full(K, 50))
     low = found.columns["low"][found.columns["event"] == 700]
@@ -104,9 +112,11 @@ def test_one_bad_value_among_many_columns_is_found(
     )
     options = {"y": "y", "p": "c_*", "task": "confidence", "engine": local_engine}
     with pytest.raises(error, match=words):
-        cb.gather_table(tmp_path / "rows.parquet", **options)
+        cb.Predictions.from_table(tmp_path / "rows.parquet", **options).aggregate()
     with pytest.warns(cb.exceptions.DroppedRowsWarning, match="1 of 40 rows"):
-        found = cb.gather_table(tmp_path / "rows.parquet", bad_rows="drop", **options)
+        found = cb.Predictions.from_table(
+            tmp_path / "rows.parquet", bad_rows="drop", **options
+        ).aggregate()
     assert found.n == 39
 
 
@@ -124,15 +134,17 @@ def test_one_bad_value_among_many_models_is_found(local_engine, scale, bad, tmp_
     value = {"missing": None, "nan": np.nan, "outside": outside}[bad]
     values = of_p(np.random.default_rng(47).uniform(0.01, 0.99, (40, 30)))
     columns = dict(zip(NAMES, values.T.tolist(), strict=False))
-    whole = cb.gather_table({"y": np.arange(40) % 2, **columns}, **MODELS, scale=scale)
+    whole = cb.Predictions.from_table(
+        {"y": np.arange(40) % 2, **columns}, scale=scale, **MODELS
+    ).aggregate()
     columns["c_17"][23] = value
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"y": np.arange(40) % 2, **columns}, strict=False).write_parquet(path)
     options = {"scale": scale, "engine": local_engine, **MODELS}
     with pytest.raises(error if bad == "outside" else MissingValueError, match="c_17"):
-        cb.gather_table(path, **options)
+        cb.Predictions.from_table(path, **options).aggregate()
     with pytest.warns(cb.exceptions.DroppedRowsWarning, match="1 of 40 rows"):
-        found = cb.gather_table(path, bad_rows="drop", **options)
+        found = cb.Predictions.from_table(path, bad_rows="drop", **options).aggregate()
     kept = whole.columns["event"] != 17
     own = found.columns["event"] != 17
     assert kept.sum() - own.sum() == 29
@@ -147,14 +159,14 @@ def test_no_chance_is_a_log_probability_among_many(engine, tmp_path):
         "c_29": np.full(40, -np.inf)
     }
     pl.DataFrame({"y": np.arange(40) % 30, **columns}).write_parquet(tmp_path / "r.pq")
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         tmp_path / "r.pq",
         y="y",
         p="c_*",
         task="confidence",
         scale="logprob",
         engine=engine,
-    )
+    ).aggregate()
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 
@@ -169,6 +181,8 @@ def test_only_columns_that_are_asked_for_take_time(local_engine, kind, tmp_path)
     write = {"csv": frame.write_csv, "parquet": frame.write_parquet}
     write.get(kind, frame.write_ndjson)(path)
     started = time.process_time()
-    found = cb.gather_table(path, y="y", p="p", engine=local_engine)
+    found = cb.Predictions.from_table(
+        path, y="y", p="p", engine=local_engine
+    ).aggregate()
     assert_allclose(found.columns["low"], p)
     assert time.process_time() - started < 10.0

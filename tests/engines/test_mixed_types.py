@@ -14,8 +14,10 @@ def test_whole_numbers_in_the_first_file_do_not_round_the_others(tmp_path):
         tmp_path / "1.parquet"
     )
     pl.DataFrame({"p": p, "y": y}).write_parquet(tmp_path / "2.parquet")
-    found = cb.evaluate_table(
-        str(tmp_path / "*.parquet"), y="y", p="p", methods="ew15", confidence=None
+    found = cb.evaluate(
+        cb.Predictions.from_table(str(tmp_path / "*.parquet"), y="y", p="p"),
+        methods="ew15",
+        confidence=None,
     )
     whole = np.concatenate([np.array([0.0, 1.0] * 50), p])
     labels = np.concatenate([[0, 1] * 50, y])
@@ -27,5 +29,7 @@ def test_hashes_are_no_comments(tmp_path):
     lines = ["y,p,g", *[f"{i % 2},0.{i % 9 + 1},#b" for i in range(60)]]
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = {"y": "y", "p": "p", "by": "g", "methods": "ew2", "confidence": None}
-    found = cb.evaluate_table(tmp_path / "a.csv", engine="duckdb", **options)
+    found = cb.evaluate(
+        cb.Predictions.from_table(tmp_path / "a.csv", engine="duckdb", **options)
+    )
     assert found.frame()["g"].tolist() == ["#b"]

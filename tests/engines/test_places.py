@@ -33,11 +33,11 @@ def lake(rows, tmp_path):
 
 
 def test_a_pattern_a_folder_and_a_list_mean_the_same(rows, lake):
-    expected = cb.gather_table(rows, **WANTED).columns["near"]
+    expected = cb.Predictions.from_table(rows, **WANTED).aggregate().columns["near"]
     files = sorted(lake.iterdir())
     for source in (f"{lake}/*.parquet", lake / "part-?.parquet", lake, files):
         assert isinstance(open_source(source), DuckDBTable)
-        found = cb.gather_table(source, **WANTED).columns["near"]
+        found = cb.Predictions.from_table(source, **WANTED).aggregate().columns["near"]
         assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -46,7 +46,9 @@ def test_folders_of_partitions_give_columns(rows, tmp_path):
         (tmp_path / f"year={year}").mkdir()
         part = rows.filter(pl.col("year") == year).drop("year")
         part.write_parquet(tmp_path / f"year={year}" / "rows.parquet")
-    found = cb.gather_table(f"{tmp_path}/*/*.parquet", by="year", **WANTED)
+    found = cb.Predictions.from_table(
+        f"{tmp_path}/*/*.parquet", by="year", **WANTED
+    ).aggregate()
     assert found.groups == ((2023,), (2024,))
 
 
@@ -59,10 +61,16 @@ def test_engines_by_the_kind_of_source(row_file, rows, monkeypatch):
 
 
 def test_relations_and_frames_through_duckdb(rows):
-    expected = cb.gather_table(rows, **WANTED, by="place").columns["near"]
+    expected = (
+        cb.Predictions.from_table(rows, by="place", **WANTED)
+        .aggregate()
+        .columns["near"]
+    )
     relation = duckdb.sql("SELECT * FROM rows")
     for source in (relation, rows, rows.to_pandas(), rows.to_arrow()):
-        found = cb.gather_table(source, **WANTED, by="place", engine="duckdb")
+        found = cb.Predictions.from_table(
+            source, by="place", engine="duckdb", **WANTED
+        ).aggregate()
         assert_allclose(found.columns["near"], expected, rtol=1e-12)
 
 
@@ -76,8 +84,10 @@ def test_text_files_are_read_in_place(suffix, rows, tmp_path):
         few.to_pandas().to_csv(path, index=False)
     else:
         few.write_csv(path, separator="\t" if suffix == "tsv" else ",")
-    found = cb.gather_table(path, engine="duckdb", **WANTED, by="place")
-    expected = cb.gather_table(rows, **WANTED, by="place")
+    found = cb.Predictions.from_table(
+        path, engine="duckdb", by="place", **WANTED
+    ).aggregate()
+    expected = cb.Predictions.from_table(rows, by="place", **WANTED).aggregate()
     assert found.groups == expected.groups
     assert_allclose(found.columns["near"], expected.columns["near"], rtol=1e-12)
 
@@ -94,13 +104,17 @@ def test_text_files_are_read_in_place(suffix, rows, tmp_path):
 def test_odd_names_of_files_are_names(name, rows, tmp_path):
     rows[:500].write_parquet(tmp_path / name)
     rows[500:].write_parquet(tmp_path / "a1.parquet")  # what a pattern would match
-    found = cb.gather_table(tmp_path / name, engine="duckdb", **WANTED)
+    found = cb.Predictions.from_table(
+        tmp_path / name, engine="duckdb", **WANTED
+    ).aggregate()
     assert found.n == 500
 
 
 def test_the_memory_engine_reads_files_together(lake):
     found, expected = (
-        cb.evaluate_table(lake, engine=engine, methods="ew15", **WANTED).frame()
+        cb.evaluate(
+            cb.Predictions.from_table(lake, engine=engine, **WANTED), methods="ew15"
+        ).frame()
         for engine in ("memory", "duckdb")
     )
     assert found["n"].tolist() == expected["n"].tolist()
@@ -121,7 +135,7 @@ def test_sources_that_are_not_there(source, words, tmp_path):
     (tmp_path / "empty").mkdir()
     place = tmp_path / (source or "empty")
     with pytest.raises(SourceError, match=words):
-        cb.gather_table(place, **WANTED)
+        cb.Predictions.from_table(place, **WANTED).aggregate()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +144,7 @@ def test_sources_that_are_not_there(source, words, tmp_path):
 def test_addresses_are_refused_and_nothing_is_fetched(engine, source, monkeypatch):
     monkeypatch.setattr("socket.socket.connect", pytest.fail)
     with pytest.raises(SourceError, match=r"is an address.*Download the file first"):
-        cb.gather_table(source, engine=engine, **WANTED)
+        cb.Predictions.from_table(source, engine=engine, **WANTED).aggregate()
 
 
 def test_a_connection_of_our_own_installs_nothing(row_file):
@@ -144,16 +158,16 @@ def test_an_empty_name_is_no_folder(local_engine, source, rows, tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     rows.select("p", "y").write_csv("rows.csv")
     with pytest.raises(SourceError, match="the name of a file is empty"):
-        cb.gather_table(source, engine=local_engine, **WANTED)
+        cb.Predictions.from_table(source, engine=local_engine, **WANTED).aggregate()
 
 
 def test_a_polars_frame_through_duckdb_without_pyarrow(rows, monkeypatch):
     """Unknown to Python here, so that neither DuckDB nor polars finds it."""
-    wanted = cb.gather_table(rows, engine="memory", **WANTED)
+    wanted = cb.Predictions.from_table(rows, engine="memory", **WANTED).aggregate()
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    found = cb.gather_table(rows, engine="duckdb", **WANTED)
+    found = cb.Predictions.from_table(rows, engine="duckdb", **WANTED).aggregate()
     assert_allclose(found.columns["low"], wanted.columns["low"])
 
 
@@ -161,7 +175,7 @@ def test_formats_are_not_mixed(rows, tmp_path):
     rows.select("p", "y").write_csv(tmp_path / "a.csv")
     rows.write_parquet(tmp_path / "b.parquet")
     with pytest.raises(SourceError, match="mixes files of formats"):
-        cb.gather_table(f"{tmp_path}/*", **WANTED)
+        cb.Predictions.from_table(f"{tmp_path}/*", **WANTED).aggregate()
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -169,7 +183,9 @@ def test_a_truncated_file_is_an_error(engine, row_file, tmp_path):
     whole = row_file.read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(SourceError, match=r"cut\.parquet cannot be read"):
-        cb.evaluate_table(tmp_path / "cut.parquet", engine=engine, **WANTED)
+        cb.evaluate(
+            cb.Predictions.from_table(tmp_path / "cut.parquet", engine=engine, **WANTED)
+        )
 
 
 def test_a_broken_page_is_an_error(row_file, tmp_path):
@@ -177,7 +193,9 @@ def test_a_broken_page_is_an_error(row_file, tmp_path):
     damaged[100:4000] = b"\xff" * 3900
     (tmp_path / "bad.parquet").write_bytes(damaged)
     with pytest.raises(SourceError, match=r"bad\.parquet cannot be read"):
-        cb.gather_table(tmp_path / "bad.parquet", engine="duckdb", **WANTED)
+        cb.Predictions.from_table(
+            tmp_path / "bad.parquet", engine="duckdb", **WANTED
+        ).aggregate()
 
 
 @pytest.fixture(scope="module")
@@ -195,13 +213,15 @@ def long_csv(tmp_path_factory):
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 def test_a_bad_line_far_down_is_named(engine, long_csv):
     with pytest.raises(SourceError, match=r"long\.csv cannot be read.*250002"):
-        cb.gather_table(long_csv, engine=engine, **WANTED)
+        cb.Predictions.from_table(long_csv, engine=engine, **WANTED).aggregate()
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 def test_a_bad_line_is_dropped_and_counted_if_asked(engine, long_csv):
     with pytest.warns(DroppedRowsWarning, match="1 of 300,000 rows"):
-        found = cb.gather_table(long_csv, engine=engine, bad_rows="drop", **WANTED)
+        found = cb.Predictions.from_table(
+            long_csv, engine=engine, bad_rows="drop", **WANTED
+        ).aggregate()
     assert found.n == 299_999
 
 

@@ -61,9 +61,12 @@ def test_executors_are_processes_of_their_own(spark):
 
 def test_data_frames_are_gathered_where_they_are(spark, rows, row_file):
     frame = spark.read.parquet(str(row_file))
-    found = cb.evaluate_table(frame, y="y", p="p", by="place", methods=["ew15", "es15"])
-    cells = cb.gather_table(rows, y="y", p="p", by="place")
-    expected = cb.evaluate_table(cells, methods=["ew15", "es15"])
+    found = cb.evaluate(
+        cb.Predictions.from_table(frame, y="y", p="p", by="place"),
+        methods=["ew15", "es15"],
+    )
+    cells = cb.Predictions.from_table(rows, y="y", p="p", by="place").aggregate()
+    expected = cb.evaluate(cells, methods=["ew15", "es15"])
     assert_array_equal(found.frame()["value"], expected.frame()["value"])
 
 
@@ -75,7 +78,9 @@ def test_a_killed_executor_changes_nothing(spark):
     before = executors(spark)
     found = []
     job = threading.Thread(
-        target=lambda: found.append(cb.gather_table(slow_rows(spark), y="y", p="p"))
+        target=lambda: found.append(
+            cb.Predictions.from_table(slow_rows(spark), y="y", p="p").aggregate()
+        )
     )
     job.start()
     tracker = spark.sparkContext.statusTracker()
@@ -90,7 +95,7 @@ def test_a_killed_executor_changes_nothing(spark):
     os.kill(before[0], signal.SIGKILL)
     job.join(timeout=300)
     assert found, "the job did not end"
-    cells = cb.gather_table(expected, y="y", p="p")
+    cells = cb.Predictions.from_table(expected, y="y", p="p").aggregate()
     for name, values in cells.columns.items():
         assert_array_equal(found[0].columns[name], values, err_msg=name)
 
@@ -98,9 +103,11 @@ def test_a_killed_executor_changes_nothing(spark):
 def test_files_that_cannot_be_read_end_in_our_error(spark, tmp_path):  # noqa: ARG001
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(SourceError, match="cannot be read"):
-        cb.gather_table(tmp_path / "bad.parquet", y="y", p="p", engine="spark")
+        cb.Predictions.from_table(
+            tmp_path / "bad.parquet", y="y", p="p", engine="spark"
+        ).aggregate()
 
 
 def test_other_things_are_no_spark_sources(spark, rows):  # noqa: ARG001
     with pytest.raises(SourceError, match="Spark data frames and files"):
-        cb.gather_table(rows, y="y", p="p", engine="spark")
+        cb.Predictions.from_table(rows, y="y", p="p", engine="spark").aggregate()

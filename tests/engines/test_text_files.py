@@ -28,8 +28,10 @@ def y():
 
 
 def found_groups(path, engine, **options):
-    found = cb.evaluate_table(
-        path, engine=engine, methods="ew2", confidence=None, **options
+    found = cb.evaluate(
+        cb.Predictions.from_table(path, engine=engine, **options),
+        methods="ew2",
+        confidence=None,
     )
     return found.frame()
 
@@ -59,7 +61,9 @@ def test_groups_in_text_files_on_a_cluster(engine, p, y, tmp_path):
     codes = ["7", "007"] * (N // 2)
     days = ["2024-01-02", "2024-01-01"] * (N // 2)
     path = text_file(tmp_path / "rows.csv", "p,y,code,day", p, y, codes, days)
-    found = cb.gather_table(path, y="y", p="p", by=["code", "day"], engine=engine)
+    found = cb.Predictions.from_table(
+        path, y="y", p="p", by=["code", "day"], engine=engine
+    ).aggregate()
     assert sorted(found.groups) == [("007", "2024-01-01"), ("7", "2024-01-02")]
 
 
@@ -67,12 +71,14 @@ def test_numbers_and_text_of_several_days_are_merged_as_text(p, y, tmp_path):
     days = []
     for day, codes in enumerate((["7", "8"], ["7", "007"])):
         path = text_file(tmp_path / f"{day}.csv", "p,y,code", p, y, codes * (N // 2))
-        days.append(cb.gather_table(path, y="y", p="p", by="code"))
+        days.append(
+            cb.Predictions.from_table(path, y="y", p="p", by="code").aggregate()
+        )
     merged = days[0] + days[1]
     assert sorted(merged.groups) == [("007",), ("7",), ("8",)]
-    whole = cb.gather_table(
+    whole = cb.Predictions.from_table(
         [tmp_path / "0.csv", tmp_path / "1.csv"], y="y", p="p", by="code"
-    )
+    ).aggregate()
     assert sorted(whole.groups) == sorted(merged.groups)
     seven = whole.groups.index(("7",))
     assert whole.sample(seven, 0).n == N
@@ -87,18 +93,22 @@ def test_labels_are_what_stands_in_the_file(
 ):
     label = [words[int(value)] for value in y]
     path = text_file(tmp_path / "rows.csv", "p,y", p, label)
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         path, y="y", p="p", pos_label=pos_label, engine=local_engine
-    )
+    ).aggregate()
     assert found.columns["happened"].sum() == 2 * N // 3
 
 
 def test_blanks_in_the_header_belong_to_names(local_engine, p, y, tmp_path):
     path = text_file(tmp_path / "rows.csv", " p ,my label,P", p, y, p[::-1])
-    found = cb.gather_table(path, y="my label", p=" p ", engine=local_engine)
+    found = cb.Predictions.from_table(
+        path, y="my label", p=" p ", engine=local_engine
+    ).aggregate()
     assert found.n == N
     with pytest.raises(UnknownNameError, match="'p'"):
-        cb.gather_table(path, y="my label", p="p", engine=local_engine)
+        cb.Predictions.from_table(
+            path, y="my label", p="p", engine=local_engine
+        ).aggregate()
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -108,7 +118,9 @@ def test_names_that_differ_by_case_are_two_columns(local_engine, kind, p, y, tmp
         pl.read_csv(path).write_parquet(tmp_path / "rows.parquet")
     options = {"y": "y", "engine": local_engine, "methods": "ew5", "confidence": None}
     for name, own in (("p", p), ("P", p[::-1])):
-        found = cb.evaluate_table(tmp_path / f"rows.{kind}", p=name, **options)
+        found = cb.evaluate(
+            cb.Predictions.from_table(tmp_path / f"rows.{kind}", p=name, **options)
+        )
         expected = cb.calibration_error(
             np.array(y, int), np.array(own, float), method="ew5"
         )
@@ -118,14 +130,16 @@ def test_names_that_differ_by_case_are_two_columns(local_engine, kind, p, y, tmp
 def test_two_columns_of_one_name_are_refused(local_engine, p, y, tmp_path):
     path = text_file(tmp_path / "rows.csv", "p,y,p", p, y, p)
     with pytest.raises(SourceError, match="two columns 'p'; rename one"):
-        cb.gather_table(path, y="y", p="p", engine=local_engine)
+        cb.Predictions.from_table(path, y="y", p="p", engine=local_engine).aggregate()
 
 
 def test_whole_numbers_may_become_others_far_down(local_engine, tmp_path):
     n = 30_000  # more than DuckDB looks at to guess types
     p = ["0", "1"] * (n // 2) + ["0.5"] * 10
     path = text_file(tmp_path / "rows.csv", "p,y", p, ["0", "1"] * (len(p) // 2))
-    found = cb.gather_table(path, y="y", p="p", engine=local_engine)
+    found = cb.Predictions.from_table(
+        path, y="y", p="p", engine=local_engine
+    ).aggregate()
     assert found.columns["low"].tolist() == [0.0, 0.5, 1.0]
 
 
@@ -179,15 +193,15 @@ def test_files_named_like_patterns_are_read(local_engine, suffix, p, y, tmp_path
             part.write_ndjson(path)
         else:
             part.write_csv(path, separator="\t" if suffix == "tsv" else ",")
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         tmp_path / f"a[1]*?.{suffix}", y="y", p="p", engine=local_engine
-    )
+    ).aggregate()
     assert found.n == 20
 
 
 def test_cells_in_files_named_like_patterns_are_read(p, y, tmp_path):
     frame = pl.DataFrame({"p": np.array(p, float), "y": np.array(y, int)})
     path = tmp_path / "cells[1].parquet"
-    cb.save_cells(cb.gather_table(frame, y="y", p="p"), path)
-    assert cb.load_cells(path).n == N
-    assert cb.evaluate_table(path, methods="ew5").frame()["n"] == [N]
+    cb.Predictions.from_table(frame, y="y", p="p").aggregate().save(path)
+    assert cb.Predictions.load(path).n == N
+    assert cb.evaluate(path, methods="ew5").frame()["n"] == [N]

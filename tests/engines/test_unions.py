@@ -27,7 +27,7 @@ def write_files(folder, labels=("0", "1")):
 def test_columns_are_found_by_name(engine, order, labels, tmp_path):
     write_files(tmp_path, LABELS[labels])
     paths = [tmp_path / f"{name}.csv" for name in order]
-    found = cb.gather_table(paths, y="y", p="p", engine=engine)
+    found = cb.Predictions.from_table(paths, y="y", p="p", engine=engine).aggregate()
     assert found.columns["happened"].sum() == 2 * (2 * N // 3)
     assert_allclose(np.unique(found.columns["low"]), [float(p) for p in P])
     assert (found.columns["rows"] == 2).all()
@@ -36,7 +36,9 @@ def test_columns_are_found_by_name(engine, order, labels, tmp_path):
 def test_a_column_that_is_asked_for_must_be_in_every_file(engine, tmp_path):
     write_files(tmp_path)
     with pytest.raises(SourceError, match=r"plain\.csv has no column 'note', which"):
-        cb.gather_table(f"{tmp_path}/*.csv", y="y", p="p", by="note", engine=engine)
+        cb.Predictions.from_table(
+            f"{tmp_path}/*.csv", y="y", p="p", by="note", engine=engine
+        ).aggregate()
 
 
 def test_several_parquet_files_may_have_other_columns(local_engine, tmp_path):
@@ -45,9 +47,16 @@ def test_several_parquet_files_may_have_other_columns(local_engine, tmp_path):
         frame = pl.read_csv(tmp_path / f"{name}.csv")
         frame.write_parquet(tmp_path / f"{name}.parquet")
     pattern = f"{tmp_path}/*.parquet"
-    assert cb.gather_table(pattern, y="y", p="p", engine=local_engine).n == 2 * N
+    assert (
+        cb.Predictions.from_table(pattern, y="y", p="p", engine=local_engine)
+        .aggregate()
+        .n
+        == 2 * N
+    )
     with pytest.raises(SourceError, match=r"plain\.parquet has no column 'note'"):
-        cb.gather_table(pattern, y="y", p="p", by="note", engine=local_engine)
+        cb.Predictions.from_table(
+            pattern, y="y", p="p", by="note", engine=local_engine
+        ).aggregate()
 
 
 def test_a_field_of_a_column_is_no_column(tmp_path):
@@ -55,7 +64,9 @@ def test_a_field_of_a_column_is_no_column(tmp_path):
     frame.write_parquet(tmp_path / "a.parquet")
     frame.with_columns(g=pl.lit(1)).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(SourceError, match=r"a\.parquet has no column 'g'"):
-        cb.gather_table(f"{tmp_path}/*.parquet", y="y", p="p", by="g", engine="duckdb")
+        cb.Predictions.from_table(
+            f"{tmp_path}/*.parquet", y="y", p="p", by="g", engine="duckdb"
+        ).aggregate()
 
 
 @pytest.mark.parametrize("rows", [60, 30_000])
@@ -68,12 +79,16 @@ def test_a_second_header_with_more_columns_is_refused(
     lines = ["p,y", *half, header, *(f"{line},7" for line in half)]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(SourceError, match=str(rows // 2 + 2)):
-        cb.gather_table(tmp_path / "rows.csv", y="y", p="p", engine=local_engine)
+        cb.Predictions.from_table(
+            tmp_path / "rows.csv", y="y", p="p", engine=local_engine
+        ).aggregate()
 
 
 def test_empty_lines_above_the_header_do_not_count(local_engine, tmp_path):
     (tmp_path / "rows.csv").write_text("\n\np,y\n0.25,1\n0.5,0\n")
-    found = cb.gather_table(tmp_path / "rows.csv", y="y", p="p", engine=local_engine)
+    found = cb.Predictions.from_table(
+        tmp_path / "rows.csv", y="y", p="p", engine=local_engine
+    ).aggregate()
     assert found.n == 2
 
 

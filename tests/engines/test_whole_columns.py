@@ -46,43 +46,47 @@ def late_file(request, tmp_path):
 
 
 def test_a_late_prediction_keeps_its_digits(local_engine, late_file):
-    found = cb.gather_table(late_file(p=0.3), y="y", p="p", engine=local_engine)
+    found = cb.Predictions.from_table(
+        late_file(p=0.3), y="y", p="p", engine=local_engine
+    ).aggregate()
     assert found.columns["low"].tolist() == [0.0, 0.3, 1.0]
     assert found.columns["rows"][1] == 1
 
 
 def test_a_late_weight_keeps_its_digits(local_engine, late_file):
     path = late_file(w=0.25)
-    found = cb.gather_table(path, y="y", p="p", sample_weight="w", engine=local_engine)
+    found = cb.Predictions.from_table(
+        path, y="y", p="p", weight="w", engine=local_engine
+    ).aggregate()
     assert found.columns["weight"].sum() == N + 0.25
 
 
 def test_a_late_label_that_is_none_is_refused(local_engine, late_file):
     with pytest.raises(LabelError, match=r"binary labels, 0 and 1.*0\.6"):
-        cb.gather_table(late_file(y=0.6), y="y", p="p", engine=local_engine)
+        cb.Predictions.from_table(
+            late_file(y=0.6), y="y", p="p", engine=local_engine
+        ).aggregate()
 
 
 @pytest.mark.parametrize("column", ["p", "w"])
 def test_late_text_is_no_number(local_engine, column, late_file):
     with pytest.raises(InputError, match=f"column '{column}' must hold numbers"):
-        cb.gather_table(
-            late_file(**{column: "none"}),
-            y="y",
-            p="p",
-            sample_weight="w",
-            engine=local_engine,
-        )
+        cb.Predictions.from_table(
+            late_file(**{column: "none"}), y="y", p="p", weight="w", engine=local_engine
+        ).aggregate()
 
 
 def test_late_text_among_labels_is_listed(local_engine, late_file):
     with pytest.raises(LabelError, match=r"'maybe'"):
-        cb.gather_table(late_file(y="maybe"), y="y", p="p", engine=local_engine)
+        cb.Predictions.from_table(
+            late_file(y="maybe"), y="y", p="p", engine=local_engine
+        ).aggregate()
 
 
 def test_late_text_among_groups_makes_all_of_them_text(local_engine, late_file):
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         late_file(g="other"), y="y", p="p", by="g", engine=local_engine
-    )
+    ).aggregate()
     assert found.groups == (("0",), ("1",), ("2",), ("other",))
 
 
@@ -90,10 +94,12 @@ def test_late_text_makes_all_labels_text(local_engine, late_file):
     """So that one of them is the event, as text and not as a number."""
     path = late_file(y="2b")
     options = {"y": "y", "p": "p", "engine": local_engine, "methods": "ew2"}
-    found = cb.evaluate_table(path, task="1", confidence=None, **options)
+    found = cb.evaluate(
+        cb.Predictions.from_table(path, task="1", **options), confidence=None
+    )
     assert found.frame()["n"].tolist() == [N + 1]
     with pytest.raises(LabelError):
-        cb.evaluate_table(path, pos_label=1, **options)
+        cb.evaluate(cb.Predictions.from_table(path, pos_label=1, **options))
 
 
 @pytest.mark.parametrize("words", [("False", "True"), ("false", "true")])
@@ -102,13 +108,9 @@ def test_truth_values_after_many_missing_ones(local_engine, words, tmp_path):
     lines = ["y,p", *[",0.5"] * 2000, *(f"{words[i % 4 == 0]},0.5" for i in range(N))]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     with pytest.warns(cb.exceptions.DroppedRowsWarning, match="2,000 of 27,000"):
-        found = cb.gather_table(
-            tmp_path / "rows.csv",
-            y="y",
-            p="p",
-            engine=local_engine,
-            bad_rows="drop",
-        )
+        found = cb.Predictions.from_table(
+            tmp_path / "rows.csv", y="y", p="p", engine=local_engine, bad_rows="drop"
+        ).aggregate()
     assert found.columns["happened"].sum() == N // 4
 
 
@@ -116,13 +118,17 @@ def test_truth_values_and_numbers_are_no_labels(local_engine, tmp_path):
     lines = ["y,p", *["True,0.5", "False,0.5"] * N, "1,0.5"]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(LabelError, match="binary labels, 0 and 1"):
-        cb.gather_table(tmp_path / "rows.csv", y="y", p="p", engine=local_engine)
+        cb.Predictions.from_table(
+            tmp_path / "rows.csv", y="y", p="p", engine=local_engine
+        ).aggregate()
 
 
 def test_blanks_around_numbers_do_not_count(local_engine, tmp_path):
     lines = ["y,p", " 1,0.25 ", "0 ,\t0.5", '" 1"," 0.75"']
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
-    found = cb.gather_table(tmp_path / "rows.csv", y="y", p="p", engine=local_engine)
+    found = cb.Predictions.from_table(
+        tmp_path / "rows.csv", y="y", p="p", engine=local_engine
+    ).aggregate()
     assert found.columns["low"].tolist() == [0.25, 0.5, 0.75]
     assert found.columns["happened"].sum() == 2
 
@@ -131,7 +137,9 @@ def test_blanks_around_numbers_do_not_count(local_engine, tmp_path):
 def test_what_is_no_number_is_none_in_any_engine(local_engine, text, tmp_path):
     (tmp_path / "rows.tsv").write_text(f"y\tp\n0\t0.5\n1\t{text}\n")
     with pytest.raises(InputError, match="column 'p' must hold numbers"):
-        cb.gather_table(tmp_path / "rows.tsv", y="y", p="p", engine=local_engine)
+        cb.Predictions.from_table(
+            tmp_path / "rows.tsv", y="y", p="p", engine=local_engine
+        ).aggregate()
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
@@ -140,13 +148,13 @@ def test_files_of_other_types_are_read_together(local_engine, kind, tmp_path):
     second = [{"y": i % 2, "p": 0.25, "g": "x"} for i in range(60)]
     for place, rows in enumerate((first, second)):
         write_rows(tmp_path / f"{place}.{kind}", rows)
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         [tmp_path / f"{place}.{kind}" for place in (0, 1)],
         y="y",
         p="p",
         by="g",
         engine=local_engine,
-    )
+    ).aggregate()
     assert found.groups == (("007",), ("x",))
     assert sorted(set(found.columns["low"])) == [0.0, 0.25, 1.0]
 
@@ -230,9 +238,9 @@ def test_json_lines_with_many_columns_are_columns(local_engine, tmp_path):
         for k, row in zip(rng.integers(0, 300, 40), prob.tolist(), strict=True)
     ]
     path = write_rows(tmp_path / "rows.jsonl", rows)
-    found = cb.gather_table(
+    found = cb.Predictions.from_table(
         path, y="y", p="c_*", task="confidence", engine=local_engine
-    )
+    ).aggregate()
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 
@@ -241,4 +249,4 @@ def test_columns_that_come_late_match_patterns(local_engine, tmp_path):
     rows = [{"y": i % 2, "m_a": 0.5} for i in range(N)]
     path = write_rows(tmp_path / "rows.jsonl", [*rows, rows[0] | {"m_b": 0.5}])
     with pytest.raises(cb.exceptions.MissingValueError, match="'m_b'"):
-        cb.gather_table(path, y="y", p="m_*", engine=local_engine)
+        cb.Predictions.from_table(path, y="y", p="m_*", engine=local_engine).aggregate()

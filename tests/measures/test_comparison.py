@@ -359,8 +359,11 @@ def test_certain_and_right_predictions_can_be_compared():
 def test_groups_of_a_table_are_compared_apart(models):
     predictions, y = models
     table = {**predictions, "y": y, "region": np.where(np.arange(600) % 2, "n", "s")}
-    found = compare_table(
-        table, y="y", p=["own", "raised"], by="region", method="es15", **FAST
+    found = cb.compare(
+        cb.Predictions.from_table(
+            table, y="y", p=["own", "raised"], by="region", **FAST
+        ),
+        method="es15",
     )
     south = table["region"] == "s"
     alone = cb.compare(
@@ -379,34 +382,41 @@ def test_small_groups_of_a_table_are_left_out(models):
     table = {**predictions, "y": y, "region": np.minimum(np.arange(600) // 4, 9)}
     options = {"y": "y", "p": ["own", "raised"], "by": "region", "method": "es15"}
     with pytest.warns(SmallSampleWarning, match="9 groups are left out: region=0;"):
-        (found,) = compare_table(table, **options, **FAST)
+        (found,) = cb.compare(cb.Predictions.from_table(table, **options, **FAST))
     assert found.key == {"region": 9}
     table["region"] = np.arange(600) // 4
     with (
         pytest.warns(SmallSampleWarning, match="150 groups are left out"),
         pytest.raises(OptionError, match="no group has"),
     ):
-        compare_table(table, **options)
+        cb.compare(cb.Predictions.from_table(table, **options))
 
 
 def test_tables_say_what_is_wrong(models):
     predictions, y = models
     table = {**predictions, "y": y, "rank": np.zeros(600)}
     with pytest.raises(OptionError, match="at least 2 models to compare; it names 1"):
-        compare_table(table, y="y", p="own")
+        cb.compare(cb.Predictions.from_table(table, y="y", p="own"))
     with pytest.raises(OptionError, match="names the model 'own' twice"):
-        compare_table(table, y="y", p=["own", "own"])
+        cb.compare(cb.Predictions.from_table(table, y="y", p=["own", "own"]))
     table["by_rank"] = table["rank"]
     with pytest.raises(OptionError, match="both 'rank' and 'by_rank'"):
-        compare_table(table, y="y", p=["own", "raised"], by=["rank", "by_rank"])
+        cb.compare(
+            cb.Predictions.from_table(
+                table, y="y", p=["own", "raised"], by=["rank", "by_rank"]
+            )
+        )
 
 
 def test_groups_called_like_a_result_get_another_name(models):
     predictions, y = models
     table = {**predictions, "y": y, "rank": np.repeat(["a", "b"], 300)}
-    found = compare_table(
-        table, y="y", p=["own", "raised"], by="rank", method="ew5", **FAST
+    found = cb.compare(
+        cb.Predictions.from_table(table, y="y", p=["own", "raised"], by="rank", **FAST),
+        method="ew5",
     )
     assert [one.key for one in found] == [{"by_rank": "a"}, {"by_rank": "b"}]
     with pytest.raises(TooFewRowsError, match="Use fewer bins, for example es120 or"):
-        compare_table(table, y="y", p=["own", "raised"], method="es900")
+        cb.compare(
+            cb.Predictions.from_table(table, y="y", p=["own", "raised"]), method="es900"
+        )

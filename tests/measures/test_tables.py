@@ -24,18 +24,24 @@ def table(sample):
     "frame", [dict, pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table]
 )
 def test_every_kind_of_table_gives_the_same(table, frame):
-    found = cb.evaluate_table(frame(table), y="y", p="a", methods="es15").frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(frame(table), y="y", p="a"), methods="es15"
+    ).frame()
     assert found["value"][0] == es15(table["y"], table["a"])
 
 
 def test_columns_without_a_task_are_models(table):
-    found = cb.evaluate_table(table, y="y", p=["a", "b"], methods="es15").frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p=["a", "b"]), methods="es15"
+    ).frame()
     assert found["model"].tolist() == ["a", "b"]
     assert found["value"][1] == es15(table["y"], table["b"])
 
 
 def test_groups_are_rows_of_their_own(table):
-    found = cb.evaluate_table(table, y="y", p="a", by="region", methods="es15").frame()
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="a", by="region"), methods="es15"
+    ).frame()
     assert found["region"].tolist() == ["north", "south"]
     north = table["region"] == "north"
     assert found["value"][0] == es15(table["y"][north], table["a"][north])
@@ -43,22 +49,28 @@ def test_groups_are_rows_of_their_own(table):
 
 def test_two_group_columns_make_pairs(table):
     table["half"] = np.arange(500) < 250
-    found = cb.evaluate_table(table, y="y", p="a", by=["region", "half"], methods="es5")
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="a", by=["region", "half"]),
+        methods="es5",
+    )
     assert len(found.frame()["half"]) == 4
 
 
 def test_small_groups_are_left_out_with_a_warning(table):
     table["region"] = np.where(np.arange(500) < 5, "tiny", "rest")
     with pytest.warns(SmallSampleWarning, match="group region=tiny is left out"):
-        found = cb.evaluate_table(table, y="y", p="a", by="region", methods="es15")
+        found = cb.evaluate(
+            cb.Predictions.from_table(table, y="y", p="a", by="region"), methods="es15"
+        )
     assert found.frame()["region"].tolist() == ["rest"]
 
 
 def test_many_small_groups_are_one_warning(table):
     table["region"] = np.where(np.arange(500) < 80, np.arange(500) // 8, 99)
     with pytest.warns(SmallSampleWarning) as told:
-        found = cb.evaluate_table(
-            table, y="y", p=["a", "b"], by="region", methods=["es15", "ew15"]
+        found = cb.evaluate(
+            cb.Predictions.from_table(table, y="y", p=["a", "b"], by="region"),
+            methods=["es15", "ew15"],
         )
     assert found.frame()["region"].tolist() == [99] * 4
     (warning,) = told
@@ -78,7 +90,9 @@ def test_a_group_loses_only_the_methods_that_need_more_rows(table, engine):
     options = {"y": "y", "p": ["a", "b"], "methods": methods, "confidence": None}
     frame = pl.DataFrame(table)
     with pytest.warns(SmallSampleWarning) as told:
-        found = cb.evaluate_table(frame, by="region", engine=engine, **options).frame()
+        found = cb.evaluate(
+            cb.Predictions.from_table(frame, by="region", engine=engine, **options)
+        ).frame()
     (warning,) = told
     assert str(warning.message).startswith("es15 is left out of group region=tiny: ")
     tiny = found["region"] == "tiny"
@@ -95,7 +109,9 @@ def test_methods_that_many_groups_lose_are_one_warning_each(table):
     methods = ["es15", "es5", "es20"]
     options = {"y": "y", "p": "a", "by": "region", "confidence": None}
     with pytest.warns(SmallSampleWarning) as told:
-        found = cb.evaluate_table(table, methods=methods, **options).frame()
+        found = cb.evaluate(
+            cb.Predictions.from_table(table, **options), methods=methods
+        ).frame()
     assert found["method"].tolist() == ["es5"] * 6 + methods
     first, second = (str(warning.message) for warning in told)
     assert first.startswith("es15 is left out of 6 groups: region=0; region=1; ")
@@ -109,12 +125,16 @@ def test_only_small_groups_is_an_error(table):
         pytest.warns(SmallSampleWarning),
         pytest.raises(OptionError, match="no group has"),
     ):
-        cb.evaluate_table(table, y="y", p="a", by="region", methods="es15")
+        cb.evaluate(
+            cb.Predictions.from_table(table, y="y", p="a", by="region"), methods="es15"
+        )
 
 
 def test_weights_are_a_column(table):
     table["w"] = np.arange(500) % 3
-    found = cb.evaluate_table(table, y="y", p="a", sample_weight="w", methods="es15")
+    found = cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p="a", weight="w"), methods="es15"
+    )
     expected = es15(table["y"], table["a"], sample_weight=table["w"])
     assert found.frame()["value"][0] == expected
 
@@ -123,7 +143,7 @@ def test_a_missing_column_gives_the_nearest_name(table):
     with pytest.raises(
         UnknownNameError, match="unknown column 'regoin'; did you mean 'region'"
     ):
-        cb.evaluate_table(table, y="y", p="a", by="regoin")
+        cb.evaluate(cb.Predictions.from_table(table, y="y", p="a", by="regoin"))
 
 
 @pytest.fixture
@@ -136,26 +156,31 @@ def classes():
 def test_pattern_names_the_classes(classes):
     prob, y = cb.datasets.load_multiclass("bayes")
     backwards = dict(reversed(list(classes.items())))
-    found = cb.evaluate_table(backwards, y="y", p="digit *", task=3, methods="es15")
+    found = cb.evaluate(
+        cb.Predictions.from_table(backwards, y="y", p="digit *", task=3), methods="es15"
+    )
     assert found.frame()["value"][0] == es15(y, prob, task=3)
 
 
 def test_text_labels_are_names_of_columns(classes):
     prob, y = cb.datasets.load_multiclass("bayes")
     columns = [f"digit {d}" for d in range(10)]
-    found = cb.evaluate_table(
-        classes, y="name", p=columns, task="confidence", methods="es15"
+    found = cb.evaluate(
+        cb.Predictions.from_table(classes, y="name", p=columns, task="confidence"),
+        methods="es15",
     )
     expected = es15(y, prob, task="confidence")
     assert found.frame()["value"][0] == expected
 
 
 def test_several_multi_class_models_have_names():
-    found = cb.evaluate_table(
-        cb.datasets.MULTICLASS_FILE,
-        y="digit",
-        p={"forest": "forest_*", "bayes": "bayes_*"},
-        task="confidence",
+    found = cb.evaluate(
+        cb.Predictions.from_table(
+            cb.datasets.MULTICLASS_FILE,
+            y="digit",
+            p={"forest": "forest_*", "bayes": "bayes_*"},
+            task="confidence",
+        ),
         methods="es15",
     )
     assert found.frame()["model"].tolist() == ["forest", "bayes"]
@@ -163,20 +188,22 @@ def test_several_multi_class_models_have_names():
 
 def test_progress_is_reported(table):
     seen = []
-    cb.evaluate_table(
-        table, y="y", p=["a", "b"], methods="es5", progress=lambda *at: seen.append(at)
+    cb.evaluate(
+        cb.Predictions.from_table(table, y="y", p=["a", "b"]),
+        methods="es5",
+        progress=lambda *at: seen.append(at),
     )
     assert seen == [(0, 2), (1, 2)]
 
 
 def test_engines_are_named(table):
     with pytest.raises(UnknownNameError, match="unknown engine 'abacus'"):
-        cb.evaluate_table(table, y="y", p="a", engine="abacus")
+        cb.evaluate(cb.Predictions.from_table(table, y="y", p="a", engine="abacus"))
 
 
 def test_no_columns_is_an_error(table):
     with pytest.raises(OptionError, match="at least one column"):
-        cb.evaluate_table(table, y="y", p=[])
+        cb.evaluate(cb.Predictions.from_table(table, y="y", p=[]))
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,13 @@ def rows():
 @pytest.fixture(scope="session")
 def report():
     """A report of both models and of groups, with all methods of a page."""
-    return cb.report_table(
-        _rows(),
-        y="label",
-        p=["good", HOSTILE],
-        by="region",
-        **FAST | {"methods": ["smooth", "pl", "es15", "ew15"], "n_resamples": 50},
+    return cb.Report.from_predictions(
+        cb.Predictions.from_table(
+            _rows(),
+            y="label",
+            p=["good", HOSTILE],
+            by="region",
+            **FAST | {"methods": ["smooth", "pl", "es15", "ew15"], "n_resamples": 50},
+        ),
         title=HOSTILE,
     )

@@ -96,7 +96,7 @@ def wavy():
 @pytest.fixture(scope="module")
 def wavy_model(wavy, fast):
     p, y = wavy
-    return cb.report_predictions(y, {"wavy": p}, **fast).summary["models"][0]
+    return cb.Report.from_predictions(y, {"wavy": p}, **fast).summary["models"][0]
 
 
 def test_a_report_never_advises_what_its_own_table_shows_to_be_worse(wavy_model):
@@ -123,7 +123,7 @@ def test_what_is_left_after_a_repair_comes_from_rows_left_out(wavy_model, wavy):
 
 def test_scores_of_several_classes_say_what_they_are_of(fast):
     prob, digit = cb.datasets.load_multiclass("forest")
-    report = cb.report_predictions(digit, prob, task="confidence", **fast)
+    report = cb.Report.from_predictions(digit, prob, task="confidence", **fast)
     (model,) = report.summary["models"]
     top = prob.max(axis=1)
     right = prob.argmax(axis=1) == digit
@@ -137,7 +137,7 @@ def test_scores_of_several_classes_say_what_they_are_of(fast):
 
 def test_diagrams_of_classes_have_the_same_axes(fast):
     prob, digit = cb.datasets.load_multiclass("forest")
-    report = cb.report_predictions(digit, prob, task="classwise", **fast)
+    report = cb.Report.from_predictions(digit, prob, task="classwise", **fast)
     panels = report.summary["models"][0]["diagrams"]
     assert len({(panel["low"], panel["axes"]) for panel in panels}) == 1
     rows = [sum(panel["histogram"]["logit"]["rows"]) for panel in panels]

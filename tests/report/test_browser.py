@@ -289,7 +289,7 @@ def test_classes_and_evaluations_open_without_trouble(opened, tmp_path):
     prob, digit = cb.datasets.load_multiclass("forest")
     options = {"methods": ["es15"], "n_resamples": 20}
     path = tmp_path / "classes.html"
-    cb.report_predictions(digit, prob, task="classwise", **options).save(path)
+    cb.Report.from_predictions(digit, prob, task="classwise", **options).save(path)
     page = opened(url=path.as_uri())
     assert page.locator("figure.diagram").count() == 4
     path = tmp_path / "evaluation.html"
@@ -303,7 +303,7 @@ def crowded(tmp_path_factory):
     """The page of a network that is nearly sure of everything."""
     rng = np.random.default_rng(0)
     p = 1.0 - 10.0 ** rng.uniform(-7, -2, 2000)
-    report = cb.report_predictions(
+    report = cb.Report.from_predictions(
         (rng.random(2000) < 0.97).astype(int), p, methods=["es15"], n_resamples=20
     )
     path = tmp_path_factory.mktemp("crowded") / "report.html"

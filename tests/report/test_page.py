@@ -161,7 +161,7 @@ def test_a_comparison_is_shown_where_there_is_one(report):
 def test_many_models_are_folded_away_but_all_there(rows, fast):
     data = rows(n=300)
     models = {f"model {k}": data["good"] ** (1 + k / 20) for k in range(22)}
-    page = cb.report_predictions(data["label"], models, **fast).to_html()
+    page = cb.Report.from_predictions(data["label"], models, **fast).to_html()
     assert page.count('<details class="body">') == 22
     assert page.count('class="card ') == 22
     assert "The first 20 models are drawn." in page
@@ -169,7 +169,7 @@ def test_many_models_are_folded_away_but_all_there(rows, fast):
 
 def test_findings_of_many_classes_are_told_once_a_code(fast):
     prob, digit = cb.datasets.load_multiclass("forest")
-    page = cb.report_predictions(digit, prob, task="classwise", **fast).to_html()
+    page = cb.Report.from_predictions(digit, prob, task="classwise", **fast).to_html()
     assert page.count('<span class="code">CAL002</span>') == 1
     assert re.search(r"\d+ more like this", page)
 
@@ -194,7 +194,9 @@ def test_five_models_of_very_many_rows_stay_small():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 80_000)
     models = {f"model {k}": rng.beta(1 + y, 2 - y) for k in range(5)}
-    page = cb.report_predictions(y, models, methods=["smooth", "es15"], n_resamples=2)
+    page = cb.Report.from_predictions(
+        y, models, methods=["smooth", "es15"], n_resamples=2
+    )
     assert len(page.to_html().encode()) < 1_500_000
 
 

@@ -27,7 +27,7 @@ def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
         return fit_one(self, sample, method)
 
     monkeypatch.setattr(Estimator, "fit_one", counted)
-    report = cb.report_predictions(
+    report = cb.Report.from_predictions(
         y, {"a": p, "b": np.sqrt(p)}, methods=("ew10", "es10")
     )
     assert report.summary["comparison"]["models"][0]["model"] == "a"
@@ -82,7 +82,7 @@ def many_classes():
 
 def test_very_many_classes_are_ranked_by_quick_methods(many_classes):
     label, scores = many_classes
-    report = cb.report_predictions(label, scores, task="classwise", scale="logit")
+    report = cb.Report.from_predictions(label, scores, task="classwise", scale="logit")
     measured, (model,) = report.summary["measured"], report.summary["models"]
     assert measured["method"] == "es15"
     assert [row["method"] for row in model["errors"]] == ["es15", "ew15"]
@@ -97,7 +97,7 @@ def test_very_many_classes_are_ranked_by_quick_methods(many_classes):
 
 def test_methods_that_were_asked_for_are_used(many_classes):
     label, scores = many_classes
-    report = cb.report_predictions(
+    report = cb.Report.from_predictions(
         label, scores, task="classwise", scale="logit", methods=("ew5", "es10")
     )
     assert report.summary["measured"]["method"] == "ew5"

@@ -90,20 +90,21 @@ def test_no_row_of_the_user_is_in_it(report, rows):
 def test_the_same_seed_gives_the_same_summary(rows, fast):
     data = rows(n=400)
     first, second = (
-        cb.report_table(data, y="label", p="good", **fast).summary for _ in range(2)
+        cb.Report.from_predictions(
+            cb.Predictions.from_table(data, y="label", p="good", **fast)
+        ).summary
+        for _ in range(2)
     )
     assert first == second
 
 
 def test_progress_ends_where_it_should(rows, hostile, fast):
     seen = []
-    cb.report_table(
-        rows(n=400),
-        y="label",
-        p=["good", hostile],
-        by="region",
+    cb.Report.from_predictions(
+        cb.Predictions.from_table(
+            rows(n=400), y="label", p=["good", hostile], by="region", **fast
+        ),
         progress=lambda *now: seen.append(now),
-        **fast,
     )
     assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
     assert seen[-1][0] == seen[-1][1]
@@ -111,8 +112,10 @@ def test_progress_ends_where_it_should(rows, hostile, fast):
 
 def test_arrays_and_tables_give_the_same(rows, fast):
     data = rows(n=600)
-    table = cb.report_table(data, y="label", p="good", by="region", **fast).summary
-    arrays = cb.report_predictions(
+    table = cb.Report.from_predictions(
+        cb.Predictions.from_table(data, y="label", p="good", by="region", **fast)
+    ).summary
+    arrays = cb.Report.from_predictions(
         data["label"], {"good": data["good"]}, groups=data["region"], **fast
     ).summary
     assert table["models"] == arrays["models"]
@@ -122,7 +125,9 @@ def test_many_groups_are_cut_to_the_largest_and_said_so(rows, fast):
     n = 2000
     data = rows(n=n)
     data["id"] = np.where(np.arange(n) < 400, np.arange(n) % 4, np.arange(n))
-    found = cb.report_table(data, y="label", p="good", by="id", **fast).summary
+    found = cb.Report.from_predictions(
+        cb.Predictions.from_table(data, y="label", p="good", by="id", **fast)
+    ).summary
     assert len(found["models"][0]["groups"]) == 200
     assert found["notes"] == ["Of 1604 groups the 200 largest are shown."]
     assert sum(row["error"] is not None for row in found["models"][0]["groups"]) == 4
@@ -130,7 +135,7 @@ def test_many_groups_are_cut_to_the_largest_and_said_so(rows, fast):
 
 def test_many_classes_get_a_ranking_and_few_diagrams(fast):
     prob, digit = cb.datasets.load_multiclass("forest")
-    found = cb.report_predictions(digit, prob, task="classwise", **fast).summary
+    found = cb.Report.from_predictions(digit, prob, task="classwise", **fast).summary
     model = found["models"][0]
     assert len(model["diagrams"]) == 4
     errors = [row["error"] for row in model["classes"]]
@@ -143,9 +148,9 @@ def test_many_classes_get_a_ranking_and_few_diagrams(fast):
 
 def test_temperature_repairs_the_top_label(fast):
     prob, digit = cb.datasets.load_multiclass("forest")
-    repairs = cb.report_predictions(digit, prob, task="confidence", **fast).summary[
-        "models"
-    ][0]["repairs"]
+    repairs = cb.Report.from_predictions(
+        digit, prob, task="confidence", **fast
+    ).summary["models"][0]["repairs"]
     by_name = {row["method"]: row for row in repairs["rows"]}
     assert by_name["temperature"]["error"] < 0.1 * by_name["none"]["error"]
 
@@ -283,7 +288,7 @@ def test_squared_errors_are_graded_by_their_root():
 def test_reports_and_pages_of_squared_errors_have_the_grade_of_plain_ones(rows, fast):
     data = rows(n=2000)
     y, p = data["label"], np.clip(data["good"] + 0.15, 0, 1)
-    report = cb.report_predictions(y, p, alpha=2, **fast)
+    report = cb.Report.from_predictions(y, p, alpha=2, **fast)
     assert report.summary["models"][0]["verdict"]["grade"] == "bad"
     evaluation = cb.evaluate(y, p, alpha=2, methods="es15", n_resamples=20)
     assert "Probabilities are badly off" in evaluation.to_html()
@@ -294,8 +299,8 @@ def test_the_kernel_error_gives_no_grade_and_leaves_it_to_others(rows, fast):
     y, p = data["label"], np.clip(data["good"] + 0.15, 0, 1)
     models = {"high": p, "good": data["good"]}
     options = fast | {"methods": ["kce", "es15"]}
-    report = cb.report_predictions(y, models, **options)
-    plain = cb.report_predictions(y, models, **fast).summary
+    report = cb.Report.from_predictions(y, models, **options)
+    plain = cb.Report.from_predictions(y, models, **fast).summary
     for ours, other in zip(report.summary["models"], plain["models"], strict=True):
         assert ours["verdict"] == other["verdict"]
         assert [row["method"] for row in ours["errors"]] == ["kce", "es15"]
@@ -303,7 +308,7 @@ def test_the_kernel_error_gives_no_grade_and_leaves_it_to_others(rows, fast):
     assert report.summary["comparison"] == plain["comparison"]
     table = report.to_html().split("Errors of all models")[1].split("</table>")[0]
     assert f"{plain['models'][0]['errors'][0]['value']:.3f}" in table
-    alone = cb.report_predictions(y, p, **fast | {"methods": "kce"})
+    alone = cb.Report.from_predictions(y, p, **fast | {"methods": "kce"})
     verdict = alone.summary["models"][0]["verdict"]
     assert (verdict["grade"], verdict["relative_error"]) == ("unknown", None)
     assert "not graded, as kce is a squared norm" in str(alone)
@@ -315,7 +320,7 @@ def test_few_rows_leave_out_default_methods_with_many_bins():
     p = np.linspace(0.1, 0.9, 9)
     y = np.arange(9) % 2
     with pytest.warns(SmallSampleWarning, match="es15 and ew15 left out"):
-        report = cb.report_predictions(y, {"few": p}, n_resamples=20)
+        report = cb.Report.from_predictions(y, {"few": p}, n_resamples=20)
     (model,) = report.summary["models"]
     named = [row["method"] for row in model["errors"]]
     assert named[:2] == ["smooth", "pl"]
@@ -326,7 +331,7 @@ def test_few_rows_leave_out_default_methods_with_many_bins():
     assert [c["method"] for c in diagram["curves"] + diagram["bins"]] == named
     assert "too few rows" in report.to_html()
     with pytest.raises(TooFewRowsError):
-        cb.report_predictions(y, p, methods=["smooth", "es15"], n_resamples=20)
+        cb.Report.from_predictions(y, p, methods=["smooth", "es15"], n_resamples=20)
 
 
 @pytest.mark.parametrize("seed", [None, "generator"])
@@ -334,13 +339,13 @@ def test_every_model_has_the_same_folds_and_draws(rows, fast, seed):
     data = rows(n=400)
     both = {"a": data["good"], "b": data["good"]}
     random_state = np.random.default_rng(3) if seed else None
-    found = cb.report_predictions(
+    found = cb.Report.from_predictions(
         data["label"], both, random_state=random_state, **fast
     ).summary
     one, other = (dict(model) for model in found["models"])
     assert (one.pop("name"), other.pop("name")) == ("a", "b")
     assert one == other
-    again = cb.report_predictions(
+    again = cb.Report.from_predictions(
         data["label"], both, random_state=found["made"]["seed"], **fast
     ).summary
     assert again == found
@@ -352,7 +357,7 @@ def test_every_model_has_the_same_folds_and_draws(rows, fast, seed):
 )
 def test_models_must_be_there_and_differ_in_name(models, told):
     with pytest.raises(OptionError, match=told):
-        cb.report_predictions([1], models)
+        cb.Report.from_predictions([1], models)
 
 
 def test_logit_axes_reach_about_to_the_outermost_rows():
@@ -367,13 +372,13 @@ def test_rare_events_are_drawn_on_logit_axes(fast):
         p = scale * rng.random(500)
         y = (rng.random(500) < p).astype(int)
         y[0] = 1
-        found = cb.report_predictions(y, p, **fast).summary["models"][0]
+        found = cb.Report.from_predictions(y, p, **fast).summary["models"][0]
         assert found["diagrams"][0]["axes"] == axes
 
 
 def test_a_verdict_names_its_certainty(rows, hostile):
     data = rows()
-    report = cb.report_predictions(data["label"], data[hostile], n_resamples=50)
+    report = cb.Report.from_predictions(data["label"], data[hostile], n_resamples=50)
     told = str(report)
     assert "95 % interval" in told
     assert "happen" in told
@@ -399,8 +404,10 @@ def test_an_evaluation_without_intervals_has_a_page_too():
 
 def test_an_evaluation_in_a_notebook_escapes_names(rows, hostile):
     data = rows(n=500)
-    found = cb.evaluate_table(
-        data, y="label", p=["good", hostile], methods="es15", n_resamples=20
+    found = cb.evaluate(
+        cb.Predictions.from_table(data, y="label", p=["good", hostile]),
+        methods="es15",
+        n_resamples=20,
     )
     shown = found._repr_html_()
     assert "<img" not in shown

@@ -43,7 +43,7 @@ DOORS = {
         y, {"a": p, "b": p[::-1]}, method="es10", **o
     ).pairs()["difference"],
     "diagnose": lambda y, p, **o: cb.diagnose(y, p, **o).codes,
-    "report": lambda y, p, **o: cb.report_predictions(
+    "report": lambda y, p, **o: cb.Report.from_predictions(
         y, p, methods="es10", **o
     ).summary["models"][0]["errors"][0]["high"],
 }

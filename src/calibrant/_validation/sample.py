@@ -119,16 +119,32 @@ def check_binary_sample(
     wording: Wording = MEASURES,
 ) -> BinarySample:
     """Validate labels, probabilities and weights of a binary event together."""
-    p = check_probabilities(y_prob, scale=scale, wording=wording)
-    try:
-        y = check_binary_labels(y_true, pos_label=pos_label, wording=wording)
-    except LabelError as error:
-        raise _swapped(error, y_true, p, wording) from None
+    p, y = check_event(
+        y_true, y_prob, pos_label=pos_label, scale=scale, wording=wording
+    )
     weight = check_weights(sample_weight, name=wording.weight)
     refuse_different_lengths(
         **{wording.label: y, wording.prob: p, wording.weight: weight}
     )
     return weighted_sample(p, y, weight)
+
+
+def check_event(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    pos_label: Any = None,
+    scale: Scale = "prob",
+    wording: Wording = MEASURES,
+) -> tuple[FloatVector, FloatVector]:
+    """Validate probabilities and labels of a binary event; return them as numbers."""
+    p = check_probabilities(y_prob, scale=scale, wording=wording)
+    try:
+        y = check_binary_labels(y_true, pos_label=pos_label, wording=wording)
+    except LabelError as error:
+        raise _swapped(error, y_true, p, wording) from None
+    refuse_different_lengths(**{wording.label: y, wording.prob: p})
+    return p, y
 
 
 def _swapped(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant._validation.arrays import as_array, refuse_different_lengths
 from calibrant._validation.options import check_choice
 from calibrant.checks.finding import SEVERITIES, Finding
 from calibrant.checks.groups import group_that_differs
@@ -20,17 +20,16 @@ from calibrant.checks.shape import (
     under_confident,
 )
 from calibrant.checks.subject import LEVEL, Subject
-from calibrant.engines.groups import group_rows
-from calibrant.engines.memory import open_table
 from calibrant.exceptions import OptionError, UnknownNameError
-from calibrant.measures.events import Reading
+from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from calibrant._typing import ArrayLike, Frame, Scale, Task
     from calibrant._validation.sample import BinarySample
-    from calibrant.measures.events import Events
+    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.predictions.predictions import Predictions
 
 
 class Check(NamedTuple):
@@ -111,16 +110,17 @@ class Diagnosis:
 
 
 def diagnose(  # noqa: PLR0913
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Predictions,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
-    groups: ArrayLike | None = None,
     mute: Sequence[str] | str = (),
     task: Task = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
 ) -> Diagnosis:
     """Tell in words what is wrong with predicted probabilities.
 
@@ -130,13 +130,30 @@ def diagnose(  # noqa: PLR0913
 
     Parameters
     ----------
-    y_true, y_prob, task, sample_weight, pos_label, labels, scale
-        As in `calibration_error`.
-    groups : array-like of shape (n,), optional
-        A group for each row: groups are held against all rows. Rows without a value
-        are the group "(missing)".
-    mute : sequence of str
+    y_true : array-like of shape (n,) or Predictions
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks. Or `Predictions`, which need no other data.
+    y_prob : array-like of shape (n,) or (n, k), or dict
+        Predicted probability of the event, or of each class; a dict has those of each
+        model.
+    mute : str or sequence of str
         Codes of checks to leave out, as "CAL008".
+    task : None, "confidence", "classwise", or a class
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest. "classwise": each class.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 equals the row twice.
+    groups : array-like of shape (n,), optional
+        The group of each row; groups are compared with all rows. Rows without a value
+        are the group "(missing)".
+    clusters : array-like of shape (n,), optional
+        Which rows belong together. No check can use it yet: an error says so.
+    pos_label : object, optional
+        The label that means that the event happened.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        What `y_prob` holds, for all models or for each.
 
     Returns
     -------
@@ -156,26 +173,35 @@ def diagnose(  # noqa: PLR0913
     observed rate 0.989; below 0.47 the mean prediction is 0.110, the observed rate
     0.016.
     """
-    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = reading.events(y_true, y_prob, sample_weight)
-    parts: dict[str, Events] = {}
-    if groups is not None:
-        group = as_array(groups, name="groups")
-        truth, prob = as_array(y_true, name="y_true"), as_array(y_prob, name="y_prob")
-        refuse_different_lengths(y_true=truth, groups=group)
-        arrays = [truth, prob]
-        if sample_weight is not None:
-            arrays.append(as_array(sample_weight, name="sample_weight"))
-        parts = {
-            found.name: reading.events(*(a[found.rows] for a in arrays))
-            for found in group_rows(open_table({"group": group}), ["group"])
-        }
-    return diagnose_events(events, parts, mute=mute)
+    muted = check_muted(mute)
+    preds = as_predictions(
+        y_true,
+        y_prob,
+        task=task,
+        sample_weight=sample_weight,
+        groups=groups,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
+        scale=scale,
+    )
+    preds.check_no_clusters("diagnose")
+    several = len(preds.models) > 1
+    found = [
+        diagnose_events(
+            preds.whole(model),
+            preds.groups_of(model),
+            mute=muted,
+            where={"model": model} if several else {},
+        ).findings
+        for model in preds.model_names
+    ]
+    return Diagnosis.of(chain.from_iterable(found))
 
 
 def diagnose_events(
-    events: Events,
-    groups: Mapping[str, Events] | None = None,
+    events: BinaryTasks,
+    groups: Mapping[str, BinaryTasks] | None = None,
     *,
     mute: Sequence[str] | str = (),
     where: Mapping[str, Any] | None = None,
@@ -209,7 +235,7 @@ def _worst_first(finding: Finding) -> tuple[int, str, float]:
     return -finding.rank, finding.code, -abs(float(finding.evidence.get("off_by", 0.0)))
 
 
-def _samples(groups: Mapping[str, Events], place: int) -> dict[str, BinarySample]:
+def _samples(groups: Mapping[str, BinaryTasks], place: int) -> dict[str, BinarySample]:
     return {name: events.samples[place] for name, events in groups.items()}
 
 

@@ -11,13 +11,13 @@ import typer
 
 from calibrant.__about__ import __version__
 from calibrant._validation.wording import visible
+from calibrant.cli.aggregate import aggregate
 from calibrant.cli.apply import apply
 from calibrant.cli.calibrate import calibrate
 from calibrant.cli.compare import compare
 from calibrant.cli.demo import demo
 from calibrant.cli.ending import end_with
 from calibrant.cli.evaluate import evaluate
-from calibrant.cli.gather import gather
 from calibrant.cli.methods import methods
 from calibrant.cli.options import Holds
 from calibrant.cli.plot import plot
@@ -41,7 +41,7 @@ app.command()(plot)
 app.command()(report)
 app.command()(calibrate)
 app.command()(apply)
-app.command()(gather)
+app.command()(aggregate)
 app.command()(methods)
 app.command()(demo)
 app.add_typer(reproduce, name="reproduce")

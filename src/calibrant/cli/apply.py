@@ -15,7 +15,7 @@ from calibrant._validation.probabilities import check_class_scores, check_probab
 from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
 from calibrant.cli import options
 from calibrant.cli.columns import listed
-from calibrant.cli.rows import refuse_own_source
+from calibrant.cli.predictions import check_not_source
 from calibrant.engines.files import APPLIED
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
 from calibrant.maps.multiclass import MulticlassMap
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix
     from calibrant.engines.memory import MemoryTable
     from calibrant.engines.source_files import FileSet
-    from calibrant.measures.table_models import ModelColumns
+    from calibrant.predictions.model_columns import ModelColumns
 
 NPZ = ".npz"
 MOST_NAMED = 5
@@ -88,7 +88,7 @@ def apply(
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
     if of_npz:
         _refuse_several_npz(source, engine)
-    refuse_own_source(source, out)
+    check_not_source(source, out)
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out is the map that is read; choose another name.")
     map_ = load_map(map_file)
@@ -160,11 +160,11 @@ def _apply_to_npz(
 ) -> None:
     from calibrant.engines.memory import open_table
     from calibrant.engines.npz_files import add_arrays
-    from calibrant.measures.events import Reading
-    from calibrant.measures.table_models import models_of_table
+    from calibrant.predictions.input_spec import InputSpec
+    from calibrant.predictions.model_columns import models_of_table
 
     table = open_table(source)
-    (model,) = models_of_table(table, {"": listed(p)}, Reading())
+    (model,) = models_of_table(table, {"": listed(p)}, InputSpec())
     model = _in_order_of_fit(model, fitted)
     calibrated = _calibrated(map_, model.probabilities(table), model, scale)
     new = {f"{name}{suffix}": calibrated for name in model.named}
@@ -234,7 +234,7 @@ def _apply_in_memory(
 ) -> None:
     from calibrant.engines.files import SEPARATORS, read_frame, suffix_of, write_frame
     from calibrant.engines.text_columns import typed_frame
-    from calibrant.measures.table_models import model_columns
+    from calibrant.predictions.model_columns import model_columns
 
     # From text to text nothing is read into numbers and written anew.
     frame = read_frame(source)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from calibrant._outputs import MAP, check_named
-from calibrant._validation.class_sample import check_class_sample
-from calibrant._validation.sample import check_binary_sample, warn_if_small
+from calibrant._validation.sample import warn_if_small
 from calibrant._validation.scales import MAX_DROPPED
-from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS
 from calibrant.calibrators.fitting import fit_family
 from calibrant.cli import options
 from calibrant.cli.columns import listed
+from calibrant.cli.predictions import (
+    check_not_source,
+    open_aggregated,
+    open_rows,
+    predictions_of,
+)
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import columns_of, open_rows, refuse_own_source
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.registry import Method
+    from calibrant.predictions.predictions import Predictions
 
 BINARY_DEFAULT, MULTICLASS_DEFAULT = "pl3", "temperature"
 
@@ -59,73 +61,53 @@ def calibrate(
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.OneScale = options.Holds.prob,
-    bad_rows: options.BadRowsRule = "raise",
+    bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Fit a calibration map to held-out predictions, for 'calibrant apply'."""
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
-    from calibrant.measures.events import Reading
-    from calibrant.measures.named_events import telling_to_drop
-    from calibrant.measures.table_models import models_of_table
+    from calibrant.predictions.input_spec import InputSpec
+    from calibrant.predictions.model_columns import models_of_table
 
     _check_map_path(out)
-    refuse_own_source(source, out)
-    rows = open_rows(source, "a map")
-    (model,) = models_of_table(rows, {"": listed(p)}, Reading())
+    check_not_source(source, out)
+    open_aggregated(source, rows_for="a map")
+    table = open_rows(source, "memory", bad_rows)
+    (model,) = models_of_table(table, {"": listed(p)}, InputSpec())
     several = len(model.columns) > 1
     found = find_method(method or (MULTICLASS_DEFAULT if several else BINARY_DEFAULT))
     _check_kind(found, several=several)
     family = found.seeded(seed)
-    table, wanted = columns_of(
-        rows,
+    preds = predictions_of(
+        table,
         y=y,
         p=[p],
+        by=None,
         task="confidence" if several else None,
         weight=weight,
-        by=None,
         pos_label=None if several else pos_label,
         labels=labels if several else None,
         scale=[scale.value],
         bad_rows=bad_rows,
         max_dropped=max_dropped,
     )
-    label = table.column(y)
-    given: dict[str, Any] = {
-        "sample_weight": None if weight is None else table.column(weight),
-        "scale": scale.value,
-        "wording": replace(
-            CLASS_CALIBRATORS if several else CALIBRATORS,
-            label=f"column {y!r}",
-            prob=str(model),
-            weight=f"column {weight!r}",
-            takes_scale=True,
-            two_labels="Say which is the event: --pos-label.",
-        ),
-    }
-    prob = model.probabilities(table)
-    with telling_to_drop(), progress_bar("fitting"):
-        if several:
-            names = wanted["labels"] or model.labels(label)
-            told, map_ = _fit_classes(family, prob, label, labels=names, **given)
-        else:
-            event = wanted["pos_label"]
-            told, map_ = _fit_event(family, prob, label, pos_label=event, **given)
+    fit = _fit_classes if several else _fit_event
+    with progress_bar("fitting"):
+        told, map_ = fit(family, preds)
     save_map(map_, out, columns=model.columns)
     other = scale is not options.Holds.prob and not several
     hint = f"; apply it with --scale {scale}" if other else ""
     classes = f" of {len(model.columns)} classes" if several else ""
-    typer.echo(f"{found.name} fitted to {label.size:,} rows{classes}: {told}")
+    typer.echo(f"{found.name} fitted to {preds.n:,} rows{classes}: {told}")
     typer.echo(f"wrote {out}{hint}")
 
 
-def _fit_event(
-    family: Any, prob: NDArray[Any], label: NDArray[Any], **given: Any
-) -> tuple[str, Any]:
+def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:
     from calibrant.numerics.scores import log_loss
 
-    sample = check_binary_sample(label, prob, **given)
+    sample = preds.single_tasks("calibrate").samples[0]
     warn_if_small(sample)
     map_ = fit_family(family, sample).map
     before = log_loss(sample.p, sample.y, sample.weight)
@@ -133,13 +115,11 @@ def _fit_event(
     return _change(before, after), map_
 
 
-def _fit_classes(
-    family: Any, prob: NDArray[Any], label: NDArray[Any], **given: Any
-) -> tuple[str, Any]:
+def _fit_classes(family: Any, preds: Predictions) -> tuple[str, Any]:
     from calibrant.numerics.scores import log_loss_of_classes
     from calibrant.numerics.softmax import class_probabilities
 
-    sample = check_class_sample(prob, label, **given)
+    sample = cast("ClassSample", preds.class_sample(preds.model_names[0]))
     warn_if_small(sample)
     map_ = fit_family(family, sample).map
     uncalibrated = class_probabilities(sample.scores, sample.scale)

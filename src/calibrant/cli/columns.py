@@ -103,12 +103,12 @@ def _one_or_each(given: Sequence[str], option: str, example: str) -> Any:
 
 def typed_label(table: Table, y: str, text: str) -> Any:
     """Return a label that was typed as text in the type of the label column."""
-    from calibrant.measures.table_models import typed_like
+    from calibrant.predictions.model_columns import typed_like
 
     return typed_like(table.like(y), text)
 
 
-def reading(
+def typed_options(
     table: Table,
     y: str,
     task: str | None,
@@ -128,7 +128,7 @@ def reading(
 
 def _task(table: Table, y: str, task: str | None) -> Any:
     """Return a class as its label if the column has it, else as a column number."""
-    from calibrant.measures.table_models import NOT_A_CLASS
+    from calibrant.predictions.model_columns import NOT_A_CLASS
 
     if task in NOT_A_CLASS:
         return task

@@ -9,12 +9,11 @@ import typer
 
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
-from calibrant.cli.columns import label_columns
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
+from calibrant.cli.predictions import read_predictions
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.results import fail_above_threshold, print_comparisons
-from calibrant.cli.rows import class_counts, columns_of, open_rows
+from calibrant.cli.results import fail_above_threshold, print_comparison
 from calibrant.exceptions import OptionError
 
 
@@ -27,11 +26,13 @@ def compare(
     alpha: options.Alpha = 1.0,
     debias: options.Debiased = True,
     by: options.GroupColumns = None,
+    model: options.ModelColumn = None,
+    id_: options.IdColumn = None,
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = None,
-    bad_rows: options.BadRowsRule = "raise",
+    bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = 0.9,
     seed: options.RandomSeed = 0,
@@ -50,48 +51,46 @@ def compare(
     fail_above: options.FailAbove = None,
 ) -> None:
     """Tell which of several models is better calibrated, and how surely."""
-    from calibrant.measures.comparison_table import compare_table
-    from calibrant.measures.named_events import telling_to_drop
+    from calibrant.measures.comparison import compare as compare_models
 
     check_figure_path(plot)
     if plot is not None and by is not None:
         raise OptionError("--plot shows one comparison; leave out --by.")
     with progress_bar("comparing") as progress:
-        rows = open_rows(source, "differences on the same rows")
-        table, wanted = columns_of(
-            rows,
-            y=label_columns(rows.names, y),
+        preds = read_predictions(
+            source,
+            y=y,
             p=p,
+            by=by,
+            model=model,
+            id=id_,
             task=task,
             weight=weight,
-            by=by,
             pos_label=pos_label,
             labels=labels,
             scale=scale,
             bad_rows=bad_rows,
             max_dropped=max_dropped,
+            rows_for="differences on the same rows",
         )
-        with telling_to_drop():
-            found = compare_table(
-                table,
-                **wanted,
-                method=method,
-                alpha=alpha,
-                debias="auto" if debias else False,
-                confidence=confidence,
-                random_state=seed,
-                progress=progress,
-            )
-    classes = class_counts(table, wanted)
-    print_comparisons(found, output, pairs=pairs, classes=classes)
+        found = compare_models(
+            preds,
+            method=method,
+            alpha=alpha,
+            debias="auto" if debias else False,
+            confidence=confidence,
+            random_state=seed,
+            progress=progress,
+        )
+    print_comparison(found, output, pairs=pairs, classes=preds.class_counts())
     if plot is not None:
         from calibrant.displays.comparison import ComparisonDisplay
 
-        write_figure(ComparisonDisplay(found[0]).figure(), plot)
+        write_figure(ComparisonDisplay(found).figure(), plot)
     fail_above_threshold(
         [
             (one.key | {"model": standing.model}, standing.estimate)
-            for one in found
+            for one in found.groups or (found,)
             for standing in one.standings
         ],
         fail_above,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -24,13 +24,13 @@ def demo(
 ) -> None:
     """Evaluate five real classifiers on bundled data and draw their diagrams."""
     from calibrant.datasets import BINARY_FILE, CLASSIFIERS
-    from calibrant.displays.tables import reliability_of_table
-    from calibrant.measures.tables import evaluate_table
+    from calibrant.displays.grid import ReliabilityGrid
+    from calibrant.measures.evaluation import evaluate
+    from calibrant.predictions.predictions import Predictions
 
     path = out or Path(FIGURE_NAME)
     check_figure_path(path, named=out is not None)
     typer.echo("Is a handwritten digit even? Five classifiers on 1797 unseen digits.\n")
-    columns: dict[str, Any] = {"y": "even", "p": list(CLASSIFIERS)}
-    found = evaluate_table(BINARY_FILE, **columns, methods=["pl", "es15"])
-    print_results(found, Format.table)
-    write_figure(reliability_of_table(BINARY_FILE, **columns).plot(), path)
+    preds = Predictions.from_table(BINARY_FILE, y="even", p=list(CLASSIFIERS))
+    print_results(evaluate(preds, methods=["pl", "es15"]), Format.table)
+    write_figure(ReliabilityGrid.from_predictions(preds).plot(), path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -35,13 +35,6 @@ def check_figure_path(path: Path | None, *, named: bool = True) -> None:
             f"{path.suffix or 'no ending'!r}."
         )
     (check_named if named else check_derived)(path, FIGURE)
-
-
-def drawn_columns(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return what is wanted of a table as diagrams call it: scale is that of axes."""
-    others = ("scale", "bad_rows", "max_dropped")
-    given = {n: value for n, value in wanted.items() if n not in others}
-    return given | ({"input_scale": wanted["scale"]} if "scale" in wanted else {})
 
 
 def write_figure(figure: Figure, path: Path) -> None:

@@ -30,8 +30,8 @@ Sources = Annotated[
     list[str],
     typer.Argument(
         help="CSV, TSV, Parquet, JSON lines or npz file; several, a folder or a "
-        "pattern, 'lake/*.parquet'; 'evaluate', 'report' and 'plot' also take cells "
-        "that 'calibrant gather' wrote.",
+        "pattern, 'lake/*.parquet'; 'evaluate', 'report' and 'plot' also take what "
+        "'calibrant aggregate' wrote.",
         metavar="FILE...",
     ),
 ]
@@ -73,7 +73,7 @@ MaxDropped = Annotated[
 BadRowsRule = Annotated[
     str,
     typer.Option(
-        "--bad-rows", help="What to do with rows that cannot be used: raise or drop."
+        "--bad-rows", help="What to do with rows that cannot be used: error or drop."
     ),
 ]
 TaskName = Annotated[
@@ -86,6 +86,16 @@ Debiased = Annotated[
 ]
 GroupColumns = Annotated[
     str | None, typer.Option("--by", help="Column(s) of groups, a,b.")
+]
+ModelColumn = Annotated[
+    str | None,
+    typer.Option("--model", help="Column that names the model of each row."),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id", help="With --model: column that says which rows belong together."
+    ),
 ]
 WeightColumn = Annotated[
     str | None, typer.Option("--weight", help="Column of sample weights.")

@@ -10,9 +10,9 @@ import typer
 
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
-from calibrant.cli.figures import check_figure_path, drawn_columns, write_grid
+from calibrant.cli.figures import check_figure_path, write_grid
+from calibrant.cli.predictions import check_not_source, read_predictions
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import open_any, refuse_own_source
 from calibrant.exceptions import OptionError
 
 
@@ -52,42 +52,43 @@ def plot(
         ),
     ] = True,
     by: options.GroupColumns = None,
+    model: options.ModelColumn = None,
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = None,
-    bad_rows: options.BadRowsRule = "raise",
+    bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
     seed: options.RandomSeed = 0,
 ) -> None:
-    """Draw reliability diagrams of predictions in a file, a diagram a model."""
-    from calibrant.displays.tables import reliability_of_table
+    """Draw one reliability diagram per model."""
+    from calibrant.displays.grid import ReliabilityGrid
 
     check_figure_path(out)
-    refuse_own_source(source, out)
+    check_not_source(source, out)
     if task == "classwise":
         raise OptionError(
             "a diagram shows one event; use --task confidence or a class."
         )
     with progress_bar("drawing"):
-        table, wanted = open_any(
+        preds = read_predictions(
             source,
             y=y,
             p=p,
+            by=by,
+            model=model,
             task=task,
             weight=weight,
-            by=by,
             pos_label=pos_label,
             labels=labels,
             scale=scale,
             bad_rows=bad_rows,
             max_dropped=max_dropped,
         )
-        grid = reliability_of_table(
-            table,
-            **drawn_columns(wanted),
+        grid = ReliabilityGrid.from_predictions(
+            preds,
             kind=kind.value,
-            scale=axes.value,
+            axes=axes.value,
             method=method,
             histogram=histogram,
             random_state=seed,

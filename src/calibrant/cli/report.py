@@ -13,13 +13,13 @@ from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
-from calibrant.cli.progress import progress_bar
-from calibrant.cli.rows import (
+from calibrant.cli.predictions import (
+    check_not_source,
+    describe_source,
     dropping_options,
-    open_any,
-    refuse_own_source,
-    told_source,
+    read_predictions,
 )
+from calibrant.cli.progress import progress_bar
 from calibrant.exceptions import OptionError
 
 
@@ -51,6 +51,8 @@ def report(
         typer.Option("--format", help="What to write; by default by the name."),
     ] = None,
     by: options.GroupColumns = None,
+    model: options.ModelColumn = None,
+    id_: options.IdColumn = None,
     task: options.TaskName = None,
     methods: Annotated[
         str | None,
@@ -62,7 +64,7 @@ def report(
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
     scale: options.InputScale = None,
-    bad_rows: options.BadRowsRule = "raise",
+    bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = 0.95,
     mute: options.Mute = None,
@@ -70,39 +72,39 @@ def report(
     seed: options.RandomSeed = 0,
 ) -> None:
     """Make one page: verdict, diagram, numbers, groups, checks and what to do."""
-    from calibrant.measures.named_events import telling_to_drop
-    from calibrant.report.making import REPORT_METHODS, report_table
-    from calibrant.report.report import check_outputs
+    from calibrant.report.making import REPORT_METHODS
+    from calibrant.report.report import Report, check_outputs
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
     written = _format(out, output)
     page = Path("report.html") if out is None and written == "html" else out
     if page is not None:
-        refuse_own_source(source, check_place(page))
+        check_not_source(source, check_place(page))
         check_outputs(page, written, named=out is not None)
-    with progress_bar("reporting") as progress, telling_to_drop():
-        table, wanted = open_any(
+    with progress_bar("reporting") as progress:
+        preds = read_predictions(
             source,
             y=y,
             p=p,
+            by=by,
+            model=model,
+            id=id_,
             task=task,
             weight=weight,
-            by=by,
             pos_label=pos_label,
             labels=labels,
             scale=scale,
             bad_rows=bad_rows,
             max_dropped=max_dropped,
         )
-        found = report_table(
-            table,
-            **wanted,
+        found = Report.from_predictions(
+            preds,
             methods=listed(methods) or REPORT_METHODS,
             confidence=confidence,
             mute=muted,
             random_state=seed,
-            title=told_source(source),
-            file=[Path(name).name for name in source],
+            title=describe_source(source),
+            files=[Path(name).name for name in source],
             fit_options=dropping_options(bad_rows, max_dropped),
             progress=progress,
         )

@@ -14,7 +14,7 @@ from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from calibrant._typing import Frame
     from calibrant.checks.diagnosis import Diagnosis
@@ -92,26 +92,25 @@ def _print_classes(classes: Mapping[str, int] | None) -> None:
         typer.echo(f"Number of classes: {told}\n")
 
 
-def print_comparisons(
-    found: Sequence[Comparison],
+def print_comparison(
+    found: Comparison,
     output: Format,
     *,
     pairs: bool = False,
     classes: Mapping[str, int] | None = None,
 ) -> None:
     """Print models by rank, and pairs of them; one comparison a group."""
-    models = _stacked([one.frame() for one in found])
-    paired = _stacked([one.pairs() for one in found])
+    models, paired = found.frame(), found.pairs()
     if output is Format.json:
         extra = {
             "pairs": rows_of(paired),
-            "alpha": found[0].alpha,
-            "confidence": found[0].confidence,
+            "alpha": found.alpha,
+            "confidence": found.confidence,
             "n_classes": dict(classes or {}),
         }
         print_frame(models, output, extra)
     elif output is Format.table:
-        _print_ranks(found[0], models, paired)
+        _print_ranks(found, models, paired)
         _print_classes(classes)
     else:
         print_frame(paired if pairs else models, output)
@@ -135,10 +134,6 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     shown = {names.get(k, k): v for k, v in paired.items()}
     shown["told apart"] = np.where(paired["distinct"], "yes", "no")
     print_frame(shown, Format.table)
-
-
-def _stacked(frames: list[Frame]) -> Frame:
-    return {name: np.concatenate([f[name] for f in frames]) for name in frames[0]}
 
 
 def fail_above_threshold(

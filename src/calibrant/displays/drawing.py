@@ -73,7 +73,7 @@ def _draw_diagram(
     display: ReliabilityDisplay, ax: Axes, fill_style: Mapping[str, Any]
 ) -> Axes:
     low = _lowest(display)
-    if display.scale == "logit":
+    if display.axes == "logit":
         _use_logit_axes(ax, low)
     ax.set(xlim=(low, 1.0 - low), ylim=(low, 1.0 - low), aspect="equal")
 
@@ -127,7 +127,7 @@ def _use_logit_axes(ax: Axes, low: float) -> None:
 
 def _lowest(display: ReliabilityDisplay) -> float:
     """Return the lower limit of the axes: for logits, about the outermost rows."""
-    if display.scale == "prob":
+    if display.axes == "prob":
         return 0.0
     return lowest_logit(display.outermost)
 

@@ -7,15 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._validation.sample import warn_if_small
+from calibrant.displays.one_event import refuse_classwise
 from calibrant.displays.reliability import Part, ReliabilityDisplay
-from calibrant.exceptions import OptionError
+from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
 
-    from calibrant._typing import ArrayLike, Frame
+    from calibrant._typing import ArrayLike, Frame, Scale, Task
+    from calibrant.predictions.predictions import Predictions
+    from calibrant.predictions.units import Unit
+
+MAX_DIAGRAMS = 24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,23 +51,49 @@ class ReliabilityGrid:
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, models: Mapping[str, ArrayLike], **options: Any
+        cls,
+        y_true: ArrayLike | Predictions,
+        models: Mapping[str, ArrayLike] | None = None,
+        *,
+        task: Task = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        labels: Sequence[Any] | None = None,
+        scale: Scale | Mapping[str, Scale] = "prob",
+        **options: Any,
     ) -> ReliabilityGrid:
-        """Compute the diagrams of several models on the same labels.
+        """Compute one diagram per model and group.
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            Labels.
+        y_true : array-like of shape (n,) or Predictions
+            Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+            multi-class tasks. Or `Predictions`, which need no other data.
         models : dict
             Predictions of each model by its name.
+        task : None, "confidence" or a class
+            None: binary. "confidence": the top class and whether it is right. A class,
+            by label or column number: that class against the rest.
+        sample_weight : array-like of shape (n,), optional
+            Counts: a weight of 2 equals the row twice.
+        pos_label : object, optional
+            The label that means that the event happened.
+        labels : sequence, optional
+            The label of each class column, in order; by default 0 .. k-1.
+        scale : {"prob", "logit", "percent", "logprob"} or dict
+            What predictions hold, for all models or for each.
         **options
-            As in `ReliabilityDisplay.from_predictions`.
+            How diagrams are drawn: `method`, `kind`, `axes` and the other options of
+            `ReliabilityDisplay.from_predictions`.
 
         Returns
         -------
         ReliabilityGrid
-            With `plot` and `frame`.
+            With `plot` and `frame`; at most 24 diagrams.
+
+        See Also
+        --------
+        ReliabilityDisplay.from_predictions : the diagram of one model.
 
         Examples
         --------
@@ -74,16 +106,23 @@ class ReliabilityGrid:
         >>> grid.frame()["model"].tolist()
         ['forest', 'forest', 'forest', 'bayes', 'bayes', 'bayes']
         """
-        if not models:
-            raise OptionError("models must hold the predictions of at least one model.")
-        return cls(
-            tuple(
-                ReliabilityDisplay.from_predictions(
-                    y_true, y_prob, name=name, **options
-                )
-                for name, y_prob in models.items()
-            )
+        refuse_classwise(task)
+        preds = as_predictions(
+            y_true,
+            models,
+            task=task,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale,
         )
+        refuse_classwise(preds.task)
+        units = preds.units()
+        several = len(preds.models) > 1
+        displays = tuple(
+            _display(unit, several=several, **options) for unit in units[:MAX_DIAGRAMS]
+        )
+        return cls(displays, len(units) - len(displays))
 
     def frame(self, part: Part | None = None) -> Frame:
         """Return the numbers of all diagrams, with a column for the model.
@@ -110,3 +149,14 @@ class ReliabilityGrid:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.displays))
+
+
+def _display(unit: Unit, *, several: bool, **options: Any) -> ReliabilityDisplay:
+    tasks = unit.read()
+    group = str(unit.group)
+    names = [unit.model] if several or not group else []
+    names += [group] if group else []
+    sample = tasks.samples[0]
+    warn_if_small(sample, stacklevel=6)
+    name = ", ".join(names) or None
+    return ReliabilityDisplay.of_sample(sample, name=name, event=tasks.task, **options)

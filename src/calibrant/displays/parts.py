@@ -134,7 +134,7 @@ def lowest_logit(outermost: float) -> float:
     return float(np.clip(outermost / 2.0, NEAREST_LOGIT, 0.05))
 
 
-def histogram_of(sample: BinarySample, fit: Fit, scale: Space) -> BinTable:
+def histogram_of(sample: BinarySample, fit: Fit, axes: Space) -> BinTable:
     """Return the distribution of predictions over parts of the axis, equally wide.
 
     For probabilities these are the bins of the map, if they are equally wide.
@@ -142,7 +142,7 @@ def histogram_of(sample: BinarySample, fit: Fit, scale: Space) -> BinTable:
     own = fit.edges.size - 1
     equal_width = own > 1 and np.array_equal(fit.edges, width_edges(own))
     edges = fit.edges if equal_width else width_edges(HISTOGRAM_BINS)
-    if scale == "logit":
+    if axes == "logit":
         end = float(logit(np.array(lowest_logit(outermost(sample.p)))))
         inner = expit(np.linspace(end, -end, HISTOGRAM_BINS + 1)[1:-1])
         edges = np.concatenate([[0.0], inner, [1.0]])

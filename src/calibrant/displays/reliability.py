@@ -10,7 +10,6 @@ import numpy as np
 from calibrant._typing import Space
 from calibrant._validation.options import check_choice, check_count
 from calibrant._validation.sample import warn_if_small
-from calibrant._validation.wording import DISPLAYS
 from calibrant.displays.one_event import classifier_event, refuse_classwise
 from calibrant.displays.parts import (
     NO_POINTS,
@@ -28,16 +27,25 @@ from calibrant.displays.parts import (
     picked_instances,
     true_points,
 )
-from calibrant.measures.events import Reading
+from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
-    from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Task, Tops
+    from calibrant._typing import (
+        ArrayLike,
+        FloatVector,
+        Frame,
+        Scale,
+        Seed,
+        Task,
+        Tops,
+    )
     from calibrant._validation.sample import BinarySample
     from calibrant.numerics.binning import BinTable
+    from calibrant.predictions.predictions import Predictions
 
 Kind: TypeAlias = Literal["bars", "centres", "diagonal"]
 Part: TypeAlias = Literal[
@@ -66,7 +74,7 @@ class ReliabilityDisplay:
         the diagram shows.
     outermost : float
         How near to 0 or 1 the outer twentieth of the rows lies, on average.
-    method, kind, scale, name, histogram
+    method, kind, axes, name, histogram
         As given to `from_predictions`.
     event : str
         What is predicted: "binary", "confidence" or a class.
@@ -93,7 +101,7 @@ class ReliabilityDisplay:
     outermost: float
     method: str
     kind: Kind = "diagonal"
-    scale: Space = "prob"
+    axes: Space = "prob"
     histogram: bool = True
     name: str | None = None
     event: str = "binary"
@@ -104,12 +112,12 @@ class ReliabilityDisplay:
     @classmethod
     def from_predictions(  # noqa: PLR0913
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
+        y_true: ArrayLike | Predictions,
+        y_prob: ArrayLike | None = None,
         *,
         method: str = "es15",
         kind: Kind = "diagonal",
-        scale: Space = "prob",
+        axes: Space = "prob",
         histogram: bool = True,
         ax: Axes | None = None,
         name: str | None = None,
@@ -122,14 +130,19 @@ class ReliabilityDisplay:
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
         labels: Sequence[Any] | None = None,
+        scale: Scale = "prob",
         random_state: Seed = 0,
     ) -> ReliabilityDisplay:
         """Compute the diagram of predictions; drawn at once where `ax` is given.
 
         Parameters
         ----------
-        y_true, y_prob, task, sample_weight, pos_label, labels
-            As in `calibration_error`; `task` must come down to one event.
+        y_true : array-like of shape (n,) or Predictions
+            Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+            multi-class tasks. Or `Predictions` of one model, which need no other data;
+            `ReliabilityGrid` takes those of several.
+        y_prob : array-like of shape (n,) or (n, k)
+            Predicted probability of the event, or of each class.
         method : str
             Which map; see `calibrator_names`.
         kind : {"diagonal", "centres", "bars"}
@@ -137,8 +150,8 @@ class ReliabilityDisplay:
             each bin's mean prediction and a line to the diagonal. "diagonal":
             filled up to the estimated map, so that the mean distance between fill
             and diagonal is the error.
-        scale : {"prob", "logit"}
-            Axes.
+        axes : {"prob", "logit"}
+            How the axes are drawn.
         histogram : bool
             Show how predictions are distributed.
         ax : matplotlib Axes, optional
@@ -157,6 +170,17 @@ class ReliabilityDisplay:
             each prediction, or at all at once; None for no band.
         confidence : float
             Level of the band.
+        task : None, "confidence" or a class
+            None: binary. "confidence": the top class and whether it is right. A class,
+            by label or column number: that class against the rest.
+        sample_weight : array-like of shape (n,), optional
+            Counts: a weight of 2 equals the row twice.
+        pos_label : object, optional
+            The label that means that the event happened.
+        labels : sequence, optional
+            The label of each column of `y_prob`, in order; by default 0 .. k-1.
+        scale : {"prob", "logit", "percent", "logprob"}
+            What `y_prob` holds.
         random_state : int, generator or None
             Seeds cross-validation, the band and the choice of instances.
 
@@ -174,23 +198,29 @@ class ReliabilityDisplay:
         array([-0.07, -0.22,  0.09,  0.28,  0.06])
         """
         refuse_classwise(task)
-        reading = Reading(
-            task=task, pos_label=pos_label, labels=labels, wording=DISPLAYS
+        preds = as_predictions(
+            y_true,
+            y_prob,
+            task=task,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale,
         )
-        events = reading.events(y_true, y_prob, sample_weight)
-        warn_if_small(events.samples[0], stacklevel=3)
+        tasks = preds.single_tasks("ReliabilityDisplay")
+        refuse_classwise(tasks.task)
+        warn_if_small(tasks.samples[0], stacklevel=3)
         truth = None
         if true_map is not None:
-            all_rows = reading.events(y_true, y_prob).samples[0]
-            truth = true_points(true_map, all_rows)
+            truth = true_points(true_map, preds.all_rows())
         display = cls.of_sample(
-            events.samples[0],
+            tasks.samples[0],
             method=method,
             kind=kind,
-            scale=scale,
+            axes=axes,
             histogram=histogram,
             name=name,
-            event=events.task,
+            event=tasks.task,
             truth=truth,
             instances=instances,
             tops=tops,
@@ -209,7 +239,7 @@ class ReliabilityDisplay:
         *,
         method: str = "es15",
         kind: Kind = "diagonal",
-        scale: Space = "prob",
+        axes: Space = "prob",
         histogram: bool = True,
         name: str | None = None,
         event: str = "binary",
@@ -222,7 +252,7 @@ class ReliabilityDisplay:
     ) -> ReliabilityDisplay:
         """Compute the diagram of data that have passed the door."""
         check_choice(kind, get_args(Kind), name="kind")
-        check_choice(scale, get_args(Space), name="scale")
+        check_choice(axes, get_args(Space), name="axes")
         check_count(instances, name="instances", least=0)
         fit = fit_method(sample, method, tops=tops, random_state=random_state)
         curve = map_curve(fit)
@@ -230,12 +260,12 @@ class ReliabilityDisplay:
             table=getattr(fit, "table", None),
             curve=curve,
             knots=knots_of(fit),
-            histogram_table=histogram_of(sample, fit, scale),
+            histogram_table=histogram_of(sample, fit, axes),
             error=fit.error(sample, alpha=1.0, debias=False),
             outermost=outermost(sample.p),
             method=method,
             kind=kind,
-            scale=scale,
+            axes=axes,
             histogram=histogram,
             name=name,
             event=event,

@@ -57,14 +57,17 @@ def read_origin(told: Any) -> tuple[CellOrigin, int]:
             "holds cells of another version of calibrant; gather the rows again."
         )
     events = [(model, event) for model, event in told["events"]]
+    model = told.get("model_column", "")
     names = [told["task"], *(name for event in events for name in event), *told["by"]]
+    names.append(model)
     _refuse(not events, "it names no events")
     _refuse(not all(isinstance(name, str) for name in names), "names must be text")
     _refuse(not isinstance(told["weighted"], bool), "weighted must be true or false")
     dropped = told["dropped"]
     _refuse(type(dropped) is not int or dropped < 0, "dropped must be a count")
     by = tuple(told["by"])
-    return CellOrigin(told["task"], tuple(events), by, told["weighted"]), dropped
+    _refuse(bool(model) and model not in by, "the column of models is no group")
+    return CellOrigin(told["task"], tuple(events), by, told["weighted"], model), dropped
 
 
 def check_sums(columns: dict[str, NDArray[Any]], events: int) -> None:

@@ -30,25 +30,7 @@ KEY = "calibrant_cells"
 
 
 def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
-    """Write a table of cells as a Parquet file, whole or not at all.
-
-    Parameters
-    ----------
-    cells : CellTable
-        What `gather_table` gave.
-    path : path
-        A name that ends in ``.parquet``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import calibrant as cb
-    >>> rows = {"y": np.array([0, 1]), "p": np.array([0.25, 0.5])}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cb.save_cells(cb.gather_table(rows, y="y", p="p"), f"{folder}/day.parquet")
-    ...     cb.load_cells(f"{folder}/day.parquet")
-    <CellTable: 2 rows, 2 cells>
-    """
+    """Write a table of cells as a Parquet file, whole or not at all."""
     target = Path(path)
     check_cell_path(target)
     pl = load_polars("writing cells")
@@ -66,6 +48,7 @@ def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
         "events": origin.events,
         "by": origin.by,
         "weighted": origin.weighted,
+        "model_column": origin.model_column,
         "dropped": cells.dropped,
     }
     with replacing(target) as temporary:
@@ -90,30 +73,7 @@ def holds_cells(path: str | os.PathLike[str]) -> bool:
 
 
 def load_cells(*paths: str | os.PathLike[str]) -> CellTable:
-    """Read one or several files of cells, added up.
-
-    Parameters
-    ----------
-    *paths : path
-        What `save_cells` or ``calibrant gather`` wrote, alike but for the rows.
-
-    Returns
-    -------
-    CellTable
-        The cells of all files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import calibrant as cb
-    >>> day = cb.gather_table({"y": np.ones(3), "p": np.full(3, 0.7)}, y="y", p="p")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = [f"{folder}/{name}.parquet" for name in ("monday", "tuesday")]
-    ...     for file in files:
-    ...         cb.save_cells(day, file)
-    ...     cb.load_cells(*files)
-    <CellTable: 6 rows, 1 cells>
-    """
+    """Read one or several files of cells, added up."""
     return merged(_read_one(path) for path in paths)
 
 

@@ -51,12 +51,15 @@ class CellOrigin:
         Columns of groups.
     weighted : bool
         Whether rows have weights.
+    model_column : str
+        The column of groups that names the model of each row; empty without.
     """
 
     task: str
     events: tuple[tuple[str, str], ...]
     by: tuple[str, ...] = ()
     weighted: bool = False
+    model_column: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -90,10 +93,12 @@ class CellTable:
 
     Examples
     --------
-    >>> import calibrant as cb
+    >>> from calibrant.engines.gathering import Gathering, WatchedModel
+    >>> from calibrant.engines.memory import open_table
+    >>> wanted = Gathering(models=(WatchedModel("p", ("p",)),), y="y", by=("day",))
     >>> monday = {"day": ["Mo", "Mo", "Mo"], "y": [0, 1, 1], "p": [0.2, 0.7, 0.7]}
     >>> tuesday = {"day": ["Tu", "Tu"], "y": [0, 1], "p": [0.2, 0.9]}
-    >>> both = [cb.gather_table(d, y="y", p="p", by="day") for d in (monday, tuesday)]
+    >>> both = [open_table(day).gather(wanted) for day in (monday, tuesday)]
     >>> both[0] + both[1]
     <CellTable: 5 rows in 2 groups, 4 cells>
     >>> (both[0] + both[1]).grouped_by([])
@@ -130,7 +135,9 @@ class CellTable:
                 raise UnknownNameError.among("column of groups", name, self.origin.by)
         places = [self.origin.by.index(name) for name in by]
         keys = tuple(tuple(key[i] for i in places) for key in self.groups)
-        origin = replace(self.origin, by=tuple(by))
+        column = self.origin.model_column
+        kept = column if column in by else ""
+        origin = replace(self.origin, by=tuple(by), model_column=kept)
         groups, code = numbered_rows(keys)
         columns = self.columns | {"group": code[self.columns["group"]]}
         return CellTable(origin, groups, _added(columns, len(groups)), self.dropped)
@@ -162,9 +169,11 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
 
     Examples
     --------
-    >>> import calibrant as cb
+    >>> from calibrant.engines.gathering import Gathering, WatchedModel
+    >>> from calibrant.engines.memory import open_table
     >>> rows = {"y": np.array([0, 1]), "p": np.array([0.25, 0.5])}
-    >>> day = cb.gather_table(rows, y="y", p="p")
+    >>> wanted = Gathering(models=(WatchedModel("p", ("p",)),), y="y")
+    >>> day = open_table(rows).gather(wanted)
     >>> merged([day, day])
     <CellTable: 4 rows, 2 cells>
     """

@@ -251,7 +251,7 @@ class Sql(str):
         return f"{self} AS {name}"
 
 
-def open_duckdb(source: Any, *, bad_rows: BadRows = "raise") -> DuckDBTable:
+def open_duckdb(source: Any, *, bad_rows: BadRows = "error") -> DuckDBTable:
     """Open files, a data frame or a DuckDB relation."""
     duckdb = load_duckdb()
     if isinstance(source, duckdb.DuckDBPyRelation):
@@ -261,7 +261,7 @@ def open_duckdb(source: Any, *, bad_rows: BadRows = "raise") -> DuckDBTable:
     return DuckDBTable(open_in_place(source, bad_rows=bad_rows))
 
 
-def open_in_place(files: FileSet, *, bad_rows: BadRows = "raise") -> SourceOfFiles:
+def open_in_place(files: FileSet, *, bad_rows: BadRows = "error") -> SourceOfFiles:
     """Open files by a connection of our own."""
     connection = connect()
     if files.kind == "parquet":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from calibrant._typing import Scale
     from calibrant.engines.cells import CellTable
 
-BadRows: TypeAlias = Literal["raise", "drop"]
+BadRows: TypeAlias = Literal["error", "drop"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Gathering:
         Column of weights.
     by : tuple of str
         Columns of groups.
-    bad_rows : {"raise", "drop"}
+    bad_rows : {"error", "drop"}
         What to do with rows that cannot be used.
     max_dropped : float
         The largest share of rows that may be dropped.
@@ -88,7 +88,7 @@ class Gathering:
     against_rest: bool = False
     weight: str | None = None
     by: tuple[str, ...] = ()
-    bad_rows: BadRows = "raise"
+    bad_rows: BadRows = "error"
     max_dropped: float = MAX_DROPPED
 
     @cached_property

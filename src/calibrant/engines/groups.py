@@ -43,22 +43,23 @@ class Group:
     rows: IntVector | slice
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={told(value)}" for name, value in self.key.items())
+        pairs = self.key.items()
+        return ", ".join(f"{name}={format_group_value(value)}" for name, value in pairs)
 
     @property
     def name(self) -> str:
         """Return the value of the group, with its column where there are several."""
         values = list(self.key.values())
-        return told(values[0]) if len(values) == 1 else str(self)
+        return format_group_value(values[0]) if len(values) == 1 else str(self)
 
 
-def told(value: Any) -> str:
+def format_group_value(value: Any) -> str:
     """Return the value of a group as text; a missing one is like no text.
 
     Examples
     --------
-    >>> told(None), told("None"), told("(missing)")
-    ('(missing)', 'None', "'(missing)'")
+    >>> [format_group_value(value) for value in (None, "None", "(missing)")]
+    ['(missing)', 'None', "'(missing)'"]
     """
     if value is None:
         return MISSING

@@ -121,14 +121,14 @@ class MemoryTable:
         """Return the cells of the rows."""
         from calibrant.engines.memory_cells import MemoryRows
 
-        if wanted.bad_rows == "raise":
+        if wanted.bad_rows == "error":
             return MemoryRows(self, wanted).cells()
         table, reasons = without_bad_rows(self, wanted)
         cells = MemoryRows(table, wanted).cells()
         return replace(cells, dropped=sum(reasons.values()), reasons=reasons)
 
 
-def open_table(source: Any, *, bad_rows: BadRows = "raise") -> MemoryTable:
+def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
     """Open a file, a data frame or a mapping of columns.
 
     With `bad_rows` "drop", lines of text files that are no rows are left out.

@@ -42,7 +42,7 @@ def open_cells(source: Any) -> CellTable | None:
 
 
 def open_source(
-    source: Any, engine: Engine = "auto", *, bad_rows: BadRows = "raise"
+    source: Any, engine: Engine = "auto", *, bad_rows: BadRows = "error"
 ) -> MemoryTable | DuckDBTable | SparkTable:
     """Open a source by an engine.
 
@@ -97,7 +97,7 @@ def _check_readable_twice(files: FileSet, engine: Engine) -> None:
         )
 
 
-def open_files(files: FileSet, *, bad_rows: BadRows = "raise") -> MemoryTable:
+def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
     """Read files into memory, several of them as one table."""
     if len(files.paths) == 1:
         return open_table(files.paths[0], bad_rows=bad_rows)

@@ -100,7 +100,7 @@ class Passes:
         if not unusable:
             return {}
         faults = RowFaults.count(self.rules, self.run, self.source)
-        if self.wanted.bad_rows == "raise":
+        if self.wanted.bad_rows == "error":
             faults.raise_first()
             raise InputError(
                 f'{self.told}: {unusable:,} rows cannot be used; pass bad_rows="drop".'

@@ -60,7 +60,7 @@ SHUFFLE_SEED = 0
 TOP_LABEL = Event(CONFIDENCE)
 
 CACHED_EVENTS = 4
-"""Events whose rows are cached: those of one model, as they share fits of all
+"""BinaryTasks whose rows are cached: those of one model, as they share fits of all
 classes."""
 
 

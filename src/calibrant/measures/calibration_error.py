@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant._validation.sample import warn_if_small
 from calibrant.measures.estimate import Estimator
-from calibrant.measures.events import Reading
+from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,8 +90,8 @@ def calibration_error(  # noqa: PLR0913
     >>> round(cb.calibration_error(y, p, method="ew15", debias=False), 4)
     0.0975
     """
-    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = reading.events(y_true, y_prob, sample_weight)
+    spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    events = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(events.samples[0], stacklevel=3)
     estimator = Estimator(alpha=alpha, debias=debias, random_state=random_state)
     return estimator.value(events, method)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import as_array
 from calibrant._validation.options import check_fraction, generator, whole_seed
 from calibrant._validation.sample import warn_if_small
-from calibrant._validation.wording import MEASURES
 from calibrant.calibrators.smooth_fits import SmoothFit
-from calibrant.exceptions import LengthMismatchError, OptionError
+from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.estimate import Estimate, Estimator
-from calibrant.measures.events import Reading
 from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.frames import columns_of
+from calibrant.measures.groups import LeftOut, result_key
 from calibrant.numerics.paired import paired_differences, ranks, told_apart
 from calibrant.numerics.resampling import gather
+from calibrant.predictions.given import as_predictions
+from calibrant.predictions.predictions import Predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from calibrant._typing import (
         ArrayLike,
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant._validation.sample import BinarySample
-    from calibrant._validation.wording import Wording
     from calibrant.calibrators.base import ErrorFit
     from calibrant.numerics.resampling import RowGroups
 
 DEFAULT_METHOD = "smooth"
-FEWEST_MODELS = 2
+MIN_MODELS = 2
 ENDS = ("value", "low", "high")
+PAIR_COLUMNS = ("model_a", "model_b", "difference", "probability", "distinct", "rank")
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ class Comparison:
         Exponent of the error and level of all intervals.
     key : dict
         The group of rows, where there are several.
+    groups : tuple of Comparison
+        That of each group of rows; then there are no standings of all rows.
 
     Examples
     --------
@@ -130,6 +132,7 @@ class Comparison:
     alpha: float
     confidence: float
     key: dict[str, Any] = field(default_factory=dict)
+    groups: tuple[Comparison, ...] = ()
 
     def frame(self) -> Frame:
         """Return one row a model, best first, as columns.
@@ -138,8 +141,9 @@ class Comparison:
         """
         return columns_of(
             [
-                {**self.key, "model": s.model, "rank": s.rank, **asdict(s.estimate)}
-                for s in self.standings
+                {**part.key, "model": s.model, "rank": s.rank, **asdict(s.estimate)}
+                for part in self._parts
+                for s in part.standings
             ]
         )
 
@@ -148,31 +152,46 @@ class Comparison:
 
         Columns: model_a, model_b, difference, low, high, probability, distinct.
         """
-        return columns_of([{**self.key, **asdict(pair)} for pair in self.differences])
+        return columns_of(
+            [
+                {**part.key, **asdict(pair)}
+                for part in self._parts
+                for pair in part.differences
+            ]
+        )
+
+    @property
+    def _parts(self) -> tuple[Comparison, ...]:
+        return self.groups or (self,)
 
     def __repr__(self) -> str:
         return f"<Comparison, alpha = {self.alpha:g}>\n{self}"
 
     def __str__(self) -> str:
+        if self.groups:
+            return "\n\n".join(f"{_format_key(c.key)}\n{c}" for c in self.groups)
         lines = [f"{s.rank}. {s.model}  {s.estimate}" for s in self.standings]
         return "\n".join([*lines, *map(str, self.differences)])
 
 
 def compare(  # noqa: PLR0913
-    y_true: ArrayLike | Mapping[str, ArrayLike],
-    models: Mapping[str, ArrayLike],
+    y_true: ArrayLike | Mapping[str, ArrayLike] | Predictions,
+    models: Mapping[str, ArrayLike] | None = None,
     *,
     method: str = DEFAULT_METHOD,
     alpha: float = 1,
     debias: Debias = "auto",
-    task: Task = None,
     confidence: float = 0.9,
     n_resamples: int = 1000,
+    task: Task = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
     scale: Scale | Mapping[str, Scale] = "prob",
     random_state: Seed = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Tell which of several models is better calibrated, and how surely.
 
@@ -181,26 +200,46 @@ def compare(  # noqa: PLR0913
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or dict
-        Labels as in `calibration_error`. A single vector assumes that the event is the
-        same for all models: what happened in a row does not depend on the model. Where
-        it does, as whether each model's own answer is right, pass a dict with the
-        labels of each model. Row i must be the same case, such as the same question,
-        for all models.
+    y_true : array-like of shape (n,), dict or Predictions
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks. A single vector assumes that the event is the same for all
+        models. Where it depends on the model, as whether each model's own answer is
+        right, pass a dict with the labels of each model. Row i must be the same case,
+        such as the same question, for all models. Or `Predictions` of several models,
+        which need no other data; those of a long table are paired by their `id`.
     models : dict
         Predictions of each model by its name, at least two.
-    scale : {"prob", "logit", "percent", "logprob"} or dict
-        What predictions hold, as in `calibration_error`; a dict says it of each model.
-    alpha, debias, task, sample_weight, pos_label, labels
-        As in `calibration_error`.
     method : str
         How errors are estimated; see `calibrator_names`. Also "kce".
+    alpha : float
+        Exponent of the error: 1 for the absolute, 2 for the squared error.
+    debias : {"auto", True, False}
+        "auto" takes out the estimated bias where the method knows it; False gives the
+        raw, classical value.
     confidence : float
-        Level of the intervals, and of what is told apart.
+        Level of the intervals, and of what differs significantly.
     n_resamples : int
         Number of bootstrap resamples.
+    task : None, "confidence", "classwise", or a class
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest. "classwise": the mean over
+        classes.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 equals the row twice.
+    groups : array-like of shape (n,), optional
+        The group of each row; models are compared in each group.
+    clusters : array-like of shape (n,), optional
+        Which rows belong together. It cannot be used yet: an error says so.
+    pos_label : object, optional
+        The label that means that the event happened.
+    labels : sequence, optional
+        The label of each column of predictions, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        What predictions hold, for all models or for each.
     random_state : int, generator or None
         Seeds cross-validation and resampling.
+    progress : callable, optional
+        Called with the number of finished and of all groups.
 
     Returns
     -------
@@ -238,7 +277,6 @@ def compare(  # noqa: PLR0913
     >>> cb.compare(right, said).frame()["model"].tolist()
     ['plain', 'bold']
     """
-    predictions = check_models(models)
     estimator = Estimator(
         alpha=alpha,
         debias=debias,
@@ -246,83 +284,74 @@ def compare(  # noqa: PLR0913
         n_resamples=n_resamples,
         random_state=whole_seed(random_state),
     )
-    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    reading.check_scales(list(predictions))
-    happened = labels_by_model(y_true, list(predictions))
-    own = "y_true[{!r}]" if isinstance(y_true, Mapping) else "y_true"
-    events = {
-        name: reading.of_model(name, _wording(name, own.format(name))).events(
-            happened[name], prob, sample_weight
-        )
-        for name, prob in predictions.items()
-    }
-    refuse_unpaired(happened)
-    warn_if_small(next(iter(events.values())).samples[0], stacklevel=3)
-    fitted = {name: FittedEvents(one, estimator) for name, one in events.items()}
-    return compare_events(fitted, method)
+    if not isinstance(y_true, Predictions):
+        _check_is_mapping(models)
+    preds = as_predictions(
+        y_true,
+        models,
+        task=task,
+        sample_weight=sample_weight,
+        groups=groups,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
+        scale=scale,
+    )
+    preds.check_no_clusters("compare")
+    _check_several(preds)
+    found = _compared_groups(preds, method, estimator, progress)
+    if not preds.by:
+        return found[0]
+    return Comparison((), (), float(alpha), confidence, groups=tuple(found))
 
 
-def _wording(model: str, label: str) -> Wording:
-    """Return what messages call the arguments of a model."""
-    return replace(MEASURES, prob=f"models[{model!r}]", label=label)
-
-
-def labels_by_model(
-    y: Any, models: Sequence[str], *, name: str = "y_true"
-) -> dict[str, Any]:
-    """Return the labels of each model, which may be the same for all.
-
-    Examples
-    --------
-    >>> labels_by_model("right", ["a", "b"])
-    {'a': 'right', 'b': 'right'}
-    """
-    if not isinstance(y, Mapping):
-        return dict.fromkeys(models, y)
-    found = {str(model): labels for model, labels in y.items()}
-    if set(found) != set(models):
-        raise OptionError(
-            f"{name} must have the labels of each model by its name, "
-            f"{', '.join(map(repr, models))}; it has {', '.join(map(repr, found))}."
-        )
+def _compared_groups(
+    preds: Predictions,
+    method: str,
+    estimator: Estimator,
+    progress: Callable[[int, int], None] | None,
+) -> list[Comparison]:
+    """Compare the models in each group, but for those that are too small."""
+    found, left_out = [], LeftOut()
+    parts = preds.paired_tasks()
+    for done, (group, tasks) in enumerate(parts):
+        if progress is not None:
+            progress(done, len(parts))
+        if not group.key:
+            warn_if_small(next(iter(tasks.values())).samples[0], stacklevel=4)
+        fitted = {name: FittedEvents(own, estimator) for name, own in tasks.items()}
+        try:
+            key = result_key(group.key, PAIR_COLUMNS)
+            found.append(compare_events(fitted, method, key))
+        except (TooFewRowsError, WeightError) as error:
+            if not group.key:
+                raise
+            left_out.add(str(group), error)
+    left_out.warn(stacklevel=4)
+    if not found:
+        raise OptionError(left_out.nothing_left)
     return found
 
 
-def refuse_unpaired(labels: Mapping[str, ArrayLike]) -> None:
-    """Raise where models have different numbers of rows."""
-    rows = {model: len(as_array(y, name="y_true")) for model, y in labels.items()}
-    if len(set(rows.values())) > 1:
-        told = ", ".join(f"{model!r} has {count:,}" for model, count in rows.items())
-        raise LengthMismatchError(
-            f"y_true must have as many labels for each model; {told}. Models are "
-            f"compared on the same cases, row by row: keep the cases that all of them "
-            f"have, in the same order."
-        )
-
-
-def check_models(
-    models: Mapping[str, ArrayLike], *, least: int = FEWEST_MODELS, name: str = "models"
-) -> dict[str, ArrayLike]:
-    """Return the predictions by name, `least` models or more with different names."""
+def _check_is_mapping(models: Any) -> None:
     if not isinstance(models, Mapping):
         raise OptionError(
-            f"{name} must be a dict of predictions by name, such as "
+            f"models must be a dict of predictions by name, such as "
             f'{{"a": p_a, "b": p_b}}; got {type(models).__name__}.'
         )
-    if not models and least == 1:
-        raise OptionError(f'{name} holds no model; name one, such as {{"a": p_a}}.')
-    if len(models) < least:
+
+
+def _check_several(preds: Predictions) -> None:
+    if len(preds.models) < MIN_MODELS:
         raise OptionError(
-            f"{name} must hold at least {least} models to compare; got "
-            f"{len(models)}. For one model use evaluate."
+            f"at least {MIN_MODELS} models are needed to compare; got "
+            f"{max(len(preds.models), 1)}. For one model use evaluate. With a task, "
+            f"the columns of all classes are one model."
         )
-    named = {str(model): prob for model, prob in models.items()}
-    if len(named) < len(models):
-        raise OptionError(
-            f"{name} must have different names; as text they are "
-            f"{', '.join(map(repr, map(str, models)))}."
-        )
-    return named
+
+
+def _format_key(key: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in key.items())
 
 
 def compare_events(

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from calibrant._typing import Debias, FloatMatrix, FloatVector, Seed
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import ErrorFit
-    from calibrant.measures.events import Events
     from calibrant.numerics.resampling import Cells
+    from calibrant.predictions.input_spec import BinaryTasks
 
 
 Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
@@ -145,11 +145,11 @@ class Estimator:
         if self.confidence is not None:
             check_fraction(self.confidence, name="confidence")
 
-    def estimate(self, events: Events, method: str) -> tuple[Estimate, ...]:
+    def estimate(self, events: BinaryTasks, method: str) -> tuple[Estimate, ...]:
         """Return the estimate for the task, then one for each class if it has any."""
         return self.estimate_by(self.fit(events, method), events, method)
 
-    def fit(self, events: Events, method: str) -> list[ErrorFit]:
+    def fit(self, events: BinaryTasks, method: str) -> list[ErrorFit]:
         """Fit the method to each event."""
         return [self.fit_one(sample, method) for sample in events.samples]
 
@@ -158,14 +158,14 @@ class Estimator:
         family = find_evaluator(method).seeded(self.random_state)
         return smooth_fit(sample) if family == Smooth() else fit_family(family, sample)
 
-    def value(self, events: Events, method: str) -> float:
+    def value(self, events: BinaryTasks, method: str) -> float:
         """Return the estimate for the task as it is, perhaps below 0."""
         fits = self.fit(events, method)
         debias = self._debias(fits[0], method)
         return float(np.mean(self._errors(fits, events, debias=debias)))
 
     def estimate_by(
-        self, fits: list[ErrorFit], events: Events, method: str
+        self, fits: list[ErrorFit], events: BinaryTasks, method: str
     ) -> tuple[Estimate, ...]:
         """Return what `estimate` does, from fits of the method."""
         debias = self._debias(fits[0], method)
@@ -192,7 +192,7 @@ class Estimator:
         return (whole, *each)
 
     def _errors(
-        self, fits: list[ErrorFit], events: Events, *, debias: bool
+        self, fits: list[ErrorFit], events: BinaryTasks, *, debias: bool
     ) -> FloatVector:
         return np.array(
             [
@@ -210,7 +210,7 @@ class Estimator:
             )
         return known and bool(self.debias)
 
-    def shared_rows(self, events: Events, rng: np.random.Generator) -> RowGroups:
+    def shared_rows(self, events: BinaryTasks, rng: np.random.Generator) -> RowGroups:
         """Draw resamples of the rows, for all events on these rows together."""
         sample = events.samples[0]
         return RowGroups.draw(sample.n, self.n_resamples, rng, sample.weight)
@@ -218,7 +218,7 @@ class Estimator:
     def _draws(
         self,
         fits: list[ErrorFit],
-        events: Events,
+        events: BinaryTasks,
         method: str,
         values: FloatVector,
         *,
@@ -245,7 +245,7 @@ class Estimator:
     def _resampled(
         self,
         fits: list[ErrorFit],
-        events: Events,
+        events: BinaryTasks,
         method: str,
         values: FloatVector,
         *,

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, fields
 from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from calibrant._threads import one_blas_thread
 from calibrant._validation.sample import warn_if_small
-from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
+from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.estimate import Estimate, Estimator
-from calibrant.measures.events import Reading
+from calibrant.measures.few_rows import work_ahead
 from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.frames import columns_of
+from calibrant.measures.groups import LeftOut, result_key
 from calibrant.measures.proper import ScoreSplit, mean_splits
+from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from calibrant._typing import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
+    from calibrant.predictions.predictions import Predictions
+    from calibrant.predictions.units import Unit
 
+UNITS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
+"""Most units that are read before any is evaluated, and most of their rows."""
 DEFAULT_METHODS = ("smooth", "pl", "es15", "es-sweep", "ew15")
 
 
@@ -107,8 +113,8 @@ class Evaluation:
     def to_html(self) -> str:
         """Return a page of verdicts and numbers that needs no network.
 
-        An evaluation keeps no rows, so the page has no diagram, checks or repairs; a
-        page with them is made by `report_predictions` or `report_table`.
+        An evaluation keeps no rows, so the page has no diagram, checks or repairs;
+        `Report` makes a page with them.
         """
         from calibrant.report.evaluations import evaluation_page
 
@@ -145,17 +151,10 @@ def _estimate_frame(
 
 
 def assess(
-    fitted: FittedEvents,
-    methods: Sequence[str],
-    key: dict[str, Any],
-    *,
-    lenient: bool = False,
+    fitted: FittedEvents, methods: Sequence[str], key: dict[str, Any]
 ) -> Assessment:
-    """Apply every method to the events of one set of predictions.
-
-    Where `lenient`, methods that need more rows are left out with a warning.
-    """
-    found = _estimates(fitted, methods, lenient=lenient)
+    """Apply every method to the binary tasks of one unit."""
+    found = [fitted.estimates(method) for method in methods]
     events = fitted.events
     return Assessment(
         estimates=tuple(rows[0] for rows in found),
@@ -167,28 +166,6 @@ def assess(
     )
 
 
-def _estimates(
-    fitted: FittedEvents, methods: Sequence[str], *, lenient: bool
-) -> list[tuple[Estimate, ...]]:
-    found, left_out = [], []
-    for method in methods:
-        try:
-            found.append(fitted.estimates(method))
-        except TooFewRowsError:
-            if not lenient:
-                raise
-            left_out.append(method)
-    if left_out:
-        rows = fitted.events.samples[0].total
-        warnings.warn(
-            f"{' and '.join(left_out)} left out: {rows:g} rows are too few for so many "
-            f"bins. Name methods with fewer, such as es{max(int(rows) // 5, 1)}.",
-            SmallSampleWarning,
-            stacklevel=4,
-        )
-    return found
-
-
 def check_methods(methods: Sequence[str] | str) -> tuple[str, ...]:
     """Return the names of methods as a tuple; one name alone will do."""
     names = (methods,) if isinstance(methods, str) else tuple(methods)
@@ -198,31 +175,43 @@ def check_methods(methods: Sequence[str] | str) -> tuple[str, ...]:
 
 
 def evaluate(  # noqa: PLR0913
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Predictions,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     methods: Sequence[str] | str = DEFAULT_METHODS,
     alpha: float = 1,
     debias: Debias = "auto",
-    task: Task = None,
     confidence: float | None = 0.9,
     interval: Interval = "auto",
     n_resamples: int = 1000,
+    task: Task = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | Mapping[str, Scale] = "prob",
     random_state: Seed = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Estimate the calibration error by several methods, with intervals.
 
     Parameters
     ----------
-    y_true, y_prob, alpha, debias, task, sample_weight, pos_label, labels, scale
-        As in `calibration_error`.
-    methods : sequence of str
-        Which estimates; see `calibrator_names`. Also "kce". Of the default ones, those
-        that have more bins than there are rows are left out with a warning.
+    y_true : array-like of shape (n,) or Predictions
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks. Or `Predictions`, which need no other data.
+    y_prob : array-like of shape (n,) or (n, k), or dict
+        Predicted probability of the event, or of each class; a dict has those of each
+        model.
+    methods : str or sequence of str
+        Which estimates; see `calibrator_names`. Also "kce". Methods with more bins than
+        there are rows are left out with a warning, unless no other is left.
+    alpha : float
+        Exponent of the error: 1 for the absolute, 2 for the squared error.
+    debias : {"auto", True, False}
+        "auto" takes out the estimated bias where the method knows it; False gives the
+        raw, classical value.
     confidence : float or None
         Level of the intervals; None for no intervals.
     interval : {"auto", "posterior", "basic", "percentile"}
@@ -237,15 +226,38 @@ def evaluate(  # noqa: PLR0913
     n_resamples : int
         Number of maps drawn; or of bootstrap resamples, in which bins stay as they
         were fitted.
+    task : None, "confidence", "classwise", or a class
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest. "classwise": the mean over
+        classes.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 equals the row twice.
+    groups : array-like of shape (n,), optional
+        The group of each row; groups are evaluated one by one.
+    clusters : array-like of shape (n,), optional
+        Which rows belong together. Intervals cannot use it yet: an error says so.
+    pos_label : object, optional
+        The label that means that the event happened.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        What `y_prob` holds, for all models or for each.
     random_state : int, generator or None
         Seeds cross-validation and resampling.
+    progress : callable, optional
+        Called with the number of finished and of all units.
 
     Returns
     -------
     Evaluation
-        ``frame()`` has one row a method; ``per_class()`` one a class for the task
-        "classwise"; ``scores()`` Brier score and log-loss with their split. Estimates
-        that debiasing took below 0 are given as 0.
+        ``frame()`` has one row per method, model and group; ``per_class()`` one per
+        class for the task "classwise"; ``scores()`` Brier score and log-loss with their
+        split. Estimates that debiasing took below 0 are given as 0.
+
+    See Also
+    --------
+    calibration_error : one estimate as a number.
+    Predictions.from_table : predictions in files, data frames and databases.
 
     Examples
     --------
@@ -254,8 +266,16 @@ def evaluate(  # noqa: PLR0913
     >>> print(cb.evaluate(y, p, methods=["es15", "ew15"]))
     es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
     ew15 (binary): 0.0973 [0.0932, 0.0998], n = 1797
+
+    Columns of a table, one model each:
+
+    >>> preds = cb.Predictions.from_table(
+    ...     cb.datasets.BINARY_FILE, y="even", p=["forest", "bayes"]
+    ... )
+    >>> print(cb.evaluate(preds, methods="es15"))
+    forest  es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
+    bayes  es15 (binary): 0.0876 [0.0764, 0.1017], n = 1797
     """
-    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     estimator = Estimator(
         alpha=alpha,
         debias=debias,
@@ -264,9 +284,103 @@ def evaluate(  # noqa: PLR0913
         n_resamples=n_resamples,
         random_state=random_state,
     )
-    events = reading.events(y_true, y_prob, sample_weight)
-    warn_if_small(events.samples[0], stacklevel=3)
-    lenient = methods is DEFAULT_METHODS  # nobody asked for so many bins
-    fitted = FittedEvents(events, estimator)
-    found = assess(fitted, check_methods(methods), {}, lenient=lenient)
-    return Evaluation((found,), float(alpha), confidence)
+    preds = as_predictions(
+        y_true,
+        y_prob,
+        task=task,
+        sample_weight=sample_weight,
+        groups=groups,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
+        scale=scale,
+    )
+    preds.check_no_clusters("evaluate")
+    found = assess_units(preds, check_methods(methods), estimator, progress)
+    return Evaluation(tuple(found), float(alpha), confidence)
+
+
+def assess_units(
+    preds: Predictions,
+    methods: tuple[str, ...],
+    estimator: Estimator,
+    progress: Callable[[int, int], None] | None,
+) -> list[Assessment]:
+    """Apply every method to every unit, but for groups that are too small for it."""
+    units = preds.units()
+    found: list[Assessment] = []
+    left_out = LeftOut()
+    with one_blas_thread():  # taking the limit costs as much as a small fit
+        for done, (unit, fitted) in enumerate(
+            _fitted_units(units, methods, estimator, left_out)
+        ):
+            if progress is not None:
+                progress(done, len(units))
+            if not unit.group.key:
+                warn_if_small(fitted.events.samples[0], stacklevel=4)
+            key = {"model": unit.model} if preds.named else {}
+            key |= result_key(unit.group.key)
+            try:
+                possible = _possible(fitted, methods, str(unit.group), left_out)
+                found.append(assess(fitted, possible, key))
+            except (TooFewRowsError, WeightError) as error:
+                if not unit.group.key:
+                    raise
+                left_out.add(str(unit.group), error)
+    left_out.warn(stacklevel=4)
+    if not found:
+        raise OptionError(left_out.nothing_left)
+    return found
+
+
+def assess_one(fitted: FittedEvents, methods: tuple[str, ...]) -> Assessment:
+    """Apply the methods that there are enough rows for, and warn of the others."""
+    left_out = LeftOut()
+    possible = _possible(fitted, methods, "", left_out)
+    left_out.warn(stacklevel=4)
+    return assess(fitted, possible, {})
+
+
+def _fitted_units(
+    units: Sequence[Unit],
+    methods: tuple[str, ...],
+    estimator: Estimator,
+    left_out: LeftOut,
+) -> Iterator[tuple[Unit, FittedEvents]]:
+    """Read units, as many at once as are small together; leave out what cannot be."""
+    batch: list[tuple[Unit, FittedEvents]] = []
+    rows = 0
+    for unit in units:
+        try:
+            fitted = FittedEvents(unit.read(), estimator)
+        except (TooFewRowsError, WeightError) as error:
+            if not unit.group.key:
+                raise
+            left_out.add(str(unit.group), error)
+            continue
+        batch.append((unit, fitted))
+        rows += fitted.events.samples[0].n
+        if len(batch) == UNITS_AT_ONCE or rows > ROWS_AT_ONCE:
+            work_ahead([fitted for _, fitted in batch], methods)
+            yield from batch
+            batch, rows = [], 0
+    work_ahead([fitted for _, fitted in batch], methods)
+    yield from batch
+
+
+def _possible(
+    fitted: FittedEvents, methods: tuple[str, ...], group: str, left_out: LeftOut
+) -> list[str]:
+    """Return the methods that a unit has enough rows for; raise where none is."""
+    failed: dict[str, TooFewRowsError] = {}
+    for method in methods:
+        try:
+            fitted.estimates(method)
+        except TooFewRowsError as error:
+            failed[method] = error
+    possible = [method for method in methods if method not in failed]
+    if not possible:
+        raise failed[methods[0]]
+    for method, reason in failed.items():
+        left_out.add(group, reason, method)
+    return possible

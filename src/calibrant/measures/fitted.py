@@ -1,4 +1,4 @@
-"""Events and what was fitted to them, so that nothing is fitted twice."""
+"""BinaryTasks and what was fitted to them, so that nothing is fitted twice."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from calibrant.calibrators.base import ErrorFit
     from calibrant.measures.estimate import Estimate, Estimator
-    from calibrant.measures.events import Events
+    from calibrant.predictions.input_spec import BinaryTasks
 
 
 @dataclass(frozen=True, eq=False)
 class FittedEvents:
-    """Events, with fits and estimates that are made when asked for and then kept.
+    """BinaryTasks, with fits and estimates that are made when asked for and then kept.
 
     Attributes
     ----------
-    events : Events
+    events : BinaryTasks
         The events of a task.
     estimator : Estimator
         How errors are estimated.
@@ -26,14 +26,14 @@ class FittedEvents:
     --------
     >>> import calibrant as cb
     >>> from calibrant.measures.estimate import Estimator
-    >>> from calibrant.measures.events import Reading
+    >>> from calibrant.predictions.input_spec import InputSpec
     >>> p, y = cb.datasets.load_binary("forest")
-    >>> fitted = FittedEvents(Reading().events(y, p), Estimator())
+    >>> fitted = FittedEvents(InputSpec().tasks(y, p), Estimator())
     >>> fitted.fit("es15") is fitted.fit("es15")
     True
     """
 
-    events: Events
+    events: BinaryTasks
     estimator: Estimator
     _fits: dict[tuple[str, int], ErrorFit] = field(
         default_factory=dict, init=False, repr=False

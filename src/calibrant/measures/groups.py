@@ -75,6 +75,8 @@ def _skipped(method: str, reasons: Mapping[str, str]) -> str:
     """Return which groups were left out by which method, and why the first was."""
     names = list(reasons)
     first = reasons[names[0]]
+    if names == [""]:  # all rows
+        return f"{method} is left out: {first}"
     if len(names) == 1:
         what = f"{method} is left out of group" if method else "group"
         return f"{what} {names[0]}{'' if method else ' is left out'}: {first}"

@@ -10,7 +10,7 @@ from calibrant._validation.options import check_choice, check_count, generator
 from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.kernel import FEWEST_ROWS, KernelError
 from calibrant.exceptions import OptionError, TooFewRowsError
-from calibrant.measures.events import Reading
+from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,8 +92,8 @@ def kernel_calibration_error(  # noqa: PLR0913
     family = KernelError(
         kernel=kernel, bandwidth=bandwidth, outcome_kernel=outcome_kernel
     )
-    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = reading.events(y_true, y_prob, sample_weight)
+    spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    events = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(events.samples[0], stacklevel=3)
 
     def error(sample: BinarySample) -> float:

@@ -10,18 +10,18 @@ import numpy as np
 from calibrant._validation.options import check_choice
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary
-from calibrant.measures.events import Reading
 from calibrant.numerics.isotonic import isotonic_values
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Task
     from calibrant._validation.sample import BinarySample
-    from calibrant.measures.events import Events
     from calibrant.numerics.sorted_together import SortedTogether
+    from calibrant.predictions.input_spec import BinaryTasks
 
 ScoreName: TypeAlias = Literal["brier", "log-loss"]
 ROW_LOSSES = {"brier": squared_errors, "log-loss": log_losses}
@@ -149,7 +149,7 @@ def isotonic_splits(rows: SortedTogether) -> list[Splits]:
     return list(zip(*columns, strict=True))
 
 
-def mean_splits(events: Events, recalibration: str = ISOTONIC) -> Splits:
+def mean_splits(events: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     """Split every score, averaged over the events of a task."""
     parts = [_sample_splits(sample, recalibration) for sample in events.samples]
     if len(parts) == 1:
@@ -222,7 +222,7 @@ def split_score(  # noqa: PLR0913
     discrimination 0.2398)
     """
     check_choice(score, get_args(ScoreName), name="score")
-    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = reading.events(y_true, y_prob, sample_weight)
+    spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    events = spec.tasks(y_true, y_prob, sample_weight)
     splits = mean_splits(events, recalibration)
     return next(split for split in splits if split.name == score)

@@ -12,7 +12,6 @@ from calibrant._validation.options import check_choice, check_count, generator
 from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.kernel import KernelError, refuse_one_row
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
-from calibrant.measures.events import Reading
 from calibrant.measures.kernel import block_errors
 from calibrant.numerics.calibration_tests import (
     Outcome,
@@ -22,6 +21,7 @@ from calibrant.numerics.calibration_tests import (
 )
 from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.smooth_scores import ORDERS, smooth_test_of
+from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Seed, Task
     from calibrant._validation.sample import BinarySample
     from calibrant.numerics.kernels import KernelName
+    from calibrant.predictions.predictions import Predictions
 
 Null = Literal["resampled", "asymptotic"]
 FEWEST_BLOCKS = 2
@@ -261,12 +262,13 @@ def _build(method: str, options: dict[str, Any]) -> Test:
 
 
 def calibration_test(  # noqa: PLR0913
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_true: ArrayLike | Predictions,
+    y_prob: ArrayLike | None = None,
     *,
     method: str = "smooth",
     task: Task = None,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
     scale: Scale = "prob",
@@ -277,15 +279,29 @@ def calibration_test(  # noqa: PLR0913
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, pos_label, labels, scale
-        As in `calibration_error`.
+    y_true : array-like of shape (n,) or Predictions
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks. Or `Predictions` of one model, which need no other data.
+    y_prob : array-like of shape (n,) or (n, k)
+        Predicted probability of the event, or of each class.
     method : {"smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
         "smooth": lines and curves of growing order, simple ones first, without draws;
         "kce": the kernel calibration error, which sees any departure, given enough
         rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": shares of positives
         in groups; "cox": intercept and slope of a logistic regression.
     task : None, "confidence" or a class
-        As in `calibration_error`, but one event only.
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 equals the row twice.
+    clusters : array-like of shape (n,), optional
+        Which rows belong together. No test can use it yet: an error says so.
+    pos_label : object, optional
+        The label that means that the event happened.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What `y_prob` holds.
     random_state : int, generator or None
         Seeds drawn labels and blocks.
     **options
@@ -327,14 +343,24 @@ def calibration_test(  # noqa: PLR0913
     hosmer-lemeshow (binary): statistic 101, p-value 3.2e-20, n = 1797
     """
     test = _build(method, options)
-    if isinstance(task, str) and task == "classwise":
+    preds = as_predictions(
+        y_true,
+        y_prob,
+        task=task,
+        sample_weight=sample_weight,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
+        scale=scale,
+    )
+    preds.check_no_clusters("calibration_test")
+    tasks = preds.single_tasks("calibration_test")
+    if len(tasks.samples) > 1:
         raise OptionError(
             'a test looks at one event; pass task="confidence" or one class instead '
             'of task="classwise".'
         )
-    reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = reading.events(y_true, y_prob, sample_weight)
-    sample = events.samples[0]
+    sample = tasks.samples[0]
     warn_if_small(sample, stacklevel=3)
     found = test.run(sample, generator(random_state))
-    return CalibrationTest(method, events.task, *found, sample.n, test.alternative)
+    return CalibrationTest(method, tasks.task, *found, sample.n_data, test.alternative)

@@ -9,11 +9,11 @@ import numpy as np
 from calibrant._validation.options import generator
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_method
-from calibrant.measures.events import Reading
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.numerics.scores import brier_score, log_loss
 from calibrant.numerics.softmax import class_probabilities
+from calibrant.predictions.input_spec import InputSpec
 from calibrant.report.plain import number
 from calibrant.report.repairs import FEWEST_ROWS, FOLDS, FOLDS_OF_MANY, NONE, advised
 
@@ -92,7 +92,7 @@ def _repaired(name: str, sample: ClassSample, fold: IntVector) -> FloatMatrix:
 def _event_scores(
     prob: FloatMatrix, sample: ClassSample, task: str
 ) -> dict[str, float]:
-    events = Reading(task=task).events(sample.column, prob, sample.weight)
+    events = InputSpec(task=task).tasks(sample.column, prob, sample.weight)
     scores = {"event_brier": brier_score, "event_log_loss": log_loss}
     return {
         name: float(np.mean([score(s.p, s.y, s.weight) for s in events.samples]))
@@ -109,7 +109,7 @@ def _error(
 ) -> dict[str, float | None]:
     if task == "classwise" and sample.n_classes > MOST_CLASSES:
         return dict.fromkeys(("error", "low", "high"))
-    events = Reading(task=task).events(sample.column, prob, sample.weight)
+    events = InputSpec(task=task).tasks(sample.column, prob, sample.weight)
     found = estimator.estimate(events, measure)[0]
     ends = {"low": number(found.low), "high": number(found.high)}
     return {"error": number(found.value), **ends}

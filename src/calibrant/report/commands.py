@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant._typing import Scale
-    from calibrant.measures.events import Reading
-    from calibrant.measures.table_models import ModelColumns
+    from calibrant.predictions.input_spec import InputSpec
+    from calibrant.predictions.model_columns import ModelColumns
 
 HELD_OUT = "held_out.parquet"
 """What commands call very many files."""
@@ -87,7 +87,7 @@ class Origin:
 
 def origin_of(
     model: ModelColumns,
-    reading: Reading,
+    spec: InputSpec,
     *,
     files: Sequence[str],
     label: str,
@@ -97,17 +97,17 @@ def origin_of(
 ) -> Origin:
     """Return where the predictions in columns of a table come from."""
     several = len(model.columns) > 1
-    one_class = not several and reading.task is not None
+    one_class = not several and spec.task is not None
     return Origin(
         files=tuple(files) if len(files) <= MAX_FILES else (HELD_OUT,),
         label=label,
         weight=weight,
         columns=model.named,
         several=several,
-        task="binary" if reading.task is None else str(reading.task),
-        pos_label=reading.task if one_class else reading.pos_label,
+        task="binary" if spec.task is None else str(spec.task),
+        pos_label=spec.task if one_class else spec.pos_label,
         labels=None if labels is None else tuple(labels),
-        scale=reading.scale_of(model.name),
+        scale=spec.scale_of(model.name),
         fit_options=tuple(fit_options),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant.measures.comparison import FEWEST_MODELS, compare_events
+from calibrant.measures.comparison import MIN_MODELS, compare_events
 from calibrant.report.plain import number
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def comparison_of(
     model_b, difference (error of a less that of b), low, high, probability that a is
     the better one, and distinct, whether the rows tell them apart.
     """
-    if not FEWEST_MODELS <= len(models) <= MOST_MODELS:
+    if not MIN_MODELS <= len(models) <= MOST_MODELS:
         return None
     found = compare_events(models, plan.measure)
     return {

@@ -13,7 +13,7 @@ from calibrant.checks.diagnosis import diagnose_events
 from calibrant.checks.groups import group_gaps
 from calibrant.checks.subject import Subject
 from calibrant.exceptions import TooFewRowsError, WeightError
-from calibrant.measures.evaluation import assess
+from calibrant.measures.evaluation import assess_one
 from calibrant.report.advice import advise
 from calibrant.report.agreement import agreed, proved
 from calibrant.report.class_repairs import MOST_CLASSES, class_repairs_of
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from calibrant.checks.finding import Finding
     from calibrant.measures.estimate import Estimate, Estimator
     from calibrant.measures.evaluation import Assessment
-    from calibrant.measures.events import Events
     from calibrant.measures.fitted import FittedEvents
+    from calibrant.predictions.input_spec import BinaryTasks
 
 WORST_CLASSES = 4
 """Of many classes so many get a diagram, the worst."""
@@ -47,7 +47,7 @@ class ModelRows:
 
     Attributes
     ----------
-    events : Events
+    events : BinaryTasks
         The events of the task.
     groups : dict
         The events of each group of rows.
@@ -57,8 +57,8 @@ class ModelRows:
         Where they come from, for the command that repairs them.
     """
 
-    events: Events
-    groups: Mapping[str, Events]
+    events: BinaryTasks
+    groups: Mapping[str, BinaryTasks]
     classes: ClassSample | None = None
     origin: Origin = field(default_factory=Origin)
 
@@ -79,8 +79,8 @@ class Plan:
         Codes of checks to leave out.
     repairs : tuple of str
         Calibrators to try.
-    lenient : bool
-        Whether methods that need more rows are left out, with a warning.
+    hurries : bool
+        Whether the errors of very many classes are by quick methods only.
     drawn : tuple of str
         What diagrams show besides `methods`.
     """
@@ -90,7 +90,7 @@ class Plan:
     confidence: float
     mute: tuple[str, ...] = ()
     repairs: tuple[str, ...] = REPAIRS
-    lenient: bool = False
+    hurries: bool = False
     drawn: tuple[str, ...] = ()
 
     def for_events(self, number: int) -> Plan:
@@ -98,7 +98,7 @@ class Plan:
 
         The worst of them are still drawn by all methods.
         """
-        if not self.lenient or number <= MOST_CLASSES:
+        if not self.hurries or number <= MOST_CLASSES:
             return self
         return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
@@ -120,7 +120,7 @@ def model_summary(
     `fitted` are the events of `rows`.
     """
     events, groups = rows.events, rows.groups
-    found = assess(fitted, plan.methods, {}, lenient=plan.lenient)
+    found = assess_one(fitted, plan.methods)
     step()
     panels = _panels(fitted, found, plan)
     step()
@@ -231,7 +231,9 @@ def _worst_first(found: Assessment, plan: Plan) -> list[int]:
     return [int(k) for k in np.argsort(-np.asarray(values), kind="stable")]
 
 
-def _class_rows(events: Events, found: Assessment, plan: Plan) -> list[dict[str, Any]]:
+def _class_rows(
+    events: BinaryTasks, found: Assessment, plan: Plan
+) -> list[dict[str, Any]]:
     own = _own_estimates(found, plan)
     rows = []
     for k in _worst_first(found, plan):
@@ -277,7 +279,10 @@ def _repairs(rows: ModelRows, plan: Plan) -> dict[str, Any] | None:
 
 
 def _group_rows(
-    events: Events, groups: Mapping[str, Events], plan: Plan, step: Callable[[], None]
+    events: BinaryTasks,
+    groups: Mapping[str, BinaryTasks],
+    plan: Plan,
+    step: Callable[[], None],
 ) -> list[dict[str, Any]]:
     """Return one row a group, worst first; groups too small have no error."""
     gaps = {gap.name: gap.pvalue for gap in _gaps(events, groups)}
@@ -294,7 +299,7 @@ def _by_error(row: Mapping[str, Any]) -> tuple[bool, float]:
     return error is None, 0.0 if error is None else -error
 
 
-def _gaps(events: Events, groups: Mapping[str, Events]) -> Sequence[Any]:
+def _gaps(events: BinaryTasks, groups: Mapping[str, BinaryTasks]) -> Sequence[Any]:
     if len(events.samples) > 1:
         return ()
     samples = {name: part.samples[0] for name, part in groups.items()}
@@ -302,7 +307,7 @@ def _gaps(events: Events, groups: Mapping[str, Events]) -> Sequence[Any]:
 
 
 def _group_row(
-    name: str, events: Events, pvalue: float | None, plan: Plan
+    name: str, events: BinaryTasks, pvalue: float | None, plan: Plan
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
         "group": name,

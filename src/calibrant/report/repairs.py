@@ -11,11 +11,11 @@ from calibrant._validation.options import generator
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary, find_method
-from calibrant.measures.events import Events
 from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.folds import fold_counts
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.predictions.input_spec import BinaryTasks
 from calibrant.report.plain import number
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _row(
     measure: str,
 ) -> dict[str, Any]:
     sample = _joined(parts)
-    events = Events("binary", ("binary",), (sample,))
+    events = BinaryTasks("binary", ("binary",), (sample,))
     gain, error = (0.0, 0.0) if before is None else _gain(_joined(before), sample)
     found = estimator.estimate(events, measure)[0]
     brier = _mean(sample, (sample.p - 1.0) ** 2, sample.p**2)

@@ -19,9 +19,16 @@ from calibrant._outputs import (
 from calibrant._validation.options import check_choice
 from calibrant._validation.wording import visible
 from calibrant.exceptions import OptionError
+from calibrant.predictions.given import as_predictions
+from calibrant.report.making import REPORT_METHODS, make_plan, summary_of
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from calibrant._typing import ArrayLike, Scale, Seed, Task
+    from calibrant.predictions.predictions import Predictions
 
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 KINDS = {"html": REPORT_PAGE, "json": REPORT_DATA, "markdown": REPORT_TEXT}
@@ -32,7 +39,7 @@ FRAME_HEIGHT = 900
 class Report:
     """What was found out about predictions, as data and as a page.
 
-    Made by `report_table` and `report_predictions`.
+    Made by `from_predictions`.
 
     Attributes
     ----------
@@ -41,6 +48,125 @@ class Report:
     """
 
     summary: dict[str, Any]
+
+    @classmethod
+    def from_predictions(  # noqa: PLR0913
+        cls,
+        y_true: ArrayLike | Predictions,
+        y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        *,
+        methods: Sequence[str] | str = REPORT_METHODS,
+        alpha: float = 1,
+        confidence: float = 0.95,
+        n_resamples: int = 1000,
+        mute: Sequence[str] | str = (),
+        task: Task = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        pos_label: Any = None,
+        labels: Sequence[Any] | None = None,
+        scale: Scale | Mapping[str, Scale] = "prob",
+        random_state: Seed = 0,
+        title: str = "",
+        files: Sequence[str] = (),
+        fit_options: Sequence[str] = (),
+        created: datetime | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """Make a report of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,) or Predictions
+            Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+            multi-class tasks. Or `Predictions`, which need no other data.
+        y_prob : array-like of shape (n,) or (n, k), or dict
+            Predicted probability of the event, or of each class; a dict has those of
+            each model.
+        methods : str or sequence of str
+            Estimates of the error; the verdict uses the first other than "kce".
+            Methods with more bins than there are rows are left out with a warning.
+        alpha : float
+            Exponent of the error: 1 for the absolute, 2 for the squared error.
+        confidence : float
+            Level of intervals and bands.
+        n_resamples : int
+            Number of bootstrap resamples, or of draws from a posterior.
+        mute : str or sequence of str
+            Codes of checks to leave out; see `diagnose`.
+        task : None, "confidence", "classwise", or a class
+            None: binary. "confidence": the top class and whether it is right. A class,
+            by label or column number: that class against the rest. "classwise": the
+            mean over classes.
+        sample_weight : array-like of shape (n,), optional
+            Counts: a weight of 2 equals the row twice.
+        groups : array-like of shape (n,), optional
+            The group of each row; all rows are judged together, and each group too.
+        clusters : array-like of shape (n,), optional
+            Which rows belong together. It cannot be used yet: an error says so.
+        pos_label : object, optional
+            The label that means that the event happened.
+        labels : sequence, optional
+            The label of each column of `y_prob`, in order; by default 0 .. k-1.
+        scale : {"prob", "logit", "percent", "logprob"} or dict
+            What `y_prob` holds, for all models or for each.
+        random_state : int, generator or None
+            Seeds folds and resamples, the same for all models.
+        title : str, optional
+            What the report is about.
+        files : sequence of str, optional
+            The files that commands on the page name.
+        fit_options : sequence of str, optional
+            Options that the command which fits a map repeats, as "--bad-rows", "drop".
+        created : datetime, optional
+            The time that the report names; by default now.
+        progress : callable, optional
+            Called with the number of finished and of all parts.
+
+        Returns
+        -------
+        Report
+            ``save("report.html")`` writes it; ``summary`` is all that it shows, as
+            data.
+
+        See Also
+        --------
+        evaluate : the numbers alone.
+        diagnose : the checks alone.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> p, y = cb.datasets.load_binary("forest")
+        >>> report = cb.Report.from_predictions(y, {"forest": p}, methods="es15")
+        >>> report.summary["models"][0]["verdict"]["grade"]
+        'poor'
+        """
+        plan = make_plan(methods, alpha, confidence, n_resamples, mute, random_state)
+        preds = as_predictions(
+            y_true,
+            y_prob,
+            task=task,
+            sample_weight=sample_weight,
+            groups=groups,
+            clusters=clusters,
+            pos_label=pos_label,
+            labels=labels,
+            scale=scale,
+        )
+        preds.check_no_clusters("Report")
+        return cls(
+            summary_of(
+                preds,
+                plan,
+                title=title,
+                files=files,
+                fit_options=fit_options,
+                created=created,
+                progress=progress,
+            )
+        )
 
     def to_html(self) -> str:
         """Return one page that needs no network and no other file."""

@@ -25,7 +25,7 @@ OPTIONS = {
     "--labels": ("0,1", "a", ",", ""),
     "--scale": ("prob", "logit", "percent", "x"),
     "--engine": ("memory", "duckdb", "auto", "x"),
-    "--bad-rows": ("raise", "drop", "x"),
+    "--bad-rows": ("error", "drop", "x"),
     "--confidence": ("0.9", "0", "1", "2", "nan", "x"),
     "--alpha": ("1", "2", "0", "-1", "nan", "inf", "x"),
     "--seed": ("0", "-1", "99999999999999999999", "x"),

@@ -40,13 +40,19 @@ def case(rng):
             columns["y"], columns["p"], method="ew2", sample_weight=columns["w"]
         )
     settings |= {"y": "y", "p": ["p", "q"], "methods": ["ew1", "isotonic"], "by": "g"}
-    found = cb.evaluate_table(columns, **settings).frame()
+    found = cb.evaluate(cb.Predictions.from_table(columns, **settings)).frame()
     for kind, frame in frames(columns).items():
-        assert_same_frame(cb.evaluate_table(frame, **settings).frame(), found, kind)
+        assert_same_frame(
+            cb.evaluate(cb.Predictions.from_table(frame, **settings)).frame(),
+            found,
+            kind,
+        )
     with folder() as path:
         for kind, write in WRITERS.items():
             file = write(path / f"rows.{kind}", columns)
-            again = cb.evaluate_table(file, engine="memory", **settings).frame()
+            again = cb.evaluate(
+                cb.Predictions.from_table(file, engine="memory", **settings)
+            ).frame()
             if kind in {"csv", "tsv"} and set(columns["g"]) == {"7"}:
                 again["g"] = again["g"].astype(str)  # numbers alone are numbers
             assert_same_frame(again, found, kind)

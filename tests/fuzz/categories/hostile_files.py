@@ -100,7 +100,7 @@ CHANGES = {
 def case(rng):
     columns = table(rng, least=2, most=40)
     columns["y"][: columns["y"].size // 2] = 0  # so that y alone need not tell
-    settings = {"y": "y", "p": "p", "bad_rows": str(rng.choice(["raise", "drop"]))}
+    settings = {"y": "y", "p": "p", "bad_rows": str(rng.choice(["error", "drop"]))}
     if rng.random() < 0.3:
         settings["by"] = "g"
     if rng.random() < 0.2:
@@ -146,8 +146,10 @@ def _check_damaged(rng, columns, settings):
 def _result(path, engine, settings):
     """Return the result or the error that is meant; any other ends the case."""
     try:
-        return cb.evaluate_table(
-            path, engine=engine, methods=["ew1"], confidence=None, **settings
+        return cb.evaluate(
+            cb.Predictions.from_table(path, engine=engine, **settings),
+            methods=["ew1"],
+            confidence=None,
         )
     except CalibrantError as error:
         return error

@@ -78,15 +78,17 @@ def _source(path, kind, columns):
 
 def _evaluated(source, names, engine):
     try:
-        return cb.evaluate_table(
-            source,
-            y=names["y"],
-            p=names["p"],
-            by=names["g"],
-            sample_weight=names["w"],
+        return cb.evaluate(
+            cb.Predictions.from_table(
+                source,
+                y=names["y"],
+                p=names["p"],
+                by=names["g"],
+                weight=names["w"],
+                engine=engine,
+            ),
             methods=["ew1", "isotonic"],
             confidence=None,
-            engine=engine,
         )
     except CalibrantError as error:
         return error

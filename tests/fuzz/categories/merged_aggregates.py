@@ -23,10 +23,12 @@ def case(rng):
         settings["sample_weight"] = "w"
     part = rng.integers(0, int(rng.integers(2, 5)), size)
     parts = [
-        cb.gather_table({k: v[part == i] for k, v in columns.items()}, **settings)
+        cb.Predictions.from_table(
+            {k: v[part == i] for k, v in columns.items()}, **settings
+        ).aggregate()
         for i in np.unique(part)
     ]
-    whole = cb.gather_table(columns, **settings)
+    whole = cb.Predictions.from_table(columns, **settings).aggregate()
     merged = parts[0]
     for other in parts[1:]:
         merged = merged + other if rng.random() < 0.5 else other + merged
@@ -35,9 +37,11 @@ def case(rng):
     _check(_numbers(merged, measures), found, "merged")
     with folder() as path:
         for number, one in enumerate(parts):
-            cb.save_cells(one, path / f"{number}.parquet")
+            one.save(path / f"{number}.parquet")
         _check(
-            _numbers(cb.load_cells(*path.glob("*.parquet")), measures), found, "load"
+            _numbers(cb.Predictions.load(*path.glob("*.parquet")), measures),
+            found,
+            "load",
         )
         _check(_numbers(str(path / "*.parquet"), measures), found, "pattern")
     if settings["engine"] == "memory":
@@ -47,7 +51,7 @@ def case(rng):
 
 def _numbers(source, settings):
     try:
-        return cb.evaluate_table(source, **settings)
+        return cb.evaluate(cb.Predictions.from_table(source, **settings))
     except CalibrantError as error:
         return error
 

@@ -1,4 +1,4 @@
-"""Tasks: multi-class predictions reduced to binary events.
+"""What the input holds, and which binary tasks it is reduced to.
 
 Whether a prediction of one event is calibrated is always the same question (section
 3.3 of the paper); a task only says which event is meant.
@@ -19,7 +19,7 @@ from calibrant._validation.options import check_choice
 from calibrant._validation.probabilities import check_probability_matrix
 from calibrant._validation.sample import (
     BinarySample,
-    check_binary_sample,
+    check_event,
     weighted_sample,
 )
 from calibrant._validation.weights import check_weights
@@ -30,24 +30,24 @@ from calibrant.numerics.class_events import event_of_class
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, Task
+    from calibrant._typing import ArrayLike, FloatVector, IntVector, Task
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
-    """The binary events that a task looks at.
+class BinaryTasks:
+    """The binary tasks that a task comes down to: one, or one per class.
 
     Attributes
     ----------
     task : str
         Name of the task.
     names : tuple of str
-        Name of each event.
+        Name of the event of each.
     samples : tuple of BinarySample
-        Predictions and outcomes of each event: one, or one per class.
+        Predictions, labels and weights of each.
     same_rows : bool
-        Whether samples hold the same rows in the same order. Of cells nobody knows
-        which classes share rows.
+        Whether samples hold the same rows in the same order. Aggregated predictions
+        do not know which classes share rows.
     """
 
     task: str
@@ -56,9 +56,38 @@ class Events:
     same_rows: bool = True
 
 
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Validated predictions and labels of binary events, without weights.
+
+    Attributes
+    ----------
+    task : str
+        Name of the task.
+    names : tuple of str
+        Name of each event.
+    pairs : tuple of (ndarray, ndarray)
+        Predictions and labels of each event, all of the same rows.
+    """
+
+    task: str
+    names: tuple[str, ...]
+    pairs: tuple[tuple[FloatVector, FloatVector], ...]
+
+    def tasks(
+        self, weight: FloatVector | None, rows: IntVector | slice | None = None
+    ) -> BinaryTasks:
+        """Return the binary tasks of all rows, or of some with their weights."""
+        pairs = self.pairs
+        if rows is not None:
+            pairs = tuple((p[rows], y[rows]) for p, y in pairs)
+        samples = tuple(weighted_sample(p, y, weight) for p, y in pairs)
+        return BinaryTasks(self.task, self.names, samples)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How labels and probabilities are to be read.
+class InputSpec:
+    """How labels and probabilities are to be understood.
 
     Attributes
     ----------
@@ -102,35 +131,44 @@ class Reading:
             )
         return self.scale[model]
 
-    def of_model(self, model: str, wording: Wording = MEASURES) -> Reading:
+    def of_model(self, model: str, wording: Wording = MEASURES) -> InputSpec:
         """Return how to read one model."""
         return replace(self, scale=self.scale_of(model), wording=wording)
 
-    def events(
+    def tasks(
         self,
         y_true: ArrayLike,
         y_prob: ArrayLike,
         sample_weight: ArrayLike | None = None,
-    ) -> Events:
-        """Validate the data and reduce them to binary events."""
-        if self.task is None:
-            return self._binary(y_true, y_prob, sample_weight)
+    ) -> BinaryTasks:
+        """Validate the data and reduce them to binary tasks."""
+        events = self.events(y_true, y_prob)
+        words = self.wording
+        weight = check_weights(sample_weight, name=words.weight)
+        p, y = events.pairs[0]
+        refuse_different_lengths(
+            **{words.label: y, words.prob: p, words.weight: weight}
+        )
+        return events.tasks(weight)
+
+    def events(self, y_true: ArrayLike, y_prob: ArrayLike) -> Events:
+        """Validate predictions and labels, and reduce them to binary events."""
         self.check_options()
         scale: Any = self.scale  # of one model
-        prob = check_probability_matrix(y_prob, scale=scale, wording=self.wording)
         words = self.wording
+        if self.task is None:
+            p, y = check_event(
+                y_true, y_prob, pos_label=self.pos_label, scale=scale, wording=words
+            )
+            return Events("binary", ("binary",), ((p, y),))
+        prob = check_probability_matrix(y_prob, scale=scale, wording=words)
         column = check_class_labels(
             y_true, n_classes=prob.shape[1], labels=self.labels, wording=words
         )
-        weight = check_weights(sample_weight, name=words.weight)
-        refuse_different_lengths(
-            **{words.label: column, words.prob: prob, words.weight: weight}
-        )
-
+        refuse_different_lengths(**{words.label: column, words.prob: prob})
         chosen = self.watched(prob.shape[1])
-        pairs = [event_of_class(prob, column, which) for which in chosen]
-        samples = tuple(weighted_sample(p, y, weight) for p, y in pairs)
-        return Events(str(self.task), self.event_names(chosen), samples)
+        pairs = tuple(event_of_class(prob, column, which) for which in chosen)
+        return Events(str(self.task), self.event_names(chosen), pairs)
 
     def check_options(self) -> None:
         """Raise where options are of a different task."""
@@ -146,21 +184,6 @@ class Reading:
                 f"pos_label is for binary labels (task=None); with task={self.task!r} "
                 f"name the classes by labels=[...]."
             )
-
-    def _binary(
-        self, y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None
-    ) -> Events:
-        self.check_options()
-        scale: Any = self.scale  # of one model
-        sample = check_binary_sample(
-            y_true,
-            y_prob,
-            sample_weight=sample_weight,
-            pos_label=self.pos_label,
-            scale=scale,
-            wording=self.wording,
-        )
-        return Events("binary", ("binary",), (sample,))
 
     def watched(self, n_classes: int) -> list[int | None]:
         """Return the columns to look at; None stands for the top class."""

@@ -1,17 +1,16 @@
-"""Models in a table: which columns they are, and how their rows become events."""
+"""Which columns of a table are the predictions of which model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.labels import check_single_labels
-from calibrant._validation.wording import MEASURES, shown
+from calibrant._validation.wording import shown
 from calibrant.engines.files import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from calibrant._typing import Task
     from calibrant.engines.gathering import Table
-    from calibrant.measures.events import Events, Reading
+    from calibrant.predictions.input_spec import InputSpec
 
 Columns = str | Sequence[str]
 NOT_A_CLASS = (None, "confidence", "classwise")
@@ -104,13 +103,13 @@ def typed_like(column: NDArray[Any], text: str) -> Any:
 
 
 def models_of_table(
-    table: Table, p: Columns | Mapping[str, Columns], reading: Reading
+    table: Table, p: Columns | Mapping[str, Columns], spec: InputSpec
 ) -> list[ModelColumns]:
     """Return the columns of each model, checked against the table and the scales."""
     width = table.width if isinstance(table, MemoryTable) else _one_column
     names = table.all_names if has_pattern(p) else table.names
-    models = model_columns(p, task=reading.task, names=names, width=width)
-    reading.check_scales([model.name for model in models])
+    models = model_columns(p, task=spec.task, names=names, width=width)
+    spec.check_scales([model.name for model in models])
     return models
 
 
@@ -224,69 +223,8 @@ def _not_applied(matching: list[tuple[str, str]]) -> list[tuple[str, str]]:
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class TableReader:
-    """A table, its columns of labels and weights, and how to read them.
-
-    Attributes
-    ----------
-    table : MemoryTable
-        The columns.
-    y : str
-        Column of labels.
-    weight : str or None
-        Column of weights.
-    reading : Reading
-        Task, labels and scale.
-    """
-
-    table: MemoryTable
-    y: str
-    weight: str | None
-    reading: Reading
-
-    def events(self, model: ModelColumns, rows: Any = slice(None)) -> Events:
-        """Return the binary events of a model for some of the rows."""
-        label, prob = self._label, self._prob(model)
-        weight = None if self._weight is None else self._weight[rows]
-        task = self.reading.task
-        reading = self.reading.of_model(model.name, self._wording(model))
-        if task not in NOT_A_CLASS and prob.ndim == 1:
-            # One column of probabilities of one class: that class against the rest.
-            alone = replace(reading, task=None, labels=None)
-            happened = _is_class(label, task, f"column {self.y!r}")[rows]
-            return replace(alone.events(happened, prob[rows], weight), task=str(task))
-        if task is not None and reading.labels is None:
-            reading = replace(reading, labels=model.labels(label))
-        return reading.events(label[rows], prob[rows], weight)
-
-    @cached_property
-    def _label(self) -> NDArray[Any]:
-        return self.table.column(self.y)
-
-    @cached_property
-    def _weight(self) -> NDArray[Any] | None:
-        return None if self.weight is None else self.table.column(self.weight)
-
-    @cached_property
-    def _read(self) -> dict[ModelColumns, NDArray[Any]]:
-        return {}
-
-    def _prob(self, model: ModelColumns) -> NDArray[Any]:
-        if model not in self._read:  # once, not once a group
-            self._read[model] = model.probabilities(self.table)
-        return self._read[model]
-
-    def _wording(self, model: ModelColumns) -> Any:
-        return replace(
-            MEASURES,
-            label=f"column {self.y!r}",
-            prob=str(model),
-            weight=f"column {self.weight!r}",
-        )
-
-
-def _is_class(label: NDArray[Any], task: Any, name: str) -> NDArray[Any]:
+def is_class(label: NDArray[Any], task: Any, name: str) -> NDArray[Any]:
+    """Tell which labels are a class, or raise where none is."""
     check_single_labels(label, name=name)
     happened = np.asarray(label == task)
     if happened.ndim != 1 or not happened.any():

@@ -1,0 +1,545 @@
+"""Predictions: what they are and where they live."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, get_args
+
+from calibrant._validation.arrays import as_array
+from calibrant._validation.options import check_choice, check_share
+from calibrant._validation.scales import MAX_DROPPED
+from calibrant.engines.cell_files import load_cells, save_cells
+from calibrant.engines.cells import merged
+from calibrant.engines.gathering import BadRows
+from calibrant.engines.groups import group_columns
+from calibrant.engines.memory import MemoryTable, open_table
+from calibrant.engines.opening import Engine, open_cells, open_source
+from calibrant.exceptions import OptionError
+from calibrant.predictions.aggregated_predictions import AggregatedPredictions
+from calibrant.predictions.aggregation import (
+    TableRequest,
+    aggregation_spec,
+    warn_if_dropped,
+)
+from calibrant.predictions.input_spec import InputSpec
+from calibrant.predictions.row_predictions import RowPredictions
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from calibrant._typing import ArrayLike, Scale, Task
+    from calibrant._validation.class_sample import ClassSample
+    from calibrant._validation.sample import BinarySample
+    from calibrant.engines.cells import CellTable
+    from calibrant.engines.groups import Group
+    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.predictions.model_columns import Columns, ModelColumns
+    from calibrant.predictions.units import Unit
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """Predictions with their labels: one value that every function takes.
+
+    Made by `from_arrays`, `from_table` or `load`. They hold one or several models, all
+    rows or groups of them, and are rows in memory or aggregated: sums over rows that
+    can be added and stored.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> preds = cb.Predictions.from_table(
+    ...     cb.datasets.BINARY_FILE, y="even", p=["forest", "bayes"]
+    ... )
+    >>> preds
+    <Predictions: 1,797 rows, 2 models, task binary>
+    >>> cb.evaluate(preds, methods="smooth").frame()["model"].tolist()
+    ['forest', 'bayes']
+    """
+
+    _store: RowPredictions | AggregatedPredictions
+
+    @classmethod
+    def from_arrays(  # noqa: PLR0913
+        cls,
+        y_true: ArrayLike | Mapping[str, ArrayLike],
+        y_prob: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        task: Task = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        pos_label: Any = None,
+        labels: Sequence[Any] | None = None,
+        scale: Scale | Mapping[str, Scale] = "prob",
+    ) -> Self:
+        """Return the predictions in arrays.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,) or dict
+            Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+            multi-class tasks. A dict has the labels of each model, where the event
+            depends on the model, such as whether its own answer is right.
+        y_prob : array-like of shape (n,) or (n, k), or dict
+            Predicted probability of the event, or of each class; a dict has those of
+            each model.
+        task : None, "confidence", "classwise", or a class
+            None: binary. "confidence": the top class and whether it is right. A class,
+            by label or column number: that class against the rest. "classwise": the
+            mean over classes.
+        sample_weight : array-like of shape (n,), optional
+            Counts: a weight of 2 equals the row twice.
+        groups : array-like of shape (n,), optional
+            The group of each row; groups are evaluated one by one.
+        clusters : array-like of shape (n,), optional
+            Which rows belong together, such as those of one patient.
+        pos_label : object, optional
+            The label that means that the event happened.
+        labels : sequence, optional
+            The label of each column of `y_prob`, in order; by default 0 .. k-1.
+        scale : {"prob", "logit", "percent", "logprob"} or dict
+            What `y_prob` holds, for all models or for each.
+
+        Returns
+        -------
+        Predictions
+            Validated.
+
+        See Also
+        --------
+        Predictions.from_table : predictions in files, data frames and databases.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> p, y = cb.datasets.load_binary("forest")
+        >>> cb.Predictions.from_arrays(y, {"forest": p, "half": p / 2})
+        <Predictions: 1,797 rows, 2 models, task binary>
+        """
+        spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
+        arrays = _Arrays({}, {})
+        label = arrays.add_all("y_true", y_true)
+        prob = arrays.add_all("y_prob", y_prob)
+        if isinstance(prob, str):
+            prob = prob if isinstance(label, str) else dict.fromkeys(label, prob)
+        if not isinstance(label, str) and set(label) != set(prob):
+            raise OptionError(
+                f"y_true must have the labels of each model by its name, "
+                f"{', '.join(map(repr, prob))}; it has {', '.join(map(repr, label))}."
+            )
+        request = TableRequest(
+            y=label,
+            p=prob,
+            spec=spec,
+            by=() if groups is None else (arrays.add("group", "groups", groups),),
+            weight=arrays.add_optional("sample_weight", sample_weight),
+            cluster=arrays.add_optional("clusters", clusters),
+        )
+        table = open_table(arrays.columns)
+        return cls(RowPredictions.of(table, request, arrays.words))
+
+    @classmethod
+    def from_table(  # noqa: PLR0913
+        cls,
+        source: Any,
+        *,
+        y: str | Mapping[str, str],
+        p: Columns | Mapping[str, Columns],
+        by: Columns | None = None,
+        model: str | None = None,
+        id: str | None = None,  # noqa: A002
+        weight: str | None = None,
+        cluster: str | None = None,
+        time: str | None = None,
+        task: Task = None,
+        pos_label: Any = None,
+        labels: Sequence[Any] | None = None,
+        scale: Scale | Mapping[str, Scale] = "prob",
+        engine: Engine = "auto",
+        bad_rows: BadRows = "error",
+        max_dropped: float = MAX_DROPPED,
+    ) -> Self:
+        """Return the predictions in columns of a table.
+
+        Parameters
+        ----------
+        source : path, pattern, data frame, dict of columns, or relation
+            CSV, TSV, Parquet, JSON lines or npz file; several of them by a pattern such
+            as ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow
+            table; DuckDB relation; Spark data frame.
+        y : str or dict
+            Column of labels, or the column of each model.
+        p : str, list of str or dict
+            Columns of predictions. Without a task each column is a model; with one the
+            columns are the classes of one model. A dict names the models itself.
+            ``"forest_*"`` stands for all columns that match; the text matched by ``*``
+            names the class.
+        by : str or list of str, optional
+            Columns of groups, which are evaluated one by one.
+        model : str, optional
+            Column that names the model of each row, in a long table.
+        id : str, optional
+            Column that says which rows of different models belong together, such as
+            the question; `compare` pairs models of a long table by it.
+        weight : str, optional
+            Column of weights.
+        cluster : str, optional
+            Column that says which rows belong together, such as the patient.
+        time : str, optional
+            Column that says when a row was recorded.
+        task : None, "confidence", "classwise", or a class
+            As in `from_arrays`.
+        pos_label : object, optional
+            The label that means that the event happened.
+        labels : sequence, optional
+            The label of each class column, in order.
+        scale : {"prob", "logit", "percent", "logprob"} or dict
+            What the columns hold, for all models or for each.
+        engine : {"auto", "memory", "duckdb", "spark"}
+            "memory" keeps the rows. "duckdb" and "spark" go through them where they
+            live and aggregate them: up to 65,536 rows of a group, or 2,097,152 of the
+            table, without loss; more into fine cells, whose errors differ by less than
+            0.0001. "auto" takes "spark" for a Spark data frame; "duckdb" for a
+            relation, a pattern, a folder, several files, or one larger than 256 MiB;
+            else "memory".
+        bad_rows : {"error", "drop"}
+            What to do with invalid rows: a prediction is missing or outside [0, 1], a
+            label is missing or unknown, or a weight is missing or negative. "drop"
+            drops them, with a warning that counts them by reason.
+        max_dropped : float
+            The maximum share of rows that may be dropped; more end in an error.
+
+        Returns
+        -------
+        Predictions
+            Rows in memory, or aggregated where the engine is not "memory".
+
+        See Also
+        --------
+        Predictions.load : aggregated predictions that were saved.
+
+        Examples
+        --------
+        A long table has one row per model and question:
+
+        >>> import calibrant as cb
+        >>> answers = {
+        ...     "model": ["a", "a", "b", "b"],
+        ...     "question": [1, 2, 1, 2],
+        ...     "confidence": [90, 60, 70, 80],
+        ...     "correct": [1, 0, 1, 1],
+        ... }
+        >>> preds = cb.Predictions.from_table(
+        ...     answers,
+        ...     y="correct",
+        ...     p="confidence",
+        ...     model="model",
+        ...     id="question",
+        ...     scale="percent",
+        ... )
+        >>> preds.models
+        ('a', 'b')
+        """
+        check_choice(engine, get_args(Engine), name="engine")
+        check_choice(bad_rows, get_args(BadRows), name="bad_rows")
+        request = TableRequest(
+            y=y,
+            p=p,
+            spec=InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale),
+            by=group_columns(by),
+            model=model,
+            id=id,
+            weight=weight,
+            cluster=cluster,
+            time=time,
+            bad_rows=bad_rows,
+            max_dropped=check_share(max_dropped, name="max_dropped"),
+        )
+        return cls(read_table(source, engine, request, stacklevel=3))
+
+    @classmethod
+    def load(cls, *paths: str | os.PathLike[str]) -> Self:
+        """Return aggregated predictions from files.
+
+        Parameters
+        ----------
+        *paths : path
+            What `save` or ``calibrant aggregate`` wrote; a pattern such as
+            ``"cells*.parquet"`` stands for all files that match. Several files, such as
+            those of several days, are added.
+
+        Returns
+        -------
+        Predictions
+            The sum of all files.
+
+        See Also
+        --------
+        Predictions.save : the file of aggregated predictions.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import calibrant as cb
+        >>> preds = cb.Predictions.from_arrays([0, 1, 1], [0.2, 0.7, 0.7])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     preds.aggregate().save(f"{folder}/cells.parquet")
+        ...     cb.Predictions.load(f"{folder}/cells*.parquet")
+        <Predictions: 3 rows, task binary, aggregated>
+        """
+        cells = open_cells(list(paths)) if paths else None
+        return cls.of_cells(load_cells(*paths) if cells is None else cells)
+
+    @classmethod
+    def of_cells(cls, cells: CellTable) -> Self:
+        """Return the predictions of a table of cells."""
+        return cls(AggregatedPredictions(cells))
+
+    def grouped_by(self, by: Sequence[str]) -> Predictions:
+        """Return aggregated predictions with larger groups, by some of the columns."""
+        cells = self.cells("grouped anew")
+        column = cells.origin.model_column
+        kept = [column, *by] if column else list(by)
+        return Predictions(AggregatedPredictions(cells.grouped_by(kept)))
+
+    @property
+    def task(self) -> str:
+        """Return the task: "binary", "confidence", "classwise" or a class."""
+        return self._store.task
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Return the names of the models; none where a single one has no name."""
+        return self._store.models if self.named else ()
+
+    @property
+    def named(self) -> bool:
+        """Tell whether results name the model."""
+        return self._store.named
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Return the columns of groups."""
+        return self.request.by if self.request else self._store.by  # type: ignore[union-attr]
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows."""
+        return self._store.n
+
+    @property
+    def n_cells(self) -> int:
+        """Return the number of cells of aggregated predictions."""
+        return len(self.cells("counted"))
+
+    @property
+    def request(self) -> TableRequest | None:
+        """Return which columns hold what; None of aggregated predictions."""
+        return getattr(self._store, "request", None)
+
+    @property
+    def aggregated(self) -> bool:
+        """Tell whether these are sums over rows instead of rows."""
+        return isinstance(self._store, AggregatedPredictions)
+
+    def units(self) -> list[Unit]:
+        """Return each model in each group of rows."""
+        return self._store.units()
+
+    def whole(self, model: str) -> BinaryTasks:
+        """Return all rows of a model."""
+        return self._store.whole(model)
+
+    def single_tasks(self, verb: str) -> BinaryTasks:
+        """Return all rows of the only model; raise where there are several units."""
+        units = self.units()
+        if len(units) > 1 or self.by:
+            raise OptionError(
+                f"{verb} takes one model without groups; these are {len(units)} units. "
+                f"Pass the predictions of one."
+            )
+        return units[0].read()
+
+    def all_rows(self) -> BinarySample:
+        """Return the first event of the only model, rows of weight 0 included."""
+        if isinstance(self._store, AggregatedPredictions):
+            raise OptionError(
+                "the true map of aggregated predictions cannot be drawn; pass the rows."
+            )
+        return self._store.unweighted(self._store.models[0]).samples[0]
+
+    def class_sample(self, model: str) -> ClassSample | None:
+        """Return all classes of a model, where rows have several columns."""
+        return self._store.class_sample(model)
+
+    def columns_of(self, model: str) -> ModelColumns | None:
+        """Return the columns of a model; None of aggregated predictions."""
+        if isinstance(self._store, AggregatedPredictions):
+            return None
+        return self._store.columns_of(model)
+
+    def class_labels(self, model: str) -> Sequence[Any] | None:
+        """Return the label of each class column of a model, None where not known."""
+        if isinstance(self._store, AggregatedPredictions):
+            return None
+        return self._store.class_labels(model)
+
+    def class_counts(self) -> dict[str, int]:
+        """Return the number of classes of each model that has one column per class."""
+        if isinstance(self._store, AggregatedPredictions) or self.task == "binary":
+            return {}
+        sizes = {m.name: len(m.columns) for m in self._store.columns}
+        return {name: size for name, size in sizes.items() if size > 1}
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Return what models are called inside, the only one included."""
+        return self._store.models
+
+    @property
+    def paired(self) -> bool:
+        """Tell whether all models predict the same rows."""
+        return self._store.paired
+
+    def groups_of(self, model: str) -> dict[str, BinaryTasks]:
+        """Return the groups of rows of a model by their name, empty without groups."""
+        own = [unit for unit in self.units() if unit.model == model]
+        return {unit.group.name: unit.read() for unit in own if unit.group.key}
+
+    def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
+        """Return the same rows of all models, group by group, or raise."""
+        return self._store.paired_tasks()
+
+    def check_no_clusters(self, verb: str) -> None:
+        """Raise where rows belong together, which a verb cannot use yet."""
+        if self.request is not None and self.request.cluster is not None:
+            raise OptionError(
+                f"{verb} does not use clusters yet: intervals and tests would take "
+                f"rows that belong together as independent. Leave clusters out if you "
+                f"accept that."
+            )
+
+    def aggregate(self) -> Predictions:
+        """Return the predictions as sums over rows, which can be added and stored.
+
+        Up to 65,536 rows of a group, or 2,097,152 in all, are kept without loss; of
+        more, errors differ by less than 0.0001 from those of the rows.
+
+        Returns
+        -------
+        Predictions
+            Aggregated.
+
+        See Also
+        --------
+        Predictions.save : the file of aggregated predictions.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> monday = cb.Predictions.from_arrays([0, 1, 1], [0.2, 0.7, 0.7])
+        >>> tuesday = cb.Predictions.from_arrays([0, 1], [0.2, 0.9])
+        >>> monday.aggregate() + tuesday.aggregate()
+        <Predictions: 5 rows, task binary, aggregated>
+        """
+        cells = self._store.aggregate()
+        if self.request is not None and self.request.model is not None:
+            origin = replace(cells.origin, model_column=self.request.model)
+            cells = replace(cells, origin=origin)
+        return Predictions(AggregatedPredictions(cells))
+
+    def __add__(self, other: Predictions) -> Predictions:
+        if not isinstance(other, Predictions):
+            return NotImplemented
+        parts = [one.cells("added") for one in (self, other)]
+        return Predictions(AggregatedPredictions(merged(parts)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write aggregated predictions as a Parquet file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in ``.parquet``.
+
+        See Also
+        --------
+        Predictions.load : the predictions in such files.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import calibrant as cb
+        >>> preds = cb.Predictions.from_arrays([0, 1], [0.25, 0.5]).aggregate()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     preds.save(f"{folder}/monday.parquet")
+        """
+        save_cells(self.cells("saved"), path)
+
+    def cells(self, what: str) -> CellTable:
+        """Return the cells of aggregated predictions, or raise."""
+        if not isinstance(self._store, AggregatedPredictions):
+            raise OptionError(
+                f"only aggregated predictions can be {what}; call aggregate() first."
+            )
+        return self._store.cells
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n:,} rows"]
+        if len(self.models) > 1:
+            parts.append(f"{len(self.models)} models")
+        parts.append(f"task {self.task}")
+        if self.by:
+            parts.append(f"by {', '.join(self.by)}")
+        if self.aggregated:
+            parts.append("aggregated")
+        return f"<Predictions: {', '.join(parts)}>"
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """Arrays as columns of a table, and what the user calls each of them."""
+
+    columns: dict[str, Any]
+    words: dict[str, str]
+
+    def add(self, column: str, word: str, values: ArrayLike) -> str:
+        self.columns[column] = as_array(values, name=word)
+        self.words[column] = word
+        return column
+
+    def add_optional(self, name: str, values: ArrayLike | None) -> str | None:
+        return None if values is None else self.add(name, name, values)
+
+    def add_all(self, name: str, values: Any) -> str | dict[str, str]:
+        """Add an array, or one for each model."""
+        if not isinstance(values, Mapping):
+            return self.add(name, name, values)
+        names = list(map(str, values))
+        if len(set(names)) < max(len(names), 1):
+            raise OptionError(
+                f"{name} must have at least one model, and different names; as text "
+                f"they are {', '.join(map(repr, names)) or 'none'}."
+            )
+        return {
+            str(model): self.add(f"{name}[{model!r}]", f"{name}[{model!r}]", one)
+            for model, one in values.items()
+        }
+
+
+def read_table(
+    source: Any, engine: Engine, request: TableRequest, *, stacklevel: int
+) -> RowPredictions | AggregatedPredictions:
+    """Return the predictions in a table: rows in memory, else aggregated."""
+    table = open_source(source, engine, bad_rows=request.bad_rows)
+    if isinstance(table, MemoryTable):
+        return RowPredictions.of(table, request, stacklevel=stacklevel + 1)
+    cells = table.gather(aggregation_spec(table, request))
+    warn_if_dropped(cells.reasons, cells.dropped + cells.n, stacklevel=stacklevel + 1)
+    if request.model is not None:
+        origin = replace(cells.origin, model_column=request.model)
+        cells = replace(cells, origin=origin)
+    return AggregatedPredictions(cells)

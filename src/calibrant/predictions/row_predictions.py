@@ -1,0 +1,372 @@
+"""Predictions whose rows are in memory."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant._validation.arrays import refuse_different_lengths
+from calibrant._validation.class_sample import check_class_sample
+from calibrant._validation.weights import (
+    check_raw_weights,
+    check_weights,
+    effective_counts,
+)
+from calibrant._validation.wording import MEASURES
+from calibrant.engines.groups import (
+    Group,
+    format_group_value,
+    group_rows,
+    key_values,
+)
+from calibrant.engines.usable_rows import without_bad_rows
+from calibrant.exceptions import (
+    InputError,
+    MissingValueError,
+    OptionError,
+    ProbabilityRangeError,
+    RowSumError,
+    UnpairedRowsWarning,
+    WeightError,
+)
+from calibrant.predictions.aggregation import aggregation_spec, warn_if_dropped
+from calibrant.predictions.model_columns import (
+    NOT_A_CLASS,
+    is_class,
+    models_of_table,
+)
+from calibrant.predictions.units import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from calibrant._typing import FloatVector
+    from calibrant._validation.class_sample import ClassSample
+    from calibrant._validation.wording import Wording
+    from calibrant.engines.cells import CellTable
+    from calibrant.engines.memory import MemoryTable
+    from calibrant.predictions.aggregation import TableRequest
+    from calibrant.predictions.input_spec import BinaryTasks, Events, InputSpec
+    from calibrant.predictions.model_columns import ModelColumns
+
+ABOUT_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
+"""Errors about some of the rows, which can be dropped instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowPredictions:
+    """Rows in memory: validated once, read by model and group.
+
+    Attributes
+    ----------
+    table : MemoryTable
+        The columns, without invalid rows if these were to be dropped.
+    request : TableRequest
+        Which columns hold what.
+    columns : tuple of ModelColumns
+        Columns of the predictions of each model; one entry where the models of a long
+        table share their columns.
+    words : mapping or None
+        What error messages call columns; None where they are columns of a table.
+    """
+
+    table: MemoryTable
+    request: TableRequest
+    columns: tuple[ModelColumns, ...]
+    words: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        table: MemoryTable,
+        request: TableRequest,
+        words: Mapping[str, str] | None = None,
+        *,
+        stacklevel: int = 3,
+    ) -> RowPredictions:
+        """Find the columns, drop invalid rows if asked to, and validate the rest."""
+        if request.bad_rows == "drop":
+            table = _drop_invalid_rows(table, request, stacklevel=stacklevel + 1)
+        columns = models_of_table(table, request.p, request.spec)
+        found = cls(table, request, tuple(columns), words)
+        for model in found.columns:
+            found.validate(model)
+        found.check_same_lengths()
+        return found
+
+    @property
+    def spec(self) -> InputSpec:
+        """Return how labels and predictions are to be understood."""
+        return self.request.spec
+
+    @property
+    def task(self) -> str:
+        """Return the name of the task."""
+        return "binary" if self.spec.task is None else str(self.spec.task)
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows."""
+        return int(self._labels(self.columns[0]).shape[0])
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """Return the names of the models, in order."""
+        if self.request.model is None:
+            return tuple(model.name for model in self.columns)
+        return tuple(dict.fromkeys(name for name, _ in self._long_groups))
+
+    @property
+    def named(self) -> bool:
+        """Tell whether results name their model."""
+        several = len(self.models) > 1 or self.request.model is not None
+        return several or hasattr(self.request.p, "items")
+
+    @property
+    def paired(self) -> bool:
+        """Tell whether models predict the same rows."""
+        return self.request.model is None
+
+    def units(self) -> list[Unit]:
+        """Return each model in each group of rows."""
+        return [
+            Unit(name, group, partial(self.tasks, name, group.rows))
+            for name in self.models
+            for group in self.groups(name)
+        ]
+
+    def groups(self, model: str) -> list[Group]:
+        """Return the groups of rows of a model; one of all rows without columns."""
+        if self.request.model is None:
+            return self._groups
+        return [group for name, group in self._long_groups if name == model]
+
+    def whole(self, model: str) -> BinaryTasks:
+        """Return all rows of a model."""
+        return self.tasks(model, self.rows(model))
+
+    def rows(self, model: str) -> Any:
+        """Return which rows are those of a model."""
+        if self.request.model is None:
+            return slice(None)
+        return np.sort(np.concatenate([group.rows for group in self.groups(model)]))
+
+    def tasks(self, model: str, rows: Any = slice(None)) -> BinaryTasks:
+        """Return the binary tasks of some rows of a model."""
+        events = self._events(self.columns_of(model))
+        return events.tasks(self._weights(rows), rows)
+
+    def unweighted(self, model: str) -> BinaryTasks:
+        """Return all rows of a model without their weights."""
+        return self._events(self.columns_of(model)).tasks(None, self.rows(model))
+
+    def columns_of(self, model: str) -> ModelColumns:
+        """Return the columns of a model."""
+        if self.request.model is not None:
+            return self.columns[0]
+        return next(one for one in self.columns if one.name == model)
+
+    def class_sample(self, model: str) -> ClassSample | None:
+        """Return the predictions of all classes, where a model has several columns."""
+        columns, spec = self.columns_of(model), self.spec
+        if spec.task is None or len(columns.columns) == 1:
+            return None
+        rows = self.rows(model)
+        label, weight = self._labels(columns), self.request.weight
+        return check_class_sample(
+            columns.probabilities(self.table)[rows],
+            label[rows],
+            scale=spec.scale_of(columns.name),
+            labels=self.class_labels(model),
+            sample_weight=None if weight is None else self.table.column(weight)[rows],
+        )
+
+    def class_labels(self, model: str) -> Sequence[Any] | None:
+        """Return the label of each class column, None where it is its number."""
+        if self.spec.labels is not None:
+            return self.spec.labels
+        columns = self.columns_of(model)
+        return columns.labels(self._labels(columns))
+
+    def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
+        """Return the same rows of all models, group by group."""
+        if self.request.model is None:
+            return [(g, self._same_rows(g.rows)) for g in self._groups]
+        parts: dict[str, tuple[Group, dict[str, Any]]] = {}
+        for model, group in self._long_groups:
+            parts.setdefault(str(group), (group, {}))[1][model] = group.rows
+        return [(group, self._paired(rows)) for group, rows in parts.values()]
+
+    def _same_rows(self, rows: Any) -> dict[str, BinaryTasks]:
+        return {model: self.tasks(model, rows) for model in self.models}
+
+    def _paired(self, rows: dict[str, Any]) -> dict[str, BinaryTasks]:
+        """Return the rows of models whose id all of them have, in the same order."""
+        if self.request.id is None:
+            raise OptionError(
+                "rows of different models must be paired to compare them; pass id, the "
+                "column that says which rows belong together, such as the question."
+            )
+        places = {
+            model: self._places_by_id(model, own, self.request.id)
+            for model, own in rows.items()
+        }
+        first, *others = places.values()
+        common = [key for key in first if all(key in other for other in others)]
+        if not common:
+            raise OptionError(
+                f"no value of column {self.request.id!r} has rows of all models; "
+                f"models are compared on the rows that they share."
+            )
+        most = max(map(len, places.values()))
+        if len(common) < most:
+            warnings.warn(
+                f"{len(common):,} of {most:,} values of column {self.request.id!r} "
+                f"have rows of all models; models are compared on these.",
+                UnpairedRowsWarning,
+                stacklevel=5,
+            )
+        return {
+            model: self.tasks(model, np.array([own[key] for key in common]))
+            for model, own in places.items()
+        }
+
+    def _places_by_id(self, model: str, rows: Any, column: str) -> dict[Any, int]:
+        keys = key_values(self.table.keys(column)[rows])
+        places = dict(zip(keys, rows.tolist(), strict=True))
+        if len(places) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise OptionError(
+                f"column {column!r} must have each value once for each model; model "
+                f"{model!r} has {twice!r} more than once."
+            )
+        return places
+
+    def aggregate(self) -> CellTable:
+        """Return the cells of the rows, of which invalid ones are gone already."""
+        return self.table.gather(
+            aggregation_spec(self.table, replace(self.request, bad_rows="error"))
+        )
+
+    def validate(self, model: ModelColumns) -> None:
+        """Raise where a row of a model is invalid, named by its place in the table."""
+        with _suggest_dropping() if self.words is None else nullcontext():
+            self._events(model)
+            self._checked_weights  # noqa: B018
+
+    def check_same_lengths(self) -> None:
+        """Raise unless all columns have as many rows."""
+        request = self.request
+        rows = (request.model, request.id, request.cluster, request.time)
+        optional = (request.weight, *rows)
+        names = [request.label_of(model.name) for model in self.columns]
+        names += [*request.by, *(name for name in optional if name is not None)]
+        columns = {name: self.table.column(name) for name in names}
+        refuse_different_lengths(
+            **{self._word(name): column for name, column in columns.items()}
+        )
+
+    @cached_property
+    def _groups(self) -> list[Group]:
+        return group_rows(self.table, self.request.by)
+
+    @cached_property
+    def _long_groups(self) -> list[tuple[str, Group]]:
+        """Return the groups of a long table with the model of each."""
+        column = str(self.request.model)
+        pairs = []
+        for group in group_rows(self.table, (column, *self.request.by)):
+            key = dict(group.key)
+            pairs.append((format_group_value(key.pop(column)), Group(key, group.rows)))
+        return pairs
+
+    @cached_property
+    def _read(self) -> dict[ModelColumns, Events]:
+        return {}
+
+    def _events(self, model: ModelColumns) -> Events:
+        if model not in self._read:
+            self._read[model] = self._validated(model)
+        return self._read[model]
+
+    def _validated(self, model: ModelColumns) -> Events:
+        label, prob = self._labels(model), model.probabilities(self.table)
+        task = self.spec.task
+        spec = self.spec.of_model(model.name, self._wording(model))
+        if task not in NOT_A_CLASS and prob.ndim == 1:
+            # One column of probabilities of one class: that class against the rest.
+            alone = replace(spec, task=None, labels=None)
+            happened = is_class(label, task, spec.wording.label)
+            return replace(alone.events(happened, prob), task=str(task))
+        if task is not None and spec.labels is None:
+            spec = replace(spec, labels=model.labels(label))
+        return spec.events(label, prob)
+
+    def _labels(self, model: ModelColumns) -> NDArray[Any]:
+        return self.table.column(self.request.label_of(model.name))
+
+    @cached_property
+    def _checked_weights(self) -> FloatVector | None:
+        """Return weights as they are, with a warning about what are no counts."""
+        name = self.request.weight
+        if name is None:
+            return None
+        weight = self.table.column(name)
+        check_weights(weight, name=self._word(name))
+        return check_raw_weights(weight, name=self._word(name))
+
+    def _weights(self, rows: Any) -> FloatVector | None:
+        weight = self._checked_weights
+        if weight is None:
+            return None
+        own = weight[rows]
+        if not own.any():
+            raise WeightError(
+                f"{self._word(str(self.request.weight))} must be positive somewhere; "
+                f"all {own.size} weights are 0."
+            )
+        return effective_counts(own)
+
+    def _wording(self, model: ModelColumns) -> Wording:
+        columns = str(model) if self.words is None else self._word(model.named[0])
+        return replace(
+            MEASURES,
+            label=self._word(self.request.label_of(model.name)),
+            prob=columns,
+            weight=self._word(str(self.request.weight)),
+        )
+
+    def _word(self, column: str) -> str:
+        if self.words is None:
+            return f"column {column!r}"
+        return self.words.get(column, column)
+
+
+@contextmanager
+def _suggest_dropping() -> Iterator[None]:
+    """Add to errors about some of the rows that these can be dropped."""
+    try:
+        yield
+    except InputError as error:
+        if type(error) not in ABOUT_ROWS or "bad_rows" in str(error):
+            raise
+        message = f'{error} To leave such rows out pass bad_rows="drop".'
+        raise type(error)(message) from None
+
+
+def _drop_invalid_rows(
+    table: MemoryTable, request: TableRequest, *, stacklevel: int
+) -> MemoryTable:
+    """Return the table without invalid rows, and warn about them."""
+    specs = [aggregation_spec(table, one) for one in request.by_label(table)]
+    kept, reasons = without_bad_rows(table, *specs)
+    total = table.column(specs[0].y).shape[0] + table.lines_left_out
+    warn_if_dropped(reasons, total, stacklevel=stacklevel + 1)
+    return kept
