@@ -62,7 +62,7 @@ def main():
     for name, options in cases.items():
         wall, cpu, size = timed(
             lambda options=options: cb.Report.from_predictions(
-                cb.Predictions.from_table(data, y="label", **options)
+                cb.Predictions.from_table(data, y="label"), **options
             )
         )
         print(f"| {name} | {wall:.1f} | {cpu:.1f} | {size / 1000:.0f} |")

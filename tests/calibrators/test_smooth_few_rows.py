@@ -95,7 +95,7 @@ def test_a_group_is_evaluated_as_it_is_alone():
     table = grouped([1, 2, 3, 5, 29, 30, 31, 64, 65, 200])
     options = {"methods": ["smooth", "isotonic"], "n_resamples": 200}
     together = cb.evaluate(
-        cb.Predictions.from_table(table, y="y", p="p", by="group", **options)
+        cb.Predictions.from_table(table, y="y", p="p", by="group"), **options
     )
     found, scores = together.frame(), together.scores()
     for group in range(10):
@@ -114,9 +114,8 @@ def test_weighted_groups_are_evaluated_as_they_are_alone():
     table["w"] = np.random.default_rng(3).integers(0, 4, table["p"].size)
     options = {"methods": "smooth", "confidence": 0.8, "alpha": 2}
     together = cb.evaluate(
-        cb.Predictions.from_table(
-            table, y="y", p="p", by="group", weight="w", **options
-        )
+        cb.Predictions.from_table(table, y="y", p="p", by="group", weight="w"),
+        **options,
     )
     for group in range(3):
         rows = table["group"] == group

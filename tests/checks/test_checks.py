@@ -8,7 +8,6 @@ import pytest
 import calibrant as cb
 from calibrant.checks.diagnosis import CHECKS
 from calibrant.checks.finding import SEVERITIES
-from calibrant.checks.tables import diagnose_table
 from calibrant.exceptions import OptionError, UnknownNameError
 
 N = 4000

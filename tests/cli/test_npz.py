@@ -270,9 +270,9 @@ def test_a_matrix_in_a_dict_is_the_same(folder):
     arrays = dict(np.load(folder / "m.npz"))
     options = {"y": "y", "p": "z", "task": "classwise", "scale": "logit"}
     options |= {"methods": "ew10", "confidence": None}
-    found = cb.evaluate(cb.Predictions.from_table(arrays, **options)).frame()
+    found = cb.evaluate(cb.Predictions.from_table(arrays), **options).frame()
     as_columns = cb.evaluate(
-        cb.Predictions.from_table("m.parquet", **options | {"p": "z_*"})
+        cb.Predictions.from_table("m.parquet"), **options | {"p": "z_*"}
     ).frame()
     cells = cb.Predictions.from_table(
         arrays, **{name: options[name] for name in ("y", "p", "task", "scale")}
@@ -289,7 +289,6 @@ def test_arrays_of_other_lengths_are_named(folder):
     for bad_rows in ("error", "drop"):
         with pytest.raises(cb.exceptions.LengthMismatchError, match="rows"):
             cb.evaluate(
-                cb.Predictions.from_table(
-                    folder / "short.npz", bad_rows=bad_rows, **options
-                )
+                cb.Predictions.from_table(folder / "short.npz", bad_rows=bad_rows),
+                **options,
             )

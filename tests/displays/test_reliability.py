@@ -48,7 +48,7 @@ def test_area_between_curve_and_diagonal_is_the_error():
 @pytest.mark.parametrize("histogram", [True, False])
 def test_every_kind_draws_without_a_warning(sample, kind, scale, histogram):
     p, y = sample
-    ax = DISPLAY(y, p, kind=kind, scale=scale, histogram=histogram).plot()
+    ax = DISPLAY(y, p, kind=kind, axes=scale, histogram=histogram).plot()
     ax.figure.canvas.draw()
     assert ax.get_xscale() == ("linear" if scale == "prob" else "logit")
 
@@ -100,7 +100,7 @@ def test_the_legend_says_what_colours_mean_each_once(sample, method, kind, told)
 @pytest.mark.parametrize("scale", ["prob", "logit"])
 def test_dots_on_knots_keep_apart(scale):
     p, y, _ = cb.experiments.synthetic.sample("stairs", 0.1, 3000, seed=0)
-    display = DISPLAY(y, p, method="pl", scale=scale)
+    display = DISPLAY(y, p, method="pl", axes=scale)
     ax = display.plot()
     dots = next(line for line in ax.lines if line.get_marker() == "o")
     places = ax.transAxes.inverted().transform(
@@ -113,7 +113,7 @@ def test_dots_on_knots_keep_apart(scale):
 
 def test_the_histogram_is_even_on_logit_axes():
     p, y, _ = cb.experiments.synthetic.sample("square", 0.05, 3000, seed=0)
-    frame = DISPLAY(y, p, scale="logit").frame("histogram")
+    frame = DISPLAY(y, p, axes="logit").frame("histogram")
     inner = frame["right"][:-1]
     steps = np.diff(np.log(inner / (1.0 - inner)))
     assert_allclose(steps, steps[0])
@@ -182,10 +182,12 @@ def test_flat_tops_are_drawn_flat(sample):
     assert np.ptp(curve["calibrated"][inside]) == 0.0
 
 
-def test_logits_are_not_taken(sample):
-    _, y = sample
-    with pytest.raises(ProbabilityRangeError, match="turn them into probabilities"):
-        DISPLAY(y, np.linspace(-3, 3, 500))
+def test_logits_are_taken_if_the_scale_says_so(sample):
+    p, y = sample
+    logits = np.log(p) - np.log1p(-p)
+    with pytest.raises(ProbabilityRangeError, match='scale="logit"'):
+        DISPLAY(y, logits)
+    assert DISPLAY(y, logits, scale="logit").error == pytest.approx(DISPLAY(y, p).error)
 
 
 def test_a_diagram_shows_one_event():

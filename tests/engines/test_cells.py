@@ -73,12 +73,13 @@ def test_intervals_of_cells_are_those_of_rows(many):
     rows = {"p": p, "y": y}
     options = {"methods": ["es15", "platt"], "n_resamples": 200}
     expected = cb.evaluate(
-        cb.Predictions.from_table(rows, y="y", p="p", **options)
+        cb.Predictions.from_table(rows, y="y", p="p"), **options
     ).frame()
     found = cb.evaluate(
         cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, y="y", p="p").aggregate(), **options
-        )
+            cb.Predictions.from_table(rows, y="y", p="p").aggregate()
+        ),
+        **options,
     ).frame()
     for column in ("value", "low", "high"):
         assert_allclose(found[column], expected[column], atol=5e-4)
@@ -101,11 +102,12 @@ def test_weight_two_equals_the_row_twice(rows):
 def test_small_weights_count_as_rows_in_effect(rows):
     wanted = {"y": "y", "p": "p", "sample_weight": "share"}
     options = {"methods": ["es15", "ew15"], "n_resamples": 300}
-    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted, **options)).frame()
+    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted), **options).frame()
     found = cb.evaluate(
         cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, **wanted).aggregate(), **options
-        )
+            cb.Predictions.from_table(rows, **wanted).aggregate()
+        ),
+        **options,
     ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-3)
     assert_allclose(found["high"], expected["high"], atol=2e-3)
@@ -114,11 +116,12 @@ def test_small_weights_count_as_rows_in_effect(rows):
 def test_classes_and_groups_of_cells(rows):
     wanted = {"y": "kind", "p": "c_*", "task": "classwise", "by": "year"}
     options = {"methods": "ew15", "confidence": None}
-    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted, **options))
+    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted), **options)
     found = cb.evaluate(
         cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, **wanted).aggregate(), **options
-        )
+            cb.Predictions.from_table(rows, **wanted).aggregate()
+        ),
+        **options,
     )
     assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
     assert_array_equal(found.frame()["year"], expected.frame()["year"])
@@ -130,11 +133,12 @@ def test_classes_and_groups_of_cells(rows):
 def test_classwise_intervals_of_cells_are_about_those_of_rows(rows):
     wanted = {"y": "kind", "p": "c_*", "task": "classwise"}
     options = {"methods": "ew15", "n_resamples": 400}
-    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted, **options)).frame()
+    expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted), **options).frame()
     found = cb.evaluate(
         cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, **wanted).aggregate(), **options
-        )
+            cb.Predictions.from_table(rows, **wanted).aggregate()
+        ),
+        **options,
     ).frame()
     widths = [f["high"] - f["low"] for f in (found, expected)]
     assert 0.6 < widths[0] / widths[1] < 1.6
@@ -145,16 +149,16 @@ def test_groups_of_cells_can_be_merged(rows):
         rows, y="y", p="p", by=["place", "year"]
     ).aggregate()
     options = {"methods": "ew15", "confidence": None}
-    found = cb.evaluate(cb.Predictions.from_table(cells, by="year", **options)).frame()
+    found = cb.evaluate(cb.Predictions.from_table(cells, by="year"), **options).frame()
     expected = cb.evaluate(
-        cb.Predictions.from_table(rows, y="y", p="p", by="year", **options)
+        cb.Predictions.from_table(rows, y="y", p="p", by="year"), **options
     ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-12)
-    whole = cb.evaluate(cb.Predictions.from_table(cells, by=[], **options)).frame()[
+    whole = cb.evaluate(cb.Predictions.from_table(cells, by=[]), **options).frame()[
         "value"
     ]
     everything = cb.evaluate(
-        cb.Predictions.from_table(rows, y="y", p="p", **options)
+        cb.Predictions.from_table(rows, y="y", p="p"), **options
     ).frame()["value"]
     assert_allclose(whole, everything, atol=1e-12)
     with pytest.raises(UnknownNameError, match="did you mean 'place'"):
@@ -208,9 +212,9 @@ def test_files_of_cells_hold_all_of_them(rows, cell_file):
 
 def test_files_of_cells_are_known_by_themselves(rows, cell_file):
     options = {"methods": "ew15", "confidence": None}
-    found = cb.evaluate(cb.Predictions.from_table(cell_file, **options)).frame()
+    found = cb.evaluate(cb.Predictions.from_table(cell_file), **options).frame()
     expected = cb.evaluate(
-        cb.Predictions.from_table(rows, y="y", p="p", by=["place", "year"], **options)
+        cb.Predictions.from_table(rows, y="y", p="p", by=["place", "year"]), **options
     ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-12)
     assert_array_equal(found["n"], expected["n"])
@@ -354,9 +358,9 @@ def test_real_predictions_by_millions(file, shared_data):
     options = {"y": "y", "p": "p", "methods": methods, "confidence": None}
     path = shared_data / file
     exact = cb.evaluate(
-        cb.Predictions.from_table(path, engine="memory", **options)
+        cb.Predictions.from_table(path, engine="memory"), **options
     ).frame()
     found = cb.evaluate(
-        cb.Predictions.from_table(path, engine="duckdb", **options)
+        cb.Predictions.from_table(path, engine="duckdb"), **options
     ).frame()
     assert_allclose(found["value"], exact["value"], atol=1e-4)

@@ -50,11 +50,11 @@ def saved(frame, folder, kind):
 def test_groups_of_the_rows_that_are_left(frame, tmp_path, engine, kind, by):
     options = {"y": "y", "p": "p", "by": by, "methods": "ew5", "confidence": None}
     options |= {"sample_weight": "w"}
-    wanted = cb.evaluate(cb.Predictions.from_table(good_rows(frame), **options)).frame()
+    wanted = cb.evaluate(cb.Predictions.from_table(good_rows(frame)), **options).frame()
     path = saved(frame, tmp_path, kind)
     with pytest.warns(DroppedRowsWarning, match="4 of 400 rows"):
         found = cb.evaluate(
-            cb.Predictions.from_table(path, engine=engine, bad_rows="drop", **options)
+            cb.Predictions.from_table(path, engine=engine, bad_rows="drop"), **options
         )
     assert found.frame().keys() == wanted.keys()
     for name, values in wanted.items():
@@ -119,7 +119,7 @@ def test_percentages_are_told_before_any_row_is_dropped(
     options = {"y": "y", "p": "p", "methods": "ew5", "engine": engine}
     options |= {"bad_rows": bad_rows, "max_dropped": max_dropped}
     with pytest.raises(ScaleError) as told:
-        cb.evaluate(cb.Predictions.from_table(path, **options))
+        cb.evaluate(cb.Predictions.from_table(path), **options)
     words = str(told.value)
     assert "column 'p' must hold probabilities in [0, 1]" in words
     assert 'These look like percentages: pass scale="percent".' in words
@@ -131,13 +131,13 @@ def test_percentages_are_read_as_such_if_said(percentages, tmp_path, engine):
     options = {"y": "y", "p": "p", "methods": "ew5", "confidence": None}
     said = {"engine": engine, "scale": "percent"}
     with pytest.raises(MissingValueError, match='bad_rows="drop"'):
-        cb.evaluate(cb.Predictions.from_table(path, **options, **said))
+        cb.evaluate(cb.Predictions.from_table(path, **said), **options)
     with pytest.warns(DroppedRowsWarning, match="2 of 400 .*2 missing or infinite in"):
         found = cb.evaluate(
-            cb.Predictions.from_table(path, bad_rows="drop", **options, **said)
+            cb.Predictions.from_table(path, bad_rows="drop", **said), **options
         )
     kept = percentages.drop_nulls().with_columns(pl.col("p") / 100)
-    wanted = cb.evaluate(cb.Predictions.from_table(kept, **options))
+    wanted = cb.evaluate(cb.Predictions.from_table(kept), **options)
     np.testing.assert_allclose(
         found.frame()["value"], wanted.frame()["value"], atol=1e-12
     )

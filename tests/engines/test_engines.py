@@ -92,9 +92,8 @@ def test_logits_become_probabilities(local_engine, rows, tmp_path):
     logits.write_parquet(tmp_path / "logits.parquet")
     options = {"y": "y", "p": "x", "scale": "logit", "methods": ["ew10", "platt"]}
     found = cb.evaluate(
-        cb.Predictions.from_table(
-            tmp_path / "logits.parquet", engine=local_engine, **options
-        )
+        cb.Predictions.from_table(tmp_path / "logits.parquet", engine=local_engine),
+        **options,
     )
     p = rows["p"].clip(1e-9, 1 - 1e-9).to_numpy()
     expected = cb.evaluate(rows["y"].to_numpy(), p, methods=["ew10", "platt"])
@@ -109,8 +108,9 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
     options = {"y": "kind", "p": "c_*", "task": "confidence", "methods": "ew10"}
     found = cb.evaluate(
         cb.Predictions.from_table(
-            tmp_path / "logits.parquet", engine=engine, scale="logit", **options
-        )
+            tmp_path / "logits.parquet", engine=engine, scale="logit"
+        ),
+        **options,
     )
     prob = softmax(logits.select(pl.exclude("kind")).to_numpy(), axis=1)
     expected = cb.calibration_error(
@@ -123,9 +123,9 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
 def test_results_have_the_rows_of_the_memory_engine(case, rows, row_file):
     options = {**CASES[case], "methods": "ew15", "confidence": None}
     found = cb.evaluate(
-        cb.Predictions.from_table(row_file, engine="duckdb", **options)
+        cb.Predictions.from_table(row_file, engine="duckdb"), **options
     ).frame()
-    expected = cb.evaluate(cb.Predictions.from_table(rows, **options)).frame()
+    expected = cb.evaluate(cb.Predictions.from_table(rows), **options).frame()
     assert list(found) == list(expected)
     for name, values in expected.items():
         if name == "value":

@@ -33,9 +33,9 @@ def test_small_tables_are_those_of_memory_to_the_last_digits(
 ):
     options = {"y": "y", "p": "p", "sample_weight": weight, "methods": METHODS}
     options |= {"n_resamples": 50}
-    expected = values(cb.evaluate(cb.Predictions.from_table(rows, **options)))
+    expected = values(cb.evaluate(cb.Predictions.from_table(rows), **options))
     found = values(
-        cb.evaluate(cb.Predictions.from_table(row_file, engine=engine, **options))
+        cb.evaluate(cb.Predictions.from_table(row_file, engine=engine), **options)
     )
     for name, own in expected.items():
         assert_allclose(found[name], own, atol=1e-12, err_msg=name)
@@ -48,10 +48,10 @@ def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file
         options = {"y": "y", "p": "p", "by": ["place", "year"], "confidence": None}
         options |= {"methods": ["es15", "isotonic", "ew15"]}
         found = cb.evaluate(
-            cb.Predictions.from_table(row_file, engine=engine, **options)
+            cb.Predictions.from_table(row_file, engine=engine), **options
         ).frame()
     expected = cb.evaluate(
-        cb.Predictions.from_table(rows, engine="memory", **options)
+        cb.Predictions.from_table(rows, engine="memory"), **options
     ).frame()
     small = expected["n"] <= 700
     assert small.any()
@@ -149,7 +149,7 @@ def test_weights_that_cannot_be(local_engine, weight, words, tmp_path):
         cb.Predictions.from_table(tmp_path / "w.parquet", **options).aggregate()
     with pytest.raises((WeightError, ValueError), match=words):
         cb.evaluate(
-            cb.Predictions.from_table(tmp_path / "w.parquet", **options), methods="ew5"
+            cb.Predictions.from_table(tmp_path / "w.parquet"), methods="ew5", **options
         )
 
 

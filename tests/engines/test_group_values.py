@@ -12,9 +12,10 @@ LARGE = 2**53
 
 def groups_of(source, **options):
     found = cb.evaluate(
-        cb.Predictions.from_table(source, y="y", p="p", by="g", **options),
+        cb.Predictions.from_table(source, y="y", p="p", by="g"),
         methods="es2",
         confidence=None,
+        **options,
     ).frame()
     return found["g"].tolist(), found["n"].tolist()
 

@@ -36,7 +36,7 @@ def evaluated(rows, folder, **options):
     path = folder / "rows.parquet"
     pl.DataFrame(rows).write_parquet(path)
     options = {"methods": "ew10", "confidence": None} | options
-    return cb.evaluate(cb.Predictions.from_table(path, **options)).frame()["value"]
+    return cb.evaluate(cb.Predictions.from_table(path), **options).frame()["value"]
 
 
 def test_each_model_has_its_own_scale(prob, tmp_path, engine):

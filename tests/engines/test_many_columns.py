@@ -40,7 +40,7 @@ def test_the_top_class_of_a_thousand(local_engine, kind, prob, label, tmp_path):
     path = write_classes(tmp_path, prob, wrong, kind)
     options = {"y": "y", "p": "c_*", "task": "confidence", "methods": "ew10"}
     found = cb.evaluate(
-        cb.Predictions.from_table(path, engine=local_engine, **options), confidence=None
+        cb.Predictions.from_table(path, engine=local_engine), confidence=None, **options
     )
     expected = cb.calibration_error(wrong, prob, task="confidence", method="ew10")
     assert expected > 0.05

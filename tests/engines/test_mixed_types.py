@@ -30,6 +30,6 @@ def test_hashes_are_no_comments(tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     options = {"y": "y", "p": "p", "by": "g", "methods": "ew2", "confidence": None}
     found = cb.evaluate(
-        cb.Predictions.from_table(tmp_path / "a.csv", engine="duckdb", **options)
+        cb.Predictions.from_table(tmp_path / "a.csv", engine="duckdb"), **options
     )
     assert found.frame()["g"].tolist() == ["#b"]

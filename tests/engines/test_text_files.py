@@ -29,9 +29,10 @@ def y():
 
 def found_groups(path, engine, **options):
     found = cb.evaluate(
-        cb.Predictions.from_table(path, engine=engine, **options),
+        cb.Predictions.from_table(path, engine=engine),
         methods="ew2",
         confidence=None,
+        **options,
     )
     return found.frame()
 
@@ -119,7 +120,7 @@ def test_names_that_differ_by_case_are_two_columns(local_engine, kind, p, y, tmp
     options = {"y": "y", "engine": local_engine, "methods": "ew5", "confidence": None}
     for name, own in (("p", p), ("P", p[::-1])):
         found = cb.evaluate(
-            cb.Predictions.from_table(tmp_path / f"rows.{kind}", p=name, **options)
+            cb.Predictions.from_table(tmp_path / f"rows.{kind}", p=name), **options
         )
         expected = cb.calibration_error(
             np.array(y, int), np.array(own, float), method="ew5"

@@ -95,11 +95,11 @@ def test_late_text_makes_all_labels_text(local_engine, late_file):
     path = late_file(y="2b")
     options = {"y": "y", "p": "p", "engine": local_engine, "methods": "ew2"}
     found = cb.evaluate(
-        cb.Predictions.from_table(path, task="1", **options), confidence=None
+        cb.Predictions.from_table(path, task="1"), confidence=None, **options
     )
     assert found.frame()["n"].tolist() == [N + 1]
     with pytest.raises(LabelError):
-        cb.evaluate(cb.Predictions.from_table(path, pos_label=1, **options))
+        cb.evaluate(cb.Predictions.from_table(path, pos_label=1), **options)
 
 
 @pytest.mark.parametrize("words", [("False", "True"), ("false", "true")])

@@ -5,14 +5,14 @@ import pytest
 
 from calibrant.exceptions import ShapeError, SourceError
 from calibrant.experiments.predictions import Event, Split, outcomes_of
-from calibrant.measures.events import Reading
+from calibrant.predictions.input_spec import InputSpec
 
 
 @pytest.mark.parametrize("task", ["confidence", 2])
 def test_events_are_those_of_the_measures_whatever_the_chunks(logits, task):
     scores, y = logits
     found = outcomes_of(Split(scores, y, "logit"), Event.of(str(task)), chunk=7)
-    reading = Reading(task=task, scale="logit")
+    reading = InputSpec(task=task, scale="logit")
     (expected,) = reading.events(y, scores.astype(float)).samples
     np.testing.assert_allclose(found.p, expected.p, rtol=1e-12)
     np.testing.assert_array_equal(found.y, expected.y)

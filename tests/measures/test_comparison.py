@@ -13,7 +13,6 @@ from calibrant.exceptions import (
     TooFewRowsError,
     UnknownNameError,
 )
-from calibrant.measures.comparison_table import compare_table
 
 Z90 = norm.ppf(0.95)
 FAST = {"n_resamples": 200}
@@ -131,7 +130,7 @@ def test_weights_belong_to_rows_of_all_models(answers):
         (
             lambda y: {"plain": y, "bold": y[1:]},
             LengthMismatchError,
-            r"y_true\['bold'\] has 2999, models\['bold'\] has 3000",
+            r"y_true\['bold'\] has 2999, y_prob\['bold'\] has 3000",
         ),
         (lambda y: {"plain": y, "bold": y + 1}, ValueError, r"y_true\['bold'\] must"),
     ],
@@ -147,7 +146,7 @@ def test_models_on_different_rows_are_no_pairs(answers):
     right["bold"], said["bold"] = right["bold"][:2000], said["bold"][:2000]
     with pytest.raises(
         LengthMismatchError,
-        match=r"'plain' has 3,000, 'bold' has 2,000.*the same cases, row by row",
+        match=r"y_true\['plain'\] has 3000, y_true\['bold'\] has 2000 rows",
     ):
         cb.compare(right, said)
 
@@ -311,9 +310,12 @@ def test_ten_copies_share_the_first_rank(smooth_sample):
 @pytest.mark.parametrize(
     ("models", "words"),
     [
-        ({"a": [0.5] * 40}, "at least 2 models to compare; got 1. For one model use"),
-        ([[0.5] * 40], "models must be a dict of predictions by name.*got list"),
-        ({1: [0.5] * 40, "1": [0.5] * 40}, "must have different names.*'1', '1'"),
+        (
+            {"a": [0.5] * 40},
+            "at least 2 models are needed to compare; got 1. For one model use",
+        ),
+        ([[0.5] * 40], "y_prob must be a dict of predictions by name.*got list"),
+        ({1: [0.5] * 40, "1": [0.5] * 40}, "different names.*'1', '1'"),
     ],
 )
 def test_models_must_be_several_by_name(models, words):
@@ -325,10 +327,10 @@ def test_errors_name_the_model():
     y, good = [0, 1] * 20, [0.5] * 40
     bad = [0.5] * 39 + [1.5]
     with pytest.raises(
-        ProbabilityRangeError, match=r"models\['b'\] must.*row 39 is 1.5"
+        ProbabilityRangeError, match=r"y_prob\['b'\] must.*row 39 is 1.5"
     ):
         cb.compare(y, {"a": good, "b": bad})
-    with pytest.raises(LengthMismatchError, match=r"models\['b'\] has 39"):
+    with pytest.raises(LengthMismatchError, match=r"y_prob\['b'\] has 39"):
         cb.compare(y, {"a": good, "b": good[:39]})
 
 
@@ -360,10 +362,9 @@ def test_groups_of_a_table_are_compared_apart(models):
     predictions, y = models
     table = {**predictions, "y": y, "region": np.where(np.arange(600) % 2, "n", "s")}
     found = cb.compare(
-        cb.Predictions.from_table(
-            table, y="y", p=["own", "raised"], by="region", **FAST
-        ),
+        cb.Predictions.from_table(table, y="y", p=["own", "raised"], by="region"),
         method="es15",
+        **FAST,
     )
     south = table["region"] == "s"
     alone = cb.compare(
@@ -372,30 +373,34 @@ def test_groups_of_a_table_are_compared_apart(models):
         method="es15",
         **FAST,
     )
-    assert [one.key for one in found] == [{"region": "n"}, {"region": "s"}]
-    assert found[1].standings == alone.standings
-    assert found[1].pairs()["region"].tolist() == ["s"]
+    assert [one.key for one in found.groups] == [{"region": "n"}, {"region": "s"}]
+    assert found.groups[1].standings == alone.standings
+    assert found.groups[1].pairs()["region"].tolist() == ["s"]
 
 
 def test_small_groups_of_a_table_are_left_out(models):
     predictions, y = models
     table = {**predictions, "y": y, "region": np.minimum(np.arange(600) // 4, 9)}
-    options = {"y": "y", "p": ["own", "raised"], "by": "region", "method": "es15"}
+    columns = {"y": "y", "p": ["own", "raised"], "by": "region"}
+    options = {"method": "es15"}
     with pytest.warns(SmallSampleWarning, match="9 groups are left out: region=0;"):
-        (found,) = cb.compare(cb.Predictions.from_table(table, **options, **FAST))
-    assert found.key == {"region": 9}
+        preds = cb.Predictions.from_table(table, **columns)
+        found = cb.compare(preds, **options, **FAST)
+    assert [one.key for one in found.groups] == [{"region": 9}]
     table["region"] = np.arange(600) // 4
     with (
         pytest.warns(SmallSampleWarning, match="150 groups are left out"),
         pytest.raises(OptionError, match="no group has"),
     ):
-        cb.compare(cb.Predictions.from_table(table, **options))
+        cb.compare(cb.Predictions.from_table(table, **columns), **options)
 
 
 def test_tables_say_what_is_wrong(models):
     predictions, y = models
     table = {**predictions, "y": y, "rank": np.zeros(600)}
-    with pytest.raises(OptionError, match="at least 2 models to compare; it names 1"):
+    with pytest.raises(
+        OptionError, match="at least 2 models are needed to compare; got 1"
+    ):
         cb.compare(cb.Predictions.from_table(table, y="y", p="own"))
     with pytest.raises(OptionError, match="names the model 'own' twice"):
         cb.compare(cb.Predictions.from_table(table, y="y", p=["own", "own"]))
@@ -412,10 +417,11 @@ def test_groups_called_like_a_result_get_another_name(models):
     predictions, y = models
     table = {**predictions, "y": y, "rank": np.repeat(["a", "b"], 300)}
     found = cb.compare(
-        cb.Predictions.from_table(table, y="y", p=["own", "raised"], by="rank", **FAST),
+        cb.Predictions.from_table(table, y="y", p=["own", "raised"], by="rank"),
         method="ew5",
+        **FAST,
     )
-    assert [one.key for one in found] == [{"by_rank": "a"}, {"by_rank": "b"}]
+    assert [one.key for one in found.groups] == [{"by_rank": "a"}, {"by_rank": "b"}]
     with pytest.raises(TooFewRowsError, match="Use fewer bins, for example es120 or"):
         cb.compare(
             cb.Predictions.from_table(table, y="y", p=["own", "raised"]), method="es900"

@@ -8,7 +8,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
-from calibrant.measures.table_models import typed_like
+from calibrant.predictions.model_columns import typed_like
 
 es15 = partial(cb.calibration_error, method="es15")
 
@@ -91,7 +91,7 @@ def test_a_group_loses_only_the_methods_that_need_more_rows(table, engine):
     frame = pl.DataFrame(table)
     with pytest.warns(SmallSampleWarning) as told:
         found = cb.evaluate(
-            cb.Predictions.from_table(frame, by="region", engine=engine, **options)
+            cb.Predictions.from_table(frame, by="region", engine=engine), **options
         ).frame()
     (warning,) = told
     assert str(warning.message).startswith("es15 is left out of group region=tiny: ")
@@ -110,7 +110,7 @@ def test_methods_that_many_groups_lose_are_one_warning_each(table):
     options = {"y": "y", "p": "a", "by": "region", "confidence": None}
     with pytest.warns(SmallSampleWarning) as told:
         found = cb.evaluate(
-            cb.Predictions.from_table(table, **options), methods=methods
+            cb.Predictions.from_table(table), methods=methods, **options
         ).frame()
     assert found["method"].tolist() == ["es5"] * 6 + methods
     first, second = (str(warning.message) for warning in told)

@@ -47,12 +47,7 @@ def rows():
 def report():
     """A report of both models and of groups, with all methods of a page."""
     return cb.Report.from_predictions(
-        cb.Predictions.from_table(
-            _rows(),
-            y="label",
-            p=["good", HOSTILE],
-            by="region",
-            **FAST | {"methods": ["smooth", "pl", "es15", "ew15"], "n_resamples": 50},
-        ),
+        cb.Predictions.from_table(_rows(), y="label", p=["good", HOSTILE], by="region"),
         title=HOSTILE,
+        **FAST | {"methods": ["smooth", "pl", "es15", "ew15"], "n_resamples": 50},
     )

@@ -12,9 +12,9 @@ from calibrant.checks.rows import MOST_VALUES, SOME_ROWS, rounded
 from calibrant.checks.subject import Subject
 from calibrant.measures import estimate
 from calibrant.measures.estimate import Estimator
-from calibrant.measures.events import Reading
 from calibrant.numerics.few_cells import few_cells, gather_few
 from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.predictions.input_spec import InputSpec
 
 
 def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
@@ -41,7 +41,7 @@ def test_cells_are_gathered_once_and_are_the_same():
     rng = np.random.default_rng(1)
     for n in (500, MANY_ROWS + 1):
         p = rng.random(n)
-        sample = Reading().events((rng.random(n) < p).astype(int), p).samples[0]
+        sample = InputSpec().tasks((rng.random(n) < p).astype(int), p).samples[0]
         found = few_cells(sample)
         assert few_cells(sample) is found
         again = gather_few(sample.p, sample.y, sample.weight)
@@ -54,7 +54,7 @@ def test_cells_are_gathered_once_and_are_the_same():
 def test_noise_that_need_not_be_drawn_changes_nothing(monkeypatch, power, method):
     rng = np.random.default_rng(5)
     p = rng.random(1500)
-    events = Reading().events((rng.random(1500) < p**power).astype(int), p)
+    events = InputSpec().tasks((rng.random(1500) < p**power).astype(int), p)
     estimator = Estimator(confidence=0.9, n_resamples=300)
     found = estimator.estimate(events, method)
     monkeypatch.setattr(estimate, "FAR", np.inf)
@@ -64,7 +64,7 @@ def test_noise_that_need_not_be_drawn_changes_nothing(monkeypatch, power, method
 @pytest.mark.parametrize("values", [MOST_VALUES, MOST_VALUES + 1])
 def test_few_values_are_found_whatever_comes_first(values):
     p = np.tile(np.linspace(0.001, 0.5, values) ** 1.1, 200)
-    sample = Reading().events((np.arange(p.size) % 2), p).samples[0]
+    sample = InputSpec().tasks((np.arange(p.size) % 2), p).samples[0]
     assert p.size > SOME_ROWS
     assert (rounded(Subject(sample)) is not None) == (values <= MOST_VALUES)
 

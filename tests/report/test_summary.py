@@ -8,7 +8,7 @@ import pytest
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.measures.estimate import Estimator
-from calibrant.measures.events import Reading
+from calibrant.predictions.input_spec import InputSpec
 from calibrant.report.diagram import nearest_end, wilson
 from calibrant.report.models import _by_error
 from calibrant.report.repairs import repairs_of
@@ -91,7 +91,7 @@ def test_the_same_seed_gives_the_same_summary(rows, fast):
     data = rows(n=400)
     first, second = (
         cb.Report.from_predictions(
-            cb.Predictions.from_table(data, y="label", p="good", **fast)
+            cb.Predictions.from_table(data, y="label", p="good"), **fast
         ).summary
         for _ in range(2)
     )
@@ -102,9 +102,10 @@ def test_progress_ends_where_it_should(rows, hostile, fast):
     seen = []
     cb.Report.from_predictions(
         cb.Predictions.from_table(
-            rows(n=400), y="label", p=["good", hostile], by="region", **fast
+            rows(n=400), y="label", p=["good", hostile], by="region"
         ),
         progress=lambda *now: seen.append(now),
+        **fast,
     )
     assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
     assert seen[-1][0] == seen[-1][1]
@@ -113,7 +114,7 @@ def test_progress_ends_where_it_should(rows, hostile, fast):
 def test_arrays_and_tables_give_the_same(rows, fast):
     data = rows(n=600)
     table = cb.Report.from_predictions(
-        cb.Predictions.from_table(data, y="label", p="good", by="region", **fast)
+        cb.Predictions.from_table(data, y="label", p="good", by="region"), **fast
     ).summary
     arrays = cb.Report.from_predictions(
         data["label"], {"good": data["good"]}, groups=data["region"], **fast
@@ -126,7 +127,7 @@ def test_many_groups_are_cut_to_the_largest_and_said_so(rows, fast):
     data = rows(n=n)
     data["id"] = np.where(np.arange(n) < 400, np.arange(n) % 4, np.arange(n))
     found = cb.Report.from_predictions(
-        cb.Predictions.from_table(data, y="label", p="good", by="id", **fast)
+        cb.Predictions.from_table(data, y="label", p="good", by="id"), **fast
     ).summary
     assert len(found["models"][0]["groups"]) == 200
     assert found["notes"] == ["Of 1604 groups the 200 largest are shown."]
@@ -160,7 +161,7 @@ def test_repairs_are_measured_on_rows_left_out():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.3, 0.7, 2000)
     y = (rng.random(2000) < p).astype(float)
-    sample = Reading().events(y, p).samples[0]
+    sample = InputSpec().tasks(y, p).samples[0]
     found = repairs_of(
         sample, measure="es15", estimator=Estimator(), methods=("isotonic", "es15")
     )
@@ -180,7 +181,7 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
 
     def first_row(rows):
         own = None if weight is None else weight[:rows]
-        sample = Reading().events(y[:rows], p[:rows], own).samples[0]
+        sample = InputSpec().tasks(y[:rows], p[:rows], own).samples[0]
         found = repairs_of(sample, measure="ew10", estimator=estimator, methods=())
         return found["rows"][0]
 
@@ -194,7 +195,7 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
 
 
 def test_repairs_of_few_rows_are_not_spoken_of():
-    sample = Reading().events([0, 1] * 10, [0.5] * 20).samples[0]
+    sample = InputSpec().tasks([0, 1] * 10, [0.5] * 20).samples[0]
     assert repairs_of(sample, measure="es15", estimator=Estimator()) is None
 
 
@@ -216,7 +217,7 @@ def test_regions_are_where_the_band_leaves_the_diagonal():
         "whole_low": p + shift - 0.05,
         "whole_high": p + shift + 0.05,
     }
-    sample = Reading().events(np.zeros(101), p).samples[0]
+    sample = InputSpec().tasks(np.zeros(101), p).samples[0]
     (region,) = regions_of(curve, sample)
     assert str(region) == "above 0.61"
     assert region.too_high
@@ -241,7 +242,7 @@ def test_regions_are_named_in_numbers_that_people_read(left, right, told):
     high = np.where(off, p + 0.5, p)
     limits = dict.fromkeys(("low", "high", "whole_low", "whole_high"), high)
     rows = np.concatenate([p, np.full(20, left)])
-    sample = Reading().events(np.zeros(rows.size), rows).samples[0]
+    sample = InputSpec().tasks(np.zeros(rows.size), rows).samples[0]
     (region,) = regions_of({"p": p, "calibrated": high, **limits}, sample)
     assert str(region) == told
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -13,6 +12,7 @@ from calibrant._validation.labels import check_binary_labels
 from calibrant._validation.probabilities import check_probabilities
 from calibrant._validation.weights import check_weights
 from calibrant._validation.wording import MEASURES, Wording
+from calibrant._warnings import warn
 from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
@@ -98,14 +98,13 @@ def weighted_sample(
     return BinarySample(p, y, weight)
 
 
-def warn_if_small(sample: Sized, *, stacklevel: int = 4) -> None:
+def warn_if_small(sample: Sized) -> None:
     """Warn where the sample stands for too few rows to mean much."""
     if sample.total < FEW_ROWS:
-        warnings.warn(
+        warn(
             f"only {sample.total:g} rows: a calibration error of so few rows is mostly "
             f"noise (at least {FEW_ROWS}, better 1000, are needed).",
             SmallSampleWarning,
-            stacklevel=stacklevel,
         )
 
 

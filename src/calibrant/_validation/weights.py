@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calibrant._validation.arrays import as_float, as_vector
 from calibrant._validation.wording import shown
+from calibrant._warnings import warn
 from calibrant.exceptions import FractionalWeightsWarning, WeightError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def check_weights(
     counts = effective_counts(weight)
     if counts is weight:
         average = total / np.count_nonzero(weight)
-        warn_if_fractional(weight, average, name=name, stacklevel=5)
+        warn_if_fractional(weight, average, name=name)
     return counts
 
 
@@ -50,17 +50,14 @@ def refuse_huge_total(total: float, largest: float, *, name: str) -> None:
         )
 
 
-def warn_if_fractional(
-    weight: FloatVector, average: float, *, name: str, stacklevel: int = 3
-) -> None:
+def warn_if_fractional(weight: FloatVector, average: float, *, name: str) -> None:
     """Warn where weights, or sums of them, are no whole numbers."""
     if (weight != np.round(weight)).any():
-        warnings.warn(
+        warn(
             f"{name} averages {average:.3g} and is not in whole numbers; weights are "
             f"counts, so intervals and p-values take it for {weight.sum():.6g} rows. "
             f"Divide weights that are no counts by their sum.",
             FractionalWeightsWarning,
-            stacklevel=stacklevel,
         )
 
 

@@ -85,7 +85,7 @@ class BinaryCalibrator(NamedCalibrator):
         sample = check_binary_sample(
             y, p, sample_weight=sample_weight, wording=CALIBRATORS
         )
-        warn_if_small(sample, stacklevel=3)
+        warn_if_small(sample)
         family = self._found(self.method).build(**self._given)
         self.fit_: Fit = fit_family(family, sample)
         self.n_features_in_ = 1

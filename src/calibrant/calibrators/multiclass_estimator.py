@@ -114,7 +114,7 @@ class MulticlassCalibrator(NamedCalibrator):
         sample = check_class_sample(
             p, y, scale=self.scale, labels=self.labels, sample_weight=sample_weight
         )
-        warn_if_small(sample, stacklevel=3)
+        warn_if_small(sample)
         family: Any = self._found(self.method).build(**self._given)
         self.fit_: MulticlassFit = fit_family(family, sample)
         self.classes_ = np.arange(sample.n_classes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -15,6 +14,7 @@ from calibrant._validation.options import (
     check_count,
     check_fraction,
 )
+from calibrant._warnings import warn
 from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
 from calibrant.exceptions import FewerPiecesWarning
@@ -59,11 +59,10 @@ MIN_SHARE = 0.01
 def supported_pieces(pieces: int, most: int, distinct: int) -> int:
     """Return the pieces asked for, or as many as the data support, with a warning."""
     if pieces > most:
-        warnings.warn(
+        warn(
             f"{pieces} pieces were asked for, but {distinct} distinct predictions "
             f"support {most} at most: {most} are used.",
             FewerPiecesWarning,
-            stacklevel=5,
         )
     return min(pieces, most)
 

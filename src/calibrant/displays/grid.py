@@ -53,7 +53,7 @@ class ReliabilityGrid:
     def from_predictions(
         cls,
         y_true: ArrayLike | Predictions,
-        models: Mapping[str, ArrayLike] | None = None,
+        y_prob: Mapping[str, ArrayLike] | None = None,
         *,
         task: Task = None,
         sample_weight: ArrayLike | None = None,
@@ -69,7 +69,7 @@ class ReliabilityGrid:
         y_true : array-like of shape (n,) or Predictions
             Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
             multi-class tasks. Or `Predictions`, which need no other data.
-        models : dict
+        y_prob : dict
             Predictions of each model by its name.
         task : None, "confidence" or a class
             None: binary. "confidence": the top class and whether it is right. A class,
@@ -109,7 +109,7 @@ class ReliabilityGrid:
         refuse_classwise(task)
         preds = as_predictions(
             y_true,
-            models,
+            y_prob,
             task=task,
             sample_weight=sample_weight,
             pos_label=pos_label,
@@ -157,6 +157,6 @@ def _display(unit: Unit, *, several: bool, **options: Any) -> ReliabilityDisplay
     names = [unit.model] if several or not group else []
     names += [group] if group else []
     sample = tasks.samples[0]
-    warn_if_small(sample, stacklevel=6)
+    warn_if_small(sample)
     name = ", ".join(names) or None
     return ReliabilityDisplay.of_sample(sample, name=name, event=tasks.task, **options)

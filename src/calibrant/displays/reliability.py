@@ -209,7 +209,7 @@ class ReliabilityDisplay:
         )
         tasks = preds.single_tasks("ReliabilityDisplay")
         refuse_classwise(tasks.task)
-        warn_if_small(tasks.samples[0], stacklevel=3)
+        warn_if_small(tasks.samples[0])
         truth = None
         if true_map is not None:
             truth = true_points(true_map, preds.all_rows())

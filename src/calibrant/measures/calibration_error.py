@@ -92,6 +92,6 @@ def calibration_error(  # noqa: PLR0913
     """
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
     events = spec.tasks(y_true, y_prob, sample_weight)
-    warn_if_small(events.samples[0], stacklevel=3)
+    warn_if_small(events.samples[0])
     estimator = Estimator(alpha=alpha, debias=debias, random_state=random_state)
     return estimator.value(events, method)

@@ -176,7 +176,7 @@ class Comparison:
 
 def compare(  # noqa: PLR0913
     y_true: ArrayLike | Mapping[str, ArrayLike] | Predictions,
-    models: Mapping[str, ArrayLike] | None = None,
+    y_prob: Mapping[str, ArrayLike] | None = None,
     *,
     method: str = DEFAULT_METHOD,
     alpha: float = 1,
@@ -207,7 +207,7 @@ def compare(  # noqa: PLR0913
         right, pass a dict with the labels of each model. Row i must be the same case,
         such as the same question, for all models. Or `Predictions` of several models,
         which need no other data; those of a long table are paired by their `id`.
-    models : dict
+    y_prob : dict
         Predictions of each model by its name, at least two.
     method : str
         How errors are estimated; see `calibrator_names`. Also "kce".
@@ -285,10 +285,10 @@ def compare(  # noqa: PLR0913
         random_state=whole_seed(random_state),
     )
     if not isinstance(y_true, Predictions):
-        _check_is_mapping(models)
+        _check_is_mapping(y_prob)
     preds = as_predictions(
         y_true,
-        models,
+        y_prob,
         task=task,
         sample_weight=sample_weight,
         groups=groups,
@@ -318,7 +318,7 @@ def _compared_groups(
         if progress is not None:
             progress(done, len(parts))
         if not group.key:
-            warn_if_small(next(iter(tasks.values())).samples[0], stacklevel=4)
+            warn_if_small(next(iter(tasks.values())).samples[0])
         fitted = {name: FittedEvents(own, estimator) for name, own in tasks.items()}
         try:
             key = result_key(group.key, PAIR_COLUMNS)
@@ -327,17 +327,17 @@ def _compared_groups(
             if not group.key:
                 raise
             left_out.add(str(group), error)
-    left_out.warn(stacklevel=4)
+    left_out.warn()
     if not found:
         raise OptionError(left_out.nothing_left)
     return found
 
 
-def _check_is_mapping(models: Any) -> None:
-    if not isinstance(models, Mapping):
+def _check_is_mapping(y_prob: Any) -> None:
+    if not isinstance(y_prob, Mapping):
         raise OptionError(
-            f"models must be a dict of predictions by name, such as "
-            f'{{"a": p_a, "b": p_b}}; got {type(models).__name__}.'
+            f"y_prob must be a dict of predictions by name, such as "
+            f'{{"a": p_a, "b": p_b}}; got {type(y_prob).__name__}.'
         )
 
 

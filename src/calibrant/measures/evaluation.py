@@ -317,7 +317,7 @@ def assess_units(
             if progress is not None:
                 progress(done, len(units))
             if not unit.group.key:
-                warn_if_small(fitted.events.samples[0], stacklevel=4)
+                warn_if_small(fitted.events.samples[0])
             key = {"model": unit.model} if preds.named else {}
             key |= result_key(unit.group.key)
             try:
@@ -327,7 +327,7 @@ def assess_units(
                 if not unit.group.key:
                     raise
                 left_out.add(str(unit.group), error)
-    left_out.warn(stacklevel=4)
+    left_out.warn()
     if not found:
         raise OptionError(left_out.nothing_left)
     return found
@@ -337,7 +337,7 @@ def assess_one(fitted: FittedEvents, methods: tuple[str, ...]) -> Assessment:
     """Apply the methods that there are enough rows for, and warn of the others."""
     left_out = LeftOut()
     possible = _possible(fitted, methods, "", left_out)
-    left_out.warn(stacklevel=4)
+    left_out.warn()
     return assess(fitted, possible, {})
 
 

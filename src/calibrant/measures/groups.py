@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from calibrant._warnings import warn
 from calibrant.exceptions import OptionError, SmallSampleWarning
 from calibrant.measures.estimate import Estimate
 
@@ -63,12 +63,10 @@ class LeftOut:
         """Note a group; the same group of several models counts once."""
         self.reasons.setdefault(method, {}).setdefault(group, str(reason))
 
-    def warn(self, *, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn once for each method, however many groups there are."""
         for method, reasons in self.reasons.items():
-            warnings.warn(
-                _skipped(method, reasons), SmallSampleWarning, stacklevel=stacklevel
-            )
+            warn(_skipped(method, reasons), SmallSampleWarning)
 
 
 def _skipped(method: str, reasons: Mapping[str, str]) -> str:

@@ -361,6 +361,6 @@ def calibration_test(  # noqa: PLR0913
             'of task="classwise".'
         )
     sample = tasks.samples[0]
-    warn_if_small(sample, stacklevel=3)
+    warn_if_small(sample)
     found = test.run(sample, generator(random_state))
     return CalibrationTest(method, tasks.task, *found, sample.n_data, test.alternative)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from calibrant._validation.labels import check_label_order
 from calibrant._validation.scales import MAX_DROPPED
+from calibrant._warnings import warn
 from calibrant.engines.gathering import BadRows, Gathering, WatchedModel
 from calibrant.engines.usable_rows import listed_reasons
 from calibrant.exceptions import (
@@ -165,12 +165,11 @@ def _watched(model: ModelColumns, like: NDArray[Any], spec: InputSpec) -> Watche
     )
 
 
-def warn_if_dropped(reasons: Mapping[str, int], total: int, *, stacklevel: int) -> None:
+def warn_if_dropped(reasons: Mapping[str, int], total: int) -> None:
     """Tell how many rows were dropped, and why."""
     if reasons:
-        warnings.warn(
+        warn(
             f"{sum(reasons.values()):,} of {total:,} rows could not be used and were "
             f"left out: {listed_reasons(reasons)}.",
             DroppedRowsWarning,
-            stacklevel=stacklevel,
         )

@@ -258,7 +258,7 @@ class Predictions:
             bad_rows=bad_rows,
             max_dropped=check_share(max_dropped, name="max_dropped"),
         )
-        return cls(read_table(source, engine, request, stacklevel=3))
+        return cls(read_table(source, engine, request))
 
     @classmethod
     def load(cls, *paths: str | os.PathLike[str]) -> Self:
@@ -531,14 +531,14 @@ class _Arrays:
 
 
 def read_table(
-    source: Any, engine: Engine, request: TableRequest, *, stacklevel: int
+    source: Any, engine: Engine, request: TableRequest
 ) -> RowPredictions | AggregatedPredictions:
     """Return the predictions in a table: rows in memory, else aggregated."""
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):
-        return RowPredictions.of(table, request, stacklevel=stacklevel + 1)
+        return RowPredictions.of(table, request)
     cells = table.gather(aggregation_spec(table, request))
-    warn_if_dropped(cells.reasons, cells.dropped + cells.n, stacklevel=stacklevel + 1)
+    warn_if_dropped(cells.reasons, cells.dropped + cells.n)
     if request.model is not None:
         origin = replace(cells.origin, model_column=request.model)
         cells = replace(cells, origin=origin)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,6 +17,7 @@ from calibrant._validation.weights import (
     effective_counts,
 )
 from calibrant._validation.wording import MEASURES
+from calibrant._warnings import warn
 from calibrant.engines.groups import (
     Group,
     format_group_value,
@@ -88,12 +88,10 @@ class RowPredictions:
         table: MemoryTable,
         request: TableRequest,
         words: Mapping[str, str] | None = None,
-        *,
-        stacklevel: int = 3,
     ) -> RowPredictions:
         """Find the columns, drop invalid rows if asked to, and validate the rest."""
         if request.bad_rows == "drop":
-            table = _drop_invalid_rows(table, request, stacklevel=stacklevel + 1)
+            table = _drop_invalid_rows(table, request)
         columns = models_of_table(table, request.p, request.spec)
         found = cls(table, request, tuple(columns), words)
         for model in found.columns:
@@ -227,11 +225,10 @@ class RowPredictions:
             )
         most = max(map(len, places.values()))
         if len(common) < most:
-            warnings.warn(
+            warn(
                 f"{len(common):,} of {most:,} values of column {self.request.id!r} "
                 f"have rows of all models; models are compared on these.",
                 UnpairedRowsWarning,
-                stacklevel=5,
             )
         return {
             model: self.tasks(model, np.array([own[key] for key in common]))
@@ -361,12 +358,10 @@ def _suggest_dropping() -> Iterator[None]:
         raise type(error)(message) from None
 
 
-def _drop_invalid_rows(
-    table: MemoryTable, request: TableRequest, *, stacklevel: int
-) -> MemoryTable:
+def _drop_invalid_rows(table: MemoryTable, request: TableRequest) -> MemoryTable:
     """Return the table without invalid rows, and warn about them."""
     specs = [aggregation_spec(table, one) for one in request.by_label(table)]
     kept, reasons = without_bad_rows(table, *specs)
     total = table.column(specs[0].y).shape[0] + table.lines_left_out
-    warn_if_dropped(reasons, total, stacklevel=stacklevel + 1)
+    warn_if_dropped(reasons, total)
     return kept

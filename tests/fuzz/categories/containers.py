@@ -40,10 +40,10 @@ def case(rng):
             columns["y"], columns["p"], method="ew2", sample_weight=columns["w"]
         )
     settings |= {"y": "y", "p": ["p", "q"], "methods": ["ew1", "isotonic"], "by": "g"}
-    found = cb.evaluate(cb.Predictions.from_table(columns, **settings)).frame()
+    found = cb.evaluate(cb.Predictions.from_table(columns), **settings).frame()
     for kind, frame in frames(columns).items():
         assert_same_frame(
-            cb.evaluate(cb.Predictions.from_table(frame, **settings)).frame(),
+            cb.evaluate(cb.Predictions.from_table(frame), **settings).frame(),
             found,
             kind,
         )
@@ -51,7 +51,7 @@ def case(rng):
         for kind, write in WRITERS.items():
             file = write(path / f"rows.{kind}", columns)
             again = cb.evaluate(
-                cb.Predictions.from_table(file, engine="memory", **settings)
+                cb.Predictions.from_table(file, engine="memory"), **settings
             ).frame()
             if kind in {"csv", "tsv"} and set(columns["g"]) == {"7"}:
                 again["g"] = again["g"].astype(str)  # numbers alone are numbers

@@ -55,6 +55,6 @@ def _source(rng, path, columns):
 
 def _result(source, engine, settings):
     try:
-        return cb.evaluate(cb.Predictions.from_table(source, engine=engine, **settings))
+        return cb.evaluate(cb.Predictions.from_table(source, engine=engine), **settings)
     except CalibrantError as error:
         return error

@@ -43,6 +43,6 @@ def case(rng):
 
 def _result(columns, settings):
     try:
-        return cb.evaluate(cb.Predictions.from_table(pl.DataFrame(columns), **settings))
+        return cb.evaluate(cb.Predictions.from_table(pl.DataFrame(columns)), **settings)
     except CalibrantError as error:
         return error

@@ -147,9 +147,10 @@ def _result(path, engine, settings):
     """Return the result or the error that is meant; any other ends the case."""
     try:
         return cb.evaluate(
-            cb.Predictions.from_table(path, engine=engine, **settings),
+            cb.Predictions.from_table(path, engine=engine),
             methods=["ew1"],
             confidence=None,
+            **settings,
         )
     except CalibrantError as error:
         return error

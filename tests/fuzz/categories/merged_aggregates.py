@@ -51,7 +51,7 @@ def case(rng):
 
 def _numbers(source, settings):
     try:
-        return cb.evaluate(cb.Predictions.from_table(source, **settings))
+        return cb.evaluate(cb.Predictions.from_table(source), **settings)
     except CalibrantError as error:
         return error
 
