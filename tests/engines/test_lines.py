@@ -82,11 +82,12 @@ def test_lines_of_several_files_are_counted_together(local_engine, tmp_path):
     assert found.n == 2 * N
 
 
-def test_a_damaged_archive_is_told(local_engine, tmp_path):
+@pytest.mark.parametrize("damage", ["changed", "cut"])
+def test_a_damaged_archive_is_told(local_engine, damage, tmp_path):
     path = write(tmp_path / "rows.csv.gz", lines_of())
-    data = bytearray(path.read_bytes())
-    data[15:40] = b"\xff" * 25
-    path.write_bytes(data)
+    data = path.read_bytes()
+    changed = {"changed": data[:15] + b"\xff" * 25 + data[40:], "cut": data[:-40]}
+    path.write_bytes(changed[damage])
     with pytest.raises(SourceError, match=r"rows\.csv\.gz cannot be read"):
         cb.gather_table(path, engine=local_engine, **WANTED)
 
