@@ -72,6 +72,14 @@ def test_a_separator_at_the_end_of_a_line_adds_nothing(local_engine, tmp_path):
     assert cb.gather_table(path, engine=local_engine, **WANTED).n == N
 
 
+@pytest.mark.parametrize("line", [b"1,0.9\xe4,x", b"1,0.9\xe4,x,", b"1,0.9\xe4"])
+def test_text_that_is_not_utf_8_is_refused(local_engine, line, tmp_path):
+    lines = "\n".join(lines_of()).encode().split(b"\n")
+    (tmp_path / "rows.csv").write_bytes(b"\n".join([*lines[:9], line, *lines[9:]]))
+    with pytest.raises(SourceError, match=r"(?s)rows\.csv cannot be read.*\b10\b"):
+        cb.gather_table(tmp_path / "rows.csv", engine=local_engine, **WANTED)
+
+
 def test_lines_of_several_files_are_counted_together(local_engine, tmp_path):
     for name in ("a", "b"):
         write(tmp_path / f"{name}.csv", [*lines_of(), "1"])
