@@ -77,8 +77,8 @@ def compare_table(  # noqa: PLR0913
     ...     BINARY_FILE, y="even", p=["forest", "network"], method="es15"
     ... )
     >>> print(found)
-    1. network  es15 (binary): 0.0017 [0.0017, 0.0105], n = 1797
-    2. forest  es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
+    1. network  es15 (binary): 0.0017 [0.0017, 0.0108], n = 1797
+    2. forest  es15 (binary): 0.0819 [0.0819, 0.0999], n = 1797
     network - forest: -0.0802 [-0.0871, -0.0733], better with probability 1.000
     """
     estimator = Estimator(

@@ -252,8 +252,8 @@ def evaluate(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.evaluate(y, p, methods=["es15", "ew15"]))
-    es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
-    ew15 (binary): 0.0973 [0.0932, 0.0998], n = 1797
+    es15 (binary): 0.0819 [0.0819, 0.0999], n = 1797
+    ew15 (binary): 0.0973 [0.0934, 0.0999], n = 1797
     """
     reading = Reading(task=task, pos_label=pos_label, labels=labels, scale=scale)
     estimator = Estimator(

@@ -126,8 +126,8 @@ def evaluate_table(  # noqa: PLR0913
     ...     cb.datasets.BINARY_FILE, y="even", p=["forest", "bayes"], methods="es15"
     ... )
     >>> print(found)
-    forest  es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
-    bayes  es15 (binary): 0.0876 [0.0764, 0.1017], n = 1797
+    forest  es15 (binary): 0.0819 [0.0819, 0.0999], n = 1797
+    bayes  es15 (binary): 0.0876 [0.0769, 0.1015], n = 1797
     """
     check_choice(engine, get_args(Engine), name="engine")
     check_choice(bad_rows, get_args(BadRows), name="bad_rows")
