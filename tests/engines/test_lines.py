@@ -79,6 +79,14 @@ def test_a_separator_at_the_end_of_a_line_adds_nothing(local_engine, tmp_path):
     )
 
 
+@pytest.mark.parametrize("line", [b"1,0.9\xe4,x", b"1,0.9\xe4,x,", b"1,0.9\xe4"])
+def test_text_that_is_not_utf_8_is_refused(local_engine, line, tmp_path):
+    lines = "\n".join(lines_of()).encode().split(b"\n")
+    (tmp_path / "rows.csv").write_bytes(b"\n".join([*lines[:9], line, *lines[9:]]))
+    with pytest.raises(SourceError, match=r"(?s)rows\.csv cannot be read.*\b10\b"):
+        cb.gather_table(tmp_path / "rows.csv", engine=local_engine, **WANTED)
+
+
 def test_lines_of_several_files_are_counted_together(local_engine, tmp_path):
     for name in ("a", "b"):
         write(tmp_path / f"{name}.csv", [*lines_of(), "1"])
@@ -89,11 +97,12 @@ def test_lines_of_several_files_are_counted_together(local_engine, tmp_path):
     assert found.n == 2 * N
 
 
-def test_a_damaged_archive_is_told(local_engine, tmp_path):
+@pytest.mark.parametrize("damage", ["changed", "cut"])
+def test_a_damaged_archive_is_told(local_engine, damage, tmp_path):
     path = write(tmp_path / "rows.csv.gz", lines_of())
-    data = bytearray(path.read_bytes())
-    data[15:40] = b"\xff" * 25
-    path.write_bytes(data)
+    data = path.read_bytes()
+    changed = {"changed": data[:15] + b"\xff" * 25 + data[40:], "cut": data[:-40]}
+    path.write_bytes(changed[damage])
     with pytest.raises(SourceError, match=r"rows\.csv\.gz cannot be read"):
         cb.Predictions.from_table(path, engine=local_engine, **WANTED).aggregate()
 

@@ -82,7 +82,8 @@ def read_rows(path: Path, *, leave_out: bool = False) -> tuple[Any, int]:
 def _read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]:
     """Return the lines of a text file that are rows, and how many are none."""
     pl = load_polars("reading text files")
-    source = _content(path)
+    # Unlike polars, Python notices archives that were cut or damaged.
+    source = read_content(path) if path.suffix == ".gz" else _content(path)
     try:
         frame = _parsed(source, separator)
     except pl.exceptions.PolarsError:

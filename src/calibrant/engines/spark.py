@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant._validation.scales import precision_of
+from calibrant.engines.files import (
+    check_in_every_file,
+    lacking_columns,
+    read_header,
+)
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
@@ -21,7 +27,7 @@ from calibrant.engines.sql import Dialect
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
     from numpy.typing import NDArray
@@ -52,11 +58,14 @@ class SparkTable:
         What errors call the source.
     text : pyspark.sql.DataFrame or None
         The rows of text files, every column as the text that it is.
+    lacking : mapping
+        A file that lacks a column, for each that not all files have.
     """
 
     frame: Any
     told: str = "the Spark data frame"
     text: Any = None
+    lacking: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,9 +78,10 @@ class SparkTable:
         return self.names
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there."""
+        """Raise where a column is not there, or lacks in some of the files."""
         for name in names:
             self.like(name)
+            check_in_every_file(name, self.lacking)
 
     def like(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
@@ -192,13 +202,39 @@ def open_spark(source: Any) -> SparkTable:
             return SparkTable(reader.parquet(*source.paths), str(source))
         if source.kind == "json":
             return SparkTable(reader.json(list(source.paths)), str(source))
-        separator = "\t" if source.kind == "tsv" else ","
-        read = partial(reader.csv, list(source.paths), header=True, sep=separator)
-        text = read(inferSchema=False)
-        guessed = dict(read(inferSchema=True).dtypes)
-        # Days are text, as in memory.
-        frame = _cast(text, {n: kind for n, kind in guessed.items() if kind in KINDS})
-        return SparkTable(frame, str(source), text)
+        return _of_text(reader, source)
+
+
+def _of_text(reader: Any, files: FileSet) -> SparkTable:
+    """Return CSV or TSV files as one table, with columns matched by name."""
+    separator = "\t" if files.kind == "tsv" else ","
+    columns = {path: read_header(Path(path), separator)[0] for path in files.paths}
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for path, names in columns.items():
+        alike.setdefault(tuple(names), []).append(path)
+    reads = [
+        partial(reader.csv, paths, header=True, sep=separator)
+        for paths in alike.values()
+    ]
+    text = reduce(
+        lambda one, other: one.unionByName(other, allowMissingColumns=True),
+        [read(inferSchema=False) for read in reads],
+    )
+    guessed = _common_kinds([dict(read(inferSchema=True).dtypes) for read in reads])
+    lacking = lacking_columns(columns)
+    return SparkTable(_cast(text, guessed), str(files), text, lacking)
+
+
+def _common_kinds(guessed: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Return types that hold the values of all files; days are text, as in memory."""
+    common: dict[str, str] = {}
+    for name in dict.fromkeys(name for kinds in guessed for name in kinds):
+        found = {kinds[name] for kinds in guessed if name in kinds}
+        if len(found) > 1 and all(KINDS.get(k, "O")[0] in "iuf" for k in found):
+            found = {"double"}
+        if len(found) == 1 and found <= KINDS.keys():
+            common[name] = found.pop()
+    return common
 
 
 def _cast(frame: Any, kinds: dict[str, str]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
 from dataclasses import dataclass
 from io import StringIO
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 UNREADABLE = (csv.Error, OSError, EOFError, zlib.error)
 """What damaged files raise, packed or not."""
+NOT_UTF_8 = re.compile("[\ud800-\udfff]")
+"""What bytes become that are not UTF-8."""
 NEVER = "\x01"
 """A separator that is in no line."""
 
@@ -103,16 +106,17 @@ def whole_lines(content: bytes, separator: str) -> WholeLines:
     for number, text, found in _records(content, separator):
         if not found and fields != 1:
             continue
-        if not fields and not _is_unicode(text):
-            return WholeLines("", 0, 1, "the header is not UTF-8", unsure=True)
         fields = fields or len(found)
+        if NOT_UTF_8.search(text):
+            return WholeLines("", 0, 1, f"line {number} is not UTF-8", unsure=True)
         if len(found) == fields + 1 and text.rstrip("\r\n").endswith(separator):
-            text = text.rstrip("\r\n")[:-1] + "\n"  # noqa: PLW2901
-        elif (found and len(found) != fields) or not _is_unicode(text):
-            faults.append(_fault(number, len(found), fields))
-            unsure |= '"' in text or not _is_unicode(text)
-            continue
-        kept.append(text)
+            kept.append(text.rstrip("\r\n")[:-1] + "\n")
+        elif found and len(found) != fields:
+            told = f"{len(found)} field" + ("s" if len(found) > 1 else "")
+            faults.append(f"line {number} has {told}, the header has {fields}")
+            unsure |= '"' in text
+        else:
+            kept.append(text)
     first = faults[0] if faults else ""
     return WholeLines("".join(kept), len(kept) - 1, len(faults), first, unsure)
 
@@ -133,14 +137,3 @@ def _records(content: bytes, separator: str) -> Iterator[tuple[int, str, list[st
         yield first, "".join(read), fields
         first = reader.line_num + 1
         read.clear()
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
-
-
-def _fault(number: int, found: int, fields: int) -> str:
-    if found == fields:
-        return f"line {number} is not UTF-8"
-    several = "s" if found > 1 else ""
-    return f"line {number} has {found} field{several}, the header has {fields}"

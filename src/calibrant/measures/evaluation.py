@@ -264,8 +264,8 @@ def evaluate(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.evaluate(y, p, methods=["es15", "ew15"]))
-    es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
-    ew15 (binary): 0.0973 [0.0932, 0.0998], n = 1797
+    es15 (binary): 0.0819 [0.0819, 0.0999], n = 1797
+    ew15 (binary): 0.0973 [0.0934, 0.0999], n = 1797
 
     Columns of a table, one model each:
 
@@ -273,8 +273,8 @@ def evaluate(  # noqa: PLR0913
     ...     cb.datasets.BINARY_FILE, y="even", p=["forest", "bayes"]
     ... )
     >>> print(cb.evaluate(preds, methods="es15"))
-    forest  es15 (binary): 0.0819 [0.0819, 0.0998], n = 1797
-    bayes  es15 (binary): 0.0876 [0.0764, 0.1017], n = 1797
+    forest  es15 (binary): 0.0819 [0.0819, 0.0999], n = 1797
+    bayes  es15 (binary): 0.0876 [0.0769, 0.1015], n = 1797
     """
     estimator = Estimator(
         alpha=alpha,

@@ -59,7 +59,8 @@ def critical_log_least(orders: tuple[int, ...], level: float) -> float:
 
     Examples
     --------
-    >>> round(chance_of_least([2, 4, 8], np.exp(critical_log_least((2, 4, 8), 0.1))), 6)
+    >>> least = float(np.exp(critical_log_least((2, 4, 8), 0.1)))
+    >>> round(chance_of_least([2, 4, 8], least), 6)
     0.1
     """
     from scipy.optimize import brentq
