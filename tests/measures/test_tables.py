@@ -87,12 +87,10 @@ def test_many_small_groups_are_one_warning(table):
 def test_a_group_loses_only_the_methods_that_need_more_rows(table, engine):
     table["region"] = np.where(np.arange(500) < 14, "tiny", "rest")
     methods = ["platt", "es15", "es5"]
-    options = {"y": "y", "p": ["a", "b"], "methods": methods, "confidence": None}
-    frame = pl.DataFrame(table)
+    columns = {"y": "y", "p": ["a", "b"], "by": "region", "engine": engine}
+    preds = cb.Predictions.from_table(pl.DataFrame(table), **columns)
     with pytest.warns(SmallSampleWarning) as told:
-        found = cb.evaluate(
-            cb.Predictions.from_table(frame, by="region", engine=engine), **options
-        ).frame()
+        found = cb.evaluate(preds, methods=methods, confidence=None).frame()
     (warning,) = told
     assert str(warning.message).startswith("es15 is left out of group region=tiny: ")
     tiny = found["region"] == "tiny"
@@ -107,11 +105,9 @@ def test_a_group_loses_only_the_methods_that_need_more_rows(table, engine):
 def test_methods_that_many_groups_lose_are_one_warning_each(table):
     table["region"] = np.where(np.arange(500) < 84, np.arange(500) // 14, 99)
     methods = ["es15", "es5", "es20"]
-    options = {"y": "y", "p": "a", "by": "region", "confidence": None}
+    preds = cb.Predictions.from_table(table, y="y", p="a", by="region")
     with pytest.warns(SmallSampleWarning) as told:
-        found = cb.evaluate(
-            cb.Predictions.from_table(table), methods=methods, **options
-        ).frame()
+        found = cb.evaluate(preds, methods=methods, confidence=None).frame()
     assert found["method"].tolist() == ["es5"] * 6 + methods
     first, second = (str(warning.message) for warning in told)
     assert first.startswith("es15 is left out of 6 groups: region=0; region=1; ")

@@ -109,7 +109,11 @@ def models_of_table(
     width = table.width if isinstance(table, MemoryTable) else _one_column
     names = table.all_names if has_pattern(p) else table.names
     models = model_columns(p, task=spec.task, names=names, width=width)
-    spec.check_scales([model.name for model in models])
+    found = [model.name for model in models]
+    twice = [name for name in found if found.count(name) > 1]
+    if twice:
+        raise OptionError(f"p names the model {twice[0]!r} twice.")
+    spec.check_scales(found)
     return models
 
 

@@ -399,6 +399,14 @@ class Predictions:
         """Return what models are called inside, the only one included."""
         return self._store.models
 
+    def display_name(self, model: str) -> str:
+        """Return what a page calls a model: empty where it was given no name."""
+        request = self.request
+        if self.named or request is None:
+            return model
+        of_table = getattr(self._store, "words", None) is None
+        return model if of_table and request.spec.task is None else ""
+
     @property
     def paired(self) -> bool:
         """Tell whether all models predict the same rows."""

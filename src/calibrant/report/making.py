@@ -74,7 +74,7 @@ def summary_of(
     for name in preds.model_names:
         groups, note = _largest(preds.groups_of(name))
         notes += [note] if note and note not in notes else []
-        models[name if preds.named else ""] = ModelRows(
+        models[preds.display_name(name)] = ModelRows(
             preds.whole(name),
             groups,
             preds.class_sample(name),
