@@ -19,6 +19,7 @@ from calibrant.calibrators.scaling_binning import ScalingBinning
 from calibrant.calibrators.searched_pieces import SearchedPieces
 from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.spline import CumulativeSpline
+from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -124,6 +125,52 @@ class LiftedMethod(Method):
         """Return the lifted family."""
         family: Family = self.family(self.binary.build(**params))
         return family
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserMethod(Method):
+    """A calibrator of the user's own, in place of a name.
+
+    Attributes
+    ----------
+    calibrator : object
+        With ``fit(p, y)`` and ``transform(p)``.
+    """
+
+    calibrator: Any
+
+    def defaults(self) -> dict[str, Any]:
+        """Return nothing: its hyper-parameters are its own."""
+        return {}
+
+    def build(self, **params: Any) -> Family:
+        """Return the family; hyper-parameters are those of the object."""
+        if params:
+            raise OptionError(
+                f"{', '.join(params)} cannot be set from outside; set it on the "
+                f"{self.name} itself."
+            )
+        return UserFamily(self.calibrator)
+
+
+def user_method(calibrator: Any) -> UserMethod:
+    """Return the method that a calibrator of the user's own is.
+
+    Examples
+    --------
+    >>> from sklearn.isotonic import IsotonicRegression
+    >>> user_method(IsotonicRegression(out_of_bounds="clip")).name
+    'IsotonicRegression'
+    """
+    name = type(calibrator).__name__
+    return UserMethod(
+        name, f"{name}, given as an object", UserFamily, calibrator=calibrator
+    )
+
+
+def method_name(method: Any) -> str:
+    """Return what results call a method, given by name or as an object."""
+    return method if isinstance(method, str) else type(method).__name__
 
 
 def _binned_methods() -> list[Method]:
@@ -268,7 +315,9 @@ def find_method(name: str) -> Method:
     return _find(name, METHODS)
 
 
-def _find(name: str, known: Iterable[str]) -> Method:
+def _find(name: Any, known: Iterable[str]) -> Method:
+    if is_calibrator(name):
+        return user_method(name)
     if not isinstance(name, str):
         raise UnknownNameError.among("method", name, known)
     if name in METHODS:

@@ -10,6 +10,7 @@ import numpy as np
 from calibrant._typing import Space
 from calibrant._validation.options import check_choice, check_count
 from calibrant._validation.sample import warn_if_small
+from calibrant.calibrators.registry import method_name
 from calibrant.displays.one_event import classifier_event, refuse_classwise
 from calibrant.displays.parts import (
     NO_POINTS,
@@ -263,7 +264,7 @@ class ReliabilityDisplay:
             histogram_table=histogram_of(sample, fit, axes),
             error=fit.error(sample, alpha=1.0, debias=False),
             outermost=outermost(sample.p),
-            method=method,
+            method=method_name(method),
             kind=kind,
             axes=axes,
             histogram=histogram,

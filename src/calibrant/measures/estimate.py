@@ -18,7 +18,7 @@ from calibrant._validation.options import (
     whole_seed,
 )
 from calibrant.calibrators.fitting import fit_family
-from calibrant.calibrators.registry import find_evaluator
+from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.exceptions import OptionError
 from calibrant.measures.posterior import PosteriorLimits
@@ -183,7 +183,8 @@ class Estimator:
             value = max(value, 0.0)
             low, high = self._ends(value, truth, draws, which)
             n = events.samples[0].n_data
-            return Estimate(method, task, value, low, high, n, debias, size)
+            name = method_name(method)
+            return Estimate(name, task, value, low, high, n, debias, size)
 
         whole = row(events.task, slice(None))
         if len(fits) == 1:

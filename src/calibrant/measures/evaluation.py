@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant._threads import one_blas_thread
 from calibrant._validation.sample import warn_if_small
+from calibrant.calibrators.registry import method_name
+from calibrant.calibrators.user_calibrator import is_calibrator
 from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.few_rows import work_ahead
@@ -166,9 +168,10 @@ def assess(
     )
 
 
-def check_methods(methods: Sequence[str] | str) -> tuple[str, ...]:
-    """Return the names of methods as a tuple; one name alone will do."""
-    names = (methods,) if isinstance(methods, str) else tuple(methods)
+def check_methods(methods: Any) -> tuple[Any, ...]:
+    """Return methods as a tuple; one alone will do."""
+    alone = isinstance(methods, str) or is_calibrator(methods)
+    names = (methods,) if alone else tuple(methods)
     if not names:
         raise OptionError("methods must name at least one method.")
     return names
@@ -204,9 +207,11 @@ def evaluate(  # noqa: PLR0913
     y_prob : array-like of shape (n,) or (n, k), or dict
         Predicted probability of the event, or of each class; a dict has those of each
         model.
-    methods : str or sequence of str
-        Which estimates; see `calibrator_names`. Also "kce". Methods with more bins than
-        there are rows are left out with a warning, unless no other is left.
+    methods : str, calibrator, or sequence of them
+        Which estimates; see `calibrator_names`. Also "kce", and any object with
+        ``fit(p, y)`` and ``transform(p)``, such as one of scikit-learn. Methods with
+        more bins than there are rows are left out with a warning, unless no other is
+        left.
     alpha : float
         Exponent of the error: 1 for the absolute, 2 for the squared error.
     debias : {"auto", True, False}
@@ -382,5 +387,5 @@ def _possible(
     if not possible:
         raise failed[methods[0]]
     for method, reason in failed.items():
-        left_out.add(group, reason, method)
+        left_out.add(group, reason, method_name(method))
     return possible

@@ -31,7 +31,7 @@ def comparison_of(
         return None
     found = compare_events(models, plan.measure)
     return {
-        "method": plan.measure,
+        "method": plan.measure_name,
         "models": _rows(found.frame(), ("model", "rank", "value", "low", "high")),
         "pairs": _rows(found.pairs(), tuple(found.pairs())),
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant._validation.sample import FEW_ROWS
-from calibrant.calibrators.registry import EVALUATORS
+from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.diagnosis import diagnose_events
 from calibrant.checks.groups import group_gaps
 from calibrant.checks.subject import Subject
@@ -102,6 +102,16 @@ class Plan:
             return self
         return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
+    def for_methods(self, names: Sequence[str]) -> Plan:
+        """Return the plan for the methods that there were enough rows for."""
+        kept = tuple(m for m in self.methods if method_name(m) in names)
+        return replace(self, methods=kept)
+
+    @property
+    def measure_name(self) -> str:
+        """Return what results call the method that the verdict is about."""
+        return method_name(self.measure)
+
     @property
     def measure(self) -> str:
         """Return the method that the verdict is about."""
@@ -121,6 +131,7 @@ def model_summary(
     """
     events, groups = rows.events, rows.groups
     found = assess_one(fitted, plan.methods)
+    plan = plan.for_methods([estimate.method for estimate in found.estimates])
     step()
     panels = _panels(fitted, found, plan)
     step()
@@ -132,7 +143,7 @@ def model_summary(
     classes = _class_rows(events, found, plan) if several else []
     group_rows = _group_rows(events, groups, plan, step)
     errors = [estimate_row(estimate) for estimate in found.estimates]
-    own = next(row for row in errors if row["method"] == plan.measure)
+    own = next(row for row in errors if row["method"] == plan.measure_name)
     regions = panels[0].pop("regions") if not several else []
     return {
         "name": name,
@@ -198,9 +209,9 @@ def _panels(
     fitted: FittedEvents, found: Assessment, plan: Plan
 ) -> list[dict[str, Any]]:
     """Return the diagram of the event, or those of the worst classes."""
-    estimated = [estimate.method for estimate in found.estimates]
     more = [method for method in plan.drawn if method not in plan.methods]
-    methods = [m for m in [*more, *estimated] if m not in EVALUATORS]
+    every = [*more, *plan.methods]
+    methods = [m for m in every if method_name(m) not in EVALUATORS]
     events = fitted.events
     if len(events.samples) == 1:
         return [_panel(events.task, fitted, 0, methods, plan)]
@@ -215,7 +226,7 @@ def _panel(
     event: str, fitted: FittedEvents, place: int, methods: Sequence[str], plan: Plan
 ) -> dict[str, Any]:
     sample = fitted.events.samples[place]
-    fits = {method: cast("Fit", fitted.fit(method, place)) for method in methods}
+    fits = {method_name(m): cast("Fit", fitted.fit(m, place)) for m in methods}
     drawn = diagram_of(sample, fits, confidence=plan.confidence)
     banded = [curve for curve in drawn["curves"] if "low" in curve]
     regions = regions_of(banded[0], sample) if banded else []
@@ -223,7 +234,7 @@ def _panel(
 
 
 def _own_estimates(found: Assessment, plan: Plan) -> list[Estimate]:
-    return [e for e in found.classes if e.method == plan.measure]
+    return [e for e in found.classes if e.method == plan.measure_name]
 
 
 def _worst_first(found: Assessment, plan: Plan) -> list[int]:

@@ -34,7 +34,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
-from calibrant.calibrators.registry import find_evaluator
+from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.measures.fitted import FittedEvents
 from calibrant.report.comparison import comparison_of
 from calibrant.report.models import Plan, model_summary, task_steps
@@ -82,6 +82,7 @@ def summarise(
         for name, rows in models.items()
     ]
     used = dict.fromkeys(row["method"] for model in told for row in model["errors"])
+    methods = {method_name(method): method for method in plan.methods}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -92,9 +93,9 @@ def summarise(
         },
         "data": dict(data),
         "measured": {
-            "method": plan.measure,
+            "method": plan.measure_name,
             "methods": [
-                {"method": name, "summary": find_evaluator(name).summary}
+                {"method": name, "summary": find_evaluator(methods[name]).summary}
                 for name in used
             ],
             "alpha": plan.estimator.alpha,

@@ -1,0 +1,130 @@
+"""Calibrators that users bring: any object with ``fit(p, y)`` and ``transform(p)``."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from calibrant._validation.probabilities import check_probabilities
+from calibrant._validation.wording import CALIBRATORS
+from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
+from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from calibrant._typing import ArrayLike, FloatMatrix, FloatVector
+    from calibrant._validation.sample import BinarySample
+    from calibrant.calibrators.curve import Resamples
+
+
+def is_calibrator(method: object) -> bool:
+    """Tell whether something can be fitted and gives calibrated probabilities."""
+    fits = callable(getattr(method, "fit", None))
+    gives = any(callable(getattr(method, n, None)) for n in ("transform", "predict"))
+    return fits and gives and not isinstance(method, type | str)
+
+
+@dataclass(frozen=True, eq=False)
+class UserMap:
+    """The map of a fitted calibrator of the user's own.
+
+    Attributes
+    ----------
+    calibrator : object
+        With ``transform(p)``, or ``predict(p)``.
+    """
+
+    kind: ClassVar[str] = "user"
+    calibrator: Any
+
+    def __call__(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map."""
+        if p.size == 0:
+            return p.copy()
+        name = "transform" if hasattr(self.calibrator, "transform") else "predict"
+        values = np.asarray(getattr(self.calibrator, name)(p), dtype=np.float64)
+        if values.shape != p.shape or not np.isfinite(values).all():
+            raise OptionError(
+                f"{name} of {type(self.calibrator).__name__} must return one finite "
+                f"probability for each prediction; for {p.shape[0]} predictions it "
+                f"returned an array of shape {values.shape}."
+            )
+        return values
+
+    def transform(self, p: ArrayLike) -> FloatVector:
+        """Return calibrated probabilities, held within [0, 1]."""
+        return np.clip(self(check_probabilities(p, wording=CALIBRATORS)), 0.0, 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Raise: only the user's own code can store such a map."""
+        raise OptionError(
+            f"a map by {type(self.calibrator).__name__} cannot be stored as JSON; keep "
+            f"the calibrator itself."
+        )
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> UserMap:
+        """Raise: see `to_dict`."""
+        raise OptionError(f"a map of kind {stored.get('kind')!r} cannot be read.")
+
+    def to_sql(self, column: str) -> str:
+        """Raise: nobody knows the formula."""
+        raise OptionError(
+            f"a map by {type(self.calibrator).__name__} cannot be written as SQL for "
+            f"column {column!r}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UserFamily:
+    """A calibrator of the user's own, as a family of maps.
+
+    Attributes
+    ----------
+    calibrator : object
+        With ``fit(p, y)`` or ``fit(p, y, sample_weight=...)``; it is copied before it
+        is fitted.
+    """
+
+    calibrator: Any
+
+    def fit(self, sample: BinarySample) -> CurveFit:
+        """Estimate the calibration map of a sample."""
+        map_ = self._fitted(sample.p, sample.y, sample.weight)
+        return CurveFit(map_, 1, WHOLE_RANGE, self)
+
+    def refitted(
+        self,
+        fit: CurveFit,  # noqa: ARG002
+        sample: Resamples,  # noqa: ARG002
+        resamples: Resamples,
+    ) -> FloatMatrix:
+        """Return the map of each resample at the points."""
+        pairs = zip(resamples.weight, resamples.label, strict=True)
+        return np.stack([self._of_resample(resamples.p, *pair) for pair in pairs])
+
+    def _of_resample(
+        self, p: FloatVector, weight: FloatVector, label: FloatVector
+    ) -> FloatVector:
+        counts = np.concatenate([label, weight - label])
+        rows = counts > 0.0
+        y = np.repeat([1.0, 0.0], p.size)[rows]
+        return self._fitted(np.tile(p, 2)[rows], y, counts[rows])(p)
+
+    def _fitted(
+        self, p: FloatVector, y: FloatVector, weight: FloatVector | None
+    ) -> UserMap:
+        calibrator = copy.deepcopy(self.calibrator)
+        if weight is None:
+            return UserMap(calibrator.fit(p, y) or calibrator)
+        if "sample_weight" not in inspect.signature(calibrator.fit).parameters:
+            raise OptionError(
+                f"fit of {type(calibrator).__name__} takes no sample_weight, which "
+                f"weighted rows and resampling need."
+            )
+        return UserMap(calibrator.fit(p, y, sample_weight=weight) or calibrator)

@@ -1,0 +1,76 @@
+"""Calibrators that users bring, wherever a method's name can be given."""
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+import calibrant as cb
+from calibrant.exceptions import OptionError, UnknownNameError
+
+
+class Shift:
+    """Move all predictions by what they are off on average."""
+
+    def fit(self, p, y):
+        self.shift = float(np.mean(y - p))
+        return self
+
+    def transform(self, p):
+        return np.clip(p + self.shift, 0.0, 1.0)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.2, 0.7, 400)
+    return p, (rng.random(400) < p + 0.1).astype(float)
+
+
+def test_the_error_of_a_shift_is_the_shift(rows):
+    p, y = rows
+    found = cb.evaluate(y, p, methods=["es15", Shift()]).frame()
+    assert found["method"].tolist() == ["es15", "Shift"]
+    assert found["value"][1] == pytest.approx(abs(np.mean(y - p)))
+    assert cb.calibration_error(y, p, method=Shift()) == found["value"][1]
+
+
+def test_isotonic_regression_of_scikit_learn_is_ours(rows):
+    p, y = rows
+    theirs = IsotonicRegression(out_of_bounds="clip")
+    weight = np.random.default_rng(1).integers(1, 4, p.size)
+    for options in ({}, {"sample_weight": weight}):
+        own = cb.calibration_error(y, p, method="isotonic", **options)
+        found = cb.calibration_error(y, p, method=theirs, **options)
+        assert found == pytest.approx(own, abs=1e-12)
+    assert not hasattr(theirs, "X_thresholds_")  # what was given stays unfitted
+
+
+def test_diagrams_comparisons_and_reports_take_objects(rows):
+    p, y = rows
+    method = IsotonicRegression(out_of_bounds="clip")
+    display = cb.ReliabilityDisplay.from_predictions(y, p, method=method)
+    assert display.method == "IsotonicRegression"
+    expected = cb.calibration_error(y, p, method="isotonic")
+    assert display.error == pytest.approx(expected)
+    both = {"a": p, "b": np.clip(p + 0.1, 0.0, 1.0)}
+    named = cb.compare(y, both, method="isotonic", n_resamples=50)
+    given = cb.compare(y, both, method=method, n_resamples=50)
+    assert given.frame()["model"].tolist() == named.frame()["model"].tolist()
+    report = cb.Report.from_predictions(y, p, methods=["smooth", method])
+    methods = [row["method"] for row in report.summary["measured"]["methods"]]
+    assert methods == ["smooth", "IsotonicRegression"]
+
+
+def test_what_objects_cannot_do_is_said(rows):
+    p, y = rows
+    with pytest.raises(OptionError, match="Shift takes no sample_weight"):
+        cb.evaluate(y, p, methods=Shift(), sample_weight=np.full(400, 2))
+    with pytest.raises(UnknownNameError, match="unknown method"):
+        cb.evaluate(y, p, methods=[object()])
+
+    class Short(Shift):
+        def transform(self, p):
+            return p[:3]
+
+    with pytest.raises(OptionError, match="one finite probability for each"):
+        cb.evaluate(y, p, methods=Short())
