@@ -26,11 +26,11 @@ import scipy
 from scipy.special import expit, logit
 
 import calibrant as cb
+from calibrant._defaults import DEFAULT_METHODS
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import mixing_amount, predictions, sample
-from calibrant.measures.evaluation import DEFAULT_METHODS
 from calibrant.measures.posterior import PosteriorLimits
 
 FIRST_SEED = 20_000

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from calibrant._defaults import DEFAULT_METHOD
 from calibrant._validation.sample import check_binary_sample, warn_if_small
 from calibrant._validation.wording import CALIBRATORS
 from calibrant.calibrators.fitting import fit_family
@@ -50,7 +51,7 @@ class BinaryCalibrator(NamedCalibrator):
 
     _kind = "binary"
 
-    def __init__(self, method: str = "es15", **params: Any) -> None:
+    def __init__(self, method: str = DEFAULT_METHOD, **params: Any) -> None:
         self.method = method
         self._given = params
 
@@ -114,7 +115,7 @@ class BinaryCalibrator(NamedCalibrator):
 
 
 def make_calibrator(
-    name: str, **params: Any
+    name: str = DEFAULT_METHOD, **params: Any
 ) -> BinaryCalibrator | MulticlassCalibrator:
     """Return an unfitted calibrator.
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from calibrant._defaults import DEFAULT_METHOD
 from calibrant._validation.scales import PERCENT
 from calibrant._validation.wording import shown
 from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
@@ -76,7 +77,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Any, calibrator: Any = "pl3", *, cv: Any = None
+        self, estimator: Any, calibrator: Any = DEFAULT_METHOD, *, cv: Any = None
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator

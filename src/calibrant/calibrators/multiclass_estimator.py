@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calibrant._defaults import DEFAULT_METHOD
 from calibrant._typing import Scale
 from calibrant._validation.class_sample import check_class_sample
 from calibrant._validation.options import check_choice
@@ -173,7 +174,7 @@ class OneVsRest(MulticlassCalibrator):
 
     def __init__(
         self,
-        method: str = "pl3",
+        method: str = DEFAULT_METHOD,
         *,
         scale: Scale = "prob",
         labels: Sequence[Any] | None = None,
@@ -211,7 +212,7 @@ class TopLabel(MulticlassCalibrator):
 
     def __init__(
         self,
-        method: str = "pl3",
+        method: str = DEFAULT_METHOD,
         *,
         scale: Scale = "prob",
         labels: Sequence[Any] | None = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from calibrant._defaults import DEFAULT_CLASS_METHOD, DEFAULT_METHOD
 from calibrant._outputs import MAP, check_named
 from calibrant._validation.sample import warn_if_small
 from calibrant._validation.scales import MAX_DROPPED
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.registry import Method
     from calibrant.predictions.predictions import Predictions
-
-BINARY_DEFAULT, MULTICLASS_DEFAULT = "pl3", "temperature"
 
 
 def calibrate(
@@ -77,7 +76,7 @@ def calibrate(
     table = open_rows(source, "memory", bad_rows)
     (model,) = models_of_table(table, {"": listed(p)}, InputSpec())
     several = len(model.columns) > 1
-    found = find_method(method or (MULTICLASS_DEFAULT if several else BINARY_DEFAULT))
+    found = find_method(method or (DEFAULT_CLASS_METHOD if several else DEFAULT_METHOD))
     _check_kind(found, several=several)
     family = found.seeded(seed)
     preds = predictions_of(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.figures import check_figure_path, write_figure
@@ -22,7 +23,7 @@ def compare(
     y: options.LabelColumns,
     p: options.ModelColumns,
     task: options.TaskName = None,
-    method: options.MethodName = "smooth",
+    method: options.MethodName = DEFAULT_METHOD,
     alpha: options.Alpha = 1.0,
     debias: options.Debiased = True,
     by: options.GroupColumns = None,
@@ -34,7 +35,7 @@ def compare(
     scale: options.InputScale = None,
     bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
-    confidence: options.Confidence = 0.9,
+    confidence: options.Confidence = DEFAULT_CONFIDENCE,
     seed: options.RandomSeed = 0,
     output: options.Output = Format.table,
     pairs: Annotated[

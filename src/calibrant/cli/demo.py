@@ -32,5 +32,5 @@ def demo(
     check_figure_path(path, named=out is not None)
     typer.echo("Is a handwritten digit even? Five classifiers on 1797 unseen digits.\n")
     preds = Predictions.from_table(BINARY_FILE, y="even", p=list(CLASSIFIERS))
-    print_results(evaluate(preds, methods=["pl", "es15"]), Format.table)
+    print_results(evaluate(preds, methods=["smooth", "es15"]), Format.table)
     write_figure(ReliabilityGrid.from_predictions(preds).plot(), path)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
@@ -46,7 +47,7 @@ def evaluate(
     engine: options.EngineName = "auto",
     bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
-    confidence: options.Confidence = 0.9,
+    confidence: options.Confidence = DEFAULT_CONFIDENCE,
     seed: options.RandomSeed = 0,
     output: options.Output = Format.table,
     plot: Annotated[
@@ -70,7 +71,6 @@ def evaluate(
     """Estimate calibration errors of predictions in files, with intervals."""
     from calibrant.checks.diagnosis import diagnose
     from calibrant.displays.grid import ReliabilityGrid
-    from calibrant.measures.evaluation import DEFAULT_METHODS
     from calibrant.measures.evaluation import evaluate as evaluate_predictions
     from calibrant.report.making import origins_of
 

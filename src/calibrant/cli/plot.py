@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from calibrant._defaults import DEFAULT_METHOD
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.figures import check_figure_path, write_grid
@@ -32,7 +33,7 @@ def plot(
     y: options.LabelColumnUnlessCells = None,
     p: options.ModelColumnsUnlessCells = None,
     task: options.TaskName = None,
-    method: options.MethodName = "es15",
+    method: options.MethodName = DEFAULT_METHOD,
     kind: Annotated[
         Kind,
         typer.Option(

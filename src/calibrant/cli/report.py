@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrant._atomic import check_place
+from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
@@ -66,13 +67,12 @@ def report(
     scale: options.InputScale = None,
     bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
-    confidence: options.Confidence = 0.95,
+    confidence: options.Confidence = DEFAULT_CONFIDENCE,
     mute: options.Mute = None,
     fail_on: options.FailOn = None,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Make one page: verdict, diagram, numbers, groups, checks and what to do."""
-    from calibrant.report.making import REPORT_METHODS
     from calibrant.report.report import Report, check_outputs
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
@@ -99,7 +99,7 @@ def report(
         )
         found = Report.from_predictions(
             preds,
-            methods=listed(methods) or REPORT_METHODS,
+            methods=listed(methods) or DEFAULT_METHODS,
             confidence=confidence,
             mute=muted,
             random_state=seed,

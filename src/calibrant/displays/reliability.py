@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant._typing import Space
 from calibrant._validation.options import check_choice, check_count
 from calibrant._validation.sample import warn_if_small
@@ -116,7 +117,7 @@ class ReliabilityDisplay:
         y_true: ArrayLike | Predictions,
         y_prob: ArrayLike | None = None,
         *,
-        method: str = "es15",
+        method: str = DEFAULT_METHOD,
         kind: Kind = "diagonal",
         axes: Space = "prob",
         histogram: bool = True,
@@ -126,7 +127,7 @@ class ReliabilityDisplay:
         instances: int = 0,
         tops: Tops | None = None,
         band: BandKind | None = "point-wise",
-        confidence: float = 0.9,
+        confidence: float = DEFAULT_CONFIDENCE,
         task: Task = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
@@ -238,7 +239,7 @@ class ReliabilityDisplay:
         cls,
         sample: BinarySample,
         *,
-        method: str = "es15",
+        method: str = DEFAULT_METHOD,
         kind: Kind = "diagonal",
         axes: Space = "prob",
         histogram: bool = True,
@@ -248,7 +249,7 @@ class ReliabilityDisplay:
         instances: int = 0,
         tops: Tops | None = None,
         band: BandKind | None = "point-wise",
-        confidence: float = 0.9,
+        confidence: float = DEFAULT_CONFIDENCE,
         random_state: Seed = 0,
     ) -> ReliabilityDisplay:
         """Compute the diagram of data that have passed the door."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrant._defaults import DEFAULT_METHOD
 from calibrant._validation.sample import warn_if_small
 from calibrant.measures.estimate import Estimator
 from calibrant.predictions.input_spec import InputSpec
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant._typing import ArrayLike, Debias, Scale, Seed, Task
-
-DEFAULT_METHOD = "pl"
 
 
 def calibration_error(  # noqa: PLR0913

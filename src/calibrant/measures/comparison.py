@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant._validation.options import check_fraction, generator, whole_seed
 from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.smooth_fits import SmoothFit
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from calibrant.calibrators.base import ErrorFit
     from calibrant.numerics.resampling import RowGroups
 
-DEFAULT_METHOD = "smooth"
 MIN_MODELS = 2
 ENDS = ("value", "low", "high")
 PAIR_COLUMNS = ("model_a", "model_b", "difference", "probability", "distinct", "rank")
@@ -181,7 +181,7 @@ def compare(  # noqa: PLR0913
     method: str = DEFAULT_METHOD,
     alpha: float = 1,
     debias: Debias = "auto",
-    confidence: float = 0.9,
+    confidence: float = DEFAULT_CONFIDENCE,
     n_resamples: int = 1000,
     task: Task = None,
     sample_weight: ArrayLike | None = None,

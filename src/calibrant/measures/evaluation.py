@@ -7,6 +7,7 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant._threads import one_blas_thread
 from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.registry import method_name
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 UNITS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
 """Most units that are read before any is evaluated, and most of their rows."""
-DEFAULT_METHODS = ("smooth", "pl", "es15", "es-sweep", "ew15")
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def evaluate(  # noqa: PLR0913
     methods: Sequence[str] | str = DEFAULT_METHODS,
     alpha: float = 1,
     debias: Debias = "auto",
-    confidence: float | None = 0.9,
+    confidence: float | None = DEFAULT_CONFIDENCE,
     interval: Interval = "auto",
     n_resamples: int = 1000,
     task: Task = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrant._defaults import DEFAULT_METHODS
 from calibrant._validation.options import whole_seed
 from calibrant.checks.diagnosis import check_muted
 from calibrant.measures.estimate import Estimator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
 
-REPORT_METHODS = ("smooth", "pl", "es15", "ew15")
 MAX_GROUPS = 200
 AGGREGATED = (
     "Made of aggregated predictions, sums over rows with nearly the same prediction: "
@@ -54,7 +54,7 @@ def make_plan(
         ),
         confidence=confidence,
         mute=check_muted(mute),
-        hurries=names == REPORT_METHODS,
+        hurries=names == DEFAULT_METHODS,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant._atomic import replacing
+from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant._outputs import (
     REPORT_DATA,
     REPORT_PAGE,
@@ -20,7 +21,7 @@ from calibrant._validation.options import check_choice
 from calibrant._validation.wording import visible
 from calibrant.exceptions import OptionError
 from calibrant.predictions.given import as_predictions
-from calibrant.report.making import REPORT_METHODS, make_plan, summary_of
+from calibrant.report.making import make_plan, summary_of
 
 if TYPE_CHECKING:
     import os
@@ -55,9 +56,9 @@ class Report:
         y_true: ArrayLike | Predictions,
         y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
         *,
-        methods: Sequence[str] | str = REPORT_METHODS,
+        methods: Sequence[str] | str = DEFAULT_METHODS,
         alpha: float = 1,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         n_resamples: int = 1000,
         mute: Sequence[str] | str = (),
         task: Task = None,

@@ -1,0 +1,12 @@
+"""The one default of everything: Python, command line, report, figures and demo."""
+
+from __future__ import annotations
+
+DEFAULT_METHOD = "smooth"
+"""How a calibration error is estimated and predictions are recalibrated."""
+DEFAULT_METHODS = ("smooth", "es15", "ew15")
+"""What `evaluate` and reports show."""
+DEFAULT_CONFIDENCE = 0.95
+"""Level of intervals and bands."""
+DEFAULT_CLASS_METHOD = "temperature"
+"""How predictions of several classes are recalibrated."""
