@@ -85,7 +85,7 @@ def uncertainty_calibration(p, y):
 
 def split(score):
     def run(p, y):
-        cb.split_score(y, p, score=score)
+        cb.decompose_score(y, p, score=score)
 
     return run
 
@@ -119,8 +119,8 @@ CANDIDATES = {
     "probcal, isotonic": probcal_fit("IsotonicCalibrator"),
     "probcal, scaling-binning": probcal_fit("ScalingBinningCalibrator"),
     "probcal, spline": probcal_fit("SplineCalibrator"),
-    "calibrant split_score (CORP), Brier": split("brier"),
-    "calibrant split_score (CORP), log-loss": split("log-loss"),
+    "calibrant decompose_score (CORP), Brier": split("brier"),
+    "calibrant decompose_score (CORP), log-loss": split("log-loss"),
     "model-diagnostics decompose, Brier": model_diagnostics,
     "probcal CORP, Brier": probcal_split,
 }

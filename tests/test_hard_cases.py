@@ -112,7 +112,7 @@ def test_classifiers_without_a_column_a_class_are_refused():
     X, y = rng.normal(size=(90, 2)), np.arange(90) % 4
     svc = SVC(decision_function_shape="ovo").fit(X, y)
     with pytest.raises(OptionError, match="one column for each of its 4 classes"):
-        cb.CalibratedModel(svc, "temperature").fit(X, y)
+        cb.CalibratedClassifier(svc, "temperature").fit(X, y)
 
 
 def test_a_calibrator_of_one_event_cannot_serve_several_classes():
@@ -121,7 +121,7 @@ def test_a_calibrator_of_one_event_cannot_serve_several_classes():
     svc = SVC().fit(X, y)
     calibrator = cb.make_calibrator("platt").fit(rng.random(90), y == 0)
     with pytest.raises(OptionError, match="fitted to one event"):
-        cb.CalibratedModel(svc, calibrator).predict_proba(X)
+        cb.CalibratedClassifier(svc, calibrator).predict_proba(X)
 
 
 @pytest.mark.parametrize(

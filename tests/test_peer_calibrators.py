@@ -107,7 +107,7 @@ def test_scaling_binning_with_ties_is_nearly_that_of_the_peer(name):
 def test_score_splits_are_those_of_model_diagnostics(name, score):
     p, y = load(name)
     weight = np.arange(p.size) % 3 + 1.0
-    ours = cb.split_score(y, p, score=score, sample_weight=weight)
+    ours = cb.decompose_score(y, p, score=score, sample_weight=weight)
     theirs = GOLDEN["values"][name]["model-diagnostics"][score]
     assert_allclose(
         [ours.score, ours.calibration, ours.discrimination, ours.uncertainty],

@@ -52,7 +52,7 @@ def test_fractional_weights_do_not_stop_the_sweep(weight):
 def test_scores_survive_weights_of_any_ratio():
     p, weight = np.linspace(0, 1, 40), np.ones(40)
     weight[0] = 1e15
-    split = cb.split_score(p > 0.5, p, sample_weight=weight)
+    split = cb.decompose_score(p > 0.5, p, sample_weight=weight)
     assert split.calibration >= 0
 
 

@@ -13,7 +13,7 @@ from calibrant.__about__ import __version__
 if TYPE_CHECKING:
     from calibrant import datasets, exceptions, experiments, testing
     from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
-    from calibrant.calibrators.model import CalibratedModel
+    from calibrant.calibrators.model import CalibratedClassifier
     from calibrant.calibrators.multiclass_estimator import (
         MulticlassCalibrator,
         OneVsRest,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.measures.comparison import Comparison, compare
     from calibrant.measures.evaluation import Evaluation, evaluate
     from calibrant.measures.kernel import kernel_calibration_error
-    from calibrant.measures.proper import ScoreSplit, split_score
+    from calibrant.measures.proper import ScoreDecomposition, decompose_score
     from calibrant.measures.significance import CalibrationTest, calibration_test
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.report import Report
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _HOME = {
     "BinaryCalibrator": "calibrators.estimator",
     "BinnedMap": "maps.binned",
-    "CalibratedModel": "calibrators.model",
+    "CalibratedClassifier": "calibrators.model",
     "CalibrationTest": "measures.significance",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
@@ -52,7 +52,7 @@ _HOME = {
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
     "Report": "report.report",
-    "ScoreSplit": "measures.proper",
+    "ScoreDecomposition": "measures.proper",
     "TopLabel": "calibrators.multiclass_estimator",
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.significance",
@@ -65,7 +65,7 @@ _HOME = {
     "make_calibrator": "calibrators.estimator",
     "map_from_dict": "maps.stored",
     "save_map": "maps.stored",
-    "split_score": "measures.proper",
+    "decompose_score": "measures.proper",
 }
 """Where each public name lives."""
 
@@ -74,7 +74,7 @@ _SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
 __all__ = [
     "BinaryCalibrator",
     "BinnedMap",
-    "CalibratedModel",
+    "CalibratedClassifier",
     "CalibrationTest",
     "Comparison",
     "ComparisonDisplay",
@@ -87,7 +87,7 @@ __all__ = [
     "ReliabilityDisplay",
     "ReliabilityGrid",
     "Report",
-    "ScoreSplit",
+    "ScoreDecomposition",
     "TopLabel",
     "__version__",
     "calibration_error",
@@ -95,6 +95,7 @@ __all__ = [
     "calibrator_names",
     "compare",
     "datasets",
+    "decompose_score",
     "diagnose",
     "evaluate",
     "exceptions",
@@ -104,7 +105,6 @@ __all__ = [
     "make_calibrator",
     "map_from_dict",
     "save_map",
-    "split_score",
     "testing",
 ]
 

@@ -39,7 +39,7 @@ def bayes(rows):
 
 def test_prefit_is_the_calibrator_on_the_classifier_s_probabilities(rows, bayes):
     X, y = rows
-    model = cb.CalibratedModel(bayes, "beta").fit(X[800:1600], y[800:1600])
+    model = cb.CalibratedClassifier(bayes, "beta").fit(X[800:1600], y[800:1600])
     p = bayes.predict_proba(X)[:, 1]
     calibrator = cb.make_calibrator("beta").fit(p[800:1600], y[800:1600])
     assert_allclose(model.predict_proba(X)[:, 1], calibrator.transform(p))
@@ -51,7 +51,7 @@ def test_two_fitted_parts_need_no_fit(rows, bayes):
     X, y = rows
     p = bayes.predict_proba(X)[:, 1]
     calibrator = cb.make_calibrator("isotonic").fit(p[800:1600], y[800:1600])
-    model = cb.CalibratedModel(bayes, calibrator)
+    model = cb.CalibratedClassifier(bayes, calibrator)
     assert_allclose(model.predict_proba(X)[:, 1], calibrator.transform(p))
     assert model.classes_.tolist() == [0, 1]
     assert model.n_features_in_ == X.shape[1]
@@ -60,7 +60,7 @@ def test_two_fitted_parts_need_no_fit(rows, bayes):
 def test_folds_give_what_scikit_learn_gives_for_isotonic(rows):
     X, y = rows
     folds = StratifiedKFold(5)
-    ours = cb.CalibratedModel(GaussianNB(), "isotonic", cv=folds).fit(X, y)
+    ours = cb.CalibratedClassifier(GaussianNB(), "isotonic", cv=folds).fit(X, y)
     theirs = CalibratedClassifierCV(
         GaussianNB(), method="isotonic", cv=folds, ensemble=False
     ).fit(X, y)
@@ -70,7 +70,7 @@ def test_folds_give_what_scikit_learn_gives_for_isotonic(rows):
 def test_decision_functions_count_as_logits(rows):
     X, y = rows
     svm = LinearSVC(random_state=0).fit(X[:800], y[:800])
-    model = cb.CalibratedModel(svm, "platt").fit(X[800:], y[800:])
+    model = cb.CalibratedClassifier(svm, "platt").fit(X[800:], y[800:])
     logit = svm.decision_function(X)
     sigmoid = LogisticRegression(C=np.inf, tol=1e-9).fit(logit[800:, None], y[800:])
     assert_allclose(
@@ -92,7 +92,7 @@ def test_decision_functions_count_as_logits(rows):
 def test_several_classes_with_names(calibrator):
     X, digit = load_digits(return_X_y=True)
     names = np.array([f"digit {d}" for d in range(10)])[digit]
-    model = cb.CalibratedModel(GaussianNB(var_smoothing=1e-3), calibrator, cv=3)
+    model = cb.CalibratedClassifier(GaussianNB(var_smoothing=1e-3), calibrator, cv=3)
     prob = model.fit(X[:1000], names[:1000]).predict_proba(X[1000:])
     plain = GaussianNB(var_smoothing=1e-3).fit(X[:1000], names[:1000])
     assert_allclose(prob.sum(axis=1), 1.0)
@@ -107,7 +107,7 @@ def test_several_classes_with_names(calibrator):
 
 def test_two_classes_with_a_multi_class_method(rows, bayes):
     X, y = rows
-    model = cb.CalibratedModel(bayes, "temperature").fit(X[800:], y[800:])
+    model = cb.CalibratedClassifier(bayes, "temperature").fit(X[800:], y[800:])
     assert model.predict_proba(X).shape == (2400, 2)
     assert model.calibrator_.map_.temperature > 1.0
 
@@ -115,24 +115,24 @@ def test_two_classes_with_a_multi_class_method(rows, bayes):
 def test_scikit_learn_tools_take_it(rows, bayes):
     X, y = rows
     piped = make_pipeline(
-        StandardScaler(), cb.CalibratedModel(GaussianNB(), "platt", cv=3)
+        StandardScaler(), cb.CalibratedClassifier(GaussianNB(), "platt", cv=3)
     )
     held_out = cross_val_predict(piped, X, y, cv=3, method="predict_proba")
     assert cb.calibration_error(y, held_out[:, 1]) < 0.05
     assert cross_val_score(piped, X, y, cv=3).mean() > 0.7
     search = GridSearchCV(
-        cb.CalibratedModel(GaussianNB(), cv=3),
-        {"calibrator": ["es1", "platt"], "estimator__var_smoothing": [1e-9, 1e6]},
+        cb.CalibratedClassifier(GaussianNB(), cv=3),
+        {"calibrator": ["es1", "platt"], "classifier__var_smoothing": [1e-9, 1e6]},
         scoring="neg_log_loss",
         cv=3,
     ).fit(X, y)
     # One bin only moves predictions, and such smoothing leaves none but the base rate.
     assert search.best_params_ == {
         "calibrator": "platt",
-        "estimator__var_smoothing": 1e-9,
+        "classifier__var_smoothing": 1e-9,
     }
-    assert search.best_estimator_.estimator_.var_smoothing == 1e-9
-    prefit = cb.CalibratedModel(bayes, "platt")
+    assert search.best_estimator_.classifier_.var_smoothing == 1e-9
+    prefit = cb.CalibratedClassifier(bayes, "platt")
     folds = cross_val_predict(
         prefit, X[800:], y[800:], cv=3, method="predict_proba"
     )  # clones keep the fitted classifier
@@ -144,9 +144,9 @@ def test_scikit_learn_tools_take_it(rows, bayes):
 
 def test_clones_pickles_and_parameters(rows, bayes):
     X, y = rows
-    model = cb.CalibratedModel(bayes, cb.make_calibrator("pl3", max_pieces=3))
+    model = cb.CalibratedClassifier(bayes, cb.make_calibrator("pl3", max_pieces=3))
     copied = clone(model)
-    assert copied.estimator is bayes
+    assert copied.classifier is bayes
     assert copied.calibrator.get_params()["max_pieces"] == 3
     model.set_params(calibrator__max_pieces=5)
     assert model.calibrator.get_params()["max_pieces"] == 5
@@ -158,7 +158,7 @@ def test_clones_pickles_and_parameters(rows, bayes):
 def test_weights_reach_both_parts(rows):
     X, y = rows
     weight = np.where(y == 1, 3.0, 1.0)
-    model = cb.CalibratedModel(GaussianNB(), "platt", cv=3)
+    model = cb.CalibratedClassifier(GaussianNB(), "platt", cv=3)
     plain = model.fit(X, y).predict_proba(X)[:, 1].mean()
     heavy = clone(model).fit(X, y, sample_weight=weight).predict_proba(X)[:, 1].mean()
     assert_allclose(plain, y.mean(), atol=0.02)
@@ -168,15 +168,15 @@ def test_weights_reach_both_parts(rows):
 def test_what_is_wrong_is_told(rows, bayes):
     X, y = rows
     with pytest.raises(OptionError, match="fitted already"):
-        cb.CalibratedModel(GaussianNB()).fit(X, y)
+        cb.CalibratedClassifier(GaussianNB()).fit(X, y)
     with pytest.raises(NotFittedError):
-        cb.CalibratedModel(bayes).predict_proba(X)
+        cb.CalibratedClassifier(bayes).predict_proba(X)
     with pytest.raises(OptionError, match="predict_proba or decision_function"):
-        cb.CalibratedModel(StandardScaler().fit(X)).fit(X, y)
+        cb.CalibratedClassifier(StandardScaler().fit(X)).fit(X, y)
     with pytest.raises(OptionError, match="method's name"):
-        cb.CalibratedModel(bayes, GaussianNB()).fit(X, y)
+        cb.CalibratedClassifier(bayes, GaussianNB()).fit(X, y)
     with pytest.raises(LabelError, match="row 2 is 7"):
-        cb.CalibratedModel(bayes).fit(X, np.where(np.arange(y.size) == 2, 7, y))
+        cb.CalibratedClassifier(bayes).fit(X, np.where(np.arange(y.size) == 2, 7, y))
 
 
 SKIPPED_BY_SCIKIT_LEARN = {"check_array_api_input"}
@@ -186,7 +186,7 @@ SKIPPED_BY_SCIKIT_LEARN = {"check_array_api_input"}
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of a label that is inf
 def test_scikit_learn_s_own_checks_pass():
-    model = cb.CalibratedModel(LogisticRegression(), "platt", cv=2)
+    model = cb.CalibratedClassifier(LogisticRegression(), "platt", cv=2)
     failed = {}
     for estimator, check in estimator_checks_generator(model):
         name = getattr(check, "func", check).__name__

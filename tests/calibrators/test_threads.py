@@ -65,7 +65,7 @@ def fit_a_model():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     X = rng.normal(y, 1.0, (3, 200)).T
-    cb.CalibratedModel(GaussianNB(), "platt", cv=3).fit(X, y)
+    cb.CalibratedClassifier(GaussianNB(), "platt", cv=3).fit(X, y)
 
 
 DOORS = {
@@ -73,7 +73,7 @@ DOORS = {
     "classes": lambda: cb.make_calibrator("temperature").fit(*digits()[::-1]),
     "model": fit_a_model,
     "error": lambda: cb.calibration_error(*forest(), method="platt"),
-    "score": lambda: cb.split_score(*forest(), recalibration="platt"),
+    "score": lambda: cb.decompose_score(*forest(), recalibration="platt"),
     "diagram": lambda: cb.ReliabilityDisplay.from_predictions(
         *forest(), method="platt"
     ),

@@ -66,7 +66,7 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
     p, y = sample
     before = dict(mpl.rcParams)
     figure, ax = plt.subplots()
-    display = DISPLAY(y, p, ax=ax, name="mine")
+    display = DISPLAY(y, p, ax=ax, name="mine", method="es15")
     assert ax.get_title().startswith("mine\nes15: raw ECE = ")
     assert str(display).startswith("mine, es15")
     assert figure.axes[0] is ax
@@ -82,7 +82,7 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
         ("es5", "centres", {"share of positives", "distance to the diagonal",
                             "means of the bins"}),
         ("smooth", "diagonal", {"estimated map", "distance to the diagonal", "knots",
-                                "90 % band, point-wise"}),
+                                "95 % band, point-wise"}),
         ("pl", "centres", {"estimated map", "distance to the diagonal", "knots"}),
     ],
 )  # fmt: skip
@@ -129,7 +129,7 @@ def test_no_figure_is_made_before_it_is_asked_for(sample):
 
 def test_instances_end_on_the_map(sample):
     p, y = sample
-    lines = DISPLAY(y, p, instances=30).frame("instances")
+    lines = DISPLAY(y, p, method="es15", instances=30).frame("instances")
     fitted = cb.make_calibrator("es15").fit(p, y)
     assert lines["p"].size == 30
     assert_allclose(lines["calibrated"], fitted.map_(lines["p"]))
@@ -248,8 +248,8 @@ def test_long_objects_have_short_names(sample):
     p, y = sample
     grid = cb.ReliabilityGrid.from_predictions(y, {"a": p, "b": p})
     assert repr(grid) == "<ReliabilityGrid of 2 diagrams>"
-    assert str(grid).startswith("a, es15: error 0.0")
-    assert repr(grid.displays[0]).startswith("<ReliabilityDisplay a, es15")
+    assert str(grid).startswith("a, smooth: error 0.0")
+    assert repr(grid.displays[0]).startswith("<ReliabilityDisplay a, smooth")
     assert repr(cb.evaluate(y, p)).startswith("<Evaluation, alpha = 1>\nsmooth")
 
 

@@ -165,7 +165,8 @@ def test_mirrored_models_double_the_noise_of_labels(smooth_sample):
     """One bin, one model above and one below the share of positives."""
     p, y = smooth_sample
     a, b = np.full(p.size, 0.9), np.full(p.size, 0.1)
-    (pair,) = cb.compare(y, {"a": a, "b": b}, method="es1", debias=False).differences
+    options = {"method": "es1", "debias": False, "confidence": 0.9}
+    (pair,) = cb.compare(y, {"a": a, "b": b}, **options).differences
     assert_allclose(abs(pair.difference), abs(2 * y.mean() - 1))
     half = 2.0 * Z90 * y.std() / np.sqrt(p.size)
     assert_allclose(pair.high - pair.difference, half, rtol=0.08)
@@ -383,8 +384,8 @@ def test_small_groups_of_a_table_are_left_out(models):
     table = {**predictions, "y": y, "region": np.minimum(np.arange(600) // 4, 9)}
     columns = {"y": "y", "p": ["own", "raised"], "by": "region"}
     options = {"method": "es15"}
+    preds = cb.Predictions.from_table(table, **columns)
     with pytest.warns(SmallSampleWarning, match="9 groups are left out: region=0;"):
-        preds = cb.Predictions.from_table(table, **columns)
         found = cb.compare(preds, **options, **FAST)
     assert [one.key for one in found.groups] == [{"region": 9}]
     table["region"] = np.arange(600) // 4

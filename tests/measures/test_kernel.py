@@ -146,7 +146,7 @@ def test_resampling_cells_agrees_with_resampling_rows():
     rows = rng.integers(0, p.size, (1500, p.size))
     draws = [cb.kernel_calibration_error(y[i], p[i]) for i in rows]
     found = cb.evaluate(
-        y, p, methods="kce", interval="percentile", n_resamples=1500
+        y, p, methods="kce", interval="percentile", n_resamples=1500, confidence=0.9
     ).frame()
     ends = np.array([found["low"][0], found["high"][0]])
     wanted = np.maximum(np.quantile(draws, [0.05, 0.95]), 0.0)

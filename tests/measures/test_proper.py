@@ -12,7 +12,7 @@ SCORES = ("brier", "log-loss")
 @pytest.mark.parametrize("recalibration", ["isotonic", "es15", "ew10", "platt", "pl3"])
 def test_the_parts_add_up(sample, score, recalibration):
     p, y = sample
-    split = cb.split_score(y, p, score=score, recalibration=recalibration)
+    split = cb.decompose_score(y, p, score=score, recalibration=recalibration)
     total = split.calibration - split.discrimination + split.uncertainty
     assert_allclose(total, split.score, atol=1e-12)
     assert_allclose(split.refinement, split.uncertainty - split.discrimination)
@@ -36,7 +36,7 @@ def test_constant_predictions_in_bins_give_murphys_parts():
     )
     reliability = (rows * (share - np.unique(p)) ** 2).sum() / 1000
     resolution = (rows * (share - y.mean()) ** 2).sum() / 1000
-    split = cb.split_score(y, p, recalibration="ew10")
+    split = cb.decompose_score(y, p, recalibration="ew10")
     assert_allclose(split.calibration, reliability)
     assert_allclose(split.discrimination, resolution)
 
@@ -47,8 +47,8 @@ def test_weights_are_counts_in_every_part(sample, score, recalibration):
     p, y = sample
     times = np.arange(p.size) % 3 + 1
     how = {"score": score, "recalibration": recalibration}
-    weighted = cb.split_score(y, p, sample_weight=times, **how)
-    repeated = cb.split_score(np.repeat(y, times), np.repeat(p, times), **how)
+    weighted = cb.decompose_score(y, p, sample_weight=times, **how)
+    repeated = cb.decompose_score(np.repeat(y, times), np.repeat(p, times), **how)
     for part in ("score", "calibration", "discrimination", "uncertainty"):
         assert_allclose(getattr(weighted, part), getattr(repeated, part), atol=1e-9)
 
@@ -58,14 +58,14 @@ def test_isotonic_parts_are_not_negative(score):
     rng = np.random.default_rng(3)
     for n in (30, 31, 200):
         p, y = rng.random(n), rng.integers(0, 2, n)
-        split = cb.split_score(y, p, score=score)
+        split = cb.decompose_score(y, p, score=score)
         assert split.calibration >= 0
         assert split.discrimination >= 0
 
 
 def test_useless_predictions_do_not_discriminate():
     y = np.tile([0, 1, 1, 1], 30)
-    split = cb.split_score(y, np.full(120, 0.6))
+    split = cb.decompose_score(y, np.full(120, 0.6))
     assert split.discrimination == pytest.approx(0, abs=1e-12)
     assert split.calibration == pytest.approx(0.15**2)
     assert split.frame()["uncertainty"] == pytest.approx(0.75 * 0.25)
@@ -73,7 +73,7 @@ def test_useless_predictions_do_not_discriminate():
 
 
 def test_one_class_leaves_nothing_uncertain():
-    split = cb.split_score(np.ones(50), np.full(50, 0.9), score="log-loss")
+    split = cb.decompose_score(np.ones(50), np.full(50, 0.9), score="log-loss")
     assert split.uncertainty == pytest.approx(0, abs=1e-12)
     assert split.calibration == pytest.approx(-np.log(0.9))
 
@@ -81,4 +81,4 @@ def test_one_class_leaves_nothing_uncertain():
 def test_an_unknown_recalibration_is_refused(sample):
     p, y = sample
     with pytest.raises(UnknownNameError, match="isotonicc"):
-        cb.split_score(y, p, recalibration="isotonicc")
+        cb.decompose_score(y, p, recalibration="isotonicc")

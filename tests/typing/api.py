@@ -12,7 +12,7 @@ evaluation: cb.Evaluation = cb.evaluate(
 columns: dict[str, np.ndarray] = evaluation.frame()
 calibrated: np.ndarray = cb.make_calibrator("es-cv").fit(p, y).transform(p)
 display: cb.ReliabilityDisplay = cb.ReliabilityDisplay.from_predictions(y, p)
-split: cb.ScoreSplit = cb.split_score(y, p, score="log-loss")
+split: cb.ScoreDecomposition = cb.decompose_score(y, p, score="log-loss")
 kernel_error: float = cb.kernel_calibration_error(y, p, kernel="laplace")
 comparison: cb.Comparison = cb.compare(y, {"a": p, "b": p**2}, method="es15")
 by_model: cb.Comparison = cb.compare(

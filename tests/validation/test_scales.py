@@ -38,7 +38,7 @@ DOORS = {
     ],
     "kernel": cb.kernel_calibration_error,
     "test": lambda y, p, **o: cb.calibration_test(y, p, method="cox", **o).pvalue,
-    "split": lambda y, p, **o: cb.split_score(y, p, **o).calibration,
+    "split": lambda y, p, **o: cb.decompose_score(y, p, **o).calibration,
     "compare": lambda y, p, **o: cb.compare(
         y, {"a": p, "b": p[::-1]}, method="es10", **o
     ).pairs()["difference"],
@@ -226,7 +226,7 @@ def test_a_model_gives_its_calibrator_what_that_takes(scale):
 
     def calibrated(**options):
         calibrator = cb.make_calibrator("temperature", **options)
-        model = cb.CalibratedModel(bayes, calibrator).fit(X[300:], y[300:])
+        model = cb.CalibratedClassifier(bayes, calibrator).fit(X[300:], y[300:])
         return model.predict_proba(X)
 
     assert_allclose(calibrated(scale=scale), calibrated(), atol=1e-6)

@@ -31,18 +31,18 @@ BINARY = 2
 """Number of classes of an event and its contrary."""
 
 
-class CalibratedModel(ClassifierMixin, BaseEstimator):
+class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose probabilities go through a calibrator.
 
     With `cv` left out the classifier must be fitted already: `fit` then fits the
     calibrator alone, and wants rows that the classifier has not seen. A calibrator
     that is fitted too needs no `fit` at all. With `cv`, `fit` predicts every row by
     a classifier that has not seen it, fits the calibrator to these predictions and
-    the classifier to all rows: for those without a spare validation set.
+    the classifier to all rows: for those without a separate validation set.
 
     Parameters
     ----------
-    estimator : classifier
+    classifier : classifier
         With `predict_proba`, or with `decision_function`, whose values are taken as
         logits.
     calibrator : str or calibrator
@@ -54,7 +54,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : classifier
+    classifier_ : classifier
         The fitted classifier.
     calibrator_ : calibrator
         The fitted calibrator; its map is ``calibrator_.map_``.
@@ -68,26 +68,26 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
     >>> import calibrant as cb
     >>> X, y = make_classification(3000, n_redundant=10, random_state=0)
     >>> bayes = GaussianNB().fit(X[:1000], y[:1000])
-    >>> model = cb.CalibratedModel(bayes, "pl3").fit(X[1000:2000], y[1000:2000])
+    >>> model = cb.CalibratedClassifier(bayes).fit(X[1000:2000], y[1000:2000])
     >>> rest = X[2000:]
     >>> before = cb.calibration_error(y[2000:], bayes.predict_proba(rest)[:, 1])
     >>> after = cb.calibration_error(y[2000:], model.predict_proba(rest)[:, 1])
     >>> round(before, 2), round(after, 2)
-    (0.08, 0.02)
+    (0.08, 0.01)
     """
 
     def __init__(
-        self, estimator: Any, calibrator: Any = DEFAULT_METHOD, *, cv: Any = None
+        self, classifier: Any, calibrator: Any = DEFAULT_METHOD, cv: Any = None
     ) -> None:
-        self.estimator = estimator
+        self.classifier = classifier
         self.calibrator = calibrator
         self.cv = cv
 
-    def __sklearn_clone__(self) -> CalibratedModel:
+    def __sklearn_clone__(self) -> CalibratedClassifier:
         """Keep a classifier that came fitted; everything else is copied unfitted."""
-        estimator = self.estimator if self.cv is None else clone(self.estimator)
+        classifier = self.classifier if self.cv is None else clone(self.classifier)
         calibrator = clone(self.calibrator, safe=False)
-        return type(self)(estimator, calibrator, cv=self.cv)
+        return type(self)(classifier, calibrator, cv=self.cv)
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -105,31 +105,31 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        CalibratedModel
+        CalibratedClassifier
             Itself.
         """
         label = _labels(y)
         if isinstance(self.cv, str):
             raise OptionError(
-                f"cv must be a number of folds, a splitter, or None for an estimator "
+                f"cv must be a number of folds, a splitter, or None for a classifier "
                 f"that is fitted already; got {self.cv!r}."
             )
         if self.cv is None:
-            if not _is_fitted(self.estimator):
+            if not _is_fitted(self.classifier):
                 raise OptionError(
-                    "estimator must be fitted already where cv is left out; fit it on "
+                    "classifier must be fitted already where cv is left out; fit it on "
                     "other rows first, or pass cv=5 to fit and calibrate by folds."
                 )
-            fitted = self.estimator
+            fitted = self.classifier
             prob = _probabilities(fitted, X)
         else:
             prob = self._unseen_probabilities(X, label, sample_weight)
-            fitted = clone(self.estimator).fit(X, label, **_named(sample_weight))
+            fitted = clone(self.classifier).fit(X, label, **_named(sample_weight))
         _refuse_other_columns(prob, fitted)
         calibrator = self._new_calibrator(prob.shape[1])
         happened = _column_numbers(label, fitted.classes_)
         calibrator.fit(_input(calibrator, prob), happened, sample_weight)
-        self.estimator_, self.calibrator_ = fitted, calibrator
+        self.classifier_, self.calibrator_ = fitted, calibrator
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatMatrix:
@@ -150,7 +150,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         _refuse_other_columns(prob, estimator)
         if prob.shape[1] > BINARY and not isinstance(calibrator, MulticlassCalibrator):
             raise OptionError(
-                f"calibrator is fitted to one event, but estimator knows "
+                f"calibrator is fitted to one event, but classifier knows "
                 f"{prob.shape[1]} classes; pass one that is not fitted, or OneVsRest."
             )
         found = calibrator.transform(_input(calibrator, prob))
@@ -188,7 +188,7 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         from sklearn.utils import get_tags
 
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.input_tags = get_tags(self.classifier).input_tags
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -196,14 +196,14 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         return hasattr(self, "calibrator_") or (
             self.cv is None
             and hasattr(self.calibrator, "fit_")
-            and _is_fitted(self.estimator)
+            and _is_fitted(self.classifier)
         )
 
     def _fitted_parts(self) -> tuple[Any, Any]:
         check_is_fitted(self)
         if hasattr(self, "calibrator_"):
-            return self.estimator_, self.calibrator_
-        return self.estimator, self.calibrator
+            return self.classifier_, self.calibrator_
+        return self.classifier, self.calibrator
 
     def _new_calibrator(self, n_classes: int) -> Any:
         """Return an unfitted calibrator for so many classes."""
@@ -225,9 +225,9 @@ class CalibratedModel(ClassifierMixin, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> FloatMatrix:
         """Return what classifiers say that have not seen the rows."""
-        method = _method(self.estimator)
+        method = _method(self.classifier)
         scores = cross_val_predict(
-            self.estimator,
+            self.classifier,
             X,
             y,
             cv=self.cv,
@@ -254,7 +254,7 @@ def _method(estimator: Any) -> str:
         if hasattr(estimator, method):
             return method
     raise OptionError(
-        f"estimator must be a classifier with predict_proba or decision_function; "
+        f"classifier must be one with predict_proba or decision_function; "
         f"{type(estimator).__name__} has neither."
     )
 
@@ -277,7 +277,7 @@ def _as_probabilities(scores: NDArray[Any], method: str) -> FloatMatrix:
 def _refuse_other_columns(prob: FloatMatrix, estimator: Any) -> None:
     if prob.shape[1] != len(estimator.classes_):
         raise OptionError(
-            f"estimator must give one column for each of its "
+            f"classifier must give one column for each of its "
             f"{len(estimator.classes_)} classes; it gives {prob.shape[1]}. For an SVC "
             f'pass decision_function_shape="ovr".'
         )
@@ -296,7 +296,7 @@ def _column_numbers(label: NDArray[Any], classes: NDArray[Any]) -> IntVector:
     if unknown.any():
         row = int(np.argmax(unknown))
         raise LabelError(
-            f"y must hold labels that the estimator knows, {classes.tolist()}; row "
+            f"y must hold labels that the classifier knows, {classes.tolist()}; row "
             f"{row} is {shown(label[row])}. Pass labels of the kind that it was "
             f"fitted on."
         )

@@ -125,14 +125,12 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     typer.echo(f"with {level}{bias} (alpha = {first.alpha:g})")
     hidden = {"debiased", "task", "method", "bins"}
     print_frame({k: v for k, v in models.items() if k not in hidden}, Format.table)
-    typer.echo(
-        "Rank: 1 + the number of models that are told to be better calibrated.\n"
-    )
+    typer.echo("Rank: 1 + the number of significantly better calibrated models.\n")
     typer.echo(f"Pairs on the same rows, with {level} of the difference of errors")
     names = {"model_a": "a", "model_b": "b", "difference": "a - b"}
-    names |= {"probability": "a is better", "distinct": "told apart"}
+    names |= {"probability": "a is better", "distinct": "significant"}
     shown = {names.get(k, k): v for k, v in paired.items()}
-    shown["told apart"] = np.where(paired["distinct"], "yes", "no")
+    shown["significant"] = np.where(paired["distinct"], "yes", "no")
     print_frame(shown, Format.table)
 
 

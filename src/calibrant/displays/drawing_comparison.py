@@ -101,7 +101,7 @@ def _draw_pairs(display: ComparisonDisplay, ax: Axes) -> None:
     for spine in ax.spines.values():
         spine.set_visible(False)
     ax.set_title(
-        "Probability that the row's model\nis better calibrated (bold: told apart)",
+        "Probability that the row's model\nis better calibrated (bold: significant)",
         fontsize="medium",
     )
 

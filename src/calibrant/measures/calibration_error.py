@@ -83,7 +83,7 @@ def calibration_error(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> round(cb.calibration_error(y, p), 4)
-    0.0974
+    0.096
     >>> round(cb.calibration_error(y, p, method="es15"), 4)
     0.0819
     >>> round(cb.calibration_error(y, p, method="ew15", debias=False), 4)

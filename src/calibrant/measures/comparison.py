@@ -53,7 +53,7 @@ class Standing:
     model : str
         Its name.
     rank : int
-        1 plus the number of models that are told to be better calibrated.
+        1 plus the number of significantly better calibrated models.
     estimate : Estimate
         Its error with interval, as `evaluate` gives it.
     """
@@ -78,7 +78,7 @@ class PairedDifference:
     probability : float
         How probable it is that a is the better calibrated one.
     distinct : bool
-        Whether the data can tell them apart, all pairs being looked at (Holm).
+        Whether they differ significantly, all pairs taken together (Holm).
     """
 
     model_a: str
@@ -90,7 +90,7 @@ class PairedDifference:
     distinct: bool
 
     def __str__(self) -> str:
-        told = "" if self.distinct else ", not told apart"
+        told = "" if self.distinct else ", not significant"
         return (
             f"{self.model_a} - {self.model_b}: {self.difference:z.4f} "
             f"[{self.low:z.4f}, {self.high:z.4f}], better with probability "

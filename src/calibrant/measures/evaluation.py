@@ -18,7 +18,7 @@ from calibrant.measures.few_rows import work_ahead
 from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.frames import columns_of
 from calibrant.measures.groups import LeftOut, result_key
-from calibrant.measures.proper import ScoreSplit, mean_splits
+from calibrant.measures.proper import ScoreDecomposition, mean_splits
 from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Assessment:
         One per method.
     classes : tuple of Estimate
         One per method and class, where the task is "classwise".
-    scores : tuple of ScoreSplit
+    scores : tuple of ScoreDecomposition
         Brier score and log-loss.
     base_rate, mean_prob : float
         How often the event happened, and how often it was predicted on average.
@@ -53,7 +53,7 @@ class Assessment:
 
     estimates: tuple[Estimate, ...]
     classes: tuple[Estimate, ...]
-    scores: tuple[ScoreSplit, ...]
+    scores: tuple[ScoreDecomposition, ...]
     base_rate: float
     mean_prob: float
     key: dict[str, Any]
@@ -269,8 +269,8 @@ def evaluate(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.evaluate(y, p, methods=["es15", "ew15"]))
-    es15 (binary): 0.0819 [0.0819, 0.0999], n = 1797
-    ew15 (binary): 0.0973 [0.0934, 0.0999], n = 1797
+    es15 (binary): 0.0819 [0.0819, 0.1006], n = 1797
+    ew15 (binary): 0.0973 [0.0928, 0.1006], n = 1797
 
     Columns of a table, one model each:
 
@@ -278,8 +278,8 @@ def evaluate(  # noqa: PLR0913
     ...     cb.datasets.BINARY_FILE, y="even", p=["forest", "bayes"]
     ... )
     >>> print(cb.evaluate(preds, methods="es15"))
-    forest  es15 (binary): 0.0819 [0.0819, 0.0999], n = 1797
-    bayes  es15 (binary): 0.0876 [0.0769, 0.1015], n = 1797
+    forest  es15 (binary): 0.0819 [0.0819, 0.1006], n = 1797
+    bayes  es15 (binary): 0.0876 [0.0746, 0.1028], n = 1797
     """
     estimator = Estimator(
         alpha=alpha,

@@ -29,7 +29,7 @@ ISOTONIC = "isotonic"
 
 
 @dataclass(frozen=True)
-class ScoreSplit:
+class ScoreDecomposition:
     """A proper score in parts: calibration - discrimination + uncertainty.
 
     Attributes
@@ -50,7 +50,7 @@ class ScoreSplit:
     --------
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
-    >>> print(split_score(y, p))
+    >>> print(decompose_score(y, p))
     brier 0.0277 = calibration 0.0176 + refinement 0.0101
     (uncertainty 0.2500 - discrimination 0.2398)
     """
@@ -85,7 +85,7 @@ class ScoreSplit:
         }
 
 
-Splits: TypeAlias = tuple[ScoreSplit, ...]
+Splits: TypeAlias = tuple[ScoreDecomposition, ...]
 """One for each score."""
 
 
@@ -124,7 +124,7 @@ def _made_splits(sample: BinarySample, recalibration: str) -> Splits:
         saved, known = before - after, unknown - after
         if recalibration == ISOTONIC:  # but for rounding neither is below 0
             saved, known = max(saved, 0.0), max(known, 0.0)
-        splits.append(ScoreSplit(name, before, saved, known, unknown))
+        splits.append(ScoreDecomposition(name, before, saved, known, unknown))
     return tuple(splits)
 
 
@@ -145,7 +145,7 @@ def isotonic_splits(rows: SortedTogether) -> list[Splits]:
         unknown = _base_score(name, base)
         saved, known = np.maximum(before - after, 0.0), np.maximum(unknown - after, 0.0)
         parts = np.stack([before, saved, known, unknown], axis=1).tolist()
-        columns.append([ScoreSplit(name, *part) for part in parts])
+        columns.append([ScoreDecomposition(name, *part) for part in parts])
     return list(zip(*columns, strict=True))
 
 
@@ -156,7 +156,7 @@ def mean_splits(events: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
         return parts[0]
     fields = ("score", "calibration", "discrimination", "uncertainty")
     return tuple(
-        ScoreSplit(
+        ScoreDecomposition(
             same[0].name,
             *(
                 float(np.mean([getattr(one, field) for one in same]))
@@ -167,7 +167,7 @@ def mean_splits(events: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     )
 
 
-def split_score(  # noqa: PLR0913
+def decompose_score(  # noqa: PLR0913
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
@@ -178,7 +178,7 @@ def split_score(  # noqa: PLR0913
     pos_label: Any = None,
     labels: Sequence[Any] | None = None,
     scale: Scale = "prob",
-) -> ScoreSplit:
+) -> ScoreDecomposition:
     """Split the Brier score or log-loss: calibration - discrimination + uncertainty.
 
     Calibration is what recalibration takes away; by default isotonic, the best that
@@ -202,7 +202,7 @@ def split_score(  # noqa: PLR0913
 
     Returns
     -------
-    ScoreSplit
+    ScoreDecomposition
         With `score`, `calibration`, `discrimination`, `uncertainty`, `refinement`.
 
     References
@@ -217,7 +217,7 @@ def split_score(  # noqa: PLR0913
     --------
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
-    >>> print(cb.split_score(y, p))
+    >>> print(cb.decompose_score(y, p))
     brier 0.0277 = calibration 0.0176 + refinement 0.0101 (uncertainty 0.2500 -
     discrimination 0.2398)
     """

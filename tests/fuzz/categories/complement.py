@@ -33,8 +33,8 @@ def case(rng):
         loose = {"smooth": 2e-3, "kde": 1e-5}.get(method, 1e-9)
         assert_allclose(again, found, rtol=loose, atol=loose, err_msg=method)
     for score in ("brier", "log-loss"):
-        one = cb.split_score(y, p, score=score, sample_weight=weight)
-        other = cb.split_score(1.0 - y, 1.0 - p, score=score, sample_weight=weight)
+        one = cb.decompose_score(y, p, score=score, sample_weight=weight)
+        other = cb.decompose_score(1.0 - y, 1.0 - p, score=score, sample_weight=weight)
         for part in ("score", "calibration", "discrimination", "uncertainty"):
             assert_allclose(getattr(one, part), getattr(other, part), atol=1e-9)
     for test in ("smooth", "spiegelhalter", "cox"):

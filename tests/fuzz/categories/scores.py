@@ -42,7 +42,7 @@ def case(rng):
     name = str(rng.choice(["brier", "log-loss"]))
     after = np.clip(recalibrated(method, p_used, y_used, count_used), 0.0, 1.0)
     rate = np.full(y_used.size, np.average(y_used, weights=count_used))
-    found = cb.split_score(y, p, score=name, recalibration=method, **given)
+    found = cb.decompose_score(y, p, score=name, recalibration=method, **given)
     score, left, unknown = (
         mean_score(name, values, y_used, count_used) for values in (p_used, after, rate)
     )
