@@ -45,8 +45,8 @@ def refuse_huge_total(total: float, largest: float, *, name: str) -> None:
     if total > LARGEST_TOTAL:
         raise WeightError(
             f"{name} must sum to at most 2**53, the largest count that doubles hold "
-            f"exactly; it sums to {total:g}. Divide weights that are no counts by "
-            f"their largest, {largest:g}."
+            f"exactly; it sums to {total:g}. If your weights are not counts, "
+            f"divide them by the largest, {largest:g}."
         )
 
 
@@ -56,7 +56,7 @@ def warn_if_fractional(weight: FloatVector, average: float, *, name: str) -> Non
         warn(
             f"{name} averages {average:.3g} and is not in whole numbers; weights are "
             f"counts, so intervals and p-values take it for {weight.sum():.6g} rows. "
-            f"Divide weights that are no counts by their sum.",
+            f"If your weights are not counts, divide them by their sum.",
             FractionalWeightsWarning,
         )
 

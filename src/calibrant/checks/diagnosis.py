@@ -260,5 +260,5 @@ def check_muted(codes: Sequence[str] | str) -> tuple[str, ...]:
     """Return codes of checks to leave out, not all of them."""
     given = check_codes(codes)
     if set(given) == set(CHECKS):
-        raise OptionError("mute leaves no check; leave one out.")
+        raise OptionError("mute excludes every check; keep at least one.")
     return given

@@ -26,7 +26,7 @@ LEAST_NOISE = 10.0
 """Groups whose sums of labels vary less than this are not judged: a chi-square would
 be a poor guess of what chance does."""
 FEWEST_GROUPS = 2
-APART = "Recalibrate this group apart, or give the model what tells it apart."
+APART = "Recalibrate this group by itself, or add a feature that identifies it."
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def _told(subject: Subject, group: GroupGap) -> str:
     says, happens = both(group.predicted, group.observed)
     usual = told(group.predicted + group.expected_gap, len(says.partition(".")[2]))
     return (
-        f"In {group.name} predictions say {says} on average and {happens} "
-        f"{subject.happen}; over all rows such predictions mean {usual}."
+        f"In {group.name} the mean prediction is {says}, the {subject.rate} {happens}; "
+        f"over all rows such predictions have a rate of {usual}."
     )
 
 

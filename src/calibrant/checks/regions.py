@@ -64,10 +64,10 @@ def _told(
     how = "high" if rates[0] > rates[1] else "low"
     where = f"Predictions {span(*ends)} are too {how}"
     if subject.bins.weight.size == 1:
-        return f"{where}: they say {says} on average and {happens} {subject.happen}."
+        return f"{where}: the mean prediction is {says}, the {subject.rate} {happens}."
     return (
-        f"{where}: they say {says} on average and {happens} {subject.happen}. Of all "
-        f"rows {100 * share:.0f} % lie in bins that are off beyond chance."
+        f"{where}: the mean prediction is {says}, the {subject.rate} {happens}. "
+        f"{100 * share:.0f} % of all rows lie in bins that are significantly off."
     )
 
 

@@ -38,7 +38,7 @@ def few_rows(subject: Subject) -> Finding | None:
         "few rows",
         "note",
         f"There are {_rows(subject.total)}, {counted(rarer)} of the rarer outcome: "
-        f"small errors cannot be told from chance.",
+        f"small errors are indistinguishable from noise.",
         f"Collect at least {ENOUGH_ROWS} rows before trusting a small error.",
         evidence={"rows": subject.total, "rarer_outcome": rarer},
     )
@@ -104,8 +104,8 @@ def _same_values(values: int, digits: int | None) -> tuple[str, str]:
     told = f"Predictions take only {values} values between 0 and 1"
     if digits is None:
         remedy = (
-            "Rows with the same prediction cannot be told apart; if the model has more "
-            "to say than that, keep it."
+            "Rows with the same prediction cannot be distinguished; if the model has "
+            "more to say than that, keep it."
         )
         return f"{told}.", remedy
     remedy = (

@@ -72,8 +72,8 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
         "CAL003",
         "shifted base rate",
         severity_of(gap),
-        f"The event happens {how} often than predicted: mean prediction {says}, share "
-        f"that happened {happens}.",
+        f"The event happens {how} often than predicted: mean prediction {says}, "
+        f"observed rate {happens}.",
         f"{method} moves all predictions together. {RECENT}",
         method,
         {

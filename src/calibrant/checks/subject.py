@@ -52,9 +52,9 @@ class Subject:
         return self.event == "confidence"
 
     @property
-    def happen(self) -> str:
-        """Return the verb for predictions that come true."""
-        return "are right" if self.top_label else "happen"
+    def rate(self) -> str:
+        """Return what the mean of the labels is called."""
+        return "accuracy" if self.top_label else "observed rate"
 
     @property
     def one_outcome(self) -> bool:

@@ -42,7 +42,7 @@ def compare(
         bool,
         typer.Option(
             "--pairs",
-            help="With --format csv or markdown: a row a pair instead of a model.",
+            help="With --format csv or markdown: one row per pair, not per model.",
         ),
     ] = False,
     plot: Annotated[

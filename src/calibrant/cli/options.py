@@ -110,13 +110,14 @@ InputScale = Annotated[
     list[str] | None,
     typer.Option(
         "--scale",
-        help="What columns hold: prob, logit, percent (0 to 100) or logprob; where "
-        "models differ, name=logit for each.",
+        help="What the columns contain: prob, logit, percent (0 to 100) or logprob; "
+        "where models differ, name=logit for each.",
         show_default="prob",
     ),
 ]
 OneScale = Annotated[
-    Holds, typer.Option("--scale", help="What columns hold; percent is 0 to 100.")
+    Holds,
+    typer.Option("--scale", help="What the columns contain; percent is 0 to 100."),
 ]
 Confidence = Annotated[
     float, typer.Option("--confidence", help="Level of the intervals.")

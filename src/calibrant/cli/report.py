@@ -58,7 +58,7 @@ def report(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", help="a,b,c; the verdict is about the first, kce aside."
+            "--methods", help="a,b,c; the verdict uses the first method other than kce."
         ),
     ] = None,
     weight: options.WeightColumn = None,

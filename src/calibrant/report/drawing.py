@@ -30,7 +30,7 @@ MOST_CURVES = 20
 """The style sheet has a switch for so many; more could not be told apart."""
 LABELS = {
     "confidence": ("Confidence", "Share that is right"),
-    "binary": ("Predicted probability", "Share that happens"),
+    "binary": ("Predicted probability", "Observed rate"),
 }
 
 

@@ -232,9 +232,9 @@ def _grade(relative: float, most: float | None, *, sure: bool) -> tuple[Grade, s
 
 def _headline(words: str, grade: Grade, task: str, *, sure: bool) -> str:
     if grade == "unknown":
-        return "too few rows to tell how well calibrated"
+        return "not enough data to judge calibration"
     if not sure:
-        return "no miscalibration can be told from chance"
+        return "no significant miscalibration found"
     who = "confidence is" if task == "confidence" else "probabilities are"
     return f"{who} {words}"
 
@@ -246,11 +246,11 @@ def _where(regions: list[Region], task: str) -> list[str]:
         digits = _digits(region.margin)
         truth = f"{region.happens:.{digits}f} \N{PLUS-MINUS SIGN} "
         truth += f"{max(region.margin, 10.0**-digits):.{digits}f}"
-        who, what = f"Probabilities are {how}", f"{truth} happen"
+        who, rate = f"Probabilities are {how}", "observed rate"
         if task == "confidence":
-            who, what = f"Confidence is {how}", f"it is right in {truth}"
-        says = f"where it says {_said(region.says)}"
-        sentences.append(f"{who} {region}: {says}, {what}.")
+            who, rate = f"Confidence is {how}", "accuracy"
+        at = f"at a predicted {_said(region.says)} the {rate} is {truth}"
+        sentences.append(f"{who} {region}: {at}.")
     return sentences
 
 
