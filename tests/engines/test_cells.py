@@ -76,10 +76,7 @@ def test_intervals_of_cells_are_those_of_rows(many):
         cb.Predictions.from_table(rows, y="y", p="p"), **options
     ).frame()
     found = cb.evaluate(
-        cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, y="y", p="p").aggregate()
-        ),
-        **options,
+        cb.Predictions.from_table(rows, y="y", p="p").aggregate(), **options
     ).frame()
     for column in ("value", "low", "high"):
         assert_allclose(found[column], expected[column], atol=5e-4)
@@ -100,14 +97,11 @@ def test_weight_two_equals_the_row_twice(rows):
 
 
 def test_small_weights_count_as_rows_in_effect(rows):
-    wanted = {"y": "y", "p": "p", "sample_weight": "share"}
+    wanted = {"y": "y", "p": "p", "weight": "share"}
     options = {"methods": ["es15", "ew15"], "n_resamples": 300}
     expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted), **options).frame()
     found = cb.evaluate(
-        cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, **wanted).aggregate()
-        ),
-        **options,
+        cb.Predictions.from_table(rows, **wanted).aggregate(), **options
     ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-3)
     assert_allclose(found["high"], expected["high"], atol=2e-3)
@@ -118,10 +112,7 @@ def test_classes_and_groups_of_cells(rows):
     options = {"methods": "ew15", "confidence": None}
     expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted), **options)
     found = cb.evaluate(
-        cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, **wanted).aggregate()
-        ),
-        **options,
+        cb.Predictions.from_table(rows, **wanted).aggregate(), **options
     )
     assert_allclose(found.frame()["value"], expected.frame()["value"], atol=1e-12)
     assert_array_equal(found.frame()["year"], expected.frame()["year"])
@@ -135,10 +126,7 @@ def test_classwise_intervals_of_cells_are_about_those_of_rows(rows):
     options = {"methods": "ew15", "n_resamples": 400}
     expected = cb.evaluate(cb.Predictions.from_table(rows, **wanted), **options).frame()
     found = cb.evaluate(
-        cb.Predictions.from_table(
-            cb.Predictions.from_table(rows, **wanted).aggregate()
-        ),
-        **options,
+        cb.Predictions.from_table(rows, **wanted).aggregate(), **options
     ).frame()
     widths = [f["high"] - f["low"] for f in (found, expected)]
     assert 0.6 < widths[0] / widths[1] < 1.6
@@ -149,20 +137,18 @@ def test_groups_of_cells_can_be_merged(rows):
         rows, y="y", p="p", by=["place", "year"]
     ).aggregate()
     options = {"methods": "ew15", "confidence": None}
-    found = cb.evaluate(cb.Predictions.from_table(cells, by="year"), **options).frame()
+    found = cb.evaluate(cells.grouped_by(["year"]), **options).frame()
     expected = cb.evaluate(
         cb.Predictions.from_table(rows, y="y", p="p", by="year"), **options
     ).frame()
     assert_allclose(found["value"], expected["value"], atol=1e-12)
-    whole = cb.evaluate(cb.Predictions.from_table(cells, by=[]), **options).frame()[
-        "value"
-    ]
+    whole = cb.evaluate(cells.grouped_by([]), **options).frame()["value"]
     everything = cb.evaluate(
         cb.Predictions.from_table(rows, y="y", p="p"), **options
     ).frame()["value"]
     assert_allclose(whole, everything, atol=1e-12)
     with pytest.raises(UnknownNameError, match="did you mean 'place'"):
-        cb.evaluate(cells.grouped_by("plac"))
+        cells.grouped_by(["plac"])
 
 
 def test_groups_of_merged_cells_are_in_order(rows):
@@ -175,18 +161,19 @@ def test_groups_of_merged_cells_are_in_order(rows):
         ).aggregate()
         for month in ("c", "a", "b")
     ]
-    whole = cb.Predictions.from_table(years, **options).aggregate()
-    merged = days[0] + days[1] + days[2]
+    whole = cb.Predictions.from_table(years, **options).aggregate().cells("tested")
+    added = days[0] + days[1] + days[2]
+    merged = added.cells("tested")
     assert merged.groups == whole.groups == tuple(sorted(whole.groups))
     last = len(merged.groups) - 1
     assert_allclose(merged.sample(last, 0).p, whole.sample(last, 0).p)
-    found = cb.evaluate(merged.grouped_by(["year"]), methods="ew5", confidence=None)
+    found = cb.evaluate(added.grouped_by(["year"]), methods="ew5", confidence=None)
     assert found.frame()["year"].tolist() == sorted(found.frame()["year"])
 
 
 def test_only_cells_of_the_same_kind_add_up(rows):
     binary = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
-    with pytest.raises(OptionError, match="gathered alike"):
+    with pytest.raises(OptionError, match="aggregated alike"):
         binary + cb.Predictions.from_table(rows, y="y", p="p", by="year").aggregate()
 
 
@@ -200,10 +187,12 @@ def cell_file(rows, tmp_path):
 
 
 def test_files_of_cells_hold_all_of_them(rows, cell_file):
-    cells = cb.Predictions.from_table(
-        rows, y="y", p="p", by=["place", "year"]
-    ).aggregate()
-    found = cb.Predictions.load(cell_file)
+    cells = (
+        cb.Predictions.from_table(rows, y="y", p="p", by=["place", "year"])
+        .aggregate()
+        .cells("tested")
+    )
+    found = cb.Predictions.load(cell_file).cells("tested")
     assert found.origin == cells.origin
     assert found.groups == cells.groups
     for name, values in cells.columns.items():
@@ -212,7 +201,7 @@ def test_files_of_cells_hold_all_of_them(rows, cell_file):
 
 def test_files_of_cells_are_known_by_themselves(rows, cell_file):
     options = {"methods": "ew15", "confidence": None}
-    found = cb.evaluate(cb.Predictions.from_table(cell_file), **options).frame()
+    found = cb.evaluate(cb.Predictions.load(cell_file), **options).frame()
     expected = cb.evaluate(
         cb.Predictions.from_table(rows, y="y", p="p", by=["place", "year"]), **options
     ).frame()
@@ -224,7 +213,7 @@ def test_days_are_merged_by_a_pattern(rows, tmp_path):
     for day, part in enumerate((rows[:1000], rows[1000:])):
         cells = cb.Predictions.from_table(part, y="y", p="p").aggregate()
         cells.save(tmp_path / f"day-{day}.parquet")
-    found = cb.evaluate(tmp_path / "day-*.parquet", methods="ew15")
+    found = cb.evaluate(cb.Predictions.load(tmp_path / "day-*.parquet"), methods="ew15")
     expected = cb.evaluate(
         cb.Predictions.from_table(rows, y="y", p="p"), methods="ew15"
     )
@@ -233,8 +222,8 @@ def test_days_are_merged_by_a_pattern(rows, tmp_path):
 
 def test_rows_and_cells_are_not_mixed(rows, cell_file):
     rows.write_parquet(cell_file.with_name("z.parquet"))
-    with pytest.raises(SourceError, match="holds no cells"):
-        cb.evaluate(str(cell_file.with_name("*.parquet")))
+    with pytest.raises(SourceError, match="z.parquet holds no aggregated predictions"):
+        cb.Predictions.load(str(cell_file.with_name("*.parquet")))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +231,7 @@ def test_rows_and_cells_are_not_mixed(rows, cell_file):
     [
         ({"version": 99}, "another version"),
         ({"grid": "other"}, "another version"),
-        ({"version": 1}, "another version of calibrant; gather the rows again"),
+        ({"version": 1}, "another version of calibrant; aggregate the rows again"),
         ({"events": 7}, "damaged"),
         ({"events": []}, "names no events"),
         ({"events": [["a", 3]]}, "names must be text"),
@@ -325,13 +314,13 @@ def test_truncated_and_empty_files_of_cells_are_refused(cell_file):
     for cut in (len(whole) // 2, len(whole) - 5, 10):
         cell_file.write_bytes(whole[:cut])
         with pytest.raises(SourceError, match="cannot be read as parquet"):
-            cb.evaluate(cell_file)
+            cb.Predictions.load(cell_file)
     frame[:0].write_parquet(cell_file, metadata={"calibrant_cells": told})
     with pytest.raises(SourceError, match="there are no cells"):
-        cb.evaluate(cell_file)
+        cb.Predictions.load(cell_file)
     cell_file.write_bytes(whole[:200] + b"\xff" * (len(whole) - 2000) + whole[-1800:])
     with pytest.raises(SourceError, match=r"damaged|cannot be read"):
-        cb.evaluate(cell_file)
+        cb.Predictions.load(cell_file)
 
 
 def test_weighted_and_unweighted_cells_do_not_add_up(rows):
@@ -355,12 +344,13 @@ def test_cells_are_written_as_parquet(rows, tmp_path):
 def test_real_predictions_by_millions(file, shared_data):
     """Engines against rows in memory: 1.7 and 1.0 million real predictions."""
     methods = ["es15", "ew15", "es-cv", "pl", "isotonic", "platt", "smooth", "kce"]
-    options = {"y": "y", "p": "p", "methods": methods, "confidence": None}
+    wanted = {"y": "y", "p": "p"}
+    options = {"methods": methods, "confidence": None}
     path = shared_data / file
     exact = cb.evaluate(
-        cb.Predictions.from_table(path, engine="memory"), **options
+        cb.Predictions.from_table(path, engine="memory", **wanted), **options
     ).frame()
     found = cb.evaluate(
-        cb.Predictions.from_table(path, engine="duckdb"), **options
+        cb.Predictions.from_table(path, engine="duckdb", **wanted), **options
     ).frame()
     assert_allclose(found["value"], exact["value"], atol=1e-4)

@@ -48,13 +48,17 @@ def saved(frame, folder, kind):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("by", ["town", "year", ["town", "year"]])
 def test_groups_of_the_rows_that_are_left(frame, tmp_path, engine, kind, by):
-    options = {"y": "y", "p": "p", "by": by, "methods": "ew5", "confidence": None}
-    options |= {"sample_weight": "w"}
-    wanted = cb.evaluate(cb.Predictions.from_table(good_rows(frame)), **options).frame()
+    columns = {"y": "y", "p": "p", "by": by}
+    options = {"methods": "ew5", "confidence": None}
+    columns |= {"weight": "w"}
+    wanted = cb.evaluate(
+        cb.Predictions.from_table(good_rows(frame), **columns), **options
+    ).frame()
     path = saved(frame, tmp_path, kind)
     with pytest.warns(DroppedRowsWarning, match="4 of 400 rows"):
         found = cb.evaluate(
-            cb.Predictions.from_table(path, engine=engine, bad_rows="drop"), **options
+            cb.Predictions.from_table(path, engine=engine, bad_rows="drop", **columns),
+            **options,
         )
     assert found.frame().keys() == wanted.keys()
     for name, values in wanted.items():
@@ -73,7 +77,7 @@ REASONS = (
 
 def test_the_warning_tells_why_rows_were_dropped(frame, tmp_path, engine):
     path = saved(frame, tmp_path, "parquet")
-    wanted = {"y": "y", "p": "p", "sample_weight": "w", "engine": engine}
+    wanted = {"y": "y", "p": "p", "weight": "w", "engine": engine}
     with pytest.warns(DroppedRowsWarning) as told:
         cb.Predictions.from_table(path, bad_rows="drop", **wanted).aggregate()
     assert [str(warning.message) for warning in told] == [REASONS]
@@ -88,9 +92,18 @@ def test_rows_of_classes_are_dropped_for_a_reason(tmp_path, engine):
     names = {f"c_{name}": prob[:, k] for k, name in enumerate("abc")}
     path = saved(pl.DataFrame(names | {"kind": kind.tolist()}), tmp_path, "parquet")
     with pytest.warns(DroppedRowsWarning) as told:
-        found = cb.Predictions.from_table(
-            path, y="kind", p="c_*", task="confidence", engine=engine, bad_rows="drop"
-        ).aggregate()
+        found = (
+            cb.Predictions.from_table(
+                path,
+                y="kind",
+                p="c_*",
+                task="confidence",
+                engine=engine,
+                bad_rows="drop",
+            )
+            .aggregate()
+            .cells("tested")
+        )
     assert (found.n, found.dropped) == (95, 5)
     columns = "columns 'c_a' .. 'c_c'"
     assert str(told[0].message).endswith(
@@ -116,10 +129,11 @@ def test_percentages_are_told_before_any_row_is_dropped(
     percentages, tmp_path, engine, bad_rows, max_dropped
 ):
     path = saved(percentages, tmp_path, "parquet")
-    options = {"y": "y", "p": "p", "methods": "ew5", "engine": engine}
-    options |= {"bad_rows": bad_rows, "max_dropped": max_dropped}
+    wanted = {"y": "y", "p": "p", "engine": engine}
+    options = {"methods": "ew5"}
+    wanted |= {"bad_rows": bad_rows, "max_dropped": max_dropped}
     with pytest.raises(ScaleError) as told:
-        cb.evaluate(cb.Predictions.from_table(path), **options)
+        cb.evaluate(cb.Predictions.from_table(path, **wanted), **options)
     words = str(told.value)
     assert "column 'p' must hold probabilities in [0, 1]" in words
     assert 'These look like percentages: pass scale="percent".' in words
@@ -128,16 +142,18 @@ def test_percentages_are_told_before_any_row_is_dropped(
 
 def test_percentages_are_read_as_such_if_said(percentages, tmp_path, engine):
     path = saved(percentages, tmp_path, "parquet")
-    options = {"y": "y", "p": "p", "methods": "ew5", "confidence": None}
+    columns = {"y": "y", "p": "p"}
+    options = {"methods": "ew5", "confidence": None}
     said = {"engine": engine, "scale": "percent"}
     with pytest.raises(MissingValueError, match='bad_rows="drop"'):
-        cb.evaluate(cb.Predictions.from_table(path, **said), **options)
+        cb.evaluate(cb.Predictions.from_table(path, **said, **columns), **options)
     with pytest.warns(DroppedRowsWarning, match="2 of 400 .*2 missing or infinite in"):
         found = cb.evaluate(
-            cb.Predictions.from_table(path, bad_rows="drop", **said), **options
+            cb.Predictions.from_table(path, bad_rows="drop", **said, **columns),
+            **options,
         )
     kept = percentages.drop_nulls().with_columns(pl.col("p") / 100)
-    wanted = cb.evaluate(cb.Predictions.from_table(kept), **options)
+    wanted = cb.evaluate(cb.Predictions.from_table(kept, **columns), **options)
     np.testing.assert_allclose(
         found.frame()["value"], wanted.frame()["value"], atol=1e-12
     )

@@ -28,8 +28,8 @@ EXACT = ("group", "event", "cell", "rows", "happened", "low", "high")
 CASES = {
     "binary": {"y": "y", "p": "p"},
     "groups": {"y": "y", "p": "p", "by": ["place", "year"]},
-    "weights": {"y": "y", "p": "p", "sample_weight": "count", "by": "year"},
-    "shares": {"y": "y", "p": "p", "sample_weight": "share"},
+    "weights": {"y": "y", "p": "p", "weight": "count", "by": "year"},
+    "shares": {"y": "y", "p": "p", "weight": "share"},
     "text labels": {"y": "happened", "p": "p", "pos_label": "yes"},
     "two models": {"y": "y", "p": {"one": "p", "root": "q"}},
     "top class": {"y": "kind", "p": "c_*", "task": "confidence"},
@@ -40,6 +40,7 @@ CASES = {
 
 
 def assert_same_cells(found, expected):
+    found, expected = (preds.cells("tested") for preds in (found, expected))
     assert found.origin == expected.origin
     assert found.groups == expected.groups
     assert found.dropped == expected.dropped
@@ -71,10 +72,12 @@ def test_parts_add_up_to_the_whole(local_engine, case, rows, row_file, tmp_path)
         parts.append(
             cb.Predictions.from_table(path, engine=local_engine, **wanted).aggregate()
         )
-    whole = cb.Predictions.from_table(
-        row_file, engine=local_engine, **wanted
-    ).aggregate()
-    merged = parts[2] + parts[0] + parts[1]
+    whole = (
+        cb.Predictions.from_table(row_file, engine=local_engine, **wanted)
+        .aggregate()
+        .cells("tested")
+    )
+    merged = (parts[2] + parts[0] + parts[1]).cells("tested")
     key = [whole.groups.index(group) for group in merged.groups]
     columns = merged.columns | {"group": np.array(key)[merged.columns["group"]]}
     order = np.lexsort([columns[name] for name in ("cell", "event", "group")])
@@ -90,9 +93,12 @@ def test_logits_become_probabilities(local_engine, rows, tmp_path):
         ).log(),
     )
     logits.write_parquet(tmp_path / "logits.parquet")
-    options = {"y": "y", "p": "x", "scale": "logit", "methods": ["ew10", "platt"]}
+    wanted = {"y": "y", "p": "x", "scale": "logit"}
+    options = {"methods": ["ew10", "platt"]}
     found = cb.evaluate(
-        cb.Predictions.from_table(tmp_path / "logits.parquet", engine=local_engine),
+        cb.Predictions.from_table(
+            tmp_path / "logits.parquet", engine=local_engine, **wanted
+        ),
         **options,
     )
     p = rows["p"].clip(1e-9, 1 - 1e-9).to_numpy()
@@ -105,10 +111,11 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
         "kind", *(pl.col(f"c_{k}").clip(1e-12).log() + 700.0 for k in range(3))
     )
     logits.write_parquet(tmp_path / "logits.parquet")
-    options = {"y": "kind", "p": "c_*", "task": "confidence", "methods": "ew10"}
+    wanted = {"y": "kind", "p": "c_*", "task": "confidence"}
+    options = {"methods": "ew10"}
     found = cb.evaluate(
         cb.Predictions.from_table(
-            tmp_path / "logits.parquet", engine=engine, scale="logit"
+            tmp_path / "logits.parquet", engine=engine, scale="logit", **wanted
         ),
         **options,
     )
@@ -121,11 +128,13 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
 
 @pytest.mark.parametrize("case", ["two models", "each class", "one class", "weights"])
 def test_results_have_the_rows_of_the_memory_engine(case, rows, row_file):
-    options = {**CASES[case], "methods": "ew15", "confidence": None}
+    options = {"methods": "ew15", "confidence": None}
     found = cb.evaluate(
-        cb.Predictions.from_table(row_file, engine="duckdb"), **options
+        cb.Predictions.from_table(row_file, engine="duckdb", **CASES[case]), **options
     ).frame()
-    expected = cb.evaluate(cb.Predictions.from_table(rows), **options).frame()
+    expected = cb.evaluate(
+        cb.Predictions.from_table(rows, **CASES[case]), **options
+    ).frame()
     assert list(found) == list(expected)
     for name, values in expected.items():
         if name == "value":
@@ -169,12 +178,16 @@ def test_bad_rows_end_in_an_error_that_shows_one(local_engine, case, rows, tmp_p
 def test_bad_rows_are_dropped_and_counted_if_asked(engine, rows, tmp_path):
     path = spoiled(rows, "p", 1.5, tmp_path / "bad.parquet")
     with pytest.warns(DroppedRowsWarning, match="2 of 3,000 rows"):
-        found = cb.Predictions.from_table(
-            path, y="y", p="p", engine=engine, bad_rows="drop"
-        ).aggregate()
+        found = (
+            cb.Predictions.from_table(
+                path, y="y", p="p", engine=engine, bad_rows="drop"
+            )
+            .aggregate()
+            .cells("tested")
+        )
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
     assert found.dropped == 2
-    expected = cb.Predictions.from_table(kept, y="y", p="p").aggregate()
+    expected = cb.Predictions.from_table(kept, y="y", p="p").aggregate().cells("tested")
     assert_array_equal(found.columns["rows"], expected.columns["rows"])
 
 
@@ -214,22 +227,29 @@ def test_the_warning_about_dropped_rows_points_at_the_caller(
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("y", "y"),
-        ("p", ["p"]),
+        ("y_prob", [0.5]),
         ("task", "confidence"),
-        ("sample_weight", "count"),
+        ("sample_weight", [1.0]),
+        ("groups", ["a"]),
         ("pos_label", 1),
         ("labels", [0, 1]),
         ("scale", "logit"),
-        ("engine", "duckdb"),
-        ("bad_rows", "drop"),
-        ("max_dropped", 0.5),
     ],
 )
-def test_what_cells_know_is_not_to_be_said_again(name, value, rows):
+def test_what_predictions_know_is_not_to_be_said_again(name, value, rows):
     cells = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
-    with pytest.raises(OptionError, match=f"leave out {name}\\."):
-        cb.evaluate(cb.Predictions.from_table(cells, **{name: value}))
+    with pytest.raises(OptionError, match=f"remove {name}, or pass it where"):
+        cb.evaluate(cells, **{name: value})
+
+
+def test_aggregated_predictions_are_no_table(rows, tmp_path):
+    cells = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
+    with pytest.raises(OptionError, match="functions take as they are"):
+        cb.Predictions.from_table(cells, y="y", p="p")
+    cells.save(tmp_path / "cells.parquet")
+    for source in (tmp_path / "cells.parquet", f"{tmp_path}/*.parquet"):
+        with pytest.raises(OptionError, match=r"parquet holds aggregated .*\.load"):
+            cb.Predictions.from_table(source, y="y", p="p")
 
 
 def test_a_table_of_bad_rows_alone_is_refused(local_engine, rows, tmp_path):
@@ -247,9 +267,13 @@ def test_rounding_beyond_the_ends_counts_as_the_ends(local_engine, tmp_path):
     p = np.array([-1e-16, 0.0, 0.5, 1.0, 1.0 + 2e-16])
     frame = pl.DataFrame({"p": p, "y": [0, 1, 0, 1, 1]})
     frame.write_parquet(tmp_path / "ends.parquet")
-    found = cb.Predictions.from_table(
-        tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert_array_equal(found.columns["rows"], [2, 1, 2])
     assert_array_equal(found.columns["low"], [0.0, 0.5, 1.0])
 
@@ -292,7 +316,7 @@ def test_text_is_no_probability(local_engine, row_file):
         ).aggregate()
 
 
-@pytest.mark.parametrize("option", ["y", "p", "by", "sample_weight"])
+@pytest.mark.parametrize("option", ["y", "p", "by", "weight"])
 def test_unknown_columns_are_named_with_the_nearest(local_engine, option, row_file):
     wanted = {"y": "y", "p": "p", option: "coumt"}
     with pytest.raises(UnknownNameError, match="did you mean 'count'"):
@@ -313,17 +337,25 @@ HOSTILE = [
 def test_names_of_columns_are_never_read_as_sql(local_engine, name, rows, tmp_path):
     odd = rows.rename({"p": name, "y": name + "y", "place": name + "g", "count": "'w"})
     odd.write_parquet(tmp_path / "odd.parquet")
-    found = cb.Predictions.from_table(
-        tmp_path / "odd.parquet",
-        y=name + "y",
-        p={"model": name},
-        by=name + "g",
-        weight="'w",
-        engine=local_engine,
-    ).aggregate()
-    expected = cb.Predictions.from_table(
-        rows, y="y", p={"model": "p"}, by="place", weight="count"
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            tmp_path / "odd.parquet",
+            y=name + "y",
+            p={"model": name},
+            by=name + "g",
+            weight="'w",
+            engine=local_engine,
+        )
+        .aggregate()
+        .cells("tested")
+    )
+    expected = (
+        cb.Predictions.from_table(
+            rows, y="y", p={"model": "p"}, by="place", weight="count"
+        )
+        .aggregate()
+        .cells("tested")
+    )
     for column in EXACT:
         assert_array_equal(found.columns[column], expected.columns[column])
 
@@ -334,9 +366,17 @@ def test_labels_are_values_not_sql(local_engine, label, rows, tmp_path):
         pl.when(pl.col("y") == 1).then(pl.lit(label)).otherwise(pl.lit("no")).alias("t")
     )
     named.write_parquet(tmp_path / "labels.parquet")
-    found = cb.Predictions.from_table(
-        tmp_path / "labels.parquet", y="t", p="p", pos_label=label, engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            tmp_path / "labels.parquet",
+            y="t",
+            p="p",
+            pos_label=label,
+            engine=local_engine,
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert found.columns["happened"].sum() == rows["y"].sum()
 
 
@@ -352,6 +392,10 @@ def test_odd_names_bad_rows_and_labels_at_once(engine, rows, tmp_path):
     with pytest.raises(MissingValueError, match=r"2 of 3,?000"):
         cb.Predictions.from_table(path, **wanted).aggregate()
     with pytest.warns(DroppedRowsWarning, match="2 of 3,000 rows"):
-        found = cb.Predictions.from_table(path, bad_rows="drop", **wanted).aggregate()
+        found = (
+            cb.Predictions.from_table(path, bad_rows="drop", **wanted)
+            .aggregate()
+            .cells("tested")
+        )
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
     assert found.columns["happened"].sum() == kept["y"].sum()

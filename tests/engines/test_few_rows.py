@@ -31,11 +31,14 @@ def values(found):
 def test_small_tables_are_those_of_memory_to_the_last_digits(
     engine, weight, rows, row_file
 ):
-    options = {"y": "y", "p": "p", "sample_weight": weight, "methods": METHODS}
+    wanted = {"y": "y", "p": "p", "weight": weight}
+    options = {"methods": METHODS}
     options |= {"n_resamples": 50}
-    expected = values(cb.evaluate(cb.Predictions.from_table(rows), **options))
+    expected = values(cb.evaluate(cb.Predictions.from_table(rows, **wanted), **options))
     found = values(
-        cb.evaluate(cb.Predictions.from_table(row_file, engine=engine), **options)
+        cb.evaluate(
+            cb.Predictions.from_table(row_file, engine=engine, **wanted), **options
+        )
     )
     for name, own in expected.items():
         assert_allclose(found[name], own, atol=1e-12, err_msg=name)
@@ -45,13 +48,14 @@ def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(few_rows, "FEW_IN_TABLE", 0)
         patch.setattr(few_rows, "FEW_IN_GROUP", 700)
-        options = {"y": "y", "p": "p", "by": ["place", "year"], "confidence": None}
+        wanted = {"y": "y", "p": "p", "by": ["place", "year"]}
+        options = {"confidence": None}
         options |= {"methods": ["es15", "isotonic", "ew15"]}
         found = cb.evaluate(
-            cb.Predictions.from_table(row_file, engine=engine), **options
+            cb.Predictions.from_table(row_file, engine=engine, **wanted), **options
         ).frame()
     expected = cb.evaluate(
-        cb.Predictions.from_table(rows, engine="memory"), **options
+        cb.Predictions.from_table(rows, engine="memory", **wanted), **options
     ).frame()
     small = expected["n"] <= 700
     assert small.any()
@@ -59,22 +63,24 @@ def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("case", [{}, {"sample_weight": "count"}, {"by": "place"}])
+@pytest.mark.parametrize("case", [{}, {"weight": "count"}, {"by": "place"}])
 def test_engines_gather_alike_however_many_rows_there_are(
     local_engine, case, rows, row_file
 ):
     options = {"y": "kind", "p": "c_*", "task": "classwise", **case}
-    expected = cb.Predictions.from_table(rows, **options).aggregate()
-    found = cb.Predictions.from_table(
-        row_file, engine=local_engine, **options
-    ).aggregate()
+    expected = cb.Predictions.from_table(rows, **options).aggregate().cells("tested")
+    found = (
+        cb.Predictions.from_table(row_file, engine=local_engine, **options)
+        .aggregate()
+        .cells("tested")
+    )
     assert found.groups == expected.groups
     for name, own in expected.columns.items():
         assert_allclose(found.columns[name], own, rtol=1e-12, err_msg=name)
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("case", [{}, {"sample_weight": "count"}, {"by": "place"}])
+@pytest.mark.parametrize("case", [{}, {"weight": "count"}, {"by": "place"}])
 def test_parts_end_as_the_whole_does(case, rows, tmp_path):
     options = {"y": "y", "p": "p", **case}
     whole = cb.Predictions.from_table(rows, **options).aggregate()
@@ -83,10 +89,8 @@ def test_parts_end_as_the_whole_does(case, rows, tmp_path):
             tmp_path / f"{number}.parquet"
         )
     told = {"methods": ["es15", "ew-cv", "isotonic"], "confidence": None}
-    found = cb.evaluate(
-        cb.Predictions.from_table(f"{tmp_path}/*.parquet", **told)
-    ).frame()
-    expected = cb.evaluate(cb.Predictions.from_table(whole, **told)).frame()
+    found = cb.evaluate(cb.Predictions.load(f"{tmp_path}/*.parquet"), **told).frame()
+    expected = cb.evaluate(whole, **told).frame()
     names = ["n", *({"place"} & set(found))]
     order = np.lexsort([found[name].astype(str) for name in ("method", *names)])
     other = np.lexsort([expected[name].astype(str) for name in ("method", *names)])
@@ -98,7 +102,7 @@ def test_parts_end_as_the_whole_does(case, rows, tmp_path):
 def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
     monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 4000)
     monkeypatch.setattr(few_rows, "FEW_IN_GROUP", 1000)
-    few = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
+    few = cb.Predictions.from_table(rows, y="y", p="p").aggregate().cells("tested")
     assert (few.columns["low"] == few.columns["high"]).all()
     assert len(few) == rows["p"].n_unique()
     many = few + few
@@ -109,10 +113,12 @@ def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
 def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file, monkeypatch):
     monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 0)
     options = {"y": "y", "p": "p", "by": ["place", "year"], "engine": local_engine}
-    kept = cb.Predictions.from_table(row_file, **options).aggregate()
+    kept = cb.Predictions.from_table(row_file, **options).aggregate().cells("tested")
     assert (kept.columns["low"] == kept.columns["high"]).all()
     monkeypatch.setattr(few_rows, "FEW_IN_ALL_GROUPS", 100)
-    gathered = cb.Predictions.from_table(row_file, **options).aggregate()
+    gathered = (
+        cb.Predictions.from_table(row_file, **options).aggregate().cells("tested")
+    )
     assert len(gathered) < len(kept)
     alone = gathered.columns["low"] == gathered.columns["high"]
     assert gathered.columns["rows"][~alone].sum() > 0
@@ -123,9 +129,13 @@ def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path):
     p = np.array([-3e-8, 0.0, 5e-9, 0.5, 1.0 - 6e-8, 1.0, 1.0 + 2e-7] * 200)
     frame = pl.DataFrame({"p": p.astype(np.float32), "y": np.arange(p.size) % 2})
     frame.write_parquet(tmp_path / "ends.parquet")
-    found = cb.Predictions.from_table(
-        tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert_array_equal(found.columns["rows"], [400, 200, 200, 200, 400])
     assert_array_equal(found.columns["low"][[0, -1]], [0.0, 1.0])
 
@@ -144,12 +154,12 @@ def test_weights_that_cannot_be(local_engine, weight, words, tmp_path):
     p = np.linspace(0.01, 0.99, 40)
     frame = pl.DataFrame({"p": p, "y": [0, 1] * 20, "w": weight})
     frame.write_parquet(tmp_path / "w.parquet")
-    options = {"y": "y", "p": "p", "sample_weight": "w", "engine": local_engine}
+    options = {"y": "y", "p": "p", "weight": "w", "engine": local_engine}
     with pytest.raises((WeightError, ValueError), match=words):
         cb.Predictions.from_table(tmp_path / "w.parquet", **options).aggregate()
     with pytest.raises((WeightError, ValueError), match=words):
         cb.evaluate(
-            cb.Predictions.from_table(tmp_path / "w.parquet"), methods="ew5", **options
+            cb.Predictions.from_table(tmp_path / "w.parquet", **options), methods="ew5"
         )
 
 
@@ -161,10 +171,7 @@ def test_classes_kept_apart_are_not_taken_for_rows_in_order(rows):
         rows.sample(fraction=1.0, shuffle=True, seed=1), **options
     ).aggregate()
     told = {"methods": "ew15", "n_resamples": 60}
-    first, second = (
-        cb.evaluate(cb.Predictions.from_table(c, **told)).frame()
-        for c in (cells, shuffled)
-    )
+    first, second = (cb.evaluate(c, **told).frame() for c in (cells, shuffled))
     assert_allclose(first["high"], second["high"], atol=1e-12)
 
 

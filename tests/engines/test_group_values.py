@@ -10,12 +10,11 @@ from calibrant.exceptions import OptionError
 LARGE = 2**53
 
 
-def groups_of(source, **options):
+def groups_of(source, **columns):
     found = cb.evaluate(
-        cb.Predictions.from_table(source, y="y", p="p", by="g"),
+        cb.Predictions.from_table(source, y="y", p="p", by="g", **columns),
         methods="es2",
         confidence=None,
-        **options,
     ).frame()
     return found["g"].tolist(), found["n"].tolist()
 

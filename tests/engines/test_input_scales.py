@@ -32,11 +32,11 @@ def classes():
     return prob, (rng.random((N, 1)) > prob.cumsum(axis=1)).sum(axis=1).clip(0, 2)
 
 
-def evaluated(rows, folder, **options):
+def evaluated(rows, folder, **columns):
     path = folder / "rows.parquet"
     pl.DataFrame(rows).write_parquet(path)
-    options = {"methods": "ew10", "confidence": None} | options
-    return cb.evaluate(cb.Predictions.from_table(path), **options).frame()["value"]
+    preds = cb.Predictions.from_table(path, **columns)
+    return cb.evaluate(preds, methods="ew10", confidence=None).frame()["value"]
 
 
 def test_each_model_has_its_own_scale(prob, tmp_path, engine):

@@ -18,7 +18,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("option", [{"by": "g"}, {"sample_weight": "w"}])
+@pytest.mark.parametrize("option", [{"by": "g"}, {"weight": "w"}])
 @pytest.mark.parametrize("bad_rows", ["error", "drop"])
 def test_a_file_that_lacks_a_column(folder, option, bad_rows):
     options = {"y": "y", "p": "p", "engine": "duckdb", "bad_rows": bad_rows}

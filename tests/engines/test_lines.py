@@ -53,9 +53,13 @@ def test_lines_that_are_no_rows_are_dropped_if_asked(
     with pytest.raises(SourceError, match=r"(?s)cannot be read.*\b10\b"):
         cb.Predictions.from_table(path, engine=local_engine, **WANTED).aggregate()
     with pytest.warns(DroppedRowsWarning, match="1 of 41.*1 in lines that cannot"):
-        found = cb.Predictions.from_table(
-            path, engine=local_engine, bad_rows="drop", **WANTED
-        ).aggregate()
+        found = (
+            cb.Predictions.from_table(
+                path, engine=local_engine, bad_rows="drop", **WANTED
+            )
+            .aggregate()
+            .cells("tested")
+        )
     assert (found.n, found.dropped) == (N, 1)
 
 
@@ -84,7 +88,7 @@ def test_text_that_is_not_utf_8_is_refused(local_engine, line, tmp_path):
     lines = "\n".join(lines_of()).encode().split(b"\n")
     (tmp_path / "rows.csv").write_bytes(b"\n".join([*lines[:9], line, *lines[9:]]))
     with pytest.raises(SourceError, match=r"(?s)rows\.csv cannot be read.*\b10\b"):
-        cb.gather_table(tmp_path / "rows.csv", engine=local_engine, **WANTED)
+        cb.Predictions.from_table(tmp_path / "rows.csv", engine=local_engine, **WANTED)
 
 
 def test_lines_of_several_files_are_counted_together(local_engine, tmp_path):
@@ -123,7 +127,9 @@ def test_odd_names_of_columns_are_names(local_engine, kind, name, tmp_path):
     if kind in writers:
         writers[kind](path)
     source = path if kind in writers else frame
-    found = cb.Predictions.from_table(
-        source, y="y", p=name, engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(source, y="y", p=name, engine=local_engine)
+        .aggregate()
+        .cells("tested")
+    )
     np.testing.assert_allclose(found.columns["low"], p)

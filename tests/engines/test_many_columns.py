@@ -38,9 +38,12 @@ def write_classes(folder, prob, label, kind="parquet"):
 def test_the_top_class_of_a_thousand(local_engine, kind, prob, label, tmp_path):
     wrong = np.roll(label, 1)
     path = write_classes(tmp_path, prob, wrong, kind)
-    options = {"y": "y", "p": "c_*", "task": "confidence", "methods": "ew10"}
+    wanted = {"y": "y", "p": "c_*", "task": "confidence"}
+    options = {"methods": "ew10"}
     found = cb.evaluate(
-        cb.Predictions.from_table(path, engine=local_engine), confidence=None, **options
+        cb.Predictions.from_table(path, engine=local_engine, **wanted),
+        confidence=None,
+        **options,
     )
     expected = cb.calibration_error(wrong, prob, task="confidence", method="ew10")
     assert expected > 0.05
@@ -53,25 +56,37 @@ def test_the_top_class_of_a_thousand(local_engine, kind, prob, label, tmp_path):
 def test_the_top_class_of_hundreds_on_a_cluster(prob, label, tmp_path):
     share = prob[:, :400] / prob[:, :400].sum(axis=1, keepdims=True)
     path = write_classes(tmp_path, share, label % 400)
-    found = cb.Predictions.from_table(
-        path, y="y", p="c_*", task="confidence", engine="spark"
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            path, y="y", p="c_*", task="confidence", engine="spark"
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert_allclose(np.sort(found.columns["low"]), np.sort(share.max(axis=1)))
 
 
 def test_logits_of_a_thousand_classes(local_engine, prob, label, tmp_path):
     path = write_classes(tmp_path, np.log(prob.clip(1e-300)) + 5.0, label)
-    found = cb.Predictions.from_table(
-        path, y="y", p="c_*", task="confidence", scale="logit", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            path, y="y", p="c_*", task="confidence", scale="logit", engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 
 def test_each_of_a_thousand_classes(local_engine, prob, label, tmp_path):
     path = write_classes(tmp_path, prob[:50], label[:50])
-    found = cb.Predictions.from_table(
-        path, y="y", p="c_*", task="classwise", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            path, y="y", p="c_*", task="classwise", engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     happened = np.bincount(
         found.columns["event"], found.columns["happened"], minlength=K
     )
@@ -80,9 +95,11 @@ def test_each_of_a_thousand_classes(local_engine, prob, label, tmp_path):
 
 def test_a_thousand_models(local_engine, prob, label, tmp_path):
     path = write_classes(tmp_path, prob[:50], label[:50] % 2)
-    found = cb.Predictions.from_table(
-        path, y="y", p="c_*", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(path, y="y", p="c_*", engine=local_engine)
+        .aggregate()
+        .cells("tested")
+    )
     mean = np.bincount(found.columns["event"], found.columns["rows"], minlength=K)
     assert_array_equal(mean, np.full(K, 50))
     low = found.columns["low"][found.columns["event"] == 700]
@@ -134,9 +151,13 @@ def test_one_bad_value_among_many_models_is_found(local_engine, scale, bad, tmp_
     value = {"missing": None, "nan": np.nan, "outside": outside}[bad]
     values = of_p(np.random.default_rng(47).uniform(0.01, 0.99, (40, 30)))
     columns = dict(zip(NAMES, values.T.tolist(), strict=False))
-    whole = cb.Predictions.from_table(
-        {"y": np.arange(40) % 2, **columns}, scale=scale, **MODELS
-    ).aggregate()
+    whole = (
+        cb.Predictions.from_table(
+            {"y": np.arange(40) % 2, **columns}, scale=scale, **MODELS
+        )
+        .aggregate()
+        .cells("tested")
+    )
     columns["c_17"][23] = value
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"y": np.arange(40) % 2, **columns}, strict=False).write_parquet(path)
@@ -144,7 +165,11 @@ def test_one_bad_value_among_many_models_is_found(local_engine, scale, bad, tmp_
     with pytest.raises(error if bad == "outside" else MissingValueError, match="c_17"):
         cb.Predictions.from_table(path, **options).aggregate()
     with pytest.warns(cb.exceptions.DroppedRowsWarning, match="1 of 40 rows"):
-        found = cb.Predictions.from_table(path, bad_rows="drop", **options).aggregate()
+        found = (
+            cb.Predictions.from_table(path, bad_rows="drop", **options)
+            .aggregate()
+            .cells("tested")
+        )
     kept = whole.columns["event"] != 17
     own = found.columns["event"] != 17
     assert kept.sum() - own.sum() == 29
@@ -159,14 +184,18 @@ def test_no_chance_is_a_log_probability_among_many(engine, tmp_path):
         "c_29": np.full(40, -np.inf)
     }
     pl.DataFrame({"y": np.arange(40) % 30, **columns}).write_parquet(tmp_path / "r.pq")
-    found = cb.Predictions.from_table(
-        tmp_path / "r.pq",
-        y="y",
-        p="c_*",
-        task="confidence",
-        scale="logprob",
-        engine=engine,
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            tmp_path / "r.pq",
+            y="y",
+            p="c_*",
+            task="confidence",
+            scale="logprob",
+            engine=engine,
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 
@@ -181,8 +210,10 @@ def test_only_columns_that_are_asked_for_take_time(local_engine, kind, tmp_path)
     write = {"csv": frame.write_csv, "parquet": frame.write_parquet}
     write.get(kind, frame.write_ndjson)(path)
     started = time.process_time()
-    found = cb.Predictions.from_table(
-        path, y="y", p="p", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(path, y="y", p="p", engine=local_engine)
+        .aggregate()
+        .cells("tested")
+    )
     assert_allclose(found.columns["low"], p)
     assert time.process_time() - started < 10.0

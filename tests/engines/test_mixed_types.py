@@ -28,8 +28,10 @@ def test_whole_numbers_in_the_first_file_do_not_round_the_others(tmp_path):
 def test_hashes_are_no_comments(tmp_path):
     lines = ["y,p,g", *[f"{i % 2},0.{i % 9 + 1},#b" for i in range(60)]]
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    options = {"y": "y", "p": "p", "by": "g", "methods": "ew2", "confidence": None}
+    wanted = {"y": "y", "p": "p", "by": "g"}
+    options = {"methods": "ew2", "confidence": None}
     found = cb.evaluate(
-        cb.Predictions.from_table(tmp_path / "a.csv", engine="duckdb"), **options
+        cb.Predictions.from_table(tmp_path / "a.csv", engine="duckdb", **wanted),
+        **options,
     )
     assert found.frame()["g"].tolist() == ["#b"]

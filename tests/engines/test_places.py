@@ -33,11 +33,21 @@ def lake(rows, tmp_path):
 
 
 def test_a_pattern_a_folder_and_a_list_mean_the_same(rows, lake):
-    expected = cb.Predictions.from_table(rows, **WANTED).aggregate().columns["near"]
+    expected = (
+        cb.Predictions.from_table(rows, **WANTED)
+        .aggregate()
+        .cells("tested")
+        .columns["near"]
+    )
     files = sorted(lake.iterdir())
     for source in (f"{lake}/*.parquet", lake / "part-?.parquet", lake, files):
         assert isinstance(open_source(source), DuckDBTable)
-        found = cb.Predictions.from_table(source, **WANTED).aggregate().columns["near"]
+        found = (
+            cb.Predictions.from_table(source, **WANTED)
+            .aggregate()
+            .cells("tested")
+            .columns["near"]
+        )
         assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -46,9 +56,11 @@ def test_folders_of_partitions_give_columns(rows, tmp_path):
         (tmp_path / f"year={year}").mkdir()
         part = rows.filter(pl.col("year") == year).drop("year")
         part.write_parquet(tmp_path / f"year={year}" / "rows.parquet")
-    found = cb.Predictions.from_table(
-        f"{tmp_path}/*/*.parquet", by="year", **WANTED
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(f"{tmp_path}/*/*.parquet", by="year", **WANTED)
+        .aggregate()
+        .cells("tested")
+    )
     assert found.groups == ((2023,), (2024,))
 
 
@@ -64,13 +76,16 @@ def test_relations_and_frames_through_duckdb(rows):
     expected = (
         cb.Predictions.from_table(rows, by="place", **WANTED)
         .aggregate()
+        .cells("tested")
         .columns["near"]
     )
     relation = duckdb.sql("SELECT * FROM rows")
     for source in (relation, rows, rows.to_pandas(), rows.to_arrow()):
-        found = cb.Predictions.from_table(
-            source, by="place", engine="duckdb", **WANTED
-        ).aggregate()
+        found = (
+            cb.Predictions.from_table(source, by="place", engine="duckdb", **WANTED)
+            .aggregate()
+            .cells("tested")
+        )
         assert_allclose(found.columns["near"], expected, rtol=1e-12)
 
 
@@ -84,10 +99,16 @@ def test_text_files_are_read_in_place(suffix, rows, tmp_path):
         few.to_pandas().to_csv(path, index=False)
     else:
         few.write_csv(path, separator="\t" if suffix == "tsv" else ",")
-    found = cb.Predictions.from_table(
-        path, engine="duckdb", by="place", **WANTED
-    ).aggregate()
-    expected = cb.Predictions.from_table(rows, by="place", **WANTED).aggregate()
+    found = (
+        cb.Predictions.from_table(path, engine="duckdb", by="place", **WANTED)
+        .aggregate()
+        .cells("tested")
+    )
+    expected = (
+        cb.Predictions.from_table(rows, by="place", **WANTED)
+        .aggregate()
+        .cells("tested")
+    )
     assert found.groups == expected.groups
     assert_allclose(found.columns["near"], expected.columns["near"], rtol=1e-12)
 
@@ -163,11 +184,19 @@ def test_an_empty_name_is_no_folder(local_engine, source, rows, tmp_path, monkey
 
 def test_a_polars_frame_through_duckdb_without_pyarrow(rows, monkeypatch):
     """Unknown to Python here, so that neither DuckDB nor polars finds it."""
-    wanted = cb.Predictions.from_table(rows, engine="memory", **WANTED).aggregate()
+    wanted = (
+        cb.Predictions.from_table(rows, engine="memory", **WANTED)
+        .aggregate()
+        .cells("tested")
+    )
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    found = cb.Predictions.from_table(rows, engine="duckdb", **WANTED).aggregate()
+    found = (
+        cb.Predictions.from_table(rows, engine="duckdb", **WANTED)
+        .aggregate()
+        .cells("tested")
+    )
     assert_allclose(found.columns["low"], wanted.columns["low"])
 
 
@@ -251,7 +280,7 @@ def test_a_full_disk_leaves_nothing_behind(map_file, lake, tmp_path):
         ["apply", map_file, lake, "--p", "p", "--out", out / "new.csv"],
         ["apply", map_file, one, "--p", "p", "--out", out / "new.csv"],
         ["apply", map_file, one, "--p", "p", "--out", out / "new.parquet"],
-        ["gather", lake, "--y", "y", "--p", "p", "--out", out / "new.parquet"],
+        ["aggregate", lake, "--y", "y", "--p", "p", "--out", out / "new.parquet"],
     ):
         found = subprocess.run(
             [*command, *map(str, arguments)],

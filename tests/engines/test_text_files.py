@@ -27,12 +27,11 @@ def y():
     return ["0", "1", "1"] * (N // 3)
 
 
-def found_groups(path, engine, **options):
+def found_groups(path, **columns):
     found = cb.evaluate(
-        cb.Predictions.from_table(path, engine=engine),
+        cb.Predictions.from_table(path, **columns),
         methods="ew2",
         confidence=None,
-        **options,
     )
     return found.frame()
 
@@ -53,7 +52,7 @@ def test_groups_are_what_stands_in_the_file(
     local_engine, codes, expected, p, y, tmp_path
 ):
     path = text_file(tmp_path / "rows.csv", "p,y,code", p, y, codes * (N // 2))
-    found = found_groups(path, local_engine, y="y", p="p", by="code")
+    found = found_groups(path, engine=local_engine, y="y", p="p", by="code")
     assert sorted(found["code"].tolist(), key=str) == sorted(expected, key=str)
     assert found["n"].tolist() == [N // 2] * 2
 
@@ -62,9 +61,11 @@ def test_groups_in_text_files_on_a_cluster(engine, p, y, tmp_path):
     codes = ["7", "007"] * (N // 2)
     days = ["2024-01-02", "2024-01-01"] * (N // 2)
     path = text_file(tmp_path / "rows.csv", "p,y,code,day", p, y, codes, days)
-    found = cb.Predictions.from_table(
-        path, y="y", p="p", by=["code", "day"], engine=engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(path, y="y", p="p", by=["code", "day"], engine=engine)
+        .aggregate()
+        .cells("tested")
+    )
     assert sorted(found.groups) == [("007", "2024-01-01"), ("7", "2024-01-02")]
 
 
@@ -77,9 +78,13 @@ def test_numbers_and_text_of_several_days_are_merged_as_text(p, y, tmp_path):
         )
     merged = days[0] + days[1]
     assert sorted(merged.groups) == [("007",), ("7",), ("8",)]
-    whole = cb.Predictions.from_table(
-        [tmp_path / "0.csv", tmp_path / "1.csv"], y="y", p="p", by="code"
-    ).aggregate()
+    whole = (
+        cb.Predictions.from_table(
+            [tmp_path / "0.csv", tmp_path / "1.csv"], y="y", p="p", by="code"
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert sorted(whole.groups) == sorted(merged.groups)
     seven = whole.groups.index(("7",))
     assert whole.sample(seven, 0).n == N
@@ -94,9 +99,13 @@ def test_labels_are_what_stands_in_the_file(
 ):
     label = [words[int(value)] for value in y]
     path = text_file(tmp_path / "rows.csv", "p,y", p, label)
-    found = cb.Predictions.from_table(
-        path, y="y", p="p", pos_label=pos_label, engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            path, y="y", p="p", pos_label=pos_label, engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert found.columns["happened"].sum() == 2 * N // 3
 
 
@@ -117,10 +126,12 @@ def test_names_that_differ_by_case_are_two_columns(local_engine, kind, p, y, tmp
     path = text_file(tmp_path / "rows.csv", "p,P,y", p, p[::-1], y)
     if kind == "parquet":
         pl.read_csv(path).write_parquet(tmp_path / "rows.parquet")
-    options = {"y": "y", "engine": local_engine, "methods": "ew5", "confidence": None}
+    wanted = {"y": "y", "engine": local_engine}
+    options = {"methods": "ew5", "confidence": None}
     for name, own in (("p", p), ("P", p[::-1])):
         found = cb.evaluate(
-            cb.Predictions.from_table(tmp_path / f"rows.{kind}", p=name), **options
+            cb.Predictions.from_table(tmp_path / f"rows.{kind}", p=name, **wanted),
+            **options,
         )
         expected = cb.calibration_error(
             np.array(y, int), np.array(own, float), method="ew5"
@@ -138,9 +149,11 @@ def test_whole_numbers_may_become_others_far_down(local_engine, tmp_path):
     n = 30_000  # more than DuckDB looks at to guess types
     p = ["0", "1"] * (n // 2) + ["0.5"] * 10
     path = text_file(tmp_path / "rows.csv", "p,y", p, ["0", "1"] * (len(p) // 2))
-    found = cb.Predictions.from_table(
-        path, y="y", p="p", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(path, y="y", p="p", engine=local_engine)
+        .aggregate()
+        .cells("tested")
+    )
     assert found.columns["low"].tolist() == [0.0, 0.5, 1.0]
 
 
@@ -205,4 +218,4 @@ def test_cells_in_files_named_like_patterns_are_read(p, y, tmp_path):
     path = tmp_path / "cells[1].parquet"
     cb.Predictions.from_table(frame, y="y", p="p").aggregate().save(path)
     assert cb.Predictions.load(path).n == N
-    assert cb.evaluate(path, methods="ew5").frame()["n"] == [N]
+    assert cb.evaluate(cb.Predictions.load(path), methods="ew5").frame()["n"] == [N]

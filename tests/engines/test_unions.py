@@ -27,7 +27,11 @@ def write_files(folder, labels=("0", "1")):
 def test_columns_are_found_by_name(engine, order, labels, tmp_path):
     write_files(tmp_path, LABELS[labels])
     paths = [tmp_path / f"{name}.csv" for name in order]
-    found = cb.Predictions.from_table(paths, y="y", p="p", engine=engine).aggregate()
+    found = (
+        cb.Predictions.from_table(paths, y="y", p="p", engine=engine)
+        .aggregate()
+        .cells("tested")
+    )
     assert found.columns["happened"].sum() == 2 * (2 * N // 3)
     assert_allclose(np.unique(found.columns["low"]), [float(p) for p in P])
     assert (found.columns["rows"] == 2).all()

@@ -46,18 +46,22 @@ def late_file(request, tmp_path):
 
 
 def test_a_late_prediction_keeps_its_digits(local_engine, late_file):
-    found = cb.Predictions.from_table(
-        late_file(p=0.3), y="y", p="p", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(late_file(p=0.3), y="y", p="p", engine=local_engine)
+        .aggregate()
+        .cells("tested")
+    )
     assert found.columns["low"].tolist() == [0.0, 0.3, 1.0]
     assert found.columns["rows"][1] == 1
 
 
 def test_a_late_weight_keeps_its_digits(local_engine, late_file):
     path = late_file(w=0.25)
-    found = cb.Predictions.from_table(
-        path, y="y", p="p", weight="w", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(path, y="y", p="p", weight="w", engine=local_engine)
+        .aggregate()
+        .cells("tested")
+    )
     assert found.columns["weight"].sum() == N + 0.25
 
 
@@ -84,22 +88,27 @@ def test_late_text_among_labels_is_listed(local_engine, late_file):
 
 
 def test_late_text_among_groups_makes_all_of_them_text(local_engine, late_file):
-    found = cb.Predictions.from_table(
-        late_file(g="other"), y="y", p="p", by="g", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            late_file(g="other"), y="y", p="p", by="g", engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert found.groups == (("0",), ("1",), ("2",), ("other",))
 
 
 def test_late_text_makes_all_labels_text(local_engine, late_file):
     """So that one of them is the event, as text and not as a number."""
     path = late_file(y="2b")
-    options = {"y": "y", "p": "p", "engine": local_engine, "methods": "ew2"}
+    wanted = {"y": "y", "p": "p", "engine": local_engine}
+    options = {"methods": "ew2"}
     found = cb.evaluate(
-        cb.Predictions.from_table(path, task="1"), confidence=None, **options
+        cb.Predictions.from_table(path, task="1", **wanted), confidence=None, **options
     )
     assert found.frame()["n"].tolist() == [N + 1]
     with pytest.raises(LabelError):
-        cb.evaluate(cb.Predictions.from_table(path, pos_label=1), **options)
+        cb.evaluate(cb.Predictions.from_table(path, pos_label=1, **wanted), **options)
 
 
 @pytest.mark.parametrize("words", [("False", "True"), ("false", "true")])
@@ -108,9 +117,17 @@ def test_truth_values_after_many_missing_ones(local_engine, words, tmp_path):
     lines = ["y,p", *[",0.5"] * 2000, *(f"{words[i % 4 == 0]},0.5" for i in range(N))]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     with pytest.warns(cb.exceptions.DroppedRowsWarning, match="2,000 of 27,000"):
-        found = cb.Predictions.from_table(
-            tmp_path / "rows.csv", y="y", p="p", engine=local_engine, bad_rows="drop"
-        ).aggregate()
+        found = (
+            cb.Predictions.from_table(
+                tmp_path / "rows.csv",
+                y="y",
+                p="p",
+                engine=local_engine,
+                bad_rows="drop",
+            )
+            .aggregate()
+            .cells("tested")
+        )
     assert found.columns["happened"].sum() == N // 4
 
 
@@ -126,9 +143,13 @@ def test_truth_values_and_numbers_are_no_labels(local_engine, tmp_path):
 def test_blanks_around_numbers_do_not_count(local_engine, tmp_path):
     lines = ["y,p", " 1,0.25 ", "0 ,\t0.5", '" 1"," 0.75"']
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
-    found = cb.Predictions.from_table(
-        tmp_path / "rows.csv", y="y", p="p", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            tmp_path / "rows.csv", y="y", p="p", engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert found.columns["low"].tolist() == [0.25, 0.5, 0.75]
     assert found.columns["happened"].sum() == 2
 
@@ -148,13 +169,17 @@ def test_files_of_other_types_are_read_together(local_engine, kind, tmp_path):
     second = [{"y": i % 2, "p": 0.25, "g": "x"} for i in range(60)]
     for place, rows in enumerate((first, second)):
         write_rows(tmp_path / f"{place}.{kind}", rows)
-    found = cb.Predictions.from_table(
-        [tmp_path / f"{place}.{kind}" for place in (0, 1)],
-        y="y",
-        p="p",
-        by="g",
-        engine=local_engine,
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            [tmp_path / f"{place}.{kind}" for place in (0, 1)],
+            y="y",
+            p="p",
+            by="g",
+            engine=local_engine,
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert found.groups == (("007",), ("x",))
     assert sorted(set(found.columns["low"])) == [0.0, 0.25, 1.0]
 
@@ -238,9 +263,13 @@ def test_json_lines_with_many_columns_are_columns(local_engine, tmp_path):
         for k, row in zip(rng.integers(0, 300, 40), prob.tolist(), strict=True)
     ]
     path = write_rows(tmp_path / "rows.jsonl", rows)
-    found = cb.Predictions.from_table(
-        path, y="y", p="c_*", task="confidence", engine=local_engine
-    ).aggregate()
+    found = (
+        cb.Predictions.from_table(
+            path, y="y", p="c_*", task="confidence", engine=local_engine
+        )
+        .aggregate()
+        .cells("tested")
+    )
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
 

@@ -46,7 +46,7 @@ def damaged(path: str | os.PathLike[str]) -> Iterator[None]:
     ) as error:
         what = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise SourceError(
-            f"{path} is a damaged file of cells: {what}. Gather the rows again."
+            f"{path} is a damaged file of cells: {what}. Aggregate the rows again."
         ) from None
 
 
@@ -54,7 +54,7 @@ def read_origin(told: Any) -> tuple[CellOrigin, int]:
     """Return what cells were gathered from, and the rows that could not be used."""
     if (told["version"], told["grid"]) != (VERSION, GRID):
         raise SourceError(
-            "holds cells of another version of calibrant; gather the rows again."
+            "holds cells of another version of calibrant; aggregate the rows again."
         )
     events = [(model, event) for model, event in told["events"]]
     model = told.get("model_column", "")

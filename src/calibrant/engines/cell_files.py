@@ -63,7 +63,10 @@ def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
 def check_cell_path(path: Path) -> None:
     """Raise where cells cannot be written under that name."""
     if path.suffix.lower() not in PARQUET:
-        raise OptionError(f"{path}: cells are written as .parquet; choose such a name.")
+        raise OptionError(
+            f"{path}: aggregated predictions are written as .parquet; choose "
+            f"such a name."
+        )
     check_named(path, AGGREGATES)
 
 
@@ -96,8 +99,8 @@ def _read_one(path: str | os.PathLike[str]) -> CellTable:
     stored = _metadata(path).get(KEY)
     if stored is None:
         raise SourceError(
-            f"{path} holds no cells, unlike the files read with it; keep files of rows "
-            f"and of cells apart."
+            f"{path} holds no aggregated predictions; read files of rows by "
+            f"Predictions.from_table, apart from others."
         )
     with damaged(path):
         origin, dropped = read_origin(json.loads(stored))

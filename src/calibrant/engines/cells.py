@@ -179,13 +179,14 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
     """
     parts = list(tables)
     if not parts:
-        raise EmptyInputError("there are no cells to merge.")
+        raise EmptyInputError("there are no aggregated predictions to add.")
     first = parts[0].origin
     for part in parts[1:]:
         if part.origin != first:
             raise OptionError(
-                f"cells add up only if they were gathered alike; {_told(part.origin)} "
-                f"differs from {_told(first)}. Gather all with the same options."
+                f"predictions add up only if they were aggregated alike; "
+                f"{_told(part.origin)} differs from {_told(first)}. Aggregate all with "
+                f"the same options."
             )
     keys = alike_keys([part.groups for part in parts])
     groups, code = numbered_rows([key for own in keys for key in own])

@@ -104,8 +104,8 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
     if files.size > LARGEST:
         raise OptionError(
             f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB do not "
-            f"fit comfortably into memory. Gather their rows into cells by 'calibrant "
-            f"gather', or name fewer files."
+            f"fit comfortably into memory. Aggregate their rows by 'calibrant "
+            f"aggregate', or name fewer files."
         )
     paths = [Path(path) for path in files.paths]
     frame, lines, lacking = read_frames(paths, leave_out=bad_rows == "drop")

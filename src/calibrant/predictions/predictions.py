@@ -542,6 +542,7 @@ def read_table(
     source: Any, engine: Engine, request: TableRequest
 ) -> RowPredictions | AggregatedPredictions:
     """Return the predictions in a table: rows in memory, else aggregated."""
+    _refuse_aggregated(source)
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):
         return RowPredictions.of(table, request)
@@ -551,3 +552,17 @@ def read_table(
         origin = replace(cells.origin, model_column=request.model)
         cells = replace(cells, origin=origin)
     return AggregatedPredictions(cells)
+
+
+def _refuse_aggregated(source: Any) -> None:
+    """Raise where a table was expected and something else is given."""
+    if isinstance(source, Predictions):
+        raise OptionError(
+            "source must be a table; these are Predictions, which functions take as "
+            "they are."
+        )
+    if open_cells(source) is not None:
+        raise OptionError(
+            f"{source} holds aggregated predictions, which already have their columns, "
+            f"labels and scale; read them by Predictions.load."
+        )

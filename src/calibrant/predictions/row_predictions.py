@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -75,12 +75,15 @@ class RowPredictions:
         table share their columns.
     words : mapping or None
         What error messages call columns; None where they are columns of a table.
+    reasons : dict
+        How many rows were dropped by reason.
     """
 
     table: MemoryTable
     request: TableRequest
     columns: tuple[ModelColumns, ...]
     words: Mapping[str, str] | None = None
+    reasons: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -90,10 +93,11 @@ class RowPredictions:
         words: Mapping[str, str] | None = None,
     ) -> RowPredictions:
         """Find the columns, drop invalid rows if asked to, and validate the rest."""
+        reasons: dict[str, int] = {}
         if request.bad_rows == "drop":
-            table = _drop_invalid_rows(table, request)
+            table, reasons = _drop_invalid_rows(table, request)
         columns = models_of_table(table, request.p, request.spec)
-        found = cls(table, request, tuple(columns), words)
+        found = cls(table, request, tuple(columns), words, reasons)
         for model in found.columns:
             found.validate(model)
         found.check_same_lengths()
@@ -248,9 +252,11 @@ class RowPredictions:
 
     def aggregate(self) -> CellTable:
         """Return the cells of the rows, of which invalid ones are gone already."""
-        return self.table.gather(
+        cells = self.table.gather(
             aggregation_spec(self.table, replace(self.request, bad_rows="error"))
         )
+        dropped = sum(self.reasons.values())
+        return replace(cells, dropped=dropped, reasons=self.reasons)
 
     def validate(self, model: ModelColumns) -> None:
         """Raise where a row of a model is invalid, named by its place in the table."""
@@ -358,10 +364,12 @@ def _suggest_dropping() -> Iterator[None]:
         raise type(error)(message) from None
 
 
-def _drop_invalid_rows(table: MemoryTable, request: TableRequest) -> MemoryTable:
-    """Return the table without invalid rows, and warn about them."""
+def _drop_invalid_rows(
+    table: MemoryTable, request: TableRequest
+) -> tuple[MemoryTable, dict[str, int]]:
+    """Return the table without invalid rows, and their number by reason; warn."""
     specs = [aggregation_spec(table, one) for one in request.by_label(table)]
     kept, reasons = without_bad_rows(table, *specs)
     total = table.column(specs[0].y).shape[0] + table.lines_left_out
     warn_if_dropped(reasons, total)
-    return kept
+    return kept, reasons
