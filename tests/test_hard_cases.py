@@ -179,11 +179,15 @@ def test_sql_of_single_precision_columns(smooth_sample):
 
 
 def test_text_among_numbers_is_named(run, tmp_path):
-    source = tmp_path / "nan.csv"
-    source.write_text("p,y\n0.5,1\nnan,0\n", encoding="utf-8")
-    code, _, err = run("evaluate", source, "--y", "y", "--p", "p")
-    assert code == 2
-    assert "column 'p' must hold numbers, but is text; row 1 is 'nan'" in err
+    source = tmp_path / "text.csv"
+    for text, words in (
+        ("n/a", "column 'p' must hold numbers, but is text; row 1 is 'n/a'"),
+        ("nan", "column 'p' must not hold missing or infinite values; row 1 is nan"),
+    ):
+        source.write_text(f"p,y\n0.5,1\n{text},0\n", encoding="utf-8")
+        code, _, err = run("evaluate", source, "--y", "y", "--p", "p")
+        assert code == 2
+        assert words in err
 
 
 DEGENERATE = {
