@@ -210,3 +210,13 @@ def test_every_method_gives_numbers_on_degenerate_data(method, data, interval):
     absent = interval == "percentile" and np.isnan([low, high]).all()
     assert absent or 0.0 <= low <= value <= high <= 1.0
     assert 0.0 <= value <= 1.0
+
+
+@pytest.mark.parametrize(
+    "p", [0.3 + np.arange(100) * np.spacing(0.3), 1 - np.arange(100) * 1.2e-16]
+)
+@pytest.mark.parametrize("method", ["pl-de", "pl-de2"])
+def test_predictions_that_differ_by_rounding_have_one_rate(p, method):
+    y = np.arange(100) % 3 == 0
+    found = cb.calibration_error(y, p, method=method)
+    assert found == pytest.approx(np.abs(y.mean() - p.mean()), abs=1e-6)

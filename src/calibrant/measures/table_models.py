@@ -12,7 +12,6 @@ import numpy as np
 from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.labels import check_single_labels
 from calibrant._validation.wording import MEASURES, shown
-from calibrant.engines.files import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -215,13 +214,23 @@ def _matching(entry: str, names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _not_applied(matching: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out columns that were added to others which are there."""
-    there = {column for column, _ in matching}
-    return [
-        match
-        for match in matching
-        if not (match[0].endswith(APPLIED) and match[0].removesuffix(APPLIED) in there)
-    ]
+    """Leave out columns that were added to others which are there.
+
+    Whatever their ending is: `calibrant apply` adds one to each column.
+    """
+    names = {column for column, _ in matching}
+    endings = {
+        name[place:]
+        for name in names
+        for place, sign in enumerate(name)
+        if sign == "_" and name[:place] in names
+    }
+    for ending in sorted(endings):
+        plain = [match for match in matching if not match[0].endswith(ending)]
+        kept = {column for column, _ in plain}
+        if {f"{column}{ending}" for column in kept} == names - kept:
+            return plain
+    return matching
 
 
 @dataclass(frozen=True, eq=False)
