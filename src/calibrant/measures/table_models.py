@@ -12,6 +12,7 @@ import numpy as np
 from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.labels import check_single_labels
 from calibrant._validation.wording import MEASURES, shown
+from calibrant.engines.files import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -216,8 +217,14 @@ def _matching(entry: str, names: Sequence[str]) -> list[tuple[str, str]]:
 def _not_applied(matching: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Leave out columns that were added to others which are there.
 
-    Whatever their ending is: `calibrant apply` adds one to each column.
+    `calibrant apply` adds one to each column; its ending may be any.
     """
+    there = {column for column, _ in matching}
+    matching = [
+        match
+        for match in matching
+        if not (match[0].endswith(APPLIED) and match[0].removesuffix(APPLIED) in there)
+    ]
     names = {column for column, _ in matching}
     endings = {
         name[place:]
