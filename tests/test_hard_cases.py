@@ -179,11 +179,15 @@ def test_sql_of_single_precision_columns(smooth_sample):
 
 
 def test_text_among_numbers_is_named(run, tmp_path):
-    source = tmp_path / "nan.csv"
-    source.write_text("p,y\n0.5,1\nnan,0\n", encoding="utf-8")
-    code, _, err = run("evaluate", source, "--y", "y", "--p", "p")
-    assert code == 2
-    assert "column 'p' must hold numbers, but is text; row 1 is 'nan'" in err
+    source = tmp_path / "text.csv"
+    for text, words in (
+        ("n/a", "column 'p' must hold numbers, but is text; row 1 is 'n/a'"),
+        ("nan", "column 'p' must not hold missing or infinite values; row 1 is nan"),
+    ):
+        source.write_text(f"p,y\n0.5,1\n{text},0\n", encoding="utf-8")
+        code, _, err = run("evaluate", source, "--y", "y", "--p", "p")
+        assert code == 2
+        assert words in err
 
 
 DEGENERATE = {
@@ -206,3 +210,13 @@ def test_every_method_gives_numbers_on_degenerate_data(method, data, interval):
     absent = interval == "percentile" and np.isnan([low, high]).all()
     assert absent or 0.0 <= low <= value <= high <= 1.0
     assert 0.0 <= value <= 1.0
+
+
+@pytest.mark.parametrize(
+    "p", [0.3 + np.arange(100) * np.spacing(0.3), 1 - np.arange(100) * 1.2e-16]
+)
+@pytest.mark.parametrize("method", ["pl-de", "pl-de2"])
+def test_predictions_that_differ_by_rounding_have_one_rate(p, method):
+    y = np.arange(100) % 3 == 0
+    found = cb.calibration_error(y, p, method=method)
+    assert found == pytest.approx(np.abs(y.mean() - p.mean()), abs=1e-6)

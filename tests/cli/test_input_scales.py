@@ -151,18 +151,19 @@ def logits(tmp_path, monkeypatch):
 CLASSES = ("--y", "y", "--p", "z_*", "--task", "confidence", "--scale", "logit")
 
 
-def test_columns_that_apply_added_are_no_more_classes(run, logits):
+@pytest.mark.parametrize("ending", ["_calibrated", "_cal"])
+def test_columns_that_apply_added_are_no_more_classes(run, logits, ending):
     z, y = logits
     fit = ("--y", "y", "--p", "z_*", "--scale", "logit", "--out", "map.json")
     assert run("calibrate", "z.parquet", *fit)[0] == 0
     apply = ("apply", "map.json", "z.parquet", "--p", "z_*", "--out", "after.parquet")
-    assert run(*apply)[0] == 0
+    assert run(*apply, "--suffix", ending)[0] == 0
     found = printed(run, "evaluate", "after.parquet", *CLASSES, *JSON)
     assert found == printed(run, "evaluate", "z.parquet", *CLASSES, *JSON)
     assert found["n_classes"] == {"z_*": 6}
     assert "Number of classes: 6\n" in run("evaluate", "after.parquet", *CLASSES)[1]
 
-    models = ("--p", "before=z_*", "--p", "after=z_*_calibrated")
+    models = ("--p", "before=z_*", "--p", f"after=z_*{ending}")
     scales = ("--scale", "before=logit", "--scale", "after=prob")
     options = ("--y", "y", "--task", "confidence", "--method", "es10")
     pairs = printed(run, "compare", "after.parquet", *options, *models, *scales, *JSON)

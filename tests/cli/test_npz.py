@@ -292,3 +292,13 @@ def test_arrays_of_other_lengths_are_named(folder):
                 cb.Predictions.from_table(folder / "short.npz", bad_rows=bad_rows),
                 **options,
             )
+            cb.evaluate_table(folder / "short.npz", bad_rows=bad_rows, **options)
+
+
+def test_engines_that_read_no_npz_say_so(run, tmp_path):
+    np.savez(tmp_path / "m.npz", y=[0, 1], p=[0.2, 0.7])
+    code, _, err = run(
+        "evaluate", tmp_path / "m.npz", "--y", "y", "--p", "p", "--engine", "duckdb"
+    )
+    assert code == 2
+    assert "is read in memory, not by the duckdb engine; use engine 'memory'" in err

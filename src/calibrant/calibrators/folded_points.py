@@ -15,7 +15,7 @@ from calibrant.numerics.grid import bin_index
 from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.numerics.piecewise_problems import Points
 from calibrant.numerics.sorted_sample import SortedSample, are_binary
-from calibrant.numerics.ties import edges_between, tie_starts
+from calibrant.numerics.ties import SAME, edges_between, tie_starts
 
 if TYPE_CHECKING:
     from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
@@ -70,14 +70,16 @@ class FoldedPoints:
     label: FloatMatrix
 
     @classmethod
-    def of(cls, rows: SortedSample, fold: IntVector) -> FoldedPoints:
+    def of(
+        cls, rows: SortedSample, fold: IntVector, same: float = SAME
+    ) -> FoldedPoints:
         """Gather sorted rows into points, one per distinct prediction if few.
 
-        Predictions that differ by rounding alone are not distinct.
+        Predictions that differ by less than `same` are not distinct.
         """
         folds = int(fold.max()) + 1
         weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
-        starts = tie_starts(rows.p)
+        starts = tie_starts(rows.p, same=same)
         if starts.size <= MOST_POINTS:
             each = np.diff(starts, append=rows.p.size)
             cell = np.repeat(np.arange(starts.size), each)

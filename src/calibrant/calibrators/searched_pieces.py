@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
 
+NEAREST_KNOTS = 1e-9
+"""Between knots that are nearer to each other a line would be too steep."""
 MOST_PIECES = {1: 7, 2: 5}
 """The largest numbers of pieces that the paper tries, by degree."""
 
@@ -97,7 +99,8 @@ class SearchedPieces:
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         folds = min(self.folds, sample.n_data)
-        points = FoldedPoints.of(*folded_rows(sample, folds, self.random_state))
+        rows = folded_rows(sample, folds, self.random_state)
+        points = FoldedPoints.of(*rows, same=NEAREST_KNOTS)
         counts = self._counts(points.p.size) if folds > 1 else range(1, 2)
         ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
         if len(counts) == 1 and (ensemble == "refit" or folds == 1):

@@ -61,6 +61,11 @@ def open_source(
         if files is None:
             return open_table(source, bad_rows=bad_rows)
         return open_files(files, bad_rows=bad_rows)
+    if _is_npz(source):
+        raise OptionError(
+            f"{source} is read in memory, not by the {engine} engine; use engine "
+            f"'memory'."
+        )
     if files is not None:
         _check_readable_twice(files, engine)
     if engine == "spark":

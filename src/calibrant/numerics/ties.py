@@ -13,12 +13,14 @@ SAME = 1e-15
 """Predictions that exceed the first one of a tie by less belong to the tie."""
 
 
-def tie_starts(p: FloatVector, apart: BoolVector | None = None) -> IntVector:
+def tie_starts(
+    p: FloatVector, apart: BoolVector | None = None, same: float = SAME
+) -> IntVector:
     """Return the first row of each tie of ascending predictions.
 
     Rows that are marked as `apart` belong to no tie with rows before them.
 
-    A tie is narrower than `SAME`, however near its last prediction is to the next:
+    A tie is narrower than `same`, however near its last prediction is to the next:
     many predictions, each near its neighbours, are many ties. scikit-learn's isotonic
     regression has the same rule.
 
@@ -29,22 +31,22 @@ def tie_starts(p: FloatVector, apart: BoolVector | None = None) -> IntVector:
     >>> tie_starts(np.arange(6) * 0.6 * SAME)
     array([0, 2, 4])
     """
-    rises = np.diff(p, prepend=-np.inf) >= SAME
+    rises = np.diff(p, prepend=-np.inf) >= same
     starts = np.flatnonzero(rises if apart is None else rises | apart)
     stops = np.append(starts[1:], p.size)
-    wide = p[stops - 1] - p[starts] >= SAME
+    wide = p[stops - 1] - p[starts] >= same
     if not wide.any():
         return starts
     runs = zip(starts[wide].tolist(), stops[wide].tolist(), strict=True)
-    inner = [start for run in runs for start in _inner_starts(p, *run)]
+    inner = [start for run in runs for start in _inner_starts(p, *run, same)]
     return np.sort(np.append(starts, inner)).astype(np.intp)
 
 
-def _inner_starts(p: FloatVector, first: int, stop: int) -> list[int]:
+def _inner_starts(p: FloatVector, first: int, stop: int, same: float) -> list[int]:
     """Return the rows from `first` to `stop` that start a tie, without `first`."""
     found, anchor = [], float(p[first])
     for row, value in enumerate(p[first:stop].tolist(), first):
-        if value - anchor >= SAME:
+        if value - anchor >= same:
             found.append(row)
             anchor = value
     return found

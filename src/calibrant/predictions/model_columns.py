@@ -218,13 +218,29 @@ def _matching(entry: str, names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _not_applied(matching: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out columns that were added to others which are there."""
+    """Leave out columns that were added to others which are there.
+
+    `calibrant apply` adds one to each column; its ending may be any.
+    """
     there = {column for column, _ in matching}
-    return [
+    matching = [
         match
         for match in matching
         if not (match[0].endswith(APPLIED) and match[0].removesuffix(APPLIED) in there)
     ]
+    names = {column for column, _ in matching}
+    endings = {
+        name[place:]
+        for name in names
+        for place, sign in enumerate(name)
+        if sign == "_" and name[:place] in names
+    }
+    for ending in sorted(endings):
+        plain = [match for match in matching if not match[0].endswith(ending)]
+        kept = {column for column, _ in plain}
+        if {f"{column}{ending}" for column in kept} == names - kept:
+            return plain
+    return matching
 
 
 def is_class(label: NDArray[Any], task: Any, name: str) -> NDArray[Any]:
