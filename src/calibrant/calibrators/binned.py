@@ -86,7 +86,7 @@ class BinnedFit:
             table = self.table
             measure = debiased_binned_error if debias else binned_error
             return float(measure(table.weight, table.prob, table.label, alpha=alpha))
-        return mean_gap(self.map(sample.p), sample.p, sample.weight, alpha)
+        return mean_gap(self.map.values(sample.p), sample.p, sample.weight, alpha)
 
     def resampled_errors(
         self, cells: Cells, weights: FloatMatrix, *, alpha: float, debias: bool

@@ -93,7 +93,7 @@ class CurveFit:
         if not isinstance(self.map, BinnedMap):
             cells = many_cells(sample)
             p, weight = cells.p, cells.weight
-        return mean_gap(self.map(p), p, weight, alpha)
+        return mean_gap(self.map.values(p), p, weight, alpha)
 
     def resampled_errors(
         self,

@@ -144,7 +144,7 @@ class SmoothFit(CurveFit):
         if simultaneous:
             reach = _reach(self.problem.design, draws, confidence)
         low, middle, high = _spreads(self.terms.design(p), draws)
-        u, map_ = self.terms.logits(p), self.map(p)
+        u, map_ = self.terms.logits(p), self.map.values(p)
         lower = expit(u + middle - reach * (middle - low))
         upper = expit(u + middle + reach * (high - middle))
         return np.minimum(lower, map_), np.maximum(upper, map_)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant._validation.probabilities import check_probabilities
-from calibrant._validation.wording import CALIBRATORS
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
 from calibrant.exceptions import OptionError
+from calibrant.maps.base import CalibrationMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant._typing import ArrayLike, FloatMatrix, FloatVector
+    from calibrant._typing import FloatMatrix, FloatVector
     from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
 
@@ -30,7 +29,7 @@ def is_calibrator(method: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class UserMap:
+class UserMap(CalibrationMap):
     """The map of a fitted calibrator of the user's own.
 
     Attributes
@@ -42,8 +41,8 @@ class UserMap:
     kind: ClassVar[str] = "user"
     calibrator: Any
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
         if p.size == 0:
             return p.copy()
         name = "transform" if hasattr(self.calibrator, "transform") else "predict"
@@ -55,10 +54,6 @@ class UserMap:
                 f"returned an array of shape {values.shape}."
             )
         return values
-
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities, held within [0, 1]."""
-        return np.clip(self(check_probabilities(p, wording=CALIBRATORS)), 0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Raise: only the user's own code can store such a map."""
@@ -114,7 +109,7 @@ class UserFamily:
         counts = np.concatenate([label, weight - label])
         rows = counts > 0.0
         y = np.repeat([1.0, 0.0], p.size)[rows]
-        return self._fitted(np.tile(p, 2)[rows], y, counts[rows])(p)
+        return self._fitted(np.tile(p, 2)[rows], y, counts[rows]).values(p)
 
     def _fitted(
         self, p: FloatVector, y: FloatVector, weight: FloatVector | None

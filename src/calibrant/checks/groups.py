@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from scipy.special import chdtrc
 
 from calibrant._validation.sample import FEW_ROWS
@@ -114,7 +113,7 @@ def _departure(
 ) -> tuple[tuple[str, float, float, float, float, float], float]:
     cells = many_cells(sample)
     total = float(cells.weight.sum())
-    expected = np.asarray(map_(cells.p))
+    expected = map_.values(cells.p)
     predicted = float(cells.weight @ cells.p) / total
     observed = float(cells.label.sum()) / total
     mean = float(cells.weight @ expected) / total

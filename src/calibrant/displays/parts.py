@@ -90,7 +90,7 @@ def map_curve(fit: Fit) -> Points:
     """Return the map on a grid, and at both sides of where it bends or jumps."""
     edges = fit.edges
     p = np.unique(np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0)]))
-    return Points(p, fit.map(p))
+    return Points(p, fit.map.values(p))
 
 
 def band_of(
@@ -126,7 +126,7 @@ def knots_of(fit: Fit) -> Points:
     if isinstance(fit.map, BinnedMap):
         return NO_POINTS
     bends = fit.edges[1:-1]
-    return Points(bends, fit.map(bends))
+    return Points(bends, fit.map.values(bends))
 
 
 def lowest_logit(outermost: float) -> float:
@@ -184,7 +184,7 @@ def picked_instances(
     p = np.sort(sample.p[picked])
     if truth is not None:
         return Points(p, np.interp(p, truth.p, truth.calibrated))
-    return Points(p, fit.map(p))
+    return Points(p, fit.map.values(p))
 
 
 def ends_of(edges: FloatVector) -> Frame:

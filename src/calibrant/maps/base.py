@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from calibrant._validation.probabilities import (
+    check_probabilities,
+    probabilities_of_any_shape,
+)
+from calibrant._validation.wording import CALIBRATORS
 
 if TYPE_CHECKING:
     from calibrant._typing import ArrayLike, FloatVector, JsonObject
@@ -31,7 +40,7 @@ class StoredMap(Protocol):
         ...
 
 
-class CalibrationMap(Protocol):
+class CalibrationMap(ABC):
     """An estimate of the true calibration map c*(p) = E[Y | p].
 
     Calling the map gives the estimate itself, which for some families (tops of bins
@@ -42,23 +51,28 @@ class CalibrationMap(Protocol):
 
     kind: ClassVar[str]
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
-        ...
+    @abstractmethod
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
 
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities."""
-        ...
-
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""
-        ...
 
     @classmethod
+    @abstractmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        ...
 
+    @abstractmethod
     def to_sql(self, column: str) -> str:
         """Return a SQL expression for the calibrated probability of a column."""
-        ...
+
+    def __call__(self, p: ArrayLike) -> FloatVector:
+        """Evaluate the map at predictions of any shape."""
+        return self.values(probabilities_of_any_shape(p))
+
+    def transform(self, p: ArrayLike) -> FloatVector:
+        """Return calibrated probabilities, held within [0, 1]."""
+        values = self.values(check_probabilities(p, wording=CALIBRATORS))
+        return np.clip(values, 0.0, 1.0)

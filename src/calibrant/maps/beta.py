@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant._validation.probabilities import (
-    check_probabilities,
-    probabilities_of_any_shape,
-)
-from calibrant._validation.wording import CALIBRATORS
+from calibrant.maps.base import CalibrationMap
 from calibrant.maps.sql import clipped_sql, expit_sql, of_probabilities, quoted
 from calibrant.maps.stored import stored_number
 from calibrant.numerics.links import log_odds_parts
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject
+    from calibrant._typing import FloatVector, JsonObject
 
 
 @dataclass(frozen=True)
-class BetaMap:
+class BetaMap(CalibrationMap):
     """The map ``expit(a * log(p) - b * log(1 - p) + intercept)``.
 
     With a = b it is straight between logits, as Platt scaling is. With a and b not
@@ -46,15 +42,11 @@ class BetaMap:
     b: float
     intercept: float
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
-        log_p, minus_log_q = log_odds_parts(probabilities_of_any_shape(p))
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
+        log_p, minus_log_q = log_odds_parts(p)
         f = self.a * log_p + self.b * minus_log_q + self.intercept
         return np.asarray(expit(f), dtype=np.float64)
-
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities."""
-        return self(check_probabilities(p, wording=CALIBRATORS))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""

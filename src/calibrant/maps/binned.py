@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._validation.probabilities import (
-    check_probabilities,
-    probabilities_of_any_shape,
-)
-from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
+from calibrant.maps.base import CalibrationMap
 from calibrant.maps.sql import (
     by_piece,
     of_probabilities,
@@ -23,12 +19,12 @@ from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject, Tops
+    from calibrant._typing import FloatVector, JsonObject, Tops
     from calibrant.numerics.binning import BinTable
 
 
 @dataclass(frozen=True, eq=False)
-class BinnedMap:
+class BinnedMap(CalibrationMap):
     """The line ``intercepts[i] + slopes[i] * p`` in bin i.
 
     Parameters
@@ -66,15 +62,10 @@ class BinnedMap:
         level = np.where(empty, 0.0, table.mean_label)
         return cls(table.edges, level, empty.astype(np.float64))
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
-        p = probabilities_of_any_shape(p)
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
         index = bin_index(p.reshape(-1), self.edges).reshape(p.shape)
         return np.asarray(self.intercepts[index] + self.slopes[index] * p)
-
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities, held within [0, 1]."""
-        return np.clip(self(check_probabilities(p, wording=CALIBRATORS)), 0.0, 1.0)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BinnedMap) and self.to_dict() == other.to_dict()

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.probabilities import check_probabilities
-from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
+from calibrant.maps.base import CalibrationMap
 from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.maps.stored import stored_numbers
@@ -18,7 +17,7 @@ from calibrant.numerics.selection import ROUNDING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject
+    from calibrant._typing import FloatVector, JsonObject
 
 Part: TypeAlias = PiecewiseLinearMap | ParabolasMap
 PART_KINDS: dict[str, type[Part]] = {
@@ -28,7 +27,7 @@ PART_KINDS: dict[str, type[Part]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class MeanMap:
+class MeanMap(CalibrationMap):
     """The mean of several maps, such as those of the folds of a cross-validation.
 
     Parameters
@@ -43,14 +42,10 @@ class MeanMap:
     maps: tuple[Part, ...]
     weights: tuple[float, ...]
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
         pairs = zip(self.weights, self.maps, strict=True)
-        return np.asarray(sum(weight * map_(p) for weight, map_ in pairs))
-
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities, held within [0, 1]."""
-        return np.clip(self(check_probabilities(p, wording=CALIBRATORS)), 0.0, 1.0)
+        return np.asarray(sum(weight * map_.values(p) for weight, map_ in pairs))
 
     @property
     def bends(self) -> FloatVector:

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._validation.probabilities import (
-    check_probabilities,
-    probabilities_of_any_shape,
-)
-from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
+from calibrant.maps.base import CalibrationMap
 from calibrant.maps.sql import (
     by_piece,
     of_probabilities,
@@ -22,11 +18,11 @@ from calibrant.maps.sql import (
 from calibrant.maps.stored import refuse_steep, stored_knots, stored_numbers
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject
+    from calibrant._typing import FloatVector, JsonObject
 
 
 @dataclass(frozen=True, eq=False)
-class ParabolasMap:
+class ParabolasMap(CalibrationMap):
     """Parabolas from knot to knot, level beyond the last ones.
 
     Parameters
@@ -48,9 +44,9 @@ class ParabolasMap:
     heights: FloatVector
     middles: FloatVector
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
-        x = np.clip(probabilities_of_any_shape(p), self.knots[0], self.knots[-1])
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
+        x = np.clip(p, self.knots[0], self.knots[-1])
         piece = np.searchsorted(self.knots[1:-1], x, side="right")
         start, linear, square = (c[piece] for c in self._coefficients())
         along = x - self.knots[piece]
@@ -62,10 +58,6 @@ class ParabolasMap:
         left, right = self.heights[:-1], self.heights[1:]
         linear = (4.0 * self.middles - 3.0 * left - right) / width
         return left, linear, 2.0 * (left + right - 2.0 * self.middles) / width**2
-
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities."""
-        return self(check_probabilities(p, wording=CALIBRATORS))
 
     @property
     def bends(self) -> FloatVector:

@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant._validation.probabilities import (
-    check_probabilities,
-    probabilities_of_any_shape,
-)
-from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
+from calibrant.maps.base import CalibrationMap
 from calibrant.maps.sql import (
     by_piece,
     clipped_sql,
@@ -27,11 +23,11 @@ from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject, Space
+    from calibrant._typing import FloatVector, JsonObject, Space
 
 
 @dataclass(frozen=True, eq=False)
-class PiecewiseLinearMap:
+class PiecewiseLinearMap(CalibrationMap):
     """Straight lines from knot to knot, continued beyond the last ones.
 
     Parameters
@@ -54,18 +50,13 @@ class PiecewiseLinearMap:
     heights: FloatVector
     scale: Space = "prob"
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
-        p = probabilities_of_any_shape(p)
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
         if self.scale == "logit":
             value = expit(values_at(logit(p), self.knots, self.heights))
         else:
             value = np.clip(values_at(p, self.knots, self.heights), 0.0, 1.0)
         return np.asarray(value, dtype=np.float64)
-
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities."""
-        return self(check_probabilities(p, wording=CALIBRATORS))
 
     @property
     def bends(self) -> FloatVector:

@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant._validation.probabilities import (
-    check_probabilities,
-    probabilities_of_any_shape,
-)
-from calibrant._validation.wording import CALIBRATORS
 from calibrant.exceptions import MapFormatError
+from calibrant.maps.base import CalibrationMap
 from calibrant.maps.sql import (
     by_piece,
     expit_sql,
@@ -25,7 +21,7 @@ from calibrant.numerics.links import logit
 from calibrant.numerics.rounded_ends import NEAREST
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject
+    from calibrant._typing import FloatVector, JsonObject
 
 
 def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
@@ -40,7 +36,7 @@ def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothMap:
+class SmoothMap(CalibrationMap):
     """The map ``expit(u + shift(u))`` of the logit u of a prediction.
 
     Between two knots the shift is a straight line, beyond the last ones it stays as it
@@ -75,14 +71,10 @@ class SmoothMap:
             knots, shifts = knots + np.array([0.0, 1.0]), np.repeat(shifts, 2)
         return cls(knots, shifts, ends)
 
-    def __call__(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map."""
-        u = logit_within(probabilities_of_any_shape(p), self.ends)
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
+        u = logit_within(p, self.ends)
         return np.asarray(expit(u + np.interp(u, self.knots, self.shifts)))
-
-    def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities."""
-        return self(check_probabilities(p, wording=CALIBRATORS))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SmoothMap) and self.to_dict() == other.to_dict()

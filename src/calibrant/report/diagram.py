@@ -128,7 +128,7 @@ def _curve(
     name: str, fit: Fit, sample: BinarySample, low: float, confidence: float
 ) -> dict[str, Any]:
     p = _grid(sample, fit, low)
-    found = {"method": name, "p": numbers(p), "calibrated": numbers(fit.map(p))}
+    found = {"method": name, "p": numbers(p), "calibrated": numbers(fit.map.values(p))}
     if isinstance(fit, SmoothFit):
         below, above = fit.band(p, confidence)
         found |= {"low": numbers(below), "high": numbers(above)}
