@@ -59,10 +59,10 @@ def main():
     print(f"{ROWS:,} rows: best of {ROUNDS}")
     print("| report | wall s | CPU s | page kB |")
     print("|---|---:|---:|---:|")
-    for name, options in cases.items():
+    for name, columns in cases.items():
         wall, cpu, size = timed(
-            lambda options=options: cb.Report.from_predictions(
-                cb.Predictions.from_table(data, y="label"), **options
+            lambda columns=columns: cb.Report.from_predictions(
+                cb.Predictions.from_table(data, y="label", **columns)
             )
         )
         print(f"| {name} | {wall:.1f} | {cpu:.1f} | {size / 1000:.0f} |")

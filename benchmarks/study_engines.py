@@ -60,7 +60,7 @@ def gathered(path, *, on_grid):
     try:
         return (
             cb.Predictions.from_table(path, y="y", p="p", engine="duckdb")
-            .aggregate()
+            .cells("read")
             .sample(0, 0)
         )
     finally:

@@ -18,7 +18,7 @@ COMMANDS = {
     "page": ("report", BINARY, *COLUMNS, "--methods", "es5"),
     "data": ("report", BINARY, *COLUMNS, "--methods", "es5", "--format", "json"),
     "text": ("report", BINARY, *COLUMNS, "--methods", "es5", "--format", "markdown"),
-    "aggregates": ("gather", BINARY, *COLUMNS),
+    "aggregates": ("aggregate", BINARY, *COLUMNS),
     "rows": ("apply", "a-map.json", BINARY, "--p", "forest"),
     "figure": ("plot", BINARY, *COLUMNS, "--method", "es5"),
 }
@@ -205,7 +205,7 @@ def test_what_is_read_is_not_written(run, tmp_path):
     map_file = tmp_path / "map.jsonl"
     map_file.write_bytes((tmp_path / "a-map.json").read_bytes())
     for command in (
-        ("gather", source, *COLUMNS, "--out", link),
+        ("aggregate", source, *COLUMNS, "--out", link),
         ("apply", "a-map.json", source, "--p", "forest", "--out", link),
         ("report", source, *COLUMNS, "--out", link, "--format", "html"),
     ):

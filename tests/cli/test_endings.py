@@ -83,7 +83,7 @@ COMMANDS = {
     "calibrate": ("--method", "platt", "--out", "map.json"),
     "compare": ("--p", "q=p", "--method", "es5"),
     "plot": ("--out", "a.png"),
-    "gather": ("--out", "cells.parquet"),
+    "aggregate": ("--out", "cells.parquet"),
 }
 
 
@@ -187,12 +187,12 @@ def test_a_damaged_file_is_one_line_and_two(run, tmp_path):
 @pytest.fixture
 def broken(monkeypatch):
     """Let a command fail as only a fault of the program does."""
-    from calibrant.measures import tables
+    from calibrant.measures import evaluation
 
     def fail(*_, **__):
         raise ZeroDivisionError("first line\nsecond line")
 
-    monkeypatch.setattr(tables, "evaluate_table", fail)
+    monkeypatch.setattr(evaluation, "evaluate", fail)
 
 
 @pytest.mark.usefixtures("broken")
@@ -226,17 +226,17 @@ def test_the_place_of_an_error_in_the_data_is_shown_on_demand():
     "error", [BrokenPipeError(32, "a socket"), MemoryError("8 GiB"), SystemExit(1)]
 )
 def test_only_conditions_end_with_one(run, monkeypatch, error):
-    from calibrant.measures import tables
+    from calibrant.measures import evaluation
 
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(tables, "evaluate_table", fail)
+    monkeypatch.setattr(evaluation, "evaluate", fail)
     assert run(*ONE, "--fail-above", "0.5")[0] == 2
 
 
 def test_an_interrupt_that_a_library_turns_into_an_error_is_one(run, monkeypatch):
-    from calibrant.measures import tables
+    from calibrant.measures import evaluation
 
     def fail(*_, **__):
         try:
@@ -245,7 +245,7 @@ def test_an_interrupt_that_a_library_turns_into_an_error_is_one(run, monkeypatch
         except KeyboardInterrupt:
             raise RuntimeError("query interrupted") from None
 
-    monkeypatch.setattr(tables, "evaluate_table", fail)
+    monkeypatch.setattr(evaluation, "evaluate", fail)
     assert run(*ONE)[0] == 130
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

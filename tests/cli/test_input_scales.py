@@ -41,7 +41,7 @@ COMMANDS = {
     "report": ("--methods", "es10", "--out", "report.html"),
     "plot": ("--out", "plot.png"),
     "calibrate": ("--out", "map.json"),
-    "gather": ("--out", "cells.parquet"),
+    "aggregate": ("--out", "cells.parquet"),
 }
 
 

@@ -90,19 +90,19 @@ def test_matrices_are_compared(run):
     assert found["n_classes"] == {"a": K, "b": K}
 
 
-@pytest.mark.parametrize("command", ["evaluate", "report", "compare", "gather"])
+@pytest.mark.parametrize("command", ["evaluate", "report", "compare", "aggregate"])
 @pytest.mark.usefixtures("folder")
 def test_rows_of_a_matrix_are_dropped(run, command):
     options = {
         **{name: (*ONE, *given) for name, given in COMMANDS.items()},
         "compare": ("--y", "y", "--p", "a=z", "--p", "b=u", *SCALE, *JSON),
-        "gather": (*ONE, *SCALE, "--out", "cells.parquet"),
+        "aggregate": (*ONE, *SCALE, "--out", "cells.parquet"),
     }[command]
     code, out, err = run(command, "bad.npz", *options, "--bad-rows", "drop")
     assert code == 0, err
     assert "2 of 400 rows could not be used and were left out: 2 missing or in" in err
     assert "column 'z'" in err
-    if command == "gather":
+    if command == "aggregate":
         assert cb.Predictions.load("cells.parquet").n == N - 2
     else:
         wanted = printed(run, command, "good.npz", *options)
@@ -269,16 +269,13 @@ def test_matrices_of_percentages_and_logarithms(run):
 def test_a_matrix_in_a_dict_is_the_same(folder):
     arrays = dict(np.load(folder / "m.npz"))
     options = {"y": "y", "p": "z", "task": "classwise", "scale": "logit"}
-    options |= {"methods": "ew10", "confidence": None}
-    found = cb.evaluate(cb.Predictions.from_table(arrays), **options).frame()
-    as_columns = cb.evaluate(
-        cb.Predictions.from_table("m.parquet"), **options | {"p": "z_*"}
-    ).frame()
-    cells = cb.Predictions.from_table(
-        arrays, **{name: options[name] for name in ("y", "p", "task", "scale")}
-    ).aggregate()
-    of_cells = cb.evaluate(cells, methods="ew10", confidence=None).frame()
-    assert found["value"] == as_columns["value"]
+    preds = cb.Predictions.from_table(arrays, **options)
+    as_columns = cb.Predictions.from_table("m.parquet", **options | {"p": "z_*"})
+    found, of_columns, of_cells = (
+        cb.evaluate(one, methods="ew10", confidence=None).frame()
+        for one in (preds, as_columns, preds.aggregate())
+    )
+    assert found["value"] == of_columns["value"]
     assert of_cells["value"] == pytest.approx(found["value"], abs=1e-12)
 
 
@@ -289,8 +286,9 @@ def test_arrays_of_other_lengths_are_named(folder):
     for bad_rows in ("error", "drop"):
         with pytest.raises(cb.exceptions.LengthMismatchError, match="rows"):
             cb.evaluate(
-                cb.Predictions.from_table(folder / "short.npz", bad_rows=bad_rows),
-                **options,
+                cb.Predictions.from_table(
+                    folder / "short.npz", bad_rows=bad_rows, **options
+                )
             )
             cb.evaluate_table(folder / "short.npz", bad_rows=bad_rows, **options)
 

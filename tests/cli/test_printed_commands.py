@@ -264,7 +264,7 @@ def test_aggregated_predictions_have_no_command(run, tmp_path, task):
     rows, cells = tmp_path / "rows.csv", tmp_path / "cells.parquet"
     chosen = CASES["csv" if task == "binary" else "top label"]
     chosen.write(rows, chosen.columns)
-    assert run("gather", rows, *chosen.options, "--out", cells)[0] == 0
+    assert run("aggregate", rows, *chosen.options, "--out", cells)[0] == 0
     code, out, err = run("evaluate", cells, "--methods", "es5", "--explain")
     assert code == 0, err
     assert printed_repairs(out) == []

@@ -147,7 +147,7 @@ def test_errors_about_rows_name_the_way_to_drop_them(run, command):
 
 @pytest.mark.usefixtures("folder")
 def test_a_lake_and_its_cells_are_explained_and_drawn(run, tmp_path):
-    code, _, err = run("gather", "part_*", *COLUMNS, "--out", "cells.parquet")
+    code, _, err = run("aggregate", "part_*", *COLUMNS, "--out", "cells.parquet")
     assert code == 0, err
     told = {}
     for name, source in {
@@ -170,7 +170,7 @@ def test_a_lake_and_its_cells_are_explained_and_drawn(run, tmp_path):
 @pytest.mark.usefixtures("folder")
 def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
     columns = ("--y", "y", "--p", "p,q", "--by", "model")
-    assert run("gather", "part_*", *columns, "--out", "cells.parquet")[0] == 0
+    assert run("aggregate", "part_*", *columns, "--out", "cells.parquet")[0] == 0
     options = ("--methods", "ew10", "--format", "json")
     of_rows = json.loads(printed(run, "report", "whole.parquet", *columns, *options))
     of_cells = json.loads(printed(run, "report", "cells.parquet", *options))
@@ -193,7 +193,7 @@ def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
         for name in ("none", "platt", "smooth"):
             one, other = (found[name] for found in gains)
             assert other["log_loss"] == pytest.approx(one["log_loss"], abs=0.01)
-    assert "Made of cells" in Report(of_cells).to_html()
+    assert "Made of aggregated predictions" in Report(of_cells).to_html()
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
 )
 @pytest.mark.usefixtures("folder")
 def test_what_cells_cannot_tell_is_said(run, command, told):
-    run("gather", "part_*", *COLUMNS, "--out", "cells.parquet")
+    run("aggregate", "part_*", *COLUMNS, "--out", "cells.parquet")
     code, _, err = run(command[0], "cells.parquet", *command[1:])
     assert code == 2
     assert told in err
@@ -225,8 +225,8 @@ def test_files_that_differ_in_columns_or_types(run, folder):
 def test_what_does_not_fit_into_memory_names_a_way(run, folder, monkeypatch):
     monkeypatch.setattr("calibrant.engines.opening.LARGEST", 1000)
     code, _, err = run("compare", "part_*", "--y", "y", "--p", "p,q")
-    assert (code, "calibrant gather" in err) == (2, True)
-    assert run("gather", "part_*", *COLUMNS, "--out", folder / "c.parquet")[0] == 0
+    assert (code, "calibrant aggregate" in err) == (2, True)
+    assert run("aggregate", "part_*", *COLUMNS, "--out", folder / "c.parquet")[0] == 0
 
 
 @pytest.mark.parametrize("output", ["csv", "markdown"])

@@ -49,7 +49,7 @@ KNOWN = {
     "report": "--y --p --by --methods --task --scale --bad-rows --format --fail-on",
     "calibrate": "--y --p --weight --method --pos-label --scale --bad-rows",
     "apply": "--p --scale --engine --suffix",
-    "gather": "--y --p --by --weight --task --scale --engine --bad-rows",
+    "aggregate": "--y --p --by --weight --task --scale --engine --bad-rows",
 }
 OUT = (
     "out.csv",

@@ -39,20 +39,20 @@ def case(rng):
         assert one == cb.calibration_error(
             columns["y"], columns["p"], method="ew2", sample_weight=columns["w"]
         )
-    settings |= {"y": "y", "p": ["p", "q"], "methods": ["ew1", "isotonic"], "by": "g"}
-    found = cb.evaluate(cb.Predictions.from_table(columns), **settings).frame()
+    found = _evaluated(columns)
     for kind, frame in frames(columns).items():
-        assert_same_frame(
-            cb.evaluate(cb.Predictions.from_table(frame), **settings).frame(),
-            found,
-            kind,
-        )
+        assert_same_frame(_evaluated(frame), found, kind)
     with folder() as path:
         for kind, write in WRITERS.items():
             file = write(path / f"rows.{kind}", columns)
-            again = cb.evaluate(
-                cb.Predictions.from_table(file, engine="memory"), **settings
-            ).frame()
+            again = _evaluated(file)
             if kind in {"csv", "tsv"} and set(columns["g"]) == {"7"}:
                 again["g"] = again["g"].astype(str)  # numbers alone are numbers
             assert_same_frame(again, found, kind)
+
+
+def _evaluated(source):
+    preds = cb.Predictions.from_table(
+        source, y="y", p=["p", "q"], by="g", engine="memory"
+    )
+    return cb.evaluate(preds, methods=["ew1", "isotonic"], n_resamples=20).frame()

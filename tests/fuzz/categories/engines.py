@@ -23,15 +23,17 @@ def case(rng):
     if rng.random() < 0.5:
         settings["by"] = "g"
     if rng.random() < 0.3:
-        settings["sample_weight"] = "w"
-    settings["methods"] = str(rng.choice(METHODS))
-    settings["n_resamples"] = 20
+        settings["weight"] = "w"
+    measures = {"methods": str(rng.choice(METHODS)), "n_resamples": 20}
     # Classes of cells are resampled apart, so that intervals differ.
-    settings["confidence"] = None if "task" in settings else 0.9
+    measures["confidence"] = None if "task" in settings else 0.9
     with folder() as path:
         source = _source(rng, path, columns)
-        found, again = (_result(source, e, settings) for e in ("memory", "duckdb"))
-    told = f"{settings}, {source}"
+        found, again = (
+            _result(source, {**settings, "engine": engine}, measures)
+            for engine in ("memory", "duckdb")
+        )
+    told = f"{settings}, {measures}, {source}"
     assert type(found) is type(again), f"{told}: {found!r}, {again!r}"
     if not isinstance(found, CalibrantError):
         assert_same_frame(again.frame(), found.frame(), told, 1e-7)
@@ -53,8 +55,8 @@ def _source(rng, path, columns):
     return WRITERS[kind](path / f"rows.{kind}", columns)
 
 
-def _result(source, engine, settings):
+def _result(source, settings, measures):
     try:
-        return cb.evaluate(cb.Predictions.from_table(source, engine=engine), **settings)
+        return cb.evaluate(cb.Predictions.from_table(source, **settings), **measures)
     except CalibrantError as error:
         return error

@@ -26,12 +26,11 @@ def case(rng):
     columns = table(rng, least=6)
     number = int(rng.integers(1, 5))
     group = rng.integers(0, number, columns["y"].size)
-    settings = {"y": "y", "p": "p", "by": "g", "n_resamples": 10}
-    settings |= {"methods": str(rng.choice(["ew2", "es-sweep", "isotonic", "platt"]))}
-    settings["engine"] = str(rng.choice(["memory", "duckdb"]))
+    methods = str(rng.choice(["ew2", "es-sweep", "isotonic", "platt"]))
+    engine = str(rng.choice(["memory", "duckdb"]))
     values = relabelled(rng, number)
-    found = _result(columns | {"g": group}, settings)
-    again = _result(columns | {"g": values[group]}, settings)
+    found = _result(columns | {"g": group}, engine, methods)
+    again = _result(columns | {"g": values[group]}, engine, methods)
     assert type(found) is type(again), (values, found, again)
     if isinstance(found, CalibrantError):
         return
@@ -41,8 +40,11 @@ def case(rng):
     assert_same_frame(again, found, str(values))
 
 
-def _result(columns, settings):
+def _result(columns, engine, methods):
     try:
-        return cb.evaluate(cb.Predictions.from_table(pl.DataFrame(columns)), **settings)
+        preds = cb.Predictions.from_table(
+            pl.DataFrame(columns), y="y", p="p", by="g", engine=engine
+        )
+        return cb.evaluate(preds, methods=methods, n_resamples=10)
     except CalibrantError as error:
         return error

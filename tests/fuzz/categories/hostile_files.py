@@ -146,11 +146,7 @@ def _check_damaged(rng, columns, settings):
 def _result(path, engine, settings):
     """Return the result or the error that is meant; any other ends the case."""
     try:
-        return cb.evaluate(
-            cb.Predictions.from_table(path, engine=engine),
-            methods=["ew1"],
-            confidence=None,
-            **settings,
-        )
+        preds = cb.Predictions.from_table(path, engine=engine, **settings)
+        return cb.evaluate(preds, methods=["ew1"], confidence=None)
     except CalibrantError as error:
         return error

@@ -20,7 +20,7 @@ def case(rng):
     if rng.random() < 0.5:
         settings["by"] = "g"
     if rng.random() < 0.3:
-        settings["sample_weight"] = "w"
+        settings["weight"] = "w"
     part = rng.integers(0, int(rng.integers(2, 5)), size)
     parts = [
         cb.Predictions.from_table(
@@ -38,20 +38,18 @@ def case(rng):
     with folder() as path:
         for number, one in enumerate(parts):
             one.save(path / f"{number}.parquet")
-        _check(
-            _numbers(cb.Predictions.load(*path.glob("*.parquet")), measures),
-            found,
-            "load",
-        )
-        _check(_numbers(str(path / "*.parquet"), measures), found, "pattern")
+        files = list(path.glob("*.parquet"))
+        _check(_numbers(cb.Predictions.load(*files), measures), found, "load")
+        pattern = path / "*.parquet"
+        _check(_numbers(cb.Predictions.load(pattern), measures), found, "pattern")
     if settings["engine"] == "memory":
-        rows = {k: v for k, v in settings.items() if k != "engine"}
-        _check(_numbers(columns, measures | rows), found, "rows")
+        rows = cb.Predictions.from_table(columns, **settings)
+        _check(_numbers(rows, measures), found, "rows")
 
 
-def _numbers(source, settings):
+def _numbers(preds, measures):
     try:
-        return cb.evaluate(cb.Predictions.from_table(source), **settings)
+        return cb.evaluate(preds, **measures)
     except CalibrantError as error:
         return error
 

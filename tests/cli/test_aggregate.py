@@ -1,4 +1,4 @@
-"""Cells and patterns on the command line."""
+"""Aggregated predictions and patterns on the command line."""
 
 import json
 
@@ -40,10 +40,12 @@ def values(run, *arguments):
 COLUMNS = ("--y", "label", "--p", "score")
 
 
-def test_days_gathered_apart_give_the_whole(run, lake, tmp_path):
+def test_days_aggregated_apart_give_the_whole(run, lake, tmp_path):
     for day in (0, 1):
         out = tmp_path / f"cells-{day}.parquet"
-        code, told, err = run("gather", lake / f"{day}.parquet", *COLUMNS, "--out", out)
+        code, told, err = run(
+            "aggregate", lake / f"{day}.parquet", *COLUMNS, "--out", out
+        )
         assert code == 0, err
         assert "300 rows in" in told
     whole = values(run, f"{lake}/*.parquet", *COLUMNS)
@@ -55,7 +57,7 @@ def test_days_gathered_apart_give_the_whole(run, lake, tmp_path):
 def test_files_that_are_read_are_not_written_over(run, lake):
     source = lake / "0.parquet"
     before = source.read_bytes()
-    code, _, err = run("gather", source, *COLUMNS, "--out", source)
+    code, _, err = run("aggregate", source, *COLUMNS, "--out", source)
     assert code == 2
     assert "--out is a file that is read" in err
     assert source.read_bytes() == before
@@ -63,7 +65,7 @@ def test_files_that_are_read_are_not_written_over(run, lake):
 
 def test_groups_of_cells_are_rows_of_the_result(run, lake, tmp_path):
     out = tmp_path / "cells.parquet"
-    assert run("gather", lake, *COLUMNS, "--by", "day", "--out", out)[0] == 0
+    assert run("aggregate", lake, *COLUMNS, "--by", "day", "--out", out)[0] == 0
     assert len(values(run, out)) == 2
     assert len(values(run, out, "--by", "")) == 1
     expected = values(run, lake, *COLUMNS, "--by", "day")
@@ -81,18 +83,18 @@ def test_engines_by_name(run, engine, lake):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--y", "label"], "leave out --y."),
-        (["--p", "score"], "leave out --p."),
-        (["--weight", "count"], "leave out --weight."),
-        (["--scale", "logit"], "leave out --scale."),
-        (["--engine", "duckdb"], "leave out --engine."),
-        (["--bad-rows", "drop"], "leave out --bad-rows."),
+        (["--y", "label"], "remove --y."),
+        (["--p", "score"], "remove --p."),
+        (["--weight", "count"], "remove --weight."),
+        (["--scale", "logit"], "remove --scale."),
+        (["--engine", "duckdb"], "remove --engine."),
+        (["--bad-rows", "drop"], "remove --bad-rows."),
         (["--per-class"], "--task classwise"),
     ],
 )
 def test_options_that_cells_cannot_take(run, arguments, words, lake, tmp_path):
     out = tmp_path / "cells.parquet"
-    run("gather", lake, *COLUMNS, "--out", out)
+    run("aggregate", lake, *COLUMNS, "--out", out)
     code, _, err = run("evaluate", out, *arguments)
     assert code == 2
     assert words in err
@@ -115,7 +117,9 @@ def test_bad_rows_are_told_with_the_option_to_drop_them(run, lake, tmp_path):
     assert "1 of 600 rows" in err
     assert "--bad-rows drop" in err
     out = tmp_path / "cells.parquet"
-    code, told, err = run("gather", lake, *COLUMNS, "--bad-rows", "drop", "--out", out)
+    code, told, err = run(
+        "aggregate", lake, *COLUMNS, "--bad-rows", "drop", "--out", out
+    )
     assert code == 0
     assert "599 rows in" in told
     assert "1 of 600 rows could not be used" in err
