@@ -285,12 +285,9 @@ def test_arrays_of_other_lengths_are_named(folder):
     options = {"y": "y", "p": "z", "task": "confidence", "scale": "logit"}
     for bad_rows in ("error", "drop"):
         with pytest.raises(cb.exceptions.LengthMismatchError, match="rows"):
-            cb.evaluate(
-                cb.Predictions.from_table(
-                    folder / "short.npz", bad_rows=bad_rows, **options
-                )
+            cb.Predictions.from_table(
+                folder / "short.npz", bad_rows=bad_rows, **options
             )
-            cb.evaluate_table(folder / "short.npz", bad_rows=bad_rows, **options)
 
 
 def test_engines_that_read_no_npz_say_so(run, tmp_path):
