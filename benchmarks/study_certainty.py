@@ -26,7 +26,6 @@ import scipy
 from scipy.special import expit, logit
 
 import calibrant as cb
-from calibrant._defaults import DEFAULT_METHODS
 from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.experiments.shapes import PAPER_SHAPES
@@ -51,6 +50,7 @@ SMALL_CASES = {  # how predictions are drawn, and the true map
     "under-confident": ((2.0, 2.0), lambda p: expit(2.5 * logit(p))),
     "rare, doubled": ((1.0, 19.0), lambda p: 0.5 * p),
 }
+SMALL_METHODS = ("smooth", "pl", "es15", "es-sweep", "ew15")
 SMALL_COLUMNS = (
     "n",
     "case",
@@ -177,7 +177,7 @@ def study_bands(seeds, sizes=(1000, 3000, 10_000)):
         row(n, shape, error, *[percent(v) for v in zip(*found, strict=True)])
 
 
-def study_small(runs, sizes=(50, 100, 300), *, methods=DEFAULT_METHODS, csv_file=None):
+def study_small(runs, sizes=(50, 100, 300), *, methods=SMALL_METHODS, csv_file=None):
     """How often intervals of 90 % hold the true error where rows are few.
 
     The true error is the mean of abs(c(p) - p) over the predictions that were drawn.
@@ -204,7 +204,8 @@ def small_run(case, n, k, methods):
     shape, true_map = SMALL_CASES[case]
     p = np.clip(rng.beta(*shape, n), 1e-6, 1.0 - 1e-6)
     c = true_map(p)
-    frame = cb.evaluate(rng.random(n) < c, p, methods=list(methods)).frame()
+    y = rng.random(n) < c
+    frame = cb.evaluate(y, p, methods=list(methods), confidence=0.9).frame()
     value, low, high = (frame[name] for name in ("value", "low", "high"))
     truth = np.abs(c - p).mean()
     held = (low - 1e-12 <= truth) & (truth <= high)
@@ -220,7 +221,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="*")
-    parser.add_argument("--methods", nargs="*", default=DEFAULT_METHODS)
+    parser.add_argument("--methods", nargs="*", default=SMALL_METHODS)
     parser.add_argument("--csv")
     given = parser.parse_args()
     print(f"{' '.join(sys.argv)}, {datetime.now(UTC):%Y-%m-%d}:", end=" ")
