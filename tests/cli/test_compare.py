@@ -91,7 +91,7 @@ def test_fail_above_looks_at_every_model(run, threshold, code):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--p", "forest"], "at least 2 models to compare; it names 1"),
+        (["--p", "forest"], "at least 2 models are needed to compare; got 1"),
         (["--p", "forest,forest"], "names the model 'forest' twice"),
         (["--p", "forest,bayes", "--method", "smoth"], "did you mean 'smooth'"),
         (["--p", "forest,bayes", "--confidence", "1"], "strictly between 0 and 1"),

@@ -50,7 +50,7 @@ def test_the_top_label_of_several_classes(run, tmp_path):
 
 
 def test_many_groups_are_drawn_in_part_and_said(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrant.displays.tables.MOST_DIAGRAMS", 2)
+    monkeypatch.setattr("calibrant.displays.grid.MAX_DIAGRAMS", 2)
     rows = "".join(f"{i % 2},0.{i % 9}5,{i % 5}\n" for i in range(200))
     (tmp_path / "t.csv").write_text("y,p,g\n" + rows)
     options = ["--y", "y", "--p", "p", "--by", "g", "--method", "es3"]

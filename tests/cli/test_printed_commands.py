@@ -300,7 +300,9 @@ def test_names_that_cannot_be_copied_get_no_command(tmp_path, name):
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"y": HAPPENED, name: P}).write_parquet(path)
     report = cb.Report.from_predictions(
-        cb.Predictions.from_table(path, y="y", p=name), methods="es5"
+        cb.Predictions.from_table(path, y="y", p=name),
+        methods="es5",
+        files=["rows.parquet"],
     )
     (model,) = report.summary["models"]
     assert model["repairs"]["command"] == ""

@@ -222,7 +222,9 @@ def test_days_are_merged_by_a_pattern(rows, tmp_path):
 
 def test_rows_and_cells_are_not_mixed(rows, cell_file):
     rows.write_parquet(cell_file.with_name("z.parquet"))
-    with pytest.raises(SourceError, match="z.parquet holds no aggregated predictions"):
+    with pytest.raises(
+        SourceError, match=r"z\.parquet holds no aggregated predictions"
+    ):
         cb.Predictions.load(str(cell_file.with_name("*.parquet")))
 
 

@@ -99,8 +99,8 @@ def _read_one(path: str | os.PathLike[str]) -> CellTable:
     stored = _metadata(path).get(KEY)
     if stored is None:
         raise SourceError(
-            f"{path} holds no aggregated predictions; read files of rows by "
-            f"Predictions.from_table, apart from others."
+            f"{path} holds no aggregated predictions; keep files of rows apart, and "
+            f"read them as a table."
         )
     with damaged(path):
         origin, dropped = read_origin(json.loads(stored))

@@ -20,6 +20,8 @@ from calibrant.exceptions import (
 from calibrant.predictions.model_columns import NOT_A_CLASS, Columns, models_of_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from calibrant.engines.gathering import Table
@@ -66,11 +68,21 @@ class TableRequest:
         """Return the column of labels of a model."""
         return self.y if isinstance(self.y, str) else self.y[model]
 
+    def check_labels(self, models: Sequence[str], name: str) -> None:
+        """Raise unless all models have labels, of their own or together."""
+        if not isinstance(self.y, str) and set(self.y) != set(models):
+            raise OptionError(
+                f"{name} must have the labels of each model by its name, "
+                f"{', '.join(map(repr, models))}; it has "
+                f"{', '.join(map(repr, self.y))}."
+            )
+
     def by_label(self, table: Table) -> list[TableRequest]:
         """Return one request per model where models have labels of their own."""
         if isinstance(self.y, str):
             return [self]
         names = [model.name for model in models_of_table(table, self.p, self.spec)]
+        self.check_labels(names, "y")
         entries: Any = self.p if isinstance(self.p, Mapping) else {n: n for n in names}
         return [
             replace(

@@ -125,11 +125,6 @@ class Predictions:
         prob = arrays.add_all("y_prob", y_prob)
         if isinstance(prob, str):
             prob = prob if isinstance(label, str) else dict.fromkeys(label, prob)
-        if not isinstance(label, str) and set(label) != set(prob):
-            raise OptionError(
-                f"y_true must have the labels of each model by its name, "
-                f"{', '.join(map(repr, prob))}; it has {', '.join(map(repr, label))}."
-            )
         request = TableRequest(
             y=label,
             p=prob,

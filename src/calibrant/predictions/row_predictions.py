@@ -97,6 +97,8 @@ class RowPredictions:
         if request.bad_rows == "drop":
             table, reasons = _drop_invalid_rows(table, request)
         columns = models_of_table(table, request.p, request.spec)
+        names = [model.name for model in columns]
+        request.check_labels(names, "y" if words is None else "y_true")
         found = cls(table, request, tuple(columns), words, reasons)
         for model in found.columns:
             found.validate(model)
