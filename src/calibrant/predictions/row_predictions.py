@@ -23,6 +23,7 @@ from calibrant.engines.groups import (
     format_group_value,
     group_rows,
     key_values,
+    numbered_rows,
 )
 from calibrant.engines.usable_rows import without_bad_rows
 from calibrant.exceptions import (
@@ -223,7 +224,8 @@ class RowPredictions:
             for model, own in rows.items()
         }
         first, *others = places.values()
-        common = [key for key in first if all(key in other for other in others)]
+        shared = [(key,) for key in first if all(key in other for other in others)]
+        common = [key for (key,) in numbered_rows(shared)[0]]  # in order of the ids
         if not common:
             raise OptionError(
                 f"no value of column {self.request.id!r} has rows of all models; "

@@ -1,0 +1,196 @@
+"""One value for all doors: arrays, tables, long tables and aggregates."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cb
+from calibrant.exceptions import (
+    LengthMismatchError,
+    OptionError,
+    ProbabilityRangeError,
+    UnpairedRowsWarning,
+)
+
+METHODS = ["smooth", "es5", "ew5"]
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(11)
+    p = rng.beta(1.0, 1.5, 300)
+    return {
+        "y": (rng.random(300) < p**1.3).astype(int),
+        "a": p,
+        "b": np.sqrt(p),
+        "region": np.where(np.arange(300) % 3 == 0, "north", "south"),
+        "w": rng.integers(1, 4, 300),
+        "question": np.arange(300),
+    }
+
+
+@pytest.fixture
+def long(rows):
+    """Return the same predictions with one row per model and question, shuffled."""
+    order = np.random.default_rng(5).permutation(600)
+    table = {name: np.tile(rows[name], 2) for name in ("y", "question", "region", "w")}
+    table["model"] = np.repeat(["a", "b"], 300)
+    table["percent"] = 100.0 * np.concatenate([rows["a"], rows["b"]])
+    return {name: column[order] for name, column in table.items()}
+
+
+def frames_agree(one, other):
+    assert list(one) == list(other)
+    for name, column in one.items():
+        if column.dtype.kind == "f":
+            np.testing.assert_allclose(column, other[name], rtol=1e-9, atol=1e-12)
+        else:
+            assert column.tolist() == other[name].tolist()
+
+
+def test_arrays_and_tables_are_the_same(rows):
+    arrays = cb.Predictions.from_arrays(
+        rows["y"],
+        {"a": rows["a"], "b": rows["b"]},
+        sample_weight=rows["w"],
+        groups=rows["region"],
+    )
+    table = cb.Predictions.from_table(
+        rows, y="y", p=["a", "b"], by="region", weight="w"
+    )
+    found = cb.evaluate(arrays, methods=METHODS).frame()
+    found = {"model": found.pop("model"), "region": found.pop("group")} | found
+    frames_agree(found, cb.evaluate(table, methods=METHODS).frame())
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_long_tables_are_wide_tables(rows, long, engine):
+    options = {"y": "y", "by": "region", "weight": "w", "engine": engine}
+    wide = cb.Predictions.from_table(pl.DataFrame(rows), p=["a", "b"], **options)
+    tall = cb.Predictions.from_table(
+        pl.DataFrame(long), p="percent", model="model", scale="percent", **options
+    )
+    assert tall.models == ("a", "b")
+    assert tall.n == 600
+    frames_agree(
+        cb.evaluate(tall, methods=METHODS).frame(),
+        cb.evaluate(wide, methods=METHODS).frame(),
+    )
+
+
+def test_models_of_a_long_table_are_paired_by_id(rows, long):
+    options = {"y": "y", "model": "model", "p": "percent", "scale": "percent"}
+    tall = cb.Predictions.from_table(long, id="question", **options)
+    wide = cb.Predictions.from_table(rows, y="y", p=["a", "b"])
+    found, wanted = (
+        cb.compare(one, method="es5", n_resamples=100) for one in (tall, wide)
+    )
+    assert str(found) == str(wanted)
+    with pytest.raises(OptionError, match=r"must be paired.*pass id"):
+        cb.compare(cb.Predictions.from_table(long, **options))
+
+
+def test_rows_without_a_partner_are_left_out_of_pairs(long):
+    kept = ~((long["model"] == "b") & (long["question"] < 40))
+    some = {name: column[kept] for name, column in long.items()}
+    options = {"y": "y", "model": "model", "p": "percent", "scale": "percent"}
+    preds = cb.Predictions.from_table(some, id="question", **options)
+    with pytest.warns(UnpairedRowsWarning, match="260 of 300 values"):
+        found = cb.compare(preds, method="es5", n_resamples=50)
+    assert found.frame()["n"].tolist() == [260, 260]
+    twice = cb.Predictions.from_table(long, id="region", **options)
+    with pytest.raises(OptionError, match="'region' must have each value once"):
+        cb.compare(twice)
+
+
+def test_aggregates_add_up_and_can_be_stored(rows, tmp_path):
+    halves = [slice(0, 120), slice(120, 300)]
+    parts = [{name: column[half] for name, column in rows.items()} for half in halves]
+    options = {"y": "y", "p": ["a", "b"], "by": "region"}
+    first, second = (
+        cb.Predictions.from_table(part, **options).aggregate() for part in parts
+    )
+    whole = cb.Predictions.from_table(rows, **options)
+    first.save(tmp_path / "one.parquet")
+    second.save(tmp_path / "two.parquet")
+    wanted = cb.evaluate(whole, methods=METHODS).frame()
+    for preds in (first + second, cb.Predictions.load(tmp_path / "*.parquet")):
+        assert preds.aggregated
+        assert preds.by == ("region",)
+        frames_agree(cb.evaluate(preds, methods=METHODS).frame(), wanted)
+    together = (first + second).grouped_by([])
+    plain = cb.Predictions.from_table(rows, y="y", p=["a", "b"])
+    frames_agree(
+        cb.evaluate(together, methods=METHODS).frame(),
+        cb.evaluate(plain, methods=METHODS).frame(),
+    )
+
+
+def test_aggregates_of_a_long_table_know_their_models(long, tmp_path):
+    preds = cb.Predictions.from_table(
+        long, y="y", p="percent", model="model", scale="percent", by="region"
+    )
+    preds.aggregate().save(tmp_path / "m.parquet")
+    again = cb.Predictions.load(tmp_path / "m.parquet")
+    assert (again.models, again.by) == (("a", "b"), ("region",))
+    frames_agree(
+        cb.evaluate(again, methods=METHODS).frame(),
+        cb.evaluate(preds, methods=METHODS).frame(),
+    )
+    report = cb.Report.from_predictions(again, methods="es5", n_resamples=50)
+    assert [model["name"] for model in report.summary["models"]] == ["a", "b"]
+    assert report.summary["comparison"] is None
+
+
+def test_every_verb_takes_predictions(rows):
+    preds = cb.Predictions.from_arrays(rows["y"], rows["a"])
+    assert cb.calibration_test(preds) == cb.calibration_test(rows["y"], rows["a"])
+    assert cb.diagnose(preds).codes == cb.diagnose(rows["y"], rows["a"]).codes
+    display = cb.ReliabilityDisplay.from_predictions(preds)
+    alone = cb.ReliabilityDisplay.from_predictions(rows["y"], rows["a"])
+    assert display.error == alone.error
+    both = cb.Predictions.from_table(rows, y="y", p=["a", "b"])
+    grid = cb.ReliabilityGrid.from_predictions(both, method="es5")
+    assert [one.name for one in grid.displays] == ["a", "b"]
+    with pytest.raises(OptionError, match="one model without groups; these are 2"):
+        cb.calibration_test(both)
+
+
+def test_what_predictions_already_say_is_not_said_again(rows):
+    preds = cb.Predictions.from_arrays(rows["y"], rows["a"])
+    for options in ({"task": "confidence"}, {"scale": "logit"}, {"y_prob": rows["a"]}):
+        name = next(iter(options))
+        with pytest.raises(OptionError, match=f"remove {name}"):
+            cb.evaluate(preds, **options)
+    with pytest.raises(OptionError, match="y_prob is missing"):
+        cb.evaluate(rows["y"])
+
+
+def test_clusters_are_refused_until_they_can_be_used(rows):
+    options = {"clusters": rows["question"] // 3}
+    for verb in (cb.evaluate, cb.calibration_test, cb.diagnose):
+        with pytest.raises(OptionError, match="does not use clusters yet"):
+            verb(rows["y"], rows["a"], **options)
+    preds = cb.Predictions.from_table(rows, y="y", p=["a", "b"], cluster="question")
+    with pytest.raises(OptionError, match="compare does not use clusters yet"):
+        cb.compare(preds)
+
+
+def test_invalid_rows_are_named_by_their_place_in_the_table(rows):
+    rows["a"][217] = 1.5
+    with pytest.raises(ProbabilityRangeError, match=r"'a'.*row 217 is 1\.5.*drop"):
+        cb.Predictions.from_table(rows, y="y", p="a", by="region")
+    with pytest.raises(ProbabilityRangeError, match=r"y_prob must.*row 217 is 1\.5"):
+        cb.Predictions.from_arrays(rows["y"], rows["a"], groups=rows["region"])
+    with pytest.raises(LengthMismatchError, match="groups has 299"):
+        cb.Predictions.from_arrays(rows["y"], rows["b"], groups=rows["region"][1:])
+
+
+def test_only_aggregates_are_added_and_saved(rows, tmp_path):
+    preds = cb.Predictions.from_arrays(rows["y"], rows["a"])
+    with pytest.raises(OptionError, match="can be added; call aggregate"):
+        preds + preds
+    with pytest.raises(OptionError, match="can be saved; call aggregate"):
+        preds.save(tmp_path / "x.parquet")
+    assert repr(preds) == "<Predictions: 300 rows, task binary>"
+    assert not list(tmp_path.iterdir())
