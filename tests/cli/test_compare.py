@@ -28,7 +28,7 @@ def test_numbers_are_those_of_the_library(run):
     assert [row["model"] for row in found["rows"]] == ["network", "forest"]
     assert found["rows"][1]["low"] == expected.standings[1].estimate.low
     assert found["pairs"][0]["probability"] == expected.differences[0].probability
-    assert (found["alpha"], found["confidence"]) == (1.0, 0.9)
+    assert (found["alpha"], found["confidence"]) == (1.0, 0.95)
 
 
 def test_smooth_is_the_method_unless_another_is_named(run):
@@ -40,10 +40,10 @@ def test_a_table_ranks_models_and_shows_pairs(run):
     code, out, _ = run("compare", *TWO)
     assert code == 0
     assert out.startswith(
-        "Calibration error by es15\nwith 90% intervals, bias taken out"
+        "Calibration error by es15\nwith 95% intervals, bias taken out"
     )
     assert "a is better" in out
-    assert "Rank: 1 + the number of models" in out
+    assert "Rank: 1 + the number of significantly better" in out
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown"])

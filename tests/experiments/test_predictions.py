@@ -12,8 +12,8 @@ from calibrant.predictions.input_spec import InputSpec
 def test_events_are_those_of_the_measures_whatever_the_chunks(logits, task):
     scores, y = logits
     found = outcomes_of(Split(scores, y, "logit"), Event.of(str(task)), chunk=7)
-    reading = InputSpec(task=task, scale="logit")
-    (expected,) = reading.events(y, scores.astype(float)).samples
+    spec = InputSpec(task=task, scale="logit")
+    (expected,) = spec.tasks(y, scores.astype(float)).samples
     np.testing.assert_allclose(found.p, expected.p, rtol=1e-12)
     np.testing.assert_array_equal(found.y, expected.y)
 

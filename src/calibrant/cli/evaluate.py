@@ -125,7 +125,7 @@ def evaluate(
         grid = ReliabilityGrid.from_predictions(preds, method=method)
         write_grid(grid, plot)
     fail_above_threshold(
-        [(a.key, e) for a in found.assessments for e in a.estimates], fail_above
+        [(a.key, a.estimates[0]) for a in found.assessments], fail_above
     )
     if findings is not None:
         fail_on_findings([asdict(f) for f in findings.findings], failing)

@@ -126,7 +126,11 @@ RandomSeed = Annotated[int, typer.Option("--seed", help="For folds and resamples
 Output = Annotated[Format, typer.Option("--format", help="How to print.")]
 FailAbove = Annotated[
     float | None,
-    typer.Option("--fail-above", min=0.0, help="Exit with 1 if any error is larger."),
+    typer.Option(
+        "--fail-above",
+        min=0.0,
+        help="Exit with 1 if the error by the first method is larger.",
+    ),
 ]
 Mute = Annotated[
     str | None, typer.Option("--mute", help="Checks to leave out, CAL008,CAL009.")

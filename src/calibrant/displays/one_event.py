@@ -20,7 +20,7 @@ def refuse_classwise(task: Task) -> None:
     if isinstance(task, str) and task == "classwise":
         raise OptionError(
             'a diagram shows one event; pass task="confidence" or one class instead '
-            'of task="classwise". Cells have to be gathered anew with that task.'
+            'of task="classwise". Aggregate the rows anew with that task.'
         )
 
 
