@@ -1,3 +1,5 @@
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +25,13 @@ def test_all_names_resolve_and_are_sorted():
     assert dir(cb) == cb.__all__
     for name in cb.__all__:
         assert getattr(cb, name) is not None
+
+
+def test_names_and_signatures_are_as_recorded():
+    """A change of the surface is recorded by tests/golden/record_public_api.py."""
+    recorder = runpy.run_path(str(ROOT / "tests" / "golden" / "record_public_api.py"))
+    recorded = recorder["RECORD"].read_text(encoding="utf-8").splitlines()
+    assert recorder["surface"]() == recorded
 
 
 def test_unknown_names_are_attribute_errors():
@@ -54,7 +63,5 @@ def test_every_public_thing_has_an_example():
 
 def test_names_of_the_readme_exist():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    import re
-
     for name in set(re.findall(r"\bcb\.([A-Za-z_]+)", text)):
         assert hasattr(cb, name), name
