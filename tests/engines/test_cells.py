@@ -161,9 +161,9 @@ def test_groups_of_merged_cells_are_in_order(rows):
         ).aggregate()
         for month in ("c", "a", "b")
     ]
-    whole = cb.Predictions.from_table(years, **options).aggregate().cells("tested")
+    whole = cb.Predictions.from_table(years, **options).aggregate().store.cells
     added = days[0] + days[1] + days[2]
-    merged = added.cells("tested")
+    merged = added.store.cells
     assert merged.groups == whole.groups == tuple(sorted(whole.groups))
     last = len(merged.groups) - 1
     assert_allclose(merged.sample(last, 0).p, whole.sample(last, 0).p)
@@ -190,9 +190,9 @@ def test_files_of_cells_hold_all_of_them(rows, cell_file):
     cells = (
         cb.Predictions.from_table(rows, y="y", p="p", by=["place", "year"])
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
-    found = cb.Predictions.load(cell_file).cells("tested")
+    found = cb.Predictions.load(cell_file).store.cells
     assert found.origin == cells.origin
     assert found.groups == cells.groups
     for name, values in cells.columns.items():

@@ -102,7 +102,7 @@ def test_rows_of_classes_are_dropped_for_a_reason(tmp_path, engine):
                 bad_rows="drop",
             )
             .aggregate()
-            .cells("tested")
+            .store.cells
         )
     assert (found.n, found.dropped) == (95, 5)
     columns = "columns 'c_a' .. 'c_c'"

@@ -40,7 +40,7 @@ CASES = {
 
 
 def assert_same_cells(found, expected):
-    found, expected = (preds.cells("tested") for preds in (found, expected))
+    found, expected = (preds.store.cells for preds in (found, expected))
     assert found.origin == expected.origin
     assert found.groups == expected.groups
     assert found.dropped == expected.dropped
@@ -75,9 +75,9 @@ def test_parts_add_up_to_the_whole(local_engine, case, rows, row_file, tmp_path)
     whole = (
         cb.Predictions.from_table(row_file, engine=local_engine, **wanted)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
-    merged = (parts[2] + parts[0] + parts[1]).cells("tested")
+    merged = (parts[2] + parts[0] + parts[1]).store.cells
     key = [whole.groups.index(group) for group in merged.groups]
     columns = merged.columns | {"group": np.array(key)[merged.columns["group"]]}
     order = np.lexsort([columns[name] for name in ("cell", "event", "group")])
@@ -183,11 +183,11 @@ def test_bad_rows_are_dropped_and_counted_if_asked(engine, rows, tmp_path):
                 path, y="y", p="p", engine=engine, bad_rows="drop"
             )
             .aggregate()
-            .cells("tested")
+            .store.cells
         )
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
     assert found.dropped == 2
-    expected = cb.Predictions.from_table(kept, y="y", p="p").aggregate().cells("tested")
+    expected = cb.Predictions.from_table(kept, y="y", p="p").aggregate().store.cells
     assert_array_equal(found.columns["rows"], expected.columns["rows"])
 
 
@@ -272,7 +272,7 @@ def test_rounding_beyond_the_ends_counts_as_the_ends(local_engine, tmp_path):
             tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_array_equal(found.columns["rows"], [2, 1, 2])
     assert_array_equal(found.columns["low"], [0.0, 0.5, 1.0])
@@ -347,14 +347,14 @@ def test_names_of_columns_are_never_read_as_sql(local_engine, name, rows, tmp_pa
             engine=local_engine,
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     expected = (
         cb.Predictions.from_table(
             rows, y="y", p={"model": "p"}, by="place", weight="count"
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     for column in EXACT:
         assert_array_equal(found.columns[column], expected.columns[column])
@@ -375,7 +375,7 @@ def test_labels_are_values_not_sql(local_engine, label, rows, tmp_path):
             engine=local_engine,
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.columns["happened"].sum() == rows["y"].sum()
 
@@ -395,7 +395,7 @@ def test_odd_names_bad_rows_and_labels_at_once(engine, rows, tmp_path):
         found = (
             cb.Predictions.from_table(path, bad_rows="drop", **wanted)
             .aggregate()
-            .cells("tested")
+            .store.cells
         )
     kept = rows.filter(~pl.int_range(pl.len()).is_in([1, 2500]))
     assert found.columns["happened"].sum() == kept["y"].sum()

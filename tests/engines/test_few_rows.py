@@ -68,11 +68,11 @@ def test_engines_gather_alike_however_many_rows_there_are(
     local_engine, case, rows, row_file
 ):
     options = {"y": "kind", "p": "c_*", "task": "classwise", **case}
-    expected = cb.Predictions.from_table(rows, **options).aggregate().cells("tested")
+    expected = cb.Predictions.from_table(rows, **options).aggregate().store.cells
     found = (
         cb.Predictions.from_table(row_file, engine=local_engine, **options)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.groups == expected.groups
     for name, own in expected.columns.items():
@@ -102,7 +102,7 @@ def test_parts_end_as_the_whole_does(case, rows, tmp_path):
 def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
     monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 4000)
     monkeypatch.setattr(few_rows, "FEW_IN_GROUP", 1000)
-    few = cb.Predictions.from_table(rows, y="y", p="p").aggregate().cells("tested")
+    few = cb.Predictions.from_table(rows, y="y", p="p").aggregate().store.cells
     assert (few.columns["low"] == few.columns["high"]).all()
     assert len(few) == rows["p"].n_unique()
     many = few + few
@@ -113,12 +113,10 @@ def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
 def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file, monkeypatch):
     monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 0)
     options = {"y": "y", "p": "p", "by": ["place", "year"], "engine": local_engine}
-    kept = cb.Predictions.from_table(row_file, **options).aggregate().cells("tested")
+    kept = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
     assert (kept.columns["low"] == kept.columns["high"]).all()
     monkeypatch.setattr(few_rows, "FEW_IN_ALL_GROUPS", 100)
-    gathered = (
-        cb.Predictions.from_table(row_file, **options).aggregate().cells("tested")
-    )
+    gathered = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
     assert len(gathered) < len(kept)
     alone = gathered.columns["low"] == gathered.columns["high"]
     assert gathered.columns["rows"][~alone].sum() > 0
@@ -134,7 +132,7 @@ def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path):
             tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_array_equal(found.columns["rows"], [400, 200, 200, 200, 400])
     assert_array_equal(found.columns["low"][[0, -1]], [0.0, 1.0])

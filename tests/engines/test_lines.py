@@ -58,7 +58,7 @@ def test_lines_that_are_no_rows_are_dropped_if_asked(
                 path, engine=local_engine, bad_rows="drop", **WANTED
             )
             .aggregate()
-            .cells("tested")
+            .store.cells
         )
     assert (found.n, found.dropped) == (N, 1)
 
@@ -130,6 +130,6 @@ def test_odd_names_of_columns_are_names(local_engine, kind, name, tmp_path):
     found = (
         cb.Predictions.from_table(source, y="y", p=name, engine=local_engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     np.testing.assert_allclose(found.columns["low"], p)

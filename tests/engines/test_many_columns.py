@@ -61,7 +61,7 @@ def test_the_top_class_of_hundreds_on_a_cluster(prob, label, tmp_path):
             path, y="y", p="c_*", task="confidence", engine="spark"
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_allclose(np.sort(found.columns["low"]), np.sort(share.max(axis=1)))
 
@@ -73,7 +73,7 @@ def test_logits_of_a_thousand_classes(local_engine, prob, label, tmp_path):
             path, y="y", p="c_*", task="confidence", scale="logit", engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
@@ -85,7 +85,7 @@ def test_each_of_a_thousand_classes(local_engine, prob, label, tmp_path):
             path, y="y", p="c_*", task="classwise", engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     happened = np.bincount(
         found.columns["event"], found.columns["happened"], minlength=K
@@ -98,7 +98,7 @@ def test_a_thousand_models(local_engine, prob, label, tmp_path):
     found = (
         cb.Predictions.from_table(path, y="y", p="c_*", engine=local_engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     mean = np.bincount(found.columns["event"], found.columns["rows"], minlength=K)
     assert_array_equal(mean, np.full(K, 50))
@@ -156,7 +156,7 @@ def test_one_bad_value_among_many_models_is_found(local_engine, scale, bad, tmp_
             {"y": np.arange(40) % 2, **columns}, scale=scale, **MODELS
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     columns["c_17"][23] = value
     path = tmp_path / "rows.parquet"
@@ -168,7 +168,7 @@ def test_one_bad_value_among_many_models_is_found(local_engine, scale, bad, tmp_
         found = (
             cb.Predictions.from_table(path, bad_rows="drop", **options)
             .aggregate()
-            .cells("tested")
+            .store.cells
         )
     kept = whole.columns["event"] != 17
     own = found.columns["event"] != 17
@@ -194,7 +194,7 @@ def test_no_chance_is_a_log_probability_among_many(engine, tmp_path):
             engine=engine,
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 
@@ -213,7 +213,7 @@ def test_only_columns_that_are_asked_for_take_time(local_engine, kind, tmp_path)
     found = (
         cb.Predictions.from_table(path, y="y", p="p", engine=local_engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_allclose(found.columns["low"], p)
     assert time.process_time() - started < 10.0

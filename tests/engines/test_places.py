@@ -36,8 +36,7 @@ def test_a_pattern_a_folder_and_a_list_mean_the_same(rows, lake):
     expected = (
         cb.Predictions.from_table(rows, **WANTED)
         .aggregate()
-        .cells("tested")
-        .columns["near"]
+        .store.cells.columns["near"]
     )
     files = sorted(lake.iterdir())
     for source in (f"{lake}/*.parquet", lake / "part-?.parquet", lake, files):
@@ -45,8 +44,7 @@ def test_a_pattern_a_folder_and_a_list_mean_the_same(rows, lake):
         found = (
             cb.Predictions.from_table(source, **WANTED)
             .aggregate()
-            .cells("tested")
-            .columns["near"]
+            .store.cells.columns["near"]
         )
         assert_allclose(found, expected, rtol=1e-12)
 
@@ -59,7 +57,7 @@ def test_folders_of_partitions_give_columns(rows, tmp_path):
     found = (
         cb.Predictions.from_table(f"{tmp_path}/*/*.parquet", by="year", **WANTED)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.groups == ((2023,), (2024,))
 
@@ -76,15 +74,14 @@ def test_relations_and_frames_through_duckdb(rows):
     expected = (
         cb.Predictions.from_table(rows, by="place", **WANTED)
         .aggregate()
-        .cells("tested")
-        .columns["near"]
+        .store.cells.columns["near"]
     )
     relation = duckdb.sql("SELECT * FROM rows")
     for source in (relation, rows, rows.to_pandas(), rows.to_arrow()):
         found = (
             cb.Predictions.from_table(source, by="place", engine="duckdb", **WANTED)
             .aggregate()
-            .cells("tested")
+            .store.cells
         )
         assert_allclose(found.columns["near"], expected, rtol=1e-12)
 
@@ -102,12 +99,10 @@ def test_text_files_are_read_in_place(suffix, rows, tmp_path):
     found = (
         cb.Predictions.from_table(path, engine="duckdb", by="place", **WANTED)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     expected = (
-        cb.Predictions.from_table(rows, by="place", **WANTED)
-        .aggregate()
-        .cells("tested")
+        cb.Predictions.from_table(rows, by="place", **WANTED).aggregate().store.cells
     )
     assert found.groups == expected.groups
     assert_allclose(found.columns["near"], expected.columns["near"], rtol=1e-12)
@@ -187,7 +182,7 @@ def test_a_polars_frame_through_duckdb_without_pyarrow(rows, monkeypatch):
     wanted = (
         cb.Predictions.from_table(rows, engine="memory", **WANTED)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.delitem(sys.modules, name)
@@ -195,7 +190,7 @@ def test_a_polars_frame_through_duckdb_without_pyarrow(rows, monkeypatch):
     found = (
         cb.Predictions.from_table(rows, engine="duckdb", **WANTED)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_allclose(found.columns["low"], wanted.columns["low"])
 

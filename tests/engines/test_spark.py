@@ -95,9 +95,7 @@ def test_a_killed_executor_changes_nothing(spark):
     os.kill(before[0], signal.SIGKILL)
     job.join(timeout=300)
     assert found, "the job did not end"
-    cells = (
-        cb.Predictions.from_table(expected, y="y", p="p").aggregate().cells("tested")
-    )
+    cells = cb.Predictions.from_table(expected, y="y", p="p").aggregate().store.cells
     for name, values in cells.columns.items():
         assert_array_equal(found[0].columns[name], values, err_msg=name)
 

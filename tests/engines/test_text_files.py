@@ -64,7 +64,7 @@ def test_groups_in_text_files_on_a_cluster(engine, p, y, tmp_path):
     found = (
         cb.Predictions.from_table(path, y="y", p="p", by=["code", "day"], engine=engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert sorted(found.groups) == [("007", "2024-01-01"), ("7", "2024-01-02")]
 
@@ -76,14 +76,14 @@ def test_numbers_and_text_of_several_days_are_merged_as_text(p, y, tmp_path):
         days.append(
             cb.Predictions.from_table(path, y="y", p="p", by="code").aggregate()
         )
-    merged = (days[0] + days[1]).cells("tested")
+    merged = (days[0] + days[1]).store.cells
     assert sorted(merged.groups) == [("007",), ("7",), ("8",)]
     whole = (
         cb.Predictions.from_table(
             [tmp_path / "0.csv", tmp_path / "1.csv"], y="y", p="p", by="code"
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert sorted(whole.groups) == sorted(merged.groups)
     seven = whole.groups.index(("7",))
@@ -104,7 +104,7 @@ def test_labels_are_what_stands_in_the_file(
             path, y="y", p="p", pos_label=pos_label, engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.columns["happened"].sum() == 2 * N // 3
 
@@ -152,7 +152,7 @@ def test_whole_numbers_may_become_others_far_down(local_engine, tmp_path):
     found = (
         cb.Predictions.from_table(path, y="y", p="p", engine=local_engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.columns["low"].tolist() == [0.0, 0.5, 1.0]
 

@@ -30,7 +30,7 @@ def test_columns_are_found_by_name(engine, order, labels, tmp_path):
     found = (
         cb.Predictions.from_table(paths, y="y", p="p", engine=engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.columns["happened"].sum() == 2 * (2 * N // 3)
     assert_allclose(np.unique(found.columns["low"]), [float(p) for p in P])

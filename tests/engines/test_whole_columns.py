@@ -49,7 +49,7 @@ def test_a_late_prediction_keeps_its_digits(local_engine, late_file):
     found = (
         cb.Predictions.from_table(late_file(p=0.3), y="y", p="p", engine=local_engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.columns["low"].tolist() == [0.0, 0.3, 1.0]
     assert found.columns["rows"][1] == 1
@@ -60,7 +60,7 @@ def test_a_late_weight_keeps_its_digits(local_engine, late_file):
     found = (
         cb.Predictions.from_table(path, y="y", p="p", weight="w", engine=local_engine)
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.columns["weight"].sum() == N + 0.25
 
@@ -93,7 +93,7 @@ def test_late_text_among_groups_makes_all_of_them_text(local_engine, late_file):
             late_file(g="other"), y="y", p="p", by="g", engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.groups == (("0",), ("1",), ("2",), ("other",))
 
@@ -126,7 +126,7 @@ def test_truth_values_after_many_missing_ones(local_engine, words, tmp_path):
                 bad_rows="drop",
             )
             .aggregate()
-            .cells("tested")
+            .store.cells
         )
     assert found.columns["happened"].sum() == N // 4
 
@@ -148,7 +148,7 @@ def test_blanks_around_numbers_do_not_count(local_engine, tmp_path):
             tmp_path / "rows.csv", y="y", p="p", engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.columns["low"].tolist() == [0.25, 0.5, 0.75]
     assert found.columns["happened"].sum() == 2
@@ -178,7 +178,7 @@ def test_files_of_other_types_are_read_together(local_engine, kind, tmp_path):
             engine=local_engine,
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert found.groups == (("007",), ("x",))
     assert sorted(set(found.columns["low"])) == [0.0, 0.25, 1.0]
@@ -268,7 +268,7 @@ def test_json_lines_with_many_columns_are_columns(local_engine, tmp_path):
             path, y="y", p="c_*", task="confidence", engine=local_engine
         )
         .aggregate()
-        .cells("tested")
+        .store.cells
     )
     assert_allclose(np.sort(found.columns["low"]), np.sort(prob.max(axis=1)))
 

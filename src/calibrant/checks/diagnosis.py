@@ -185,16 +185,16 @@ def diagnose(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.check_no_clusters("diagnose")
+    preds.store.check_no_clusters("diagnose")
     several = len(preds.models) > 1
     found = [
         diagnose_events(
-            preds.whole(model),
-            preds.groups_of(model),
+            preds.store.whole(model),
+            preds.store.groups_of(model),
             mute=muted,
             where={"model": model} if several else {},
         ).findings
-        for model in preds.model_names
+        for model in preds.store.models
     ]
     return Diagnosis.of(chain.from_iterable(found))
 

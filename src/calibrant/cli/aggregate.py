@@ -51,4 +51,5 @@ def aggregate(
             max_dropped=max_dropped,
         ).aggregate()
     preds.save(out)
-    typer.echo(f"wrote {out}: {preds.n:,} rows in {preds.n_cells:,} cells")
+    n_cells = len(preds.store.aggregate())
+    typer.echo(f"wrote {out}: {preds.n:,} rows in {n_cells:,} cells")

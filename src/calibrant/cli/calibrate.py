@@ -106,7 +106,7 @@ def calibrate(
 def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:
     from calibrant.numerics.scores import log_loss
 
-    sample = preds.single_tasks("calibrate").samples[0]
+    sample = preds.store.single_tasks("calibrate").samples[0]
     warn_if_small(sample)
     map_ = fit_family(family, sample).map
     before = log_loss(sample.p, sample.y, sample.weight)
@@ -118,7 +118,7 @@ def _fit_classes(family: Any, preds: Predictions) -> tuple[str, Any]:
     from calibrant.numerics.scores import log_loss_of_classes
     from calibrant.numerics.softmax import class_probabilities
 
-    sample = cast("ClassSample", preds.class_sample(preds.model_names[0]))
+    sample = cast("ClassSample", preds.store.class_sample(preds.store.models[0]))
     warn_if_small(sample)
     map_ = fit_family(family, sample).map
     uncalibrated = class_probabilities(sample.scores, sample.scale)

@@ -83,11 +83,11 @@ def compare(
             random_state=seed,
             progress=progress,
         )
-    print_comparison(found, output, pairs=pairs, classes=preds.class_counts())
+    print_comparison(found, output, pairs=pairs, classes=preds.store.class_counts())
     if plot is not None:
         from calibrant.displays.comparison import ComparisonDisplay
 
-        write_figure(ComparisonDisplay(found).figure(), plot)
+        write_figure(ComparisonDisplay.from_comparison(found).figure(), plot)
     fail_above_threshold(
         [
             (one.key | {"model": standing.model}, standing.estimate)

@@ -112,7 +112,7 @@ def evaluate(
         output,
         per_class=per_class,
         findings=findings,
-        classes=preds.class_counts(),
+        classes=preds.store.class_counts(),
     )
     if explain and findings is not None and output is not Format.json:
         aside = output is not Format.table

@@ -97,6 +97,7 @@ def open_aggregated(source: list[str], rows_for: str = "") -> Predictions | None
     `rows_for` says what needs rows: then an error says so.
     """
     from calibrant.engines.opening import open_cells
+    from calibrant.predictions.aggregated_predictions import AggregatedPredictions
     from calibrant.predictions.predictions import Predictions
 
     cells = open_cells(_files(source))
@@ -108,7 +109,7 @@ def open_aggregated(source: list[str], rows_for: str = "") -> Predictions | None
             f"cannot be had; name the files of rows that were aggregated. 'calibrant "
             f"evaluate' takes aggregated predictions."
         )
-    return Predictions.of_cells(cells)
+    return Predictions(AggregatedPredictions(cells))
 
 
 def _check_no_column_options(

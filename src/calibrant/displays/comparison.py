@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.exceptions import OptionError
 from calibrant.measures.comparison import Comparison, compare
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibrant._typing import ArrayLike, FloatMatrix, Frame
+    from calibrant.predictions.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +35,7 @@ class ComparisonDisplay:
     >>> forest, y = cb.datasets.load_binary("forest")
     >>> network, y = cb.datasets.load_binary("network")
     >>> found = cb.compare(y, {"forest": forest, "network": network}, method="es15")
-    >>> cb.ComparisonDisplay(found).matrix()
+    >>> cb.ComparisonDisplay.from_comparison(found).matrix()
     array([[nan,  1.],
            [ 0., nan]])
     """
@@ -41,10 +43,52 @@ class ComparisonDisplay:
     comparison: Comparison
 
     @classmethod
+    def from_comparison(
+        cls, comparison: Comparison, *, ax: Axes | None = None
+    ) -> ComparisonDisplay:
+        """Return the figure of a comparison; drawn at once where `ax` is given.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What `compare` returned, of all rows.
+        ax : matplotlib Axes, optional
+            Draw onto these axes now; otherwise call `plot`.
+
+        Returns
+        -------
+        ComparisonDisplay
+            With `plot` and `frame`.
+
+        See Also
+        --------
+        compare : which of several models is better calibrated.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> forest, y = cb.datasets.load_binary("forest")
+        >>> network, y = cb.datasets.load_binary("network")
+        >>> found = cb.compare(y, {"forest": forest, "network": network}, method="es15")
+        >>> display = cb.ComparisonDisplay.from_comparison(found)
+        >>> display.frame()["model"].tolist()
+        ['network', 'forest']
+        """
+        if comparison.groups:
+            raise OptionError(
+                "a figure shows one comparison; pass one of its groups, such as "
+                "comparison.groups[0]."
+            )
+        display = cls(comparison)
+        if ax is not None:
+            display.plot(ax)
+        return display
+
+    @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        models: Mapping[str, ArrayLike],
+        y_true: ArrayLike | Predictions,
+        y_prob: Mapping[str, ArrayLike] | None = None,
         *,
         ax: Axes | None = None,
         **options: Any,
@@ -53,12 +97,14 @@ class ComparisonDisplay:
 
         Parameters
         ----------
-        y_true, models
-            As in `compare`.
+        y_true : array-like of shape (n,), dict or Predictions
+            Labels, as `compare` takes them; or `Predictions` of several models.
+        y_prob : dict
+            Predictions of each model by its name.
         ax : matplotlib Axes, optional
             Draw onto these axes now; otherwise call `plot`.
         **options
-            As in `compare`.
+            Options of `compare`, such as `method` and `confidence`.
 
         Returns
         -------
@@ -76,10 +122,7 @@ class ComparisonDisplay:
         >>> display.frame()["model"].tolist()
         ['network', 'forest']
         """
-        display = cls(compare(y_true, models, **options))
-        if ax is not None:
-            display.plot(ax)
-        return display
+        return cls.from_comparison(compare(y_true, y_prob, **options), ax=ax)
 
     def frame(self) -> Frame:
         """Return one row a model, best first: what is drawn on the left."""

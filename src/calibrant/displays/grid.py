@@ -117,7 +117,7 @@ class ReliabilityGrid:
             scale=scale,
         )
         refuse_classwise(preds.task)
-        units = preds.units()
+        units = preds.store.units()
         several = len(preds.models) > 1
         displays = tuple(
             _display(unit, several=several, **options) for unit in units[:MAX_DIAGRAMS]

@@ -209,12 +209,12 @@ class ReliabilityDisplay:
             labels=labels,
             scale=scale,
         )
-        tasks = preds.single_tasks("ReliabilityDisplay")
+        tasks = preds.store.single_tasks("ReliabilityDisplay")
         refuse_classwise(tasks.task)
         warn_if_small(tasks.samples[0])
         truth = None
         if true_map is not None:
-            truth = true_points(true_map, preds.all_rows())
+            truth = true_points(true_map, preds.store.all_rows())
         display = cls.of_sample(
             tasks.samples[0],
             method=method,

@@ -297,7 +297,7 @@ def compare(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.check_no_clusters("compare")
+    preds.store.check_no_clusters("compare")
     _check_several(preds)
     found = _compared_groups(preds, method, estimator, progress)
     if not preds.by:
@@ -313,7 +313,7 @@ def _compared_groups(
 ) -> list[Comparison]:
     """Compare the models in each group, but for those that are too small."""
     found, left_out = [], LeftOut()
-    parts = preds.paired_tasks()
+    parts = preds.store.paired_tasks()
     for done, (group, tasks) in enumerate(parts):
         if progress is not None:
             progress(done, len(parts))

@@ -300,7 +300,7 @@ def evaluate(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.check_no_clusters("evaluate")
+    preds.store.check_no_clusters("evaluate")
     found = assess_units(preds, check_methods(methods), estimator, progress)
     return Evaluation(tuple(found), float(alpha), confidence)
 
@@ -312,7 +312,7 @@ def assess_units(
     progress: Callable[[int, int], None] | None,
 ) -> list[Assessment]:
     """Apply every method to every unit, but for groups that are too small for it."""
-    units = preds.units()
+    units = preds.store.units()
     found: list[Assessment] = []
     left_out = LeftOut()
     with one_blas_thread():  # taking the limit costs as much as a small fit
@@ -323,7 +323,7 @@ def assess_units(
                 progress(done, len(units))
             if not unit.group.key:
                 warn_if_small(fitted.events.samples[0])
-            key = {"model": unit.model} if preds.named else {}
+            key = {"model": unit.model} if preds.store.named else {}
             key |= result_key(unit.group.key)
             try:
                 possible = _possible(fitted, methods, str(unit.group), left_out)

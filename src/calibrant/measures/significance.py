@@ -353,8 +353,8 @@ def calibration_test(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.check_no_clusters("calibration_test")
-    tasks = preds.single_tasks("calibration_test")
+    preds.store.check_no_clusters("calibration_test")
+    tasks = preds.store.single_tasks("calibration_test")
     if len(tasks.samples) > 1:
         raise OptionError(
             'a test looks at one event; pass task="confidence" or one class instead '

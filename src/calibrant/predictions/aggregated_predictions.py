@@ -12,15 +12,16 @@ from calibrant._validation.weights import warn_if_fractional
 from calibrant.engines.groups import Group, format_group_value
 from calibrant.exceptions import OptionError
 from calibrant.predictions.input_spec import BinaryTasks
+from calibrant.predictions.store import Store
 from calibrant.predictions.units import Unit
 
 if TYPE_CHECKING:
-    from calibrant._validation.class_sample import ClassSample
+    from calibrant._validation.sample import BinarySample
     from calibrant.engines.cells import CellTable
 
 
 @dataclass(frozen=True, eq=False)
-class AggregatedPredictions:
+class AggregatedPredictions(Store):
     """Cells, read by model and group.
 
     Attributes
@@ -30,7 +31,11 @@ class AggregatedPredictions:
     """
 
     cells: CellTable
-    paired = False
+
+    @property
+    def paired(self) -> bool:
+        """Tell that nobody knows which rows of models belong together."""
+        return False
 
     @property
     def task(self) -> str:
@@ -71,9 +76,11 @@ class AggregatedPredictions:
         units = AggregatedPredictions(cells).units()
         return next(unit.read() for unit in units if unit.model == model)
 
-    def class_sample(self, model: str) -> ClassSample | None:  # noqa: ARG002
-        """Return None: cells do not know which classes share rows."""
-        return None
+    def all_rows(self) -> BinarySample:
+        """Raise: there are no rows."""
+        raise OptionError(
+            "the true map of aggregated predictions cannot be drawn; pass the rows."
+        )
 
     def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
         """Raise: nothing pairs the rows of cells."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from calibrant.engines.cells import CellTable
     from calibrant.engines.gathering import Table
     from calibrant.predictions.input_spec import InputSpec
     from calibrant.predictions.model_columns import ModelColumns
@@ -121,6 +122,13 @@ def aggregation_spec(table: Table, request: TableRequest) -> Gathering:
     spec.check_options()
     watched = tuple(_watched(model, table.like(request.y), spec) for model in models)
     return Gathering(models=watched, task=str(spec.task), **whole)
+
+
+def aggregated(table: Table, request: TableRequest) -> CellTable:
+    """Return the sums over rows; those of a long table know its column of models."""
+    cells = table.gather(aggregation_spec(table, request))
+    origin = replace(cells.origin, model_column=request.model or "")
+    return replace(cells, origin=origin)
 
 
 def _of_one_column(

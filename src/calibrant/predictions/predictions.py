@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from calibrant._validation.arrays import as_array
@@ -19,7 +19,7 @@ from calibrant.exceptions import OptionError
 from calibrant.predictions.aggregated_predictions import AggregatedPredictions
 from calibrant.predictions.aggregation import (
     TableRequest,
-    aggregation_spec,
+    aggregated,
     warn_if_dropped,
 )
 from calibrant.predictions.input_spec import InputSpec
@@ -30,13 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant._typing import ArrayLike, Scale, Task
-    from calibrant._validation.class_sample import ClassSample
-    from calibrant._validation.sample import BinarySample
     from calibrant.engines.cells import CellTable
-    from calibrant.engines.groups import Group
-    from calibrant.predictions.input_spec import BinaryTasks
-    from calibrant.predictions.model_columns import Columns, ModelColumns
-    from calibrant.predictions.units import Unit
+    from calibrant.predictions.model_columns import Columns
+    from calibrant.predictions.store import Store
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +42,11 @@ class Predictions:
     Made by `from_arrays`, `from_table` or `load`. They hold one or several models, all
     rows or groups of them, and are rows in memory or aggregated: sums over rows that
     can be added and stored.
+
+    Attributes
+    ----------
+    store : Store
+        Where they live; what functions read them by.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class Predictions:
     ['forest', 'bayes']
     """
 
-    _store: RowPredictions | AggregatedPredictions
+    store: Store
 
     @classmethod
     def from_arrays(  # noqa: PLR0913
@@ -286,16 +287,11 @@ class Predictions:
         <Predictions: 3 rows, task binary, aggregated>
         """
         cells = open_cells(list(paths)) if paths else None
-        return cls.of_cells(load_cells(*paths) if cells is None else cells)
-
-    @classmethod
-    def of_cells(cls, cells: CellTable) -> Self:
-        """Return the predictions of a table of cells."""
-        return cls(AggregatedPredictions(cells))
+        return cls(AggregatedPredictions(cells or load_cells(*paths)))
 
     def grouped_by(self, by: Sequence[str]) -> Predictions:
         """Return aggregated predictions with larger groups, by some of the columns."""
-        cells = self.cells("grouped anew")
+        cells = _cells(self, "grouped anew")
         column = cells.origin.model_column
         kept = [column, *by] if column else list(by)
         return Predictions(AggregatedPredictions(cells.grouped_by(kept)))
@@ -303,127 +299,27 @@ class Predictions:
     @property
     def task(self) -> str:
         """Return the task: "binary", "confidence", "classwise" or a class."""
-        return self._store.task
+        return self.store.task
 
     @property
     def models(self) -> tuple[str, ...]:
         """Return the names of the models; none where a single one has no name."""
-        return self._store.models if self.named else ()
-
-    @property
-    def named(self) -> bool:
-        """Tell whether results name the model."""
-        return self._store.named
+        return self.store.models if self.store.named else ()
 
     @property
     def by(self) -> tuple[str, ...]:
         """Return the columns of groups."""
-        return self.request.by if self.request else self._store.by  # type: ignore[union-attr]
+        return self.store.by
 
     @property
     def n(self) -> int:
         """Return the number of rows."""
-        return self._store.n
-
-    @property
-    def n_cells(self) -> int:
-        """Return the number of cells of aggregated predictions."""
-        return len(self.cells("counted"))
-
-    @property
-    def request(self) -> TableRequest | None:
-        """Return which columns hold what; None of aggregated predictions."""
-        return getattr(self._store, "request", None)
+        return self.store.n
 
     @property
     def aggregated(self) -> bool:
         """Tell whether these are sums over rows instead of rows."""
-        return isinstance(self._store, AggregatedPredictions)
-
-    def units(self) -> list[Unit]:
-        """Return each model in each group of rows."""
-        return self._store.units()
-
-    def whole(self, model: str) -> BinaryTasks:
-        """Return all rows of a model."""
-        return self._store.whole(model)
-
-    def single_tasks(self, verb: str) -> BinaryTasks:
-        """Return all rows of the only model; raise where there are several units."""
-        units = self.units()
-        if len(units) > 1 or self.by:
-            raise OptionError(
-                f"{verb} takes one model without groups; these are {len(units)} units. "
-                f"Pass the predictions of one."
-            )
-        return units[0].read()
-
-    def all_rows(self) -> BinarySample:
-        """Return the first event of the only model, rows of weight 0 included."""
-        if isinstance(self._store, AggregatedPredictions):
-            raise OptionError(
-                "the true map of aggregated predictions cannot be drawn; pass the rows."
-            )
-        return self._store.unweighted(self._store.models[0]).samples[0]
-
-    def class_sample(self, model: str) -> ClassSample | None:
-        """Return all classes of a model, where rows have several columns."""
-        return self._store.class_sample(model)
-
-    def columns_of(self, model: str) -> ModelColumns | None:
-        """Return the columns of a model; None of aggregated predictions."""
-        if isinstance(self._store, AggregatedPredictions):
-            return None
-        return self._store.columns_of(model)
-
-    def class_labels(self, model: str) -> Sequence[Any] | None:
-        """Return the label of each class column of a model, None where not known."""
-        if isinstance(self._store, AggregatedPredictions):
-            return None
-        return self._store.class_labels(model)
-
-    def class_counts(self) -> dict[str, int]:
-        """Return the number of classes of each model that has one column per class."""
-        if isinstance(self._store, AggregatedPredictions) or self.task == "binary":
-            return {}
-        sizes = {m.name: len(m.columns) for m in self._store.columns}
-        return {name: size for name, size in sizes.items() if size > 1}
-
-    @property
-    def model_names(self) -> tuple[str, ...]:
-        """Return what models are called inside, the only one included."""
-        return self._store.models
-
-    def display_name(self, model: str) -> str:
-        """Return what a page calls a model: empty where it was given no name."""
-        request = self.request
-        if self.named or request is None:
-            return model
-        of_table = getattr(self._store, "words", None) is None
-        return model if of_table and request.spec.task is None else ""
-
-    @property
-    def paired(self) -> bool:
-        """Tell whether all models predict the same rows."""
-        return self._store.paired
-
-    def groups_of(self, model: str) -> dict[str, BinaryTasks]:
-        """Return the groups of rows of a model by their name, empty without groups."""
-        own = [unit for unit in self.units() if unit.model == model]
-        return {unit.group.name: unit.read() for unit in own if unit.group.key}
-
-    def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
-        """Return the same rows of all models, group by group, or raise."""
-        return self._store.paired_tasks()
-
-    def check_no_clusters(self, verb: str) -> None:
-        """Raise where rows belong together, which a verb cannot use yet."""
-        if self.request is not None and self.request.cluster is not None:
-            raise OptionError(
-                f"{verb} does not use clusters yet: intervals and tests would take "
-                f"rows that belong together as independent. Leave clusters out if you "
-                f"accept that."
-            )
+        return isinstance(self.store, AggregatedPredictions)
 
     def aggregate(self) -> Predictions:
         """Return the predictions as sums over rows, which can be added and stored.
@@ -448,16 +344,12 @@ class Predictions:
         >>> monday.aggregate() + tuesday.aggregate()
         <Predictions: 5 rows, task binary, aggregated>
         """
-        cells = self._store.aggregate()
-        if self.request is not None and self.request.model is not None:
-            origin = replace(cells.origin, model_column=self.request.model)
-            cells = replace(cells, origin=origin)
-        return Predictions(AggregatedPredictions(cells))
+        return Predictions(AggregatedPredictions(self.store.aggregate()))
 
     def __add__(self, other: Predictions) -> Predictions:
         if not isinstance(other, Predictions):
             return NotImplemented
-        parts = [one.cells("added") for one in (self, other)]
+        parts = [_cells(one, "added") for one in (self, other)]
         return Predictions(AggregatedPredictions(merged(parts)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -480,15 +372,7 @@ class Predictions:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     preds.save(f"{folder}/monday.parquet")
         """
-        save_cells(self.cells("saved"), path)
-
-    def cells(self, what: str) -> CellTable:
-        """Return the cells of aggregated predictions, or raise."""
-        if not isinstance(self._store, AggregatedPredictions):
-            raise OptionError(
-                f"only aggregated predictions can be {what}; call aggregate() first."
-            )
-        return self._store.cells
+        save_cells(_cells(self, "saved"), path)
 
     def __repr__(self) -> str:
         parts = [f"{self.n:,} rows"]
@@ -500,6 +384,15 @@ class Predictions:
         if self.aggregated:
             parts.append("aggregated")
         return f"<Predictions: {', '.join(parts)}>"
+
+
+def _cells(preds: Predictions, what: str) -> CellTable:
+    """Return the cells of aggregated predictions, or raise."""
+    if not isinstance(preds.store, AggregatedPredictions):
+        raise OptionError(
+            f"only aggregated predictions can be {what}; call aggregate() first."
+        )
+    return preds.store.cells
 
 
 @dataclass(frozen=True)
@@ -533,19 +426,14 @@ class _Arrays:
         }
 
 
-def read_table(
-    source: Any, engine: Engine, request: TableRequest
-) -> RowPredictions | AggregatedPredictions:
+def read_table(source: Any, engine: Engine, request: TableRequest) -> Store:
     """Return the predictions in a table: rows in memory, else aggregated."""
     _refuse_aggregated(source)
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):
         return RowPredictions.of(table, request)
-    cells = table.gather(aggregation_spec(table, request))
+    cells = aggregated(table, request)
     warn_if_dropped(cells.reasons, cells.dropped + cells.n)
-    if request.model is not None:
-        origin = replace(cells.origin, model_column=request.model)
-        cells = replace(cells, origin=origin)
     return AggregatedPredictions(cells)
 
 

@@ -35,12 +35,17 @@ from calibrant.exceptions import (
     UnpairedRowsWarning,
     WeightError,
 )
-from calibrant.predictions.aggregation import aggregation_spec, warn_if_dropped
+from calibrant.predictions.aggregation import (
+    aggregated,
+    aggregation_spec,
+    warn_if_dropped,
+)
 from calibrant.predictions.model_columns import (
     NOT_A_CLASS,
     is_class,
     models_of_table,
 )
+from calibrant.predictions.store import Store
 from calibrant.predictions.units import Unit
 
 if TYPE_CHECKING:
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
 
     from calibrant._typing import FloatVector
     from calibrant._validation.class_sample import ClassSample
+    from calibrant._validation.sample import BinarySample
     from calibrant._validation.wording import Wording
     from calibrant.engines.cells import CellTable
     from calibrant.engines.memory import MemoryTable
@@ -62,7 +68,7 @@ ABOUT_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
 
 
 @dataclass(frozen=True, eq=False)
-class RowPredictions:
+class RowPredictions(Store):
     """Rows in memory: validated once, read by model and group.
 
     Attributes
@@ -110,6 +116,16 @@ class RowPredictions:
     def spec(self) -> InputSpec:
         """Return how labels and predictions are to be understood."""
         return self.request.spec
+
+    @property
+    def table_request(self) -> TableRequest:
+        """Return which columns hold what."""
+        return self.request
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Return the columns of groups."""
+        return self.request.by
 
     @property
     def task(self) -> str:
@@ -168,9 +184,22 @@ class RowPredictions:
         events = self._events(self.columns_of(model))
         return events.tasks(self._weights(rows), rows)
 
-    def unweighted(self, model: str) -> BinaryTasks:
-        """Return all rows of a model without their weights."""
-        return self._events(self.columns_of(model)).tasks(None, self.rows(model))
+    def all_rows(self) -> BinarySample:
+        """Return the first event of the only model, rows of weight 0 included."""
+        events = self._events(self.columns[0])
+        return events.tasks(None, self.rows(self.models[0])).samples[0]
+
+    def class_counts(self) -> dict[str, int]:
+        """Return the number of classes of each model that has one column per class."""
+        if self.spec.task is None:
+            return {}
+        sizes = {model.name: len(model.columns) for model in self.columns}
+        return {name: size for name, size in sizes.items() if size > 1}
+
+    def display_name(self, model: str) -> str:
+        """Return what a page calls a model: empty where it was given no name."""
+        column_is_name = self.words is None and self.spec.task is None
+        return model if self.named or column_is_name else ""
 
     def columns_of(self, model: str) -> ModelColumns:
         """Return the columns of a model."""
@@ -256,9 +285,7 @@ class RowPredictions:
 
     def aggregate(self) -> CellTable:
         """Return the cells of the rows, of which invalid ones are gone already."""
-        cells = self.table.gather(
-            aggregation_spec(self.table, replace(self.request, bad_rows="error"))
-        )
+        cells = aggregated(self.table, replace(self.request, bad_rows="error"))
         dropped = sum(self.reasons.values())
         return replace(cells, dropped=dropped, reasons=self.reasons)
 

@@ -71,13 +71,13 @@ def summary_of(
     """Return the summary of predictions; `calibrant.report.summary` describes it."""
     notes: list[str] = []
     models = {}
-    for name in preds.model_names:
-        groups, note = _largest(preds.groups_of(name))
+    for name in preds.store.models:
+        groups, note = _largest(preds.store.groups_of(name))
         notes += [note] if note and note not in notes else []
-        models[preds.display_name(name)] = ModelRows(
-            preds.whole(name),
+        models[preds.store.display_name(name)] = ModelRows(
+            preds.store.whole(name),
             groups,
-            preds.class_sample(name),
+            preds.store.class_sample(name),
             _origin(preds, name, files, fit_options),
         )
     return summarise(
@@ -85,7 +85,7 @@ def summary_of(
         plan,
         _data(preds, title),
         notes=[*notes, *_notes(preds)],
-        paired=preds.paired,
+        paired=preds.store.paired,
         created=created,
         progress=progress,
     )
@@ -98,22 +98,22 @@ def origins_of(
 
     Aggregated predictions and long tables do not know it.
     """
-    if preds.request is None or preds.request.model is not None:
+    if preds.store.table_request is None or preds.store.table_request.model is not None:
         return {}
     return {
-        name: _origin(preds, name, files, fit_options) for name in preds.model_names
+        name: _origin(preds, name, files, fit_options) for name in preds.store.models
     }
 
 
 def _notes(preds: Predictions) -> list[str]:
     notes = [AGGREGATED] if preds.aggregated else []
-    notes += [NOT_PAIRED] if len(preds.models) > 1 and not preds.paired else []
+    notes += [NOT_PAIRED] if len(preds.models) > 1 and not preds.store.paired else []
     several = preds.task in ("confidence", "classwise")
     return notes + ([NO_CLASSES] if preds.aggregated and several else [])
 
 
 def _data(preds: Predictions, title: str) -> dict[str, Any]:
-    request = preds.request
+    request = preds.store.table_request
     return {
         "source": title,
         "rows": preds.n,
@@ -132,7 +132,7 @@ def _origin(
     preds: Predictions, model: str, files: Sequence[str], fit_options: Sequence[str]
 ) -> Origin:
     """Return where the predictions of a model come from, for printed commands."""
-    columns, request = preds.columns_of(model), preds.request
+    columns, request = preds.store.columns_of(model), preds.store.table_request
     if columns is None or request is None or request.model is not None:
         return Origin()
     return origin_of(
@@ -142,7 +142,7 @@ def _origin(
         fit_options=fit_options,
         label=request.label_of(model),
         weight=request.weight,
-        labels=preds.class_labels(model),
+        labels=preds.store.class_labels(model),
     )
 
 

@@ -156,7 +156,7 @@ class Report:
             labels=labels,
             scale=scale,
         )
-        preds.check_no_clusters("Report")
+        preds.store.check_no_clusters("Report")
         return cls(
             summary_of(
                 preds,

@@ -1,0 +1,124 @@
+"""Where predictions live: what rows in memory and aggregates have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant._validation.class_sample import ClassSample
+    from calibrant._validation.sample import BinarySample
+    from calibrant.engines.cells import CellTable
+    from calibrant.engines.groups import Group
+    from calibrant.predictions.aggregation import TableRequest
+    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.predictions.model_columns import ModelColumns
+    from calibrant.predictions.units import Unit
+
+
+class Store(ABC):
+    """Predictions of models in groups of rows, as verbs read them."""
+
+    @property
+    @abstractmethod
+    def task(self) -> str:
+        """Return the name of the task."""
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Return the number of rows."""
+
+    @property
+    @abstractmethod
+    def by(self) -> tuple[str, ...]:
+        """Return the columns of groups."""
+
+    @property
+    @abstractmethod
+    def models(self) -> tuple[str, ...]:
+        """Return what models are called, in order; an only one has a name, too."""
+
+    @property
+    @abstractmethod
+    def named(self) -> bool:
+        """Tell whether results name their model."""
+
+    @property
+    @abstractmethod
+    def paired(self) -> bool:
+        """Tell whether models predict the same rows."""
+
+    @abstractmethod
+    def units(self) -> list[Unit]:
+        """Return each model in each group of rows."""
+
+    @abstractmethod
+    def whole(self, model: str) -> BinaryTasks:
+        """Return all rows of a model."""
+
+    @abstractmethod
+    def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
+        """Return the same rows of all models, group by group, or raise."""
+
+    @abstractmethod
+    def all_rows(self) -> BinarySample:
+        """Return the first event of the only model, rows of weight 0 included."""
+
+    @abstractmethod
+    def aggregate(self) -> CellTable:
+        """Return the sums over rows."""
+
+    @property
+    def table_request(self) -> TableRequest | None:
+        """Return which columns hold what; None where that is not known."""
+        return None
+
+    def class_sample(self, model: str) -> ClassSample | None:  # noqa: ARG002
+        """Return the predictions of all classes; None where there are no rows."""
+        return None
+
+    def columns_of(self, model: str) -> ModelColumns | None:  # noqa: ARG002
+        """Return the columns of a model; None where that is not known."""
+        return None
+
+    def class_labels(self, model: str) -> Sequence[Any] | None:  # noqa: ARG002
+        """Return the label of each class column, None where it is its number."""
+        return None
+
+    def class_counts(self) -> dict[str, int]:
+        """Return the number of classes of each model that has one column per class."""
+        return {}
+
+    def display_name(self, model: str) -> str:
+        """Return what a page calls a model: empty where it was given no name."""
+        return model
+
+    def groups_of(self, model: str) -> dict[str, BinaryTasks]:
+        """Return the groups of rows of a model by their name, empty without groups."""
+        own = [unit for unit in self.units() if unit.model == model]
+        return {unit.group.name: unit.read() for unit in own if unit.group.key}
+
+    def single_tasks(self, verb: str) -> BinaryTasks:
+        """Return all rows of the only model; raise where there are several units."""
+        units = self.units()
+        if len(units) > 1 or self.by:
+            raise OptionError(
+                f"{verb} takes one model without groups; these are {len(units)} units. "
+                f"Pass the predictions of one."
+            )
+        return units[0].read()
+
+    def check_no_clusters(self, verb: str) -> None:
+        """Raise where rows belong together, which a verb cannot use yet."""
+        request = self.table_request
+        if request is not None and request.cluster is not None:
+            raise OptionError(
+                f"{verb} does not use clusters yet: intervals and tests would take "
+                f"rows that belong together as independent. Leave clusters out if you "
+                f"accept that."
+            )
