@@ -145,7 +145,7 @@ def test_text_and_complex_numbers_are_no_probabilities(p):
         cb.calibration_error([0, 1] * 20, np.array(p))
 
 
-def test_labels_of_one_class_and_another_type_are_told_apart():
+def test_labels_of_one_class_and_another_type_are_significantly_different():
     with pytest.raises(ex.LabelError, match="as it stands there"):
         cb.calibration_error([1] * 40, [0.5] * 40, pos_label="1")
 

@@ -94,7 +94,7 @@ def test_bad_hyper_parameters_are_named(sample, name, params, words):
         cb.make_calibrator(name, **params).fit(*sample)
 
 
-def test_unknown_and_fixed_parameters_are_told_apart():
+def test_unknown_and_fixed_parameters_are_significantly_different():
     with pytest.raises(UnknownNameError, match="did you mean 'max_bins'"):
         cb.make_calibrator("es-cv", maxbins=3)
     with pytest.raises(OptionError, match="bins is fixed by the method's name 'es15'"):

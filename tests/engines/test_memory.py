@@ -58,7 +58,7 @@ def test_bad_files_end_in_a_clear_error(tmp_path, name, content, words):
         open_table(tmp_path / name)
 
 
-def test_missing_file_and_folder_are_told_apart(tmp_path):
+def test_missing_file_and_folder_are_significantly_different(tmp_path):
     with pytest.raises(SourceError, match="does not exist"):
         open_table(tmp_path / "none.csv")
     with pytest.raises(SourceError, match="is a folder"):

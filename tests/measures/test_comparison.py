@@ -239,7 +239,7 @@ def test_generators_are_seeds_too(models, kind):
     assert first == second
 
 
-def test_very_different_models_are_told_apart(models):
+def test_very_different_models_are_significantly_different(models):
     predictions, y = models
     found = cb.compare(y, predictions, **FAST)
     assert found.frame()["model"].tolist() == ["repaired", "own", "raised"]
@@ -248,7 +248,7 @@ def test_very_different_models_are_told_apart(models):
 
 
 @pytest.mark.parametrize("method", ["smooth", "es15", "isotonic"])
-def test_calibrated_models_are_rarely_told_apart(method):
+def test_calibrated_models_are_rarely_significantly_different(method):
     """One predicts three values only, so that bias and noise of its error are less."""
     extreme = 0
     for seed in range(20):

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from calibrant.numerics.paired import paired_differences, ranks, told_apart
+from calibrant.numerics.paired import paired_differences, ranks, significantly_different
 
 Z90 = norm.ppf(0.95)
 
@@ -92,15 +92,17 @@ def test_holm_rejects_as_in_the_textbook():
     probability = np.full((4, 4), 0.5)  # pairs (1, 3) and (2, 3) have p-value 1
     for (a, b), pvalue in pvalues.items():
         probability[a, b], probability[b, a] = 1.0 - pvalue / 2.0, pvalue / 2.0
-    found = told_apart(probability, 0.05 * 6 / 4)  # six pairs in place of four
+    found = significantly_different(
+        probability, 0.05 * 6 / 4
+    )  # six pairs in place of four
     assert_array_equal(np.argwhere(np.triu(found)), [[0, 1], [1, 2]])
     assert_array_equal(found, found.T)
 
 
-def test_two_models_are_told_apart_at_the_level_itself():
+def test_two_models_are_significantly_different_at_the_level_itself():
     for probability, expected in ((0.951, True), (0.949, False)):
         matrix = np.array([[0.5, probability], [1.0 - probability, 0.5]])
-        assert told_apart(matrix, 0.1)[0, 1] == expected
+        assert significantly_different(matrix, 0.1)[0, 1] == expected
 
 
 def test_ranks_count_who_is_better_even_where_apart_is_no_order():

@@ -332,7 +332,7 @@ def test_names_of_ticks_never_overlap_nor_leave_the_drawing(opened, crowded, wid
                 assert apart, (one, other)
 
 
-def test_bins_of_crowded_predictions_can_be_told_apart(opened, crowded):
+def test_bins_of_crowded_predictions_can_be_significantly_different(opened, crowded):
     page = opened(url=crowded)
     page.locator("figure details").evaluate("details => details.open = true")
     rows = page.locator("table[data-name=bins] tbody tr").all()

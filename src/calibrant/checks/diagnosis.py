@@ -124,9 +124,9 @@ def diagnose(  # noqa: PLR0913
 ) -> Diagnosis:
     """Tell in words what is wrong with predicted probabilities.
 
-    Each check has a code that keeps its meaning; docs/checks.md lists them. A check
-    speaks up about calibrated predictions in about 1 % of samples; with several
-    classes, of all classes together.
+    Each check has a code that keeps its meaning; docs/checks.md lists them. The
+    false-alarm rate of a check is about 1 %; with several classes, of all classes
+    together.
 
     Parameters
     ----------

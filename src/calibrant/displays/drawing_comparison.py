@@ -78,7 +78,7 @@ def _draw_pairs(display: ComparisonDisplay, ax: Axes) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     matrix = display.matrix()
-    apart = _told_apart(display)
+    apart = _significantly_different(display)
     colours = LinearSegmentedColormap.from_list("", [WORSE, "#f7f7f7", BETTER])
     ax.imshow(
         matrix, cmap=colours, vmin=-0.3, vmax=1.3, aspect="auto", interpolation="none"
@@ -106,7 +106,7 @@ def _draw_pairs(display: ComparisonDisplay, ax: Axes) -> None:
     )
 
 
-def _told_apart(display: ComparisonDisplay) -> np.ndarray:
+def _significantly_different(display: ComparisonDisplay) -> np.ndarray:
     place = {s.model: i for i, s in enumerate(display.comparison.standings)}
     apart = np.zeros((len(place), len(place)), dtype=bool)
     for pair in display.comparison.differences:

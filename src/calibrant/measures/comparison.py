@@ -18,7 +18,7 @@ from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.fitted import FittedEvents
 from calibrant.measures.frames import columns_of
 from calibrant.measures.groups import LeftOut, result_key
-from calibrant.numerics.paired import paired_differences, ranks, told_apart
+from calibrant.numerics.paired import paired_differences, ranks, significantly_different
 from calibrant.numerics.resampling import gather
 from calibrant.predictions.given import as_predictions
 from calibrant.predictions.predictions import Predictions
@@ -251,9 +251,9 @@ def compare(  # noqa: PLR0913
     -----
     A difference is taken as normal with its standard deviation over the resamples.
     Where noise alone can explain a model's error (its interval begins at 0), it is
-    hardly told to be worse than any other. Ranks count the models that are told to be
-    better, all pairs together wrong with a chance of at most 1 - `confidence` (Holm):
-    models that share a rank are beaten by equally many, and rank 1 by none. A model
+    rarely found significantly worse than any other. Ranks count the significantly
+    better models; the chance that any of these is false is at most 1 - `confidence`
+    (Holm): models that share a rank are beaten by equally many, and rank 1 by none. A model
     of rank 1 may have a larger error than one of rank 2, if it is far less certain.
 
     Examples
@@ -375,7 +375,7 @@ def compare_events(
     low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
     draws = np.stack([found[name][1] for name in names])
     paired = paired_differences(value, low, high, draws, level)
-    apart = told_apart(paired.probability, 1.0 - level)
+    apart = significantly_different(paired.probability, 1.0 - level)
     rank = ranks(paired.difference, apart)
     order = np.argsort(rank, kind="stable").tolist()
 

@@ -86,16 +86,16 @@ def paired_differences(
     return PairedDifferences(difference, lowest, highest, ndtr(-score))
 
 
-def told_apart(probability: FloatMatrix, level: float) -> BoolMatrix:
+def significantly_different(probability: FloatMatrix, level: float) -> BoolMatrix:
     """Tell which pairs differ, by Holm's procedure over all pairs.
 
-    The chance that any pair of equal errors is told apart is at most `level`.
+    The chance that any pair of equal errors is found different is at most `level`.
 
     Examples
     --------
     >>> one, two = 0.96, 0.999
     >>> p = np.array([[0.5, one, two], [1 - one, 0.5, 0.9], [1 - two, 0.1, 0.5]])
-    >>> told_apart(p, 0.1)[0]
+    >>> significantly_different(p, 0.1)[0]
     array([False, False,  True])
     """
     k = len(probability)
@@ -107,9 +107,9 @@ def told_apart(probability: FloatMatrix, level: float) -> BoolMatrix:
 
 
 def ranks(difference: FloatMatrix, apart: BoolMatrix) -> IntVector:
-    """Return 1 plus the number of models that are told to have a smaller error.
+    """Return 1 plus the number of models with a significantly smaller error.
 
-    That is well defined even where a cannot be told from b, nor b from c, but a from
+    That is well defined even where a does not differ from b, nor b from c, but a from
     c: then a and b have rank 1, and c has rank 2.
 
     Examples

@@ -28,7 +28,7 @@ GROUPS = 512
 """How many groups of rows are resampled where several events share the rows."""
 
 MOST_COPIES = 2**22
-"""How many copies of weighted rows are told apart where several events share rows."""
+"""How many copies of weighted rows are kept apart where several events share rows."""
 
 LARGEST_DRAW = 2**53
 """Draws are whole numbers; beyond this many rows there is no noise left to show."""

@@ -27,7 +27,7 @@ RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
 LONGEST_NAME = 7
 """Signs of a tick's name that fit left of the square."""
 MOST_CURVES = 20
-"""The style sheet has a switch for so many; more could not be told apart."""
+"""The style sheet has a switch for so many; more could not be distinguished."""
 LABELS = {
     "confidence": ("Confidence", "Share that is right"),
     "binary": ("Predicted probability", "Observed rate"),
