@@ -125,7 +125,7 @@ def _shift(subject: Subject) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a look at the whole map found: the size of the error, and what would help."""
+    """What a look at the whole map found: size of the error, and what would help."""
 
     effect: float
     message: str

@@ -253,8 +253,9 @@ def compare(  # noqa: PLR0913
     Where noise alone can explain a model's error (its interval begins at 0), it is
     rarely found significantly worse than any other. Ranks count the significantly
     better models; the chance that any of these is false is at most 1 - `confidence`
-    (Holm): models that share a rank are beaten by equally many, and rank 1 by none. A model
-    of rank 1 may have a larger error than one of rank 2, if it is far less certain.
+    (Holm). Models that share a rank are beaten by equally many, and rank 1 by none. A
+    model of rank 1 may have a larger error than one of rank 2, if it is far less
+    certain.
 
     Examples
     --------
