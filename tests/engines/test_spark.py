@@ -97,7 +97,7 @@ def test_a_killed_executor_changes_nothing(spark):
     assert found, "the job did not end"
     cells = cb.Predictions.from_table(expected, y="y", p="p").aggregate().store.cells
     for name, values in cells.columns.items():
-        assert_array_equal(found[0].columns[name], values, err_msg=name)
+        assert_array_equal(found[0].store.cells.columns[name], values, err_msg=name)
 
 
 def test_files_that_cannot_be_read_end_in_our_error(spark, tmp_path):  # noqa: ARG001
