@@ -98,7 +98,10 @@ def test_hovering_a_bin_shows_its_numbers(opened, report):
     hover(page, figure, bins["predicted"][7], bins["observed"][7])
     told = figure.locator(".tip").inner_text()
     assert told.startswith("es15")
-    assert f"says {bins['predicted'][7]:.3f}, happens {bins['observed'][7]:.3f}" in told
+    assert (
+        f"predicted {bins['predicted'][7]:.3f}, observed {bins['observed'][7]:.3f}"
+        in told
+    )
     assert f"{bins['rows'][7]:.0f} rows" in told
 
 
@@ -155,7 +158,9 @@ def test_axes_change_between_probability_and_logit(opened, report):
     bins = report.summary["models"][0]["diagrams"][0]["bins"][0]
     dot = figure.locator(".on-logit .l2 .dot").nth(2).bounding_box()
     page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
-    assert f"says {bins['predicted'][2]:.3f}" in figure.locator(".tip").inner_text()
+    assert (
+        f"predicted {bins['predicted'][2]:.3f}" in figure.locator(".tip").inner_text()
+    )
 
 
 def test_switches_work_with_scripts_off(opened):
@@ -177,7 +182,7 @@ def test_arrow_keys_walk_through_the_bins(opened, report):
     for number in (0, 1):
         page.keyboard.press("ArrowRight")
         told = figure.locator(".tip").inner_text()
-        assert f"happens {bins['observed'][number]:.3f}" in told
+        assert f"observed {bins['observed'][number]:.3f}" in told
     page.keyboard.press("Escape")
     assert figure.locator(".tip").inner_text() == ""
 

@@ -29,15 +29,22 @@ def check_weights(
     """
     if values is None:
         return None
+    return effective_counts(check_counts(values, name=name))
+
+
+def check_counts(values: ArrayLike, *, name: str) -> FloatVector:
+    """Return weights as they are, with a warning if they should be counts but are not.
+
+    Weights below one on average cannot be counts, and need none.
+    """
     weight = check_raw_weights(values, name=name)
     with np.errstate(over="ignore"):
         total = float(weight.sum())
     refuse_huge_total(total, float(weight.max()), name=name)
-    counts = effective_counts(weight)
-    if counts is weight:
-        average = total / np.count_nonzero(weight)
+    average = total / np.count_nonzero(weight)
+    if average >= 1.0:
         warn_if_fractional(weight, average, name=name)
-    return counts
+    return weight
 
 
 def refuse_huge_total(total: float, largest: float, *, name: str) -> None:

@@ -22,7 +22,7 @@ LEAST_COUNT = 5.0
 
 
 def gap_in_a_region(subject: Subject) -> Finding | None:
-    """CAL004: in some region what happens is not what is predicted."""
+    """CAL004: in some region the observed rate is not the predicted one."""
     bins = subject.bins
     pvalue = _two_sided(bins)
     # Bonferroni's bound: one of the bins may look off by chance.

@@ -61,8 +61,8 @@ def thin_region(subject: Subject) -> Finding | None:
         "CAL007",
         "thin region",
         "note",
-        f"Only {_rows(number)} of {counted(subject.total)} can be found {places}: what "
-        f"happens there is hardly known.",
+        f"Only {_rows(number)} of {counted(subject.total)} lie {places}: the "
+        f"observed rate there is hardly known.",
         "Do not read much into the diagram there; collect such rows if decisions "
         "depend on them.",
         evidence={"rows": number, "where": places},

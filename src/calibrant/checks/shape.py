@@ -27,12 +27,12 @@ RECENT = "If the share has changed since training, recalibrate on recent rows."
 
 
 def over_confident(subject: Subject) -> Finding | None:
-    """CAL001: predictions are more extreme than what happens."""
+    """CAL001: predictions are more extreme than the observed rates."""
     return _confidence(subject, "CAL001", "over-confident", sign=-1.0)
 
 
 def under_confident(subject: Subject) -> Finding | None:
-    """CAL002: predictions are more timid than what happens."""
+    """CAL002: predictions are less extreme than the observed rates."""
     return _confidence(subject, "CAL002", "under-confident", sign=1.0)
 
 

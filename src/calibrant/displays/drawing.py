@@ -29,7 +29,7 @@ DISTANCE = "distance to the diagonal"
 LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of an instance")
 BAND = "#4a4a4a"
 AXES = {
-    "binary": ("Predicted probability", "Share of positives"),
+    "binary": ("Predicted probability", "Observed rate"),
     "confidence": ("Confidence", "Accuracy"),
 }
 MOST_COLUMNS = 4
@@ -209,7 +209,8 @@ def _draw_gaps(
 
 
 def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
-    title = f"{display.method}: raw ECE = {display.error:.3f}"
+    what = "calibration error" if display.table is None else "raw ECE"
+    title = f"{display.method}: {what} = {display.error:.3f}"
     name = None if display.name is None else as_drawn(display.name)
     ax.set_title(title if name is None else f"{name}\n{title}")
     event = as_drawn(display.event)

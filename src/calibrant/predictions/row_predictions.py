@@ -11,11 +11,7 @@ import numpy as np
 
 from calibrant._validation.arrays import refuse_different_lengths
 from calibrant._validation.class_sample import check_class_sample
-from calibrant._validation.weights import (
-    check_raw_weights,
-    check_weights,
-    effective_counts,
-)
+from calibrant._validation.weights import check_counts, effective_counts
 from calibrant._validation.wording import MEASURES
 from calibrant._warnings import warn
 from calibrant.engines.groups import (
@@ -348,13 +344,11 @@ class RowPredictions(Store):
 
     @cached_property
     def _checked_weights(self) -> FloatVector | None:
-        """Return weights as they are, with a warning about what are no counts."""
+        """Return weights as they are, with a warning if they are not counts."""
         name = self.request.weight
         if name is None:
             return None
-        weight = self.table.column(name)
-        check_weights(weight, name=self._word(name))
-        return check_raw_weights(weight, name=self._word(name))
+        return check_counts(self.table.column(name), name=self._word(name))
 
     def _weights(self, rows: Any) -> FloatVector | None:
         weight = self._checked_weights

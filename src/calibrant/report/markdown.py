@@ -71,7 +71,15 @@ def _model(model: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
 
 
 def _groups(groups: Sequence[Mapping[str, Any]]) -> str:
-    names = ("group", "rows", "says", "happens", "error", "interval", "own map")
+    names = (
+        "group",
+        "rows",
+        "mean prediction",
+        "observed rate",
+        "error",
+        "interval",
+        "p-value",
+    )
     rows = (
         (
             plain(row["group"]),

@@ -58,7 +58,7 @@
         found.push({
           p: p, y: bins.observed[i],
           text: bins.method + ", " + digits(bins.left[i], bins.decimals[i]) + " to " + digits(bins.right[i], bins.decimals[i]) +
-            "\nsays " + digits(p, bins.decimals[i]) + ", happens " + digits(bins.observed[i]) +
+            "\npredicted " + digits(p, bins.decimals[i]) + ", observed " + digits(bins.observed[i]) +
             "\n" + level + " interval " + digits(bins.low[i]) + " to " + digits(bins.high[i]) +
             "\n" + bins.rows[i].toLocaleString("en") + " rows"
         });
@@ -89,7 +89,7 @@
       if (first === null) first = { p: curve.p[k], y: curve.calibrated[k] };
     });
     if (first === null) return null;
-    return { p: first.p, y: first.y, text: "says " + digits(first.p) + ", happens\n" + lines.join("\n") };
+    return { p: first.p, y: first.y, text: "predicted " + digits(first.p) + ", observed rate\n" + lines.join("\n") };
   }
 
   function show(figure, target) {
