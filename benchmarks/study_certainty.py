@@ -26,8 +26,8 @@ import scipy
 from scipy.special import expit, logit
 
 import calibrant as cb
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.core.sample import BinarySample
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import mixing_amount, predictions, sample
 from calibrant.measures.posterior import PosteriorLimits

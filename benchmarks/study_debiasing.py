@@ -26,8 +26,8 @@ import numpy as np
 import scipy
 
 import calibrant as cb
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.registry import find_binary
+from calibrant.core.sample import BinarySample
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import sample
 from calibrant.numerics.gaps import mean_gap

@@ -23,8 +23,8 @@ import polars as pl
 from scipy.special import softmax
 
 import calibrant as cb
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.registry import find_evaluator
+from calibrant.core.sample import BinarySample
 from calibrant.engines import few_rows
 from calibrant.numerics.cell_grid import WIDTHS
 

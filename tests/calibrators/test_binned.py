@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant._validation.sample import BinarySample
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
 from calibrant.testing.strategies import binary_samples, counts
 

@@ -197,8 +197,8 @@ def test_bootstrap_intervals_come_near_the_error(method):
 @pytest.mark.parametrize("method", NAMES)
 def test_refitting_the_sample_gives_the_sample_s_error(method):
     """A resample that draws every cell once is the sample, but for its cells."""
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.registry import find_method
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import gather
 
     p, y, _ = paper_sample("sqrt", 0.05, 3000, seed=2)

@@ -69,7 +69,7 @@ def test_gathering_into_cells_moves_the_map_little(monkeypatch):
     p = rng.random(6000)
     y = (rng.random(6000) < p).astype(float)
     gathered = cb.make_calibrator("kde").fit(p, y).transform(p)
-    monkeypatch.setattr(kde, "MOST_CELLS", 10_000)
+    monkeypatch.setattr(kde, "MAX_CELLS", 10_000)
     assert_allclose(
         gathered, cb.make_calibrator("kde").fit(p, y).transform(p), atol=1e-4
     )

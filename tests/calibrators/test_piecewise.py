@@ -95,7 +95,7 @@ def test_gathering_moves_the_error_by_less_than_a_ten_thousandth(method, monkeyp
         return np.abs(map_(p) - p).mean()
 
     gathered = error()
-    monkeypatch.setattr(folded_points, "MOST_POINTS", 100_000)
+    monkeypatch.setattr(folded_points, "MAX_POINTS", 100_000)
     assert_allclose(gathered, error(), atol=1e-4)
 
 

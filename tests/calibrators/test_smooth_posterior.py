@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.smooth import Smooth
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics.links import logit

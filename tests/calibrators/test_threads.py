@@ -9,10 +9,10 @@ from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import calibrant as cb
-from calibrant._threads import one_blas_thread
 from calibrant.calibrators.logistic import Platt
 from calibrant.calibrators.registry import METHODS
 from calibrant.calibrators.temperature import Temperature
+from calibrant.core.threads import one_blas_thread
 
 SEEN: list[int] = []
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import calibrant as cb
-from calibrant._validation.wording import visible
+from calibrant.core.wording import visible
 
 TURNED = "\u202eabc\u2066"
 ESCAPE = "\x1b[31mred\x07"

@@ -174,7 +174,7 @@ def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
     options = ("--methods", "ew10", "--format", "json")
     of_rows = json.loads(printed(run, "report", "whole.parquet", *columns, *options))
     of_cells = json.loads(printed(run, "report", "cells.parquet", *options))
-    monkeypatch.setattr("calibrant.engines.opening.LARGEST", 1000)
+    monkeypatch.setattr("calibrant.engines.opening.MAX_FILES_IN_MEMORY", 1000)
     of_lake = json.loads(printed(run, "report", "part_*", *columns, *options))
     assert of_lake["models"] == of_cells["models"]
     assert (of_rows["comparison"] is None, of_cells["comparison"]) == (False, None)
@@ -223,7 +223,7 @@ def test_files_that_differ_in_columns_or_types(run, folder):
 
 
 def test_what_does_not_fit_into_memory_names_a_way(run, folder, monkeypatch):
-    monkeypatch.setattr("calibrant.engines.opening.LARGEST", 1000)
+    monkeypatch.setattr("calibrant.engines.opening.MAX_FILES_IN_MEMORY", 1000)
     code, _, err = run("compare", "part_*", "--y", "y", "--p", "p,q")
     assert (code, "calibrant aggregate" in err) == (2, True)
     assert run("aggregate", "part_*", *COLUMNS, "--out", folder / "c.parquet")[0] == 0

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.registry import find_evaluator
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, SourceError, UnknownNameError
 from calibrant.numerics.cell_sums import sum_cells
 

@@ -66,7 +66,7 @@ def test_engines_by_the_kind_of_source(row_file, rows, monkeypatch):
     assert isinstance(open_source(row_file), MemoryTable)
     assert isinstance(open_source(rows), MemoryTable)
     assert isinstance(open_source(duckdb.read_parquet(str(row_file))), DuckDBTable)
-    monkeypatch.setattr("calibrant.engines.opening.COMFORTABLE", 1000)
+    monkeypatch.setattr("calibrant.engines.opening.MAX_FILE_IN_MEMORY", 1000)
     assert isinstance(open_source(row_file), DuckDBTable)
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
-from calibrant._validation.sample import BinarySample
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.experiments import Contender, Design, SyntheticTruth, run
 from calibrant.experiments.contenders import MixedShape, MixedShapeMap, Oracle

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
-from calibrant._validation.sample import BinarySample
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.measures import estimate
@@ -148,7 +148,7 @@ def test_unknown_score_is_refused(sample):
 def test_resampling_in_parts_changes_nothing(sample, monkeypatch):
     p, y = sample
     whole = cb.evaluate(y, p, methods="es15", interval="basic").frame()
-    monkeypatch.setattr(estimate, "MOST_AT_ONCE", 10_000)
+    monkeypatch.setattr(estimate, "MAX_AT_ONCE", 10_000)
     parts = cb.evaluate(y, p, methods="es15", interval="basic").frame()
     assert_allclose(parts["high"], whole["high"], atol=2e-3)
 

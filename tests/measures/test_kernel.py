@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.kernel import KernelError
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import sample

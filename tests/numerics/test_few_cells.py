@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from calibrant.numerics.few_cells import CELLS, gather_few
+from calibrant.numerics.few_cells import CELLS, compress_to_at_most
 from calibrant.numerics.links import logit
 
 
@@ -13,7 +13,7 @@ def heavy_tails(n):
 
 def test_few_values_are_kept_to_the_last_digit():
     p = np.tile([0.1, 0.3, 0.7], 1000)
-    cells = gather_few(p, np.arange(3000) % 2 == 0.0, None)
+    cells = compress_to_at_most(p, np.arange(3000) % 2 == 0.0, None)
     assert cells.p.tolist() == [0.1, 0.3, 0.7]
     assert cells.weight.tolist() == [1000.0] * 3
     assert cells.label.tolist() == [500.0] * 3
@@ -22,7 +22,7 @@ def test_few_values_are_kept_to_the_last_digit():
 def test_cells_are_narrow_in_rank_and_in_logit():
     for n in (20_000, 200_000):
         p, y = heavy_tails(n)
-        cells = gather_few(p, y, None)
+        cells = compress_to_at_most(p, y, None)
         assert 256 < cells.p.size <= CELLS
         assert_allclose(cells.weight.sum(), n)
         assert_allclose(cells.label.sum(), y.sum())
@@ -38,8 +38,8 @@ def test_cells_are_narrow_in_rank_and_in_logit():
 def test_weights_are_counts():
     p, y = heavy_tails(3000)
     times = np.arange(3000) % 3 + 1
-    weighted = gather_few(p, y, times.astype(float))
-    repeated = gather_few(np.repeat(p, times), np.repeat(y, times), None)
+    weighted = compress_to_at_most(p, y, times.astype(float))
+    repeated = compress_to_at_most(np.repeat(p, times), np.repeat(y, times), None)
     assert_allclose(weighted.p, repeated.p, rtol=1e-12)
     assert_allclose(weighted.weight, repeated.weight)
     assert_allclose(weighted.label, repeated.label)

@@ -135,7 +135,7 @@ def test_many_small_blocks_are_taken_in_parts(monkeypatch):
     p, y = tied_sample(100, seed=5)
     kernel = ErrorKernel("rbf", 0.2)
     whole = kernel.block_errors(p, y, 2)
-    monkeypatch.setattr("calibrant.numerics.kernel_error.MOST_AT_ONCE", 12)
+    monkeypatch.setattr("calibrant.numerics.kernel_error.MAX_AT_ONCE", 12)
     assert_allclose(kernel.block_errors(p, y, 2), whole, rtol=0, atol=0)
 
 

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.numerics.few_cells import gather_few
+from calibrant.numerics.few_cells import compress_to_at_most
 from calibrant.numerics.marginal_likelihood import (
     evidence_at,
     most_likely,
@@ -26,7 +26,7 @@ from calibrant.numerics.penalised_logistic import (
 
 def problem_of(shape="stairs", error=0.05, n=1000, seed=0, knots=20):
     p, y, _ = paper_sample(shape, error, n, seed)
-    cells = gather_few(p, y, None)
+    cells = compress_to_at_most(p, y, None)
     terms = Terms.of(cells, knots)
     return terms.problem(cells.p, cells.weight, cells.label)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators import piecewise
 from calibrant.calibrators.piecewise import PiecewiseLinear
+from calibrant.core.sample import BinarySample
 from calibrant.experiments import synthetic
 from calibrant.numerics.selection import is_past_the_best, simplest_weight
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.binned import FixedBins
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import LabelError
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.resampling import (

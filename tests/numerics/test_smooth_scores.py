@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 from scipy.stats import chi2, kstest
 
 from calibrant.numerics.calibration_tests import cox
-from calibrant.numerics.few_cells import gather_few
+from calibrant.numerics.few_cells import compress_to_at_most
 from calibrant.numerics.nested_chi_squares import (
     chance_of_least,
     critical_log_least,
@@ -84,7 +84,7 @@ def test_samples_are_tested_together_as_alone():
     cells = []
     for n in (1, 2, 3, 7, 8, 30, 400):
         p = rng.random(n)
-        cells.append(gather_few(p, (rng.random(n) < p).astype(float), None))
+        cells.append(compress_to_at_most(p, (rng.random(n) < p).astype(float), None))
     together = [test.outcome for test in least_tails(cells)]
     alone = [smooth_test_of(one, ORDERS[-1]) for one in cells]
     assert_allclose(together, alone, rtol=1e-9)
@@ -100,7 +100,10 @@ def test_scores_of_calibrated_labels_are_independent_and_standard():
     rng = np.random.default_rng(1)
     p = np.sort(rng.beta(0.5, 2.0, 300))
     found = np.array(
-        [scores(gather_few(p, rng.random(300) < p, None), 8) for _ in range(3000)]
+        [
+            scores(compress_to_at_most(p, rng.random(300) < p, None), 8)
+            for _ in range(3000)
+        ]
     )
     assert_allclose(found.mean(axis=0), 0.0, atol=4 / np.sqrt(3000))
     assert_allclose(np.cov(found.T), np.eye(8), atol=5 * np.sqrt(2 / 3000))

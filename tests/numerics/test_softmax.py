@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize, minimize_scalar
 
-from calibrant._validation.class_rows import softmax
+from calibrant.core.class_rows import softmax
 from calibrant.numerics.newton import minimise
 from calibrant.numerics.softmax import (
     MatrixScores,

@@ -7,12 +7,12 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import calibrant as cb
-from calibrant._threads import one_blas_thread
-from calibrant.checks.rows import MOST_VALUES, SOME_ROWS, rounded
+from calibrant.checks.rows import MAX_VALUES, SOME_ROWS, rounded
 from calibrant.checks.subject import Subject
+from calibrant.core.threads import one_blas_thread
 from calibrant.measures import estimate
 from calibrant.measures.estimate import Estimator
-from calibrant.numerics.few_cells import few_cells, gather_few
+from calibrant.numerics.few_cells import compress_to_at_most, few_cells
 from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.predictions.input_spec import InputSpec
 
@@ -44,7 +44,7 @@ def test_cells_are_gathered_once_and_are_the_same():
         sample = InputSpec().tasks((rng.random(n) < p).astype(int), p).samples[0]
         found = few_cells(sample)
         assert few_cells(sample) is found
-        again = gather_few(sample.p, sample.y, sample.weight)
+        again = compress_to_at_most(sample.p, sample.y, sample.weight)
         np.testing.assert_array_equal(found.p, again.p)
         np.testing.assert_array_equal(found.label, again.label)
 
@@ -61,12 +61,12 @@ def test_noise_that_need_not_be_drawn_changes_nothing(monkeypatch, power, method
     assert estimator.estimate(events, method) == found
 
 
-@pytest.mark.parametrize("values", [MOST_VALUES, MOST_VALUES + 1])
+@pytest.mark.parametrize("values", [MAX_VALUES, MAX_VALUES + 1])
 def test_few_values_are_found_whatever_comes_first(values):
     p = np.tile(np.linspace(0.001, 0.5, values) ** 1.1, 200)
     sample = InputSpec().tasks((np.arange(p.size) % 2), p).samples[0]
     assert p.size > SOME_ROWS
-    assert (rounded(Subject(sample)) is not None) == (values <= MOST_VALUES)
+    assert (rounded(Subject(sample)) is not None) == (values <= MAX_VALUES)
 
 
 @pytest.fixture(scope="module")

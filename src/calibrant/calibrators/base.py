@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Seed
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
     from calibrant.numerics.resampling import Cells
 

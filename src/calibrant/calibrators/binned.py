@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from calibrant._typing import Spacing, Tops
-from calibrant._validation.options import (
+from calibrant.calibrators.folded_points import folded_rows
+from calibrant.core.array_types import Spacing, Tops
+from calibrant.core.options import (
     check_choice,
     check_count,
     check_positive,
 )
-from calibrant.calibrators.folded_points import folded_rows
 from calibrant.exceptions import TooFewRowsError
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
@@ -34,8 +34,8 @@ from calibrant.numerics.selection import ROUNDING, simplest_within
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Seed
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import Cells
 
 

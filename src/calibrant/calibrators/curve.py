@@ -12,8 +12,8 @@ from calibrant.numerics.gaps import mean_gap
 from calibrant.numerics.log_cells import many_cells
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
     from calibrant.numerics.resampling import Cells
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import check_count, legacy_generator
 from calibrant.calibrators.multiclass import MulticlassFit
 from calibrant.calibrators.networks import (
     check_hidden,
@@ -19,13 +18,14 @@ from calibrant.calibrators.networks import (
     new_layers,
     torch_on_one_thread,
 )
+from calibrant.core.options import check_count, legacy_generator
 from calibrant.maps.multiclass import multiclass_mean
 from calibrant.maps.order_preserving import LEAST_FACTOR, DiagonalMap
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Seed
-    from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.networks import Part
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.class_sample import ClassSample
 
 KNOTS = 65
 """How many quantiles, and how many equal steps, the function has knots at."""

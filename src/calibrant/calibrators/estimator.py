@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._defaults import DEFAULT_METHOD
-from calibrant._validation.sample import check_binary_sample, warn_if_small
-from calibrant._validation.wording import CALIBRATORS
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.multiclass_estimator import MulticlassCalibrator
 from calibrant.calibrators.named import NamedCalibrator
 from calibrant.calibrators.registry import find_method
+from calibrant.core.defaults import DEFAULT_METHOD
+from calibrant.core.sample import check_binary_sample, warn_if_small
+from calibrant.core.wording import CALIBRATORS
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector
     from calibrant.calibrators.base import Fit
+    from calibrant.core.array_types import ArrayLike, FloatVector
     from calibrant.maps.base import CalibrationMap
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-from calibrant._threads import one_blas_thread
+from calibrant.core.threads import one_blas_thread
 
 SampleT = TypeVar("SampleT")
 SampleT_contra = TypeVar("SampleT_contra", contravariant=True)
@@ -26,7 +26,7 @@ def fit_family(family: Fittable[SampleT, FitT], sample: SampleT) -> FitT:
     Examples
     --------
     >>> import calibrant as cb
-    >>> from calibrant._validation.sample import BinarySample
+    >>> from calibrant.core.sample import BinarySample
     >>> from calibrant.calibrators.registry import find_method
     >>> p, y = cb.datasets.load_binary("forest")
     >>> fit_family(find_method("es5").build(), BinarySample(p, y)).pieces

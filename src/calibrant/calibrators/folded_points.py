@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.options import legacy_generator
+from calibrant.core.options import legacy_generator
 from calibrant.numerics.binning import size_edges
 from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.folds import fold_counts, fold_numbers
@@ -18,8 +18,8 @@ from calibrant.numerics.sorted_sample import SortedSample, are_binary
 from calibrant.numerics.ties import SAME, edges_between, tie_starts
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant.core.sample import BinarySample
 
 
 def folded_rows(
@@ -48,7 +48,7 @@ def folded_rows(
     return SortedSample(sample.p[each], sample.y[each], weight), fold
 
 
-MOST_POINTS = 1024
+MAX_POINTS = 1024
 """With more distinct predictions than this, rows are gathered into cells."""
 CELLS = 512
 
@@ -80,7 +80,7 @@ class FoldedPoints:
         folds = int(fold.max()) + 1
         weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
         starts = tie_starts(rows.p, same=same)
-        if starts.size <= MOST_POINTS:
+        if starts.size <= MAX_POINTS:
             each = np.diff(starts, append=rows.p.size)
             cell = np.repeat(np.arange(starts.size), each)
         else:

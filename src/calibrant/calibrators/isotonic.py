@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._validation.options import check_choice
 from calibrant.calibrators.curve import CurveFit
+from calibrant.core.options import check_choice
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
 from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_shares
@@ -16,9 +16,9 @@ from calibrant.numerics.sorted_sample import SortedSample
 from calibrant.numerics.ties import edges_between
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
 
 Evaluation: TypeAlias = Literal["interpolate", "step"]
 

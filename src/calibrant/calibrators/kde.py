@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._validation.options import check_choice, check_positive
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
+from calibrant.core.options import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.kernel_density import KernelShares, kernel_matrix
 from calibrant.numerics.ties import tie_starts
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
 
 Spread: TypeAlias = Literal["all", "events", "others"]
 
-MOST_CELLS = 1024
+MAX_CELLS = 1024
 """With more rows than this, they are gathered into at most as many cells, half of
 which part the rows and half the predictions equally."""
 STRAIGHT = 2e-5
@@ -119,8 +119,8 @@ def _points(sample: BinarySample) -> Resamples:
 
 
 def _edges(sample: BinarySample) -> FloatVector:
-    if sample.n <= MOST_CELLS:  # a cell for each distinct prediction
+    if sample.n <= MAX_CELLS:  # a cell for each distinct prediction
         return np.unique(np.concatenate([[0.0], sample.p, [1.0, 2.0]]))
-    half = MOST_CELLS // 2
+    half = MAX_CELLS // 2
     sizes = size_edges(sample.p, sample.weight, half)
     return np.unique(np.concatenate([sizes, width_edges(half)]))

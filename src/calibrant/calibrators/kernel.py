@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant._validation.options import check_choice, check_positive
+from calibrant.core.options import check_choice, check_positive
 from calibrant.exceptions import OptionError, TooFewRowsError
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.kernel_error import (
@@ -18,8 +18,8 @@ from calibrant.numerics.kernel_error import (
 from calibrant.numerics.kernels import KernelName, median_distance
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import Cells
 
 FEWEST_ROWS = 2
@@ -50,7 +50,7 @@ class KernelFit:
 
     def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
         """Return the squared error, whatever `alpha`."""
-        refuse_one_row(sample, debias=debias)
+        check_two_rows(sample, debias=debias)
         weight = np.ones(sample.n) if sample.weight is None else sample.weight
         share = sample.y[None, :]
         return float(self.kernel.errors(sample.p, share, weight, debias=debias)[0])
@@ -107,7 +107,7 @@ class KernelError:
         return KernelFit(ErrorKernel(self.kernel, width, factor))
 
 
-def refuse_one_row(sample: BinarySample, *, debias: bool) -> None:
+def check_two_rows(sample: BinarySample, *, debias: bool) -> None:
     """Raise where there is no pair of rows to be unbiased about."""
     if debias and sample.total < FEWEST_ROWS:
         raise TooFewRowsError(

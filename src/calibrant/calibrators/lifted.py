@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.core.sample import BinarySample
 from calibrant.maps.lifted import OneVsRestMap, TopLabelMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.numerics.links import logit
@@ -16,8 +16,8 @@ from calibrant.numerics.softmax import class_probabilities, weight_shares
 from calibrant.numerics.temperature import inverse_temperature
 
 if TYPE_CHECKING:
-    from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.base import Family
+    from calibrant.core.class_sample import ClassSample
     from calibrant.maps.base import CalibrationMap
 
 

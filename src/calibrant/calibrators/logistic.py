@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant._validation.options import check_choice, check_flag
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
+from calibrant.core.options import check_choice, check_flag
 from calibrant.maps.beta import BetaMap
 from calibrant.numerics.links import log_odds_parts, logit
 from calibrant.numerics.log_cells import many_cells
 from calibrant.numerics.logistic import LogisticFit, fit_logistic, fit_rising
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
 
 Variant: TypeAlias = Literal["abm", "ab", "am"]
 

@@ -12,11 +12,11 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from calibrant._defaults import DEFAULT_METHOD
-from calibrant._validation.scales import PERCENT
-from calibrant._validation.wording import shown
 from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
 from calibrant.calibrators.multiclass_estimator import MulticlassCalibrator, OneVsRest
+from calibrant.core.defaults import DEFAULT_METHOD
+from calibrant.core.scales import PERCENT
+from calibrant.core.wording import shown
 from calibrant.exceptions import LabelError, OptionError
 from calibrant.numerics.links import clipped
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import ArrayLike, FloatMatrix, IntVector, Scale
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, IntVector, Scale
 
 BINARY = 2
 """Number of classes of an event and its contrary."""
@@ -125,7 +125,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         else:
             prob = self._unseen_probabilities(X, label, sample_weight)
             fitted = clone(self.classifier).fit(X, label, **_named(sample_weight))
-        _refuse_other_columns(prob, fitted)
+        _check_column_names(prob, fitted)
         calibrator = self._new_calibrator(prob.shape[1])
         happened = _column_numbers(label, fitted.classes_)
         calibrator.fit(_input(calibrator, prob), happened, sample_weight)
@@ -147,7 +147,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """
         estimator, calibrator = self._fitted_parts()
         prob = _probabilities(estimator, X)
-        _refuse_other_columns(prob, estimator)
+        _check_column_names(prob, estimator)
         if prob.shape[1] > BINARY and not isinstance(calibrator, MulticlassCalibrator):
             raise OptionError(
                 f"calibrator is fitted to one event, but classifier knows "
@@ -274,7 +274,7 @@ def _as_probabilities(scores: NDArray[Any], method: str) -> FloatMatrix:
     return np.asarray(softmax(scores, axis=1))
 
 
-def _refuse_other_columns(prob: FloatMatrix, estimator: Any) -> None:
+def _check_column_names(prob: FloatMatrix, estimator: Any) -> None:
     if prob.shape[1] != len(estimator.classes_):
         raise OptionError(
             f"classifier must give one column for each of its "

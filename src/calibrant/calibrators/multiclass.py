@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
-    from calibrant._validation.class_sample import ClassSample
+    from calibrant.core.array_types import FloatVector
+    from calibrant.core.class_sample import ClassSample
     from calibrant.maps.multiclass import MulticlassMap
 
 

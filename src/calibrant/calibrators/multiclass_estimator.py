@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant._defaults import DEFAULT_METHOD
-from calibrant._typing import Scale
-from calibrant._validation.class_sample import check_class_sample
-from calibrant._validation.options import check_choice
-from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.named import NamedCalibrator
+from calibrant.core.array_types import Scale
+from calibrant.core.class_sample import check_class_sample
+from calibrant.core.defaults import DEFAULT_METHOD
+from calibrant.core.options import check_choice
+from calibrant.core.sample import warn_if_small
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, FloatMatrix
     from calibrant.calibrators.multiclass import MulticlassFit
     from calibrant.calibrators.registry import Method
+    from calibrant.core.array_types import ArrayLike, FloatMatrix
     from calibrant.maps.multiclass import MulticlassMap
 
 

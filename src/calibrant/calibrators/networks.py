@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import check_count
+from calibrant.core.options import check_count
 from calibrant.exceptions import MissingDependencyError, OptionError
 from calibrant.maps.softmax import linear_inputs
 from calibrant.numerics.folds import class_fold_numbers
@@ -19,8 +19,8 @@ from calibrant.numerics.temperature import inverse_temperature
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
-    from calibrant._validation.class_sample import ClassSample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.class_sample import ClassSample
 
 
 @contextmanager

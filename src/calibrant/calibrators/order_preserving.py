@@ -12,11 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import (
-    check_count,
-    check_positive,
-    legacy_generator,
-)
 from calibrant.calibrators.multiclass import MulticlassFit
 from calibrant.calibrators.networks import (
     check_hidden,
@@ -25,13 +20,18 @@ from calibrant.calibrators.networks import (
     new_layers,
     torch_on_one_thread,
 )
+from calibrant.core.options import (
+    check_count,
+    check_positive,
+    legacy_generator,
+)
 from calibrant.maps.multiclass import multiclass_mean
 from calibrant.maps.order_preserving import LEAST_FACTOR, Layer, OrderPreservingMap
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Seed
-    from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.networks import Part
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.class_sample import ClassSample
 
 ONE = float(np.log(np.expm1(1.0 - LEAST_FACTOR)))
 """What softplus turns into 1, less the least factor."""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant._typing import Space
-from calibrant._validation.options import (
+from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
+from calibrant.core.array_types import Space
+from calibrant.core.options import (
     check_choice,
     check_count,
     check_fraction,
 )
-from calibrant._warnings import warn
-from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
+from calibrant.core.warn import warn
 from calibrant.exceptions import FewerPiecesWarning
 from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.piecewise import PiecewiseLinearMap
@@ -40,9 +40,9 @@ from calibrant.numerics.selection import (
 )
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Seed
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
+    from calibrant.core.sample import BinarySample
 
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from calibrant._validation.options import check_choice
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.kde import KernelDensity
@@ -20,18 +19,19 @@ from calibrant.calibrators.searched_pieces import SearchedPieces
 from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
+from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calibrant._typing import Seed
     from calibrant.calibrators.base import Family
+    from calibrant.core.array_types import Seed
 
 Kind: TypeAlias = Literal["binary", "multi-class"]
 """Whether a method takes the probability of one event, or those of all classes."""
 
-LIFTS: dict[str, tuple[type[Any], str]] = {
+WRAPPERS: dict[str, tuple[type[Any], str]] = {
     "ovr-": (OneVsRestFamily, "each class against the rest: "),
     "top-": (TopLabelFamily, "the top label: "),
 }
@@ -322,7 +322,7 @@ def _find(name: Any, known: Iterable[str]) -> Method:
         raise UnknownNameError.among("method", name, known)
     if name in METHODS:
         return METHODS[name]
-    if name[:4] in LIFTS:
+    if name[:4] in WRAPPERS:
         return _lifted(name)
     numbered = BINS_IN_NAME.fullmatch(name)
     if numbered is None:
@@ -341,7 +341,7 @@ def _find(name: Any, known: Iterable[str]) -> Method:
 
 
 def _lifted(name: str) -> LiftedMethod:
-    family, told = LIFTS[name[:4]]
+    family, told = WRAPPERS[name[:4]]
     binary = find_method(name[4:])
     if binary.kind == "multi-class":
         raise OptionError(

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.options import check_count, check_flag
 from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.logistic import Platt
+from calibrant.core.options import check_count, check_flag
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import size_edges, tabulate
 from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
 
 PARTS = 16
 """Bins are resampled in so many parts: their flat tops cross the diagonal, near which

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant._validation.options import (
+from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
+from calibrant.calibrators.piecewise import Ensemble, edges_of, supported_pieces
+from calibrant.core.options import (
     check_choice,
     check_count,
     check_fraction,
     generator,
 )
-from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
-from calibrant.calibrators.piecewise import Ensemble, edges_of, supported_pieces
 from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
@@ -35,13 +35,13 @@ from calibrant.numerics.selection import (
 )
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, Seed
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntMatrix, Seed
+    from calibrant.core.sample import BinarySample
 
 NEAREST_KNOTS = 1e-9
 """Between knots that are nearer to each other a line would be too steep."""
-MOST_PIECES = {1: 7, 2: 5}
+MAX_PIECES = {1: 7, 2: 5}
 """The largest numbers of pieces that the paper tries, by degree."""
 
 
@@ -147,7 +147,7 @@ class SearchedPieces:
         if self.pieces != "cv":
             pieces = supported_pieces(self.pieces, most, distinct)
             return range(pieces, pieces + 1)
-        return range(1, min(self.max_pieces or MOST_PIECES[self.degree], most) + 1)
+        return range(1, min(self.max_pieces or MAX_PIECES[self.degree], most) + 1)
 
     def _mean(
         self, training: Points, tried: list[IntMatrix], weights: FloatVector

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy.special import expit
 
-from calibrant._validation.options import check_count, check_flag, check_penalties
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.smooth_few_rows import few_rows_fits
 from calibrant.calibrators.smooth_fits import Member, SmoothFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
+from calibrant.core.options import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
 from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
@@ -22,10 +22,10 @@ from calibrant.numerics.penalised_logistic import solve_many, solve_penalised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatMatrix
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import CurveFit, Resamples
-    from calibrant.numerics.log_cells import Gathered
+    from calibrant.core.array_types import FloatMatrix
+    from calibrant.core.sample import BinarySample
+    from calibrant.numerics.log_cells import WeightedPoints
     from calibrant.numerics.penalised_logistic import PenalisedProblem
 
 NEGLIGIBLE = 1e-6
@@ -98,11 +98,11 @@ class Smooth:
             fits |= dict(zip(part, found, strict=True))
         return [fits[place] for place in range(len(cells))]
 
-    def _has_few_rows(self, cells: Gathered) -> bool:
+    def _has_few_rows(self, cells: WeightedPoints) -> bool:
         free = self.penalties is None and self.average
         return free and float(cells.weight.sum()) < FEW_ROWS
 
-    def _fit_cells(self, cells: Gathered) -> SmoothFit:
+    def _fit_cells(self, cells: WeightedPoints) -> SmoothFit:
         terms = Terms.of(cells, self.coefficients)
         problem = terms.problem(cells.p, cells.weight, cells.label)
         members = self._members(problem)

@@ -17,9 +17,9 @@ from calibrant.numerics.small_samples import SmallSamples
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatVector
     from calibrant.calibrators.smooth import Smooth
-    from calibrant.numerics.log_cells import Gathered
+    from calibrant.core.array_types import FloatVector
+    from calibrant.numerics.log_cells import WeightedPoints
 
 SHIFT_AND_TILT = np.array([True, True, False, False])
 SIZES = SHIFT_AND_TILT.astype(np.intp)
@@ -27,7 +27,7 @@ NEGLIGIBLE = 0.01
 """Spreads that are less probable than this are no members."""
 
 
-def few_rows_fits(cells: Sequence[Gathered], family: Smooth) -> list[FewRowsFit]:
+def few_rows_fits(cells: Sequence[WeightedPoints], family: Smooth) -> list[FewRowsFit]:
     """Return the fits of samples of few rows.
 
     At each prediction of a sample the map is the mean of what drawn maps say there.
@@ -40,7 +40,7 @@ def few_rows_fits(cells: Sequence[Gathered], family: Smooth) -> list[FewRowsFit]
 def _fit(
     batch: SmallSamples,
     place: int,
-    cells: Gathered,
+    cells: WeightedPoints,
     shifts: FloatVector,
     family: Smooth,
 ) -> FewRowsFit:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from calibrant._validation.options import check_count, check_fraction, generator
 from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.smooth_terms import STRAIGHT
+from calibrant.core.options import check_count, check_fraction, generator
 from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.penalty_mixture import posterior
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Seed
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.smooth import Smooth
     from calibrant.calibrators.smooth_terms import Terms
-    from calibrant.numerics.log_cells import Gathered
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
+    from calibrant.core.sample import BinarySample
+    from calibrant.numerics.log_cells import WeightedPoints
     from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
     from calibrant.numerics.small_samples import SmallSamples
 
@@ -93,7 +93,7 @@ class SmoothFit(CurveFit):
         The regression of labels on all terms.
     coefficients : ndarray
         Those of the map, for all terms.
-    cells : Gathered
+    cells : WeightedPoints
         The distinct predictions that were fitted, or cells of them.
     """
 
@@ -101,7 +101,7 @@ class SmoothFit(CurveFit):
     members: tuple[Member, ...]
     problem: PenalisedProblem
     coefficients: FloatVector
-    cells: Gathered
+    cells: WeightedPoints
 
     @cached_property
     def posterior(self) -> Draws:
@@ -175,7 +175,11 @@ class SmoothFit(CurveFit):
         return np.asarray(np.quantile(errors, levels))
 
     def _drawn_errors(
-        self, cells: Gathered, n_draws: int, rng: np.random.Generator, alpha: float
+        self,
+        cells: WeightedPoints,
+        n_draws: int,
+        rng: np.random.Generator,
+        alpha: float,
     ) -> FloatVector:
         design = self.terms.design(cells.p)
         drawn = design @ self.posterior.draws(n_draws, rng)

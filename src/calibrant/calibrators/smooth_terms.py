@@ -15,8 +15,13 @@ from calibrant.numerics.penalised_logistic import PenalisedProblem
 from calibrant.numerics.rounded_ends import rounded_ends
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
-    from calibrant.numerics.log_cells import Gathered
+    from calibrant.core.array_types import (
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
+    from calibrant.numerics.log_cells import WeightedPoints
 
 TERMS = 4
 """A shift, a tilt around 1/2, the curve of the logit and that of the prediction."""
@@ -63,7 +68,7 @@ class Terms:
     edges: FloatVector
 
     @classmethod
-    def of(cls, cells: Gathered, knots: int) -> Terms:
+    def of(cls, cells: WeightedPoints, knots: int) -> Terms:
         """Choose nodes, knots and scales for a sample."""
         low, high = rounded_ends(cells.p, cells.weight)
         ends = float(low), float(high)

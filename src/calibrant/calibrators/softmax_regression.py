@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._typing import FoldEnsemble
-from calibrant._validation.options import (
+from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.core.array_types import FoldEnsemble
+from calibrant.core.options import (
     check_choice,
     check_count,
     check_penalties,
     legacy_generator,
 )
-from calibrant.calibrators.multiclass import MulticlassFit
 from calibrant.maps.multiclass import multiclass_mean
 from calibrant.maps.softmax import Inputs, SoftmaxMap, linear_inputs
 from calibrant.numerics.folds import class_fold_numbers
@@ -35,8 +35,8 @@ from calibrant.numerics.softmax import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Seed
-    from calibrant._validation.class_sample import ClassSample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
+    from calibrant.core.class_sample import ClassSample
     from calibrant.maps.multiclass import MulticlassMap
 
 Regularisation: TypeAlias = Literal["odir", "l2"]

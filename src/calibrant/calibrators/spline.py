@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant._typing import FoldEnsemble
-from calibrant._validation.options import (
+from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows
+from calibrant.core.array_types import FoldEnsemble
+from calibrant.core.options import (
     check_choice,
     check_count,
     check_fraction,
 )
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, folded_rows
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.cumulative_splines import (
     FEWEST_KNOTS,
@@ -24,9 +24,9 @@ from calibrant.numerics.cumulative_splines import (
 from calibrant.numerics.selection import EXTRA_COST, brier_unit, simplest_within
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Seed
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.sample import BinarySample
 
 FEW_VALUES = 16
 """A curve with at most so many distinct predictions is taken as the polygon it is."""

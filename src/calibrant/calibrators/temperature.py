@@ -11,7 +11,7 @@ from calibrant.numerics.softmax import logits_of, weight_shares
 from calibrant.numerics.temperature import inverse_temperature
 
 if TYPE_CHECKING:
-    from calibrant._validation.class_sample import ClassSample
+    from calibrant.core.class_sample import ClassSample
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ from calibrant.maps.base import CalibrationMap
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.curve import Resamples
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
 
 
 def is_calibrator(method: object) -> bool:

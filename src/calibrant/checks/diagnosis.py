@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant._validation.options import check_choice
 from calibrant.checks.finding import SEVERITIES, Finding
 from calibrant.checks.groups import group_that_differs
 from calibrant.checks.regions import falling_region, gap_in_a_region
@@ -20,14 +19,15 @@ from calibrant.checks.shape import (
     under_confident,
 )
 from calibrant.checks.subject import LEVEL, Subject
+from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from calibrant._typing import ArrayLike, Frame, Scale, Task
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
+    from calibrant.core.sample import BinarySample
     from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
 

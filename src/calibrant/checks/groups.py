@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from scipy.special import chdtrc
 
-from calibrant._validation.sample import FEW_ROWS
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.smooth import Smooth
 from calibrant.checks.decimals import both, told
 from calibrant.checks.finding import Finding, severity_of
+from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.holm import holm
 from calibrant.numerics.log_cells import many_cells
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
-    from calibrant._validation.sample import BinarySample
     from calibrant.checks.subject import Subject
+    from calibrant.core.array_types import FloatVector
+    from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
 
 LEAST_NOISE = 10.0

@@ -11,8 +11,8 @@ from calibrant.checks.decimals import both, span
 from calibrant.checks.finding import Finding, severity_of
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
     from calibrant.checks.subject import Subject
+    from calibrant.core.array_types import FloatVector
     from calibrant.numerics.binning import BinTable
 
 FEWEST_BINS = 2

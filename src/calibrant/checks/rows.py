@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.sample import FEW_ROWS
 from calibrant.checks.decimals import counted
 from calibrant.checks.finding import Finding
+from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatVector
     from calibrant.checks.subject import Subject
+    from calibrant.core.array_types import BoolVector, FloatVector
 
 ENOUGH_ROWS = 1000
 REGIONS = 10
 DIGITS = (1, 2, 3)
 ROWS_A_VALUE = 20
-MOST_VALUES = 200
+MAX_VALUES = 200
 SOME_ROWS = 10_000
 KEEP_DIGITS = "Keep the digits that the model gives."
 FLOAT32_ERROR = 2.0**-24
@@ -76,10 +76,10 @@ def rounded(subject: Subject) -> Finding | None:
     if inner.size < ENOUGH_ROWS // 10:
         return None
     digits = next((d for d in DIGITS if _has_digits(inner, d)), None)
-    if digits is None and np.unique(inner[:SOME_ROWS]).size > MOST_VALUES:
+    if digits is None and np.unique(inner[:SOME_ROWS]).size > MAX_VALUES:
         return None  # without having sorted all rows
     values = int(np.unique(inner).size)
-    few = values <= MOST_VALUES and inner.size >= ROWS_A_VALUE * values
+    few = values <= MAX_VALUES and inner.size >= ROWS_A_VALUE * values
     if digits is None and not few:
         return None
     message, remedy = _same_values(values, digits)

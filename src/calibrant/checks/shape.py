@@ -9,14 +9,14 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
-from calibrant._validation.sample import FEW_ROWS
 from calibrant.checks.decimals import both, told
 from calibrant.checks.finding import Finding, severity_of
+from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatVector
     from calibrant.checks.subject import Subject
+    from calibrant.core.array_types import BoolVector, FloatVector
 
 FARTHEST = 80.0
 """No prediction needs a larger shift of its logit than this."""

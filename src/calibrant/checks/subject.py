@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.sample import FEW_ROWS
+from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import BinTable, size_edges, tabulate
 from calibrant.numerics.grid import bin_index
-from calibrant.numerics.log_cells import Gathered, many_cells
+from calibrant.numerics.log_cells import WeightedPoints, many_cells
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant._typing import FloatVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatVector
+    from calibrant.core.sample import BinarySample
 
 LEVEL = 0.01
 """How often a check may speak up about calibrated predictions."""
-MOST_BINS = 20
+MAX_BINS = 20
 ROWS_A_BIN = 50
 
 
@@ -73,7 +73,7 @@ class Subject:
         return f"{lifts.get(self.event, 'ovr-')}{binary}"
 
     @cached_property
-    def cells(self) -> Gathered:
+    def cells(self) -> WeightedPoints:
         """Return the rows, or fine cells of them where there are very many."""
         return many_cells(self.sample)
 
@@ -100,7 +100,7 @@ class Subject:
         with fewer than 30, it joins its neighbour.
         """
         cells = self.cells
-        wanted = int(np.clip(self.total // ROWS_A_BIN, 1, MOST_BINS))
+        wanted = int(np.clip(self.total // ROWS_A_BIN, 1, MAX_BINS))
         edges = size_edges(cells.p, cells.weight, min(wanted, cells.p.size))
         share = cells.label / cells.weight
         rows = tabulate(cells.p, share, cells.weight, edges).weight

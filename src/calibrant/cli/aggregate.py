@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.predictions import check_not_source, read_predictions
 from calibrant.cli.progress import progress_bar
+from calibrant.core.scales import MAX_DROPPED
 
 
 def aggregate(

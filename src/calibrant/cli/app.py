@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibrant.__about__ import __version__
-from calibrant._validation.wording import visible
 from calibrant.cli.aggregate import aggregate
 from calibrant.cli.apply import apply
 from calibrant.cli.calibrate import calibrate
@@ -19,10 +18,11 @@ from calibrant.cli.demo import demo
 from calibrant.cli.ending import end_with
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
-from calibrant.cli.options import Holds
+from calibrant.cli.options import ScaleChoice
 from calibrant.cli.plot import plot
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
+from calibrant.core.wording import visible
 from calibrant.exceptions import CalibrantError, CalibrantWarning
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _leave(number: int, _frame: object) -> None:
 
 
 OPTIONS = {
-    **{f'scale="{scale}"': f"--scale {scale}" for scale in Holds},
+    **{f'scale="{scale}"': f"--scale {scale}" for scale in ScaleChoice},
     "max_dropped=": "--max-dropped ",
     "pos_label=...": "--pos-label",
     "pos_label=": "--pos-label ",

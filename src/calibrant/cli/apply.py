@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from calibrant._outputs import ROWS, check_named
-from calibrant._validation.options import check_choice
-from calibrant._validation.probabilities import check_class_scores, check_probabilities
-from calibrant._validation.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.predictions import check_not_source
+from calibrant.core.options import check_choice
+from calibrant.core.output_files import ROWS, check_named
+from calibrant.core.probabilities import check_class_scores, check_probabilities
+from calibrant.core.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
 from calibrant.engines.files import APPLIED
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
 from calibrant.maps.multiclass import MulticlassMap
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import FloatMatrix
+    from calibrant.core.array_types import FloatMatrix
     from calibrant.engines.memory import MemoryTable
     from calibrant.engines.source_files import FileSet
     from calibrant.predictions.model_columns import ModelColumns
 
 NPZ = ".npz"
-MOST_NAMED = 5
+MAX_NAMED = 5
 """How many new columns are named one by one."""
 APPLY_ENGINE_HELP = "memory or duckdb; auto: memory for one file up to 256 MiB."
 
@@ -69,7 +69,7 @@ def apply(
         typer.Option("--suffix", help="What new columns are called after their p."),
     ] = APPLIED,
     scale: Annotated[
-        options.Holds | None,
+        options.ScaleChoice | None,
         typer.Option("--scale", help="What a single column holds; usually prob."),
     ] = None,
     engine: Annotated[str, typer.Option("--engine", help=APPLY_ENGINE_HELP)] = "auto",
@@ -87,7 +87,7 @@ def apply(
         check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
     if of_npz:
-        _refuse_several_npz(source, engine)
+        _check_one_npz(source, engine)
     check_not_source(source, out)
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out is the map that is read; choose another name.")
@@ -117,7 +117,7 @@ def _apply_in_duckdb(
     columns: list[str],
     out: Path,
     suffix: str,
-    scale: options.Holds | None,
+    scale: options.ScaleChoice | None,
 ) -> None:
     from calibrant.engines.applying import apply_in_duckdb
 
@@ -131,7 +131,7 @@ def _apply_in_duckdb(
             f"this map needs one column by --p; it names {len(columns)}: "
             f"{', '.join(columns)}."
         )
-    if scale not in (None, options.Holds.prob):
+    if scale not in (None, options.ScaleChoice.prob):
         raise OptionError(
             f"--scale {scale} is applied in memory; use --engine memory, file by file."
         )
@@ -140,7 +140,7 @@ def _apply_in_duckdb(
     typer.echo(f"wrote {out}: {rows:,} rows, new {name}")
 
 
-def _refuse_several_npz(source: list[str], engine: str) -> None:
+def _check_one_npz(source: list[str], engine: str) -> None:
     if len(source) > 1:
         raise OptionError(
             f"a map is applied to npz files one by one; {len(source)} files are named."
@@ -156,7 +156,7 @@ def _apply_to_npz(
     p: str,
     out: Path,
     suffix: str,
-    scale: options.Holds | None,
+    scale: options.ScaleChoice | None,
 ) -> None:
     from calibrant.engines.memory import open_table
     from calibrant.engines.npz_files import add_arrays
@@ -170,15 +170,13 @@ def _apply_to_npz(
     new = {f"{name}{suffix}": calibrated for name in model.named}
     if not model.matrix:
         new = dict(zip(new, calibrated.T, strict=True))
-    _refuse_names_there(source, new, table.names)
+    _check_names_free(source, new, table.names)
     names = list(new)
     if out.suffix.lower() == NPZ:
         add_arrays(Path(source), new, out)
     else:
         names = _write_columns(table, model, calibrated, out, suffix)
-    told = (
-        ", ".join(names) if len(names) <= MOST_NAMED else f"{names[0]} .. {names[-1]}"
-    )
+    told = ", ".join(names) if len(names) <= MAX_NAMED else f"{names[0]} .. {names[-1]}"
     typer.echo(f"wrote {out}: {len(calibrated):,} rows, new {told}")
 
 
@@ -198,7 +196,7 @@ def _write_columns(
     new: dict[str, Any] = {}
     for name, values in zip(model.named, parts, strict=True):
         new |= split_matrix(name, values, suffix)
-    _refuse_names_there(out, new, list(columns))
+    _check_names_free(out, new, list(columns))
     polars = load_polars(f"writing {out.suffix} files")
     write_frame(polars.DataFrame(columns | new), out)
     if others:
@@ -215,7 +213,7 @@ def _in_order_of_fit(model: ModelColumns, fitted: list[str] | None) -> ModelColu
     return replace(model, columns=tuple(fitted))
 
 
-def _refuse_names_there(source: Any, new: Iterable[str], names: Sequence[str]) -> None:
+def _check_names_free(source: Any, new: Iterable[str], names: Sequence[str]) -> None:
     for name in new:
         if name in names:
             raise OptionError(
@@ -230,7 +228,7 @@ def _apply_in_memory(
     p: str,
     out: Path,
     suffix: str,
-    scale: options.Holds | None,
+    scale: options.ScaleChoice | None,
 ) -> None:
     from calibrant.engines.files import SEPARATORS, read_frame, suffix_of, write_frame
     from calibrant.engines.text_columns import typed_frame
@@ -243,7 +241,7 @@ def _apply_in_memory(
     (model,) = model_columns({"": listed(p)}, task=None, names=frame.columns)
     model = _in_order_of_fit(model, fitted)
     names = [f"{column}{suffix}" for column in model.columns]
-    _refuse_names_there(source, names, frame.columns)
+    _check_names_free(source, names, frame.columns)
     values = _numbers(frame, model)
     calibrated = _calibrated(map_, values, model, scale)
     write_frame(_with_columns(frame, names, calibrated), out)
@@ -276,7 +274,7 @@ def _calibrated(
     map_: Any,
     values: NDArray[Any],
     model: ModelColumns,
-    scale: options.Holds | None,
+    scale: options.ScaleChoice | None,
 ) -> FloatMatrix:
     """Return the calibrated columns, (n, k)."""
     several = isinstance(map_, MulticlassMap)
@@ -284,7 +282,7 @@ def _calibrated(
         raise OptionError(_needed(map_, model))
     if not several:
         words = replace(CALIBRATORS, prob=str(model), takes_scale=True)
-        held: Any = (scale or options.Holds.prob).value
+        held: Any = (scale or options.ScaleChoice.prob).value
         p = check_probabilities(values, scale=held, wording=words)
         return np.asarray(map_.transform(p))[:, np.newaxis]
     if scale not in (None, map_.scale):

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from calibrant._defaults import DEFAULT_CLASS_METHOD, DEFAULT_METHOD
-from calibrant._outputs import MAP, check_named
-from calibrant._validation.sample import warn_if_small
-from calibrant._validation.scales import MAX_DROPPED
 from calibrant.calibrators.fitting import fit_family
 from calibrant.cli import options
 from calibrant.cli.columns import listed
@@ -21,11 +17,15 @@ from calibrant.cli.predictions import (
     predictions_of,
 )
 from calibrant.cli.progress import progress_bar
+from calibrant.core.defaults import DEFAULT_CLASS_METHOD, DEFAULT_METHOD
+from calibrant.core.output_files import MAP, check_named
+from calibrant.core.sample import warn_if_small
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.registry import Method
+    from calibrant.core.class_sample import ClassSample
     from calibrant.predictions.predictions import Predictions
 
 
@@ -59,7 +59,7 @@ def calibrate(
     weight: options.WeightColumn = None,
     pos_label: options.PositiveLabel = None,
     labels: options.ClassLabels = None,
-    scale: options.OneScale = options.Holds.prob,
+    scale: options.OneScale = options.ScaleChoice.prob,
     bad_rows: options.BadRowsRule = "error",
     max_dropped: options.MaxDropped = MAX_DROPPED,
     seed: options.RandomSeed = 0,
@@ -96,7 +96,7 @@ def calibrate(
     with progress_bar("fitting"):
         told, map_ = fit(family, preds)
     save_map(map_, out, columns=model.columns)
-    other = scale is not options.Holds.prob and not several
+    other = scale is not options.ScaleChoice.prob and not several
     hint = f"; apply it with --scale {scale}" if other else ""
     classes = f" of {len(model.columns)} classes" if several else ""
     typer.echo(f"{found.name} fitted to {preds.n:,} rows{classes}: {told}")

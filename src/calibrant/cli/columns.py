@@ -6,7 +6,7 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
-from calibrant.cli.options import Holds
+from calibrant.cli.options import ScaleChoice
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def scales(given: Sequence[str] | None) -> Any:
     >>> scales(None), scales(["percent"]), scales(["a=logit", "b=prob"])
     ('prob', 'percent', {'a': 'logit', 'b': 'prob'})
     """
-    return _one_or_each(given or [Holds.prob.value], "--scale", "logit")
+    return _one_or_each(given or [ScaleChoice.prob.value], "--scale", "logit")
 
 
 def label_columns(names: Sequence[str], y: Sequence[str]) -> str | dict[str, str]:

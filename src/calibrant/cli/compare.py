@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
-from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
 from calibrant.cli.predictions import read_predictions
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_comparison
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
-from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, write_grid
@@ -24,6 +22,8 @@ from calibrant.cli.output import Format
 from calibrant.cli.predictions import dropping_options, read_predictions
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_results
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 
@@ -76,7 +76,7 @@ def evaluate(
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
     check_figure_path(plot)
-    _refuse_classwise(task, plot=plot is not None)
+    _check_not_classwise(task, plot=plot is not None)
     explained = explain or fail_on is not None
     with progress_bar("evaluating") as progress:
         preds = read_predictions(
@@ -94,7 +94,7 @@ def evaluate(
             bad_rows=bad_rows,
             max_dropped=max_dropped,
         )
-        _refuse_classwise(preds.task, plot=plot is not None)
+        _check_not_classwise(preds.task, plot=plot is not None)
         if per_class and preds.task != "classwise":
             raise OptionError("--per-class goes with --task classwise.")
         found = evaluate_predictions(
@@ -131,6 +131,6 @@ def evaluate(
         fail_on_findings([asdict(f) for f in findings.findings], failing)
 
 
-def _refuse_classwise(task: str | None, *, plot: bool) -> None:
+def _check_not_classwise(task: str | None, *, plot: bool) -> None:
     if plot and task == "classwise":
         raise OptionError("--plot shows one event; use --task confidence or a class.")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from calibrant.__about__ import __version__
-from calibrant._atomic import replacing
-from calibrant._outputs import FIGURE, check_derived, check_named
+from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import FIGURE, check_derived, check_named
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def check_figure_path(path: Path | None, *, named: bool = True) -> None:
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure and say where."""
     made_by = {SOFTWARE[path.suffix.lower()]: f"calibrant {__version__}"}
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=150, metadata=made_by)
     typer.echo(f"wrote {path}", err=True)
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from calibrant._validation.wording import visible
 from calibrant.cli.columns import listed
 from calibrant.cli.ending import ConditionNotMet
+from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:

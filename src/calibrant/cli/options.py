@@ -10,7 +10,7 @@ import typer
 from calibrant.cli.output import Format
 
 
-class Holds(StrEnum):
+class ScaleChoice(StrEnum):
     """What columns of predictions hold."""
 
     prob = "prob"
@@ -116,7 +116,7 @@ InputScale = Annotated[
     ),
 ]
 OneScale = Annotated[
-    Holds,
+    ScaleChoice,
     typer.Option("--scale", help="What the columns contain; percent is 0 to 100."),
 ]
 Confidence = Annotated[

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from calibrant._validation.wording import visible
+from calibrant.core.wording import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

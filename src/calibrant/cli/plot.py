@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from calibrant._defaults import DEFAULT_METHOD
-from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.figures import check_figure_path, write_grid
 from calibrant.cli.predictions import check_not_source, read_predictions
 from calibrant.cli.progress import progress_bar
+from calibrant.core.defaults import DEFAULT_METHOD
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from calibrant._validation.options import check_choice
-from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import label_columns, listed, models, scales, typed_options
+from calibrant.core.options import check_choice
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _check_no_column_options(
     given: dict[str, Any], max_dropped: float, engine: str | None
 ) -> None:
     """Raise where something is said that aggregated predictions already fix."""
-    usual = {"scale": [options.Holds.prob.value], "bad_rows": "error"}
+    usual = {"scale": [options.ScaleChoice.prob.value], "bad_rows": "error"}
     for name, value in given.items():
         if value and value != usual.get(name):
             raise OptionError(_fixed(name))
@@ -151,12 +151,12 @@ def open_rows(
 
 def _usual_engine(source: list[str]) -> str:
     """Return "memory" for files that fit comfortably into it together, else "auto"."""
-    from calibrant.engines.opening import LARGEST
+    from calibrant.engines.opening import MAX_FILES_IN_MEMORY
     from calibrant.engines.source_files import find_files
 
     if source[0].endswith(".npz"):
         return "memory"
-    return "memory" if find_files(source).size <= LARGEST else "auto"
+    return "memory" if find_files(source).size <= MAX_FILES_IN_MEMORY else "auto"
 
 
 def _files(source: list[str]) -> str | list[str]:

@@ -8,9 +8,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant._atomic import check_place
-from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
-from calibrant._validation.scales import MAX_DROPPED
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
@@ -21,6 +18,9 @@ from calibrant.cli.predictions import (
     read_predictions,
 )
 from calibrant.cli.progress import progress_bar
+from calibrant.core.atomic_write import check_place
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 

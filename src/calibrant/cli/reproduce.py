@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant._validation.options import check_choice
 from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.study_output import TableFormat, run_designs, show_tables
+from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from calibrant._validation.wording import visible
 from calibrant.cli.ending import ConditionNotMet
 from calibrant.cli.output import Format, print_frame, rows_of
+from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from calibrant._typing import Frame
     from calibrant.checks.diagnosis import Diagnosis
+    from calibrant.core.array_types import Frame
     from calibrant.measures.comparison import Comparison
     from calibrant.measures.estimate import Estimate
     from calibrant.measures.evaluation import Evaluation

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from calibrant._atomic import replacing
 from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
+from calibrant.core.atomic_write import atomic_write
 from calibrant.exceptions import CalibrantError, FailedCellsWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
     from calibrant.experiments.design import Design
     from calibrant.experiments.tables import ResultTable
 
@@ -73,7 +73,7 @@ def show_tables(
     texts = _texts(title, tables, [_made_by(ctx), _times(rows, out), *notes])
     for name, text in texts.items():
         path = out / f"tables{ENDINGS[name]}"
-        with replacing(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
         typer.echo(f"wrote {path}", err=True)
     _print_tables(tables, texts, output)

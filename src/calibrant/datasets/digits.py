@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.exceptions import UnknownNameError
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 FOLDER = Path(__file__).parent
 BINARY_FILE = FOLDER / "digits_even.csv"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from calibrant._typing import ArrayLike, FloatMatrix, Frame
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, Frame
     from calibrant.predictions.predictions import Predictions
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
     from calibrant.displays.reliability import ReliabilityDisplay
 
 FILL = "#7fb2de"
@@ -32,13 +32,13 @@ AXES = {
     "binary": ("Predicted probability", "Observed rate"),
     "confidence": ("Confidence", "Accuracy"),
 }
-MOST_COLUMNS = 4
+MAX_COLUMNS = 4
 LEAST_STEP = 0.04
 """Dots nearer than this share of the axis are left out: a map that is a mean of others
 has the knots of them all."""
 LOGIT_TICKS = (1e-6, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6)
 FEWER_TICKS = (1e-4, 0.01, 0.5, 0.99, 0.9999)
-MOST_TICKS = 7
+MAX_TICKS = 7
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -117,7 +117,7 @@ def _explain(figure: Figure, axes: Sequence[Axes]) -> None:
 
 def _use_logit_axes(ax: Axes, low: float) -> None:
     ticks = [t for t in LOGIT_TICKS if low <= t <= 1.0 - low]
-    if len(ticks) > MOST_TICKS:
+    if len(ticks) > MAX_TICKS:
         ticks = [t for t in FEWER_TICKS if low <= t <= 1.0 - low]
     ax.set(xscale="logit", yscale="logit")
     for axis in (ax.xaxis, ax.yaxis):
@@ -258,7 +258,7 @@ def draw_grid(
         ax = draw_reliability(displays[0], None, fill_style)
         return cast("Figure", ax.figure)
     columns = (
-        count if count <= MOST_COLUMNS else min(math.isqrt(count - 1) + 1, MOST_COLUMNS)
+        count if count <= MAX_COLUMNS else min(math.isqrt(count - 1) + 1, MAX_COLUMNS)
     )
     rows = -(-len(displays) // columns)
     height = 4.6 if displays[0].histogram else 4.0

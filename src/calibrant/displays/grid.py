@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.sample import warn_if_small
-from calibrant.displays.one_event import refuse_classwise
+from calibrant.core.sample import warn_if_small
+from calibrant.displays.one_event import check_not_classwise
 from calibrant.displays.reliability import Part, ReliabilityDisplay
 from calibrant.predictions.given import as_predictions
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from calibrant._typing import ArrayLike, Frame, Scale, Task
+    from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
     from calibrant.predictions.predictions import Predictions
     from calibrant.predictions.units import Unit
 
@@ -106,7 +106,7 @@ class ReliabilityGrid:
         >>> grid.frame()["model"].tolist()
         ['forest', 'forest', 'forest', 'bayes', 'bayes', 'bayes']
         """
-        refuse_classwise(task)
+        check_not_classwise(task)
         preds = as_predictions(
             y_true,
             y_prob,
@@ -116,7 +116,7 @@ class ReliabilityGrid:
             labels=labels,
             scale=scale,
         )
-        refuse_classwise(preds.task)
+        check_not_classwise(preds.task)
         units = preds.store.units()
         several = len(preds.models) > 1
         displays = tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant._validation.wording import visible
+from calibrant.core.wording import visible
 
 
 def as_drawn(name: str) -> str:

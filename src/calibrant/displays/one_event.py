@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import check_choice
+from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant._typing import Task
+    from calibrant.core.array_types import Task
 
 
-def refuse_classwise(task: Task) -> None:
+def check_not_classwise(task: Task) -> None:
     """Raise where a task has several events."""
     if isinstance(task, str) and task == "classwise":
         raise OptionError(

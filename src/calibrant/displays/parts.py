@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant._validation.arrays import as_float, as_vector, refuse_different_lengths
-from calibrant._validation.options import check_choice, check_fraction, generator
 from calibrant.calibrators.base import BandedFit
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary
+from calibrant.core.arrays import as_float, as_vector, check_same_length
+from calibrant.core.options import check_choice, check_fraction, generator
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.grid import bin_index
@@ -21,9 +21,16 @@ from calibrant.numerics.links import logit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import ArrayLike, FloatVector, Frame, Seed, Space, Tops
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import Fit
+    from calibrant.core.array_types import (
+        ArrayLike,
+        FloatVector,
+        Frame,
+        Seed,
+        Space,
+        Tops,
+    )
+    from calibrant.core.sample import BinarySample
 
 CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 401))])
 """Where curves are drawn: fine on both kinds of axes."""
@@ -160,7 +167,7 @@ def true_points(
         grid = np.linspace(0.0, 1.0, 513)
         return Points(grid, np.asarray(true_map(grid), dtype=np.float64))
     values = as_float(as_vector(true_map, name="true_map"), name="true_map")
-    refuse_different_lengths(y_prob=sample.p, true_map=values)
+    check_same_length(y_prob=sample.p, true_map=values)
     order = np.argsort(sample.p, kind="stable")
     return Points(sample.p[order], values[order])
 

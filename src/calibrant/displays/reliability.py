@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
-from calibrant._typing import Space
-from calibrant._validation.options import check_choice, check_count
-from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.registry import method_name
-from calibrant.displays.one_event import classifier_event, refuse_classwise
+from calibrant.core.array_types import Space
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
+from calibrant.core.options import check_choice, check_count
+from calibrant.core.sample import warn_if_small
+from calibrant.displays.one_event import check_not_classwise, classifier_event
 from calibrant.displays.parts import (
     NO_POINTS,
     Band,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from calibrant._typing import (
+    from calibrant.core.array_types import (
         ArrayLike,
         FloatVector,
         Frame,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         Task,
         Tops,
     )
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.binning import BinTable
     from calibrant.predictions.predictions import Predictions
 
@@ -199,7 +199,7 @@ class ReliabilityDisplay:
         >>> display.frame()["gap"].round(2)
         array([-0.07, -0.22,  0.09,  0.28,  0.06])
         """
-        refuse_classwise(task)
+        check_not_classwise(task)
         preds = as_predictions(
             y_true,
             y_prob,
@@ -210,7 +210,7 @@ class ReliabilityDisplay:
             scale=scale,
         )
         tasks = preds.store.single_tasks("ReliabilityDisplay")
-        refuse_classwise(tasks.task)
+        check_not_classwise(tasks.task)
         warn_if_small(tasks.samples[0])
         truth = None
         if true_map is not None:

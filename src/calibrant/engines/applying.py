@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._atomic import replacing
-from calibrant._validation.scales import precision_of
+from calibrant.core.atomic_write import atomic_write
+from calibrant.core.scales import precision_of
 from calibrant.engines.duckdb import open_in_place
 from calibrant.engines.duckdb_sources import literal, quoted, reading
 from calibrant.engines.files import PARQUET, SEPARATORS, check_writable
@@ -55,11 +55,11 @@ def apply_in_duckdb(
         source.check_columns([column])
     if name in names:
         raise OptionError(f"{files} has a column {name!r} already; choose another.")
-    _refuse_same_but_for_case([*names, name])
+    _check_distinct_ignoring_case([*names, name])
     with reading(source.told):
         _check_numbers(column, source.guess(column, []))
     try:
-        with replacing(out) as temporary, reading(str(files)):
+        with atomic_write(out) as temporary, reading(str(files)):
             # From text to text nothing is read and written anew.
             kept = source.kept_columns(as_text=out.suffix.lower() in SEPARATORS)
             rows = source.select([*kept, (column, "f8")])
@@ -87,7 +87,7 @@ def _query(rows: str, names: Sequence[str], name: str, calibrated: str) -> str:
     return f"SELECT {', '.join([*kept, new])} FROM ({score})"
 
 
-def _refuse_same_but_for_case(names: list[str]) -> None:
+def _check_distinct_ignoring_case(names: list[str]) -> None:
     there: dict[str, str] = {}
     for name in names:
         other = there.setdefault(name.lower(), name)

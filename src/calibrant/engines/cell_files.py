@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._atomic import replacing
-from calibrant._outputs import AGGREGATES, check_named
+from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import AGGREGATES, check_named
 from calibrant.engines.cell_checks import (
     GRID,
     VERSION,
@@ -51,7 +51,7 @@ def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
         "model_column": origin.model_column,
         "dropped": cells.dropped,
     }
-    with replacing(target) as temporary:
+    with atomic_write(target) as temporary:
         frame = pl.DataFrame(by | own)
         try:
             frame.write_parquet(temporary, metadata={KEY: json.dumps(told)})

@@ -1,4 +1,4 @@
-"""Gathered cells: the small table that stands for all rows, wherever they live.
+"""WeightedPoints cells: the small table that stands for all rows, wherever they live.
 
 Tables of different days, files or machines add up, as all have the cells of one grid.
 """
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, IntVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import BoolVector, IntVector
+    from calibrant.core.sample import BinarySample
 
 COUNTS = ("group", "event", "cell", "rows", "happened")
 """Columns of whole numbers."""
@@ -93,9 +93,10 @@ class CellTable:
 
     Examples
     --------
-    >>> from calibrant.engines.gathering import Gathering, WatchedModel
+    >>> from calibrant.engines.gathering import AggregationSpec, WatchedModel
     >>> from calibrant.engines.memory import open_table
-    >>> wanted = Gathering(models=(WatchedModel("p", ("p",)),), y="y", by=("day",))
+    >>> models = (WatchedModel("p", ("p",)),)
+    >>> wanted = AggregationSpec(models=models, y="y", by=("day",))
     >>> monday = {"day": ["Mo", "Mo", "Mo"], "y": [0, 1, 1], "p": [0.2, 0.7, 0.7]}
     >>> tuesday = {"day": ["Tu", "Tu"], "y": [0, 1], "p": [0.2, 0.9]}
     >>> both = [open_table(day).gather(wanted) for day in (monday, tuesday)]
@@ -169,10 +170,10 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
 
     Examples
     --------
-    >>> from calibrant.engines.gathering import Gathering, WatchedModel
+    >>> from calibrant.engines.gathering import AggregationSpec, WatchedModel
     >>> from calibrant.engines.memory import open_table
     >>> rows = {"y": np.array([0, 1]), "p": np.array([0.25, 0.5])}
-    >>> wanted = Gathering(models=(WatchedModel("p", ("p",)),), y="y")
+    >>> wanted = AggregationSpec(models=(WatchedModel("p", ("p",)),), y="y")
     >>> day = open_table(rows).gather(wanted)
     >>> merged([day, day])
     <CellTable: 4 rows, 2 cells>

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.labels import refuse_other_labels
-from calibrant._validation.weights import refuse_huge_total
-from calibrant._validation.wording import MEASURES
+from calibrant.core.labels import check_label_values
+from calibrant.core.weights import check_total
+from calibrant.core.wording import MEASURES
 from calibrant.engines.few_rows import kept_columns
 from calibrant.engines.groups import key_values
 from calibrant.engines.sql import UNUSABLE, WEIGHTLESS, compares_labels
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector
-    from calibrant.engines.gathering import Gathering
+    from calibrant.core.array_types import BoolVector
+    from calibrant.engines.gathering import AggregationSpec
 
 
 def check_usable(
-    wanted: Gathering, found: Mapping[str, NDArray[Any]], *, told: str
+    wanted: AggregationSpec, found: Mapping[str, NDArray[Any]], *, told: str
 ) -> BoolVector:
     """Return which cells hold rows that can be used; raise where there are none.
 
     Parameters
     ----------
-    wanted : Gathering
+    wanted : AggregationSpec
         What was asked for.
     found : mapping of arrays
         The columns of the query's result.
@@ -49,10 +49,10 @@ def check_usable(
         rows = np.asarray(found["n_rows"])[_of_first_event(found)]
         _raise_empty(wanted, told, count_unusable(found), int(rows.sum()))
     if compares_labels(wanted):
-        _refuse_third_label(wanted, found, used)
+        _check_two_labels(wanted, found, used)
     if wanted.weight is not None:
         weight, rows = found["weight"][used], found["n_rows"][used]
-        refuse_huge_total(
+        check_total(
             float(weight[_of_first_event(found)[used]].sum()),
             float(np.max(weight / rows)),
             name=f"column {wanted.weight!r}",
@@ -101,7 +101,7 @@ def distinct_columns(
     return kept | {"event": event_of(found)[used]}
 
 
-def _raise_empty(wanted: Gathering, told: str, unusable: int, rows: int) -> None:
+def _raise_empty(wanted: AggregationSpec, told: str, unusable: int, rows: int) -> None:
     if rows > unusable:
         raise WeightError(
             f"column {wanted.weight!r} must be positive somewhere; all {rows:,} "
@@ -113,8 +113,8 @@ def _raise_empty(wanted: Gathering, told: str, unusable: int, rows: int) -> None
     raise EmptyInputError(f"{told}: {left}.")
 
 
-def _refuse_third_label(
-    wanted: Gathering, found: Mapping[str, NDArray[Any]], used: NDArray[np.bool_]
+def _check_two_labels(
+    wanted: AggregationSpec, found: Mapping[str, NDArray[Any]], used: NDArray[np.bool_]
 ) -> None:
     others = {
         bytes(value) if isinstance(value, bytearray) else value
@@ -124,7 +124,7 @@ def _refuse_third_label(
     }
     happened = np.asarray(found["happened"])[used].sum() > 0
     there = [wanted.pos_label] if happened else []
-    refuse_other_labels(
+    check_label_values(
         [*sorted(others), *there],
         pos_label=wanted.pos_label,
         wording=replace(MEASURES, label=f"column {wanted.y!r}"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.scales import precision_of
+from calibrant.core.scales import precision_of
 from calibrant.engines.collected import count_unusable
 from calibrant.engines.duckdb_sources import (
     KEY,
@@ -24,7 +24,7 @@ from calibrant.engines.duckdb_text import JsonLines, SeparatedFiles
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
-from calibrant.engines.row_checks import refuse_no_numbers, row_rules
+from calibrant.engines.row_checks import check_some_numbers, row_rules
 from calibrant.engines.source_files import FileSet
 from calibrant.engines.sql import Dialect, number
 from calibrant.engines.usable_rows import LINES_REASON, check_dropped
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from calibrant.engines.cells import CellTable
     from calibrant.engines.duckdb_sources import Source
-    from calibrant.engines.gathering import BadRows, Gathering, WatchedModel
+    from calibrant.engines.gathering import AggregationSpec, BadRows, WatchedModel
     from calibrant.engines.sql import Event
 
     SourceOfFiles: TypeAlias = ParquetFiles | JsonLines | SeparatedFiles
@@ -99,7 +99,7 @@ class DuckDBTable:
         with reading(self.told):
             return self.source.kind_of_few(name)
 
-    def gather(self, wanted: Gathering) -> CellTable:
+    def gather(self, wanted: AggregationSpec) -> CellTable:
         """Go once through the rows and return their cells."""
         weights = () if wanted.weight is None else (wanted.weight,)
         numbers = (*wanted.columns, *weights)
@@ -124,7 +124,7 @@ class TypedRows:
         Where they are.
     kinds : mapping
         What the columns of labels, predictions and weights are read as.
-    wanted : Gathering
+    wanted : AggregationSpec
         What is to be gathered.
     sure : bool
         Whether all values of these columns are known to be that.
@@ -132,14 +132,14 @@ class TypedRows:
 
     source: Source
     kinds: Mapping[str, str]
-    wanted: Gathering
+    wanted: AggregationSpec
     sure: bool = True
 
     def cells(self) -> CellTable:
         """Go once through the rows and return their cells."""
         wanted = self.wanted
         try:
-            refuse_no_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
+            check_some_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
         except InputError:  # about a file that may not be what it seems
             if self.sure:
                 raise

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from calibrant.engines.files import (
+    check_distinct_names,
     check_in_every_file,
     lacking_columns,
-    refuse_same_names,
 )
 from calibrant.engines.sql import number
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
@@ -286,7 +286,7 @@ class ParquetFiles(TypedSource):
                 found[file].append(name)
                 inner = children or 0
         for file, names in found.items():
-            refuse_same_names(file, names)
+            check_distinct_names(file, names)
         return found
 
     @cached_property

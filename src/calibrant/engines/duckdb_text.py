@@ -24,12 +24,12 @@ from calibrant.engines.duckdb_sources import (
     quoted,
 )
 from calibrant.engines.files import (
+    check_distinct_names,
     check_in_every_file,
     lacking_columns,
     load_polars,
     read_first_rows,
     read_header,
-    refuse_same_names,
 )
 from calibrant.engines.text_columns import (
     ValueCounts,
@@ -284,7 +284,7 @@ class SeparatedFiles(UntypedFiles):
         found: list[Header] = []
         for path in self.files.paths:
             names, skipped = read_header(Path(path), separator)
-            refuse_same_names(path, names)
+            check_distinct_names(path, names)
             if found and (found[-1].names, found[-1].skipped) == (names, skipped):
                 found[-1].paths.append(path)
             else:

@@ -16,7 +16,7 @@ from calibrant.numerics.log_cells import MANY_ROWS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, FloatVector, IntVector
+    from calibrant.core.array_types import BoolVector, FloatVector, IntVector
 
 FEW_IN_GROUP = MANY_ROWS
 """A group of at most so many rows is kept: methods look at its rows one by one."""

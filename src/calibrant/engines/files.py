@@ -6,8 +6,8 @@ import csv
 import gzip
 from typing import TYPE_CHECKING, Any
 
-from calibrant._atomic import replacing
-from calibrant._outputs import ROWS, check_named
+from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import ROWS, check_named
 from calibrant.engines.text_lines import (
     UNREADABLE,
     has_all_fields,
@@ -234,7 +234,7 @@ def write_frame(frame: Any, path: Path) -> None:
     check_writable(path)
     suffix = path.suffix.lower()
     pl = load_polars(f"writing {suffix} files")
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         try:
             if suffix in SEPARATORS:
                 frame.write_csv(temporary, separator=SEPARATORS[suffix])
@@ -256,11 +256,11 @@ def _named_once(path: Path, frame: Any) -> Any:
     for name in frame.columns:
         first, renamed, _ = name.rpartition("_duplicated_")
         if renamed and first in there:
-            refuse_same_names(str(path), [first, first])
+            check_distinct_names(str(path), [first, first])
     return frame
 
 
-def refuse_same_names(told: str, names: list[str]) -> None:
+def check_distinct_names(told: str, names: list[str]) -> None:
     """Raise where two columns have the same name."""
     there: set[str] = set()
     for name in names:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from calibrant._validation.scales import MAX_DROPPED
+from calibrant.core.scales import MAX_DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import Scale
+    from calibrant.core.array_types import Scale
     from calibrant.engines.cells import CellTable
 
 BadRows: TypeAlias = Literal["error", "drop"]
@@ -56,7 +56,7 @@ class WatchedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gathering:
+class AggregationSpec:
     """What is to be gathered.
 
     Attributes
@@ -133,6 +133,6 @@ class Table(Protocol):
         """Tell whether a column holds a value."""
         ...
 
-    def gather(self, wanted: Gathering) -> CellTable:
+    def gather(self, wanted: AggregationSpec) -> CellTable:
         """Go once through the rows and return their cells."""
         ...

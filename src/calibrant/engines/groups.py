@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.labels import is_missing
+from calibrant.core.arrays import check_same_length
+from calibrant.core.labels import is_missing
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import IntVector
+    from calibrant.core.array_types import IntVector
     from calibrant.engines.memory import MemoryTable
 
 
@@ -90,7 +90,7 @@ def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
     if not by:
         return [Group({}, slice(None))]
     columns = {name: table.keys(name) for name in by}
-    refuse_different_lengths(**columns)
+    check_same_length(**columns)
     keys, code = numbered_keys([key_values(column) for column in columns.values()], by)
     if table.read_text is not None:
         keys = plain_keys(keys)

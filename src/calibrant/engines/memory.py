@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from calibrant._validation.arrays import as_array
+from calibrant.core.arrays import as_array
 from calibrant.engines.files import (
     SEPARATORS,
     check_file,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.engines.cells import CellTable
-    from calibrant.engines.gathering import BadRows, Gathering
+    from calibrant.engines.gathering import AggregationSpec, BadRows
 
 
 PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
@@ -117,7 +117,7 @@ class MemoryTable:
         """Tell whether a column holds a value."""
         return bool(np.any(self.column(name) == value))
 
-    def gather(self, wanted: Gathering) -> CellTable:
+    def gather(self, wanted: AggregationSpec) -> CellTable:
         """Return the cells of the rows."""
         from calibrant.engines.memory_cells import MemoryRows
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import as_vector, refuse_different_lengths
-from calibrant._validation.labels import check_binary_labels, check_class_labels
-from calibrant._validation.probabilities import (
+from calibrant.core.arrays import as_vector, check_same_length
+from calibrant.core.labels import check_binary_labels, check_class_labels
+from calibrant.core.probabilities import (
     check_probabilities,
     check_probability_matrix,
 )
-from calibrant._validation.weights import check_raw_weights, refuse_huge_total
-from calibrant._validation.wording import MEASURES
+from calibrant.core.weights import check_raw_weights, check_total
+from calibrant.core.wording import MEASURES
 from calibrant.engines.cells import CellOrigin, CellTable, cell_table
 from calibrant.engines.few_rows import are_few, kept_columns
 from calibrant.engines.groups import group_rows
@@ -25,9 +25,9 @@ from calibrant.numerics.class_events import event_of_class
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant._typing import FloatVector, IntVector
-    from calibrant._validation.wording import Wording
-    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.core.array_types import FloatVector, IntVector
+    from calibrant.core.wording import Wording
+    from calibrant.engines.gathering import AggregationSpec, WatchedModel
     from calibrant.engines.memory import MemoryTable
 
 
@@ -39,12 +39,12 @@ class MemoryRows:
     ----------
     table : MemoryTable
         The columns.
-    wanted : Gathering
+    wanted : AggregationSpec
         What is to be gathered.
     """
 
     table: MemoryTable
-    wanted: Gathering
+    wanted: AggregationSpec
 
     def cells(self) -> CellTable:
         """Return the cells of all groups and events."""
@@ -86,7 +86,7 @@ class MemoryRows:
         name = f"column {self.wanted.weight!r}"
         weight = check_raw_weights(self.table.column(self.wanted.weight), name=name)
         with np.errstate(over="ignore"):
-            refuse_huge_total(float(weight.sum()), float(weight.max()), name=name)
+            check_total(float(weight.sum()), float(weight.max()), name=name)
         return weight
 
     def _wording(self, prob: str = "") -> Wording:
@@ -96,7 +96,7 @@ class MemoryRows:
         """Return predictions and outcomes of each event of a model."""
         words = self._wording(str(model))
         columns = [self.table.column(name) for name in model.columns]
-        refuse_different_lengths(**dict(zip(model.columns, columns, strict=True)))
+        check_same_length(**dict(zip(model.columns, columns, strict=True)))
         if not model.labels:
             p = check_probabilities(columns[0], scale=model.scale, wording=words)
             return [(p, self._happened(words))]

@@ -7,7 +7,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from calibrant._atomic import replacing
+from calibrant.core.atomic_write import atomic_write
 from calibrant.exceptions import SourceError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
     from calibrant.engines.memory import MemoryTable
 
 
@@ -36,7 +36,7 @@ def add_arrays(source: Path, new: Mapping[str, NDArray[Any]], out: Path) -> None
     ...     {name: values.tolist() for name, values in np.load(more).items()}
     {'y': [0, 1], 'p': [0.5, 0.25]}
     """
-    with replacing(out) as temporary:
+    with atomic_write(out) as temporary:
         try:
             with ZipFile(source) as old, ZipFile(temporary, "w") as written:
                 for member in old.infolist():

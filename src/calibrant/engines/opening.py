@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
 
-COMFORTABLE = 2**28
+MAX_FILE_IN_MEMORY = 2**28
 """A single file of at most so many bytes is read into memory."""
-LARGEST = 2**31
+MAX_FILES_IN_MEMORY = 2**31
 """Several files are read into memory where that is asked for, up to so many bytes."""
 
 
@@ -83,7 +83,7 @@ def engine_of_files(source: Any, files: FileSet) -> Engine:
     Else return "duckdb".
     """
     one = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-    small = files.paths == (one,) and files.size <= COMFORTABLE
+    small = files.paths == (one,) and files.size <= MAX_FILE_IN_MEMORY
     return "memory" if small or files.has_streams else "duckdb"
 
 
@@ -106,7 +106,7 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
     """Read files into memory, several of them as one table."""
     if len(files.paths) == 1:
         return open_table(files.paths[0], bad_rows=bad_rows)
-    if files.size > LARGEST:
+    if files.size > MAX_FILES_IN_MEMORY:
         raise OptionError(
             f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB do not "
             f"fit comfortably into memory. Aggregate their rows by 'calibrant "

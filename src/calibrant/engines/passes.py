@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector
-    from calibrant.engines.gathering import Gathering
+    from calibrant.core.array_types import BoolVector
+    from calibrant.engines.gathering import AggregationSpec
     from calibrant.engines.row_checks import RowRules
     from calibrant.engines.sql import Dialect
     from calibrant.engines.usable_rows import Reasons
@@ -55,7 +55,7 @@ class Passes:
 
     Attributes
     ----------
-    wanted : Gathering
+    wanted : AggregationSpec
         What is to be gathered.
     source : str
         What queries call the rows.
@@ -69,7 +69,7 @@ class Passes:
         What errors call the source.
     """
 
-    wanted: Gathering
+    wanted: AggregationSpec
     source: str
     rules: RowRules
     dialect: Dialect

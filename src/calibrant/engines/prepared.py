@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.engines.gathering import AggregationSpec, WatchedModel
 
 
 def comparable(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int, Any]]:
@@ -54,7 +54,7 @@ class LabelCases:
 
 
 def label_cases(
-    wanted: Gathering, model: WatchedModel, like: NDArray[Any]
+    wanted: AggregationSpec, model: WatchedModel, like: NDArray[Any]
 ) -> LabelCases | None:
     """Return the cases for a model; None where labels are numbers themselves.
 
@@ -70,7 +70,7 @@ def label_cases(
 
 
 def prepared_columns(
-    wanted: Gathering,
+    wanted: AggregationSpec,
     *,
     column: Callable[[str], Any],
     key: Callable[[str], Any],
@@ -81,7 +81,7 @@ def prepared_columns(
 
     Parameters
     ----------
-    wanted : Gathering
+    wanted : AggregationSpec
         What is to be gathered.
     column, key, number : callable
         From a name to the engine's expression of a column, as it is, as values of

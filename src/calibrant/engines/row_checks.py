@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.probabilities import ROW_SUM_TOLERANCE
-from calibrant._validation.scales import ONE, RULES, Spread
-from calibrant._validation.wording import MEASURES, shown
+from calibrant.core.probabilities import ROW_SUM_TOLERANCE
+from calibrant.core.scales import ONE, RULES, Spread
+from calibrant.core.wording import MEASURES, shown
 from calibrant.engines.sql import (
-    MOST_EXPONENT,
+    MAX_EXPONENT,
     added,
     code,
     number,
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import Scale
-    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.core.array_types import Scale
+    from calibrant.engines.gathering import AggregationSpec, WatchedModel
 
     Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
 
 HUGE = 1e300
 MANY_COLUMNS = 16
 """More columns of predictions are checked together."""
-MOST_SHOWN = 6
+MAX_SHOWN = 6
 """How many labels an error lists."""
-LARGEST_DOUBLE = number(np.finfo(np.float64).max)
+MAX_DOUBLE = number(np.finfo(np.float64).max)
 ALL_MET = -1
 """The number of the first check that a row misses which misses none."""
 
@@ -312,7 +312,7 @@ def _plain(value: Any) -> Any:
     return None if value is np.ma.masked else value
 
 
-def row_rules(wanted: Gathering, precision: Mapping[str, float]) -> RowRules:
+def row_rules(wanted: AggregationSpec, precision: Mapping[str, float]) -> RowRules:
     """Return what every row must meet.
 
     `precision` is the rounding unit of each column of predictions.
@@ -329,7 +329,7 @@ def row_rules(wanted: Gathering, precision: Mapping[str, float]) -> RowRules:
 
 
 def _column_checks(
-    wanted: Gathering, precision: Mapping[str, float]
+    wanted: AggregationSpec, precision: Mapping[str, float]
 ) -> tuple[list[RowCheck], list[str]]:
     """Return the checks of each column, and those of many columns together."""
     checks: dict[tuple[str, Scale], list[RowCheck]] = {}
@@ -361,14 +361,14 @@ def _together(scale: Scale, precision: float, columns: Sequence[str]) -> list[st
     low, high = RULES[scale].ends(precision)
     if scale == "logprob":  # minus infinity is a probability of 0
         there = (f"COALESCE({x}, {number(HUGE)})" for x in columns)
-        largest = f"LEAST({number(MOST_EXPONENT)}, GREATEST({', '.join(there)}))"
+        largest = f"LEAST({number(MAX_EXPONENT)}, GREATEST({', '.join(there)}))"
         return [f"{number(1.0 + high)} - EXP({largest})"]
     least, largest = (f"{f}({', '.join(columns)})" for f in ("LEAST", "GREATEST"))
     return [finite, f"{least} - {number(low)}", f"{number(high)} - {largest}"]
 
 
 def _range(
-    wanted: Gathering, model: WatchedModel, precision: Mapping[str, float]
+    wanted: AggregationSpec, model: WatchedModel, precision: Mapping[str, float]
 ) -> RangeQuery | None:
     if model.scale == "logit":
         return None
@@ -377,7 +377,7 @@ def _range(
     return RangeQuery(str(model), columns, model.scale, ends)
 
 
-def _sum_check(wanted: Gathering, model: WatchedModel) -> RowCheck | None:
+def _sum_check(wanted: AggregationSpec, model: WatchedModel) -> RowCheck | None:
     """Return the condition on the sum over classes, which logits need not meet."""
     if model.scale == "logit":
         return None
@@ -437,9 +437,9 @@ def prediction_checks(
         model,
     )
     if scale == "logprob":  # minus infinity is a probability of 0
-        there = f"{column} <= {LARGEST_DOUBLE} AND 0 * EXP(-ABS({column})) = 0"
+        there = f"{column} <= {MAX_DOUBLE} AND 0 * EXP(-ABS({column})) = 0"
         finite = replace(finite, holds=there)
-        power = f"EXP(LEAST({number(MOST_EXPONENT)}, {column}))"
+        power = f"EXP(LEAST({number(MAX_EXPONENT)}, {column}))"
         within = replace(
             within,
             holds=f"{column} <= {number(high)}",
@@ -448,7 +448,7 @@ def prediction_checks(
     return [replace(finite, implied=True), within]
 
 
-def _label_checks(wanted: Gathering) -> list[RowCheck]:
+def _label_checks(wanted: AggregationSpec) -> list[RowCheck]:
     name = f"column {wanted.y!r}"
     first = code(0)
     there = RowCheck(
@@ -480,8 +480,8 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
             "label",
             LabelError,
             f"{name} must hold the classes "
-            f"{', '.join(map(shown, model.labels[:MOST_SHOWN]))}"
-            + (" ..." if len(model.labels) > MOST_SHOWN else ""),
+            f"{', '.join(map(shown, model.labels[:MAX_SHOWN]))}"
+            + (" ..." if len(model.labels) > MAX_SHOWN else ""),
             "State the class of each probability column, in order: labels=[...]",
             unknown,
         )
@@ -490,7 +490,7 @@ def _label_checks(wanted: Gathering) -> list[RowCheck]:
     return [there, *classes]
 
 
-def _weight_checks(wanted: Gathering) -> list[RowCheck]:
+def _weight_checks(wanted: AggregationSpec) -> list[RowCheck]:
     if wanted.weight is None:
         return []
     positive = RowCheck(
@@ -506,8 +506,8 @@ def _weight_checks(wanted: Gathering) -> list[RowCheck]:
     return [_finite("w", wanted.weight, missing), positive]
 
 
-def refuse_no_numbers(
-    table: TypedTable, wanted: Gathering, *, numbers_as_text: bool = False
+def check_some_numbers(
+    table: TypedTable, wanted: AggregationSpec, *, numbers_as_text: bool = False
 ) -> None:
     """Raise where a column of numbers is none, or labels need to be named.
 
@@ -525,11 +525,11 @@ def refuse_no_numbers(
             )
     binary = not wanted.models[0].labels and wanted.pos_label is None
     if binary and table.like(wanted.y).dtype.kind not in "biuf":
-        found = table.distinct(wanted.y, MOST_SHOWN + 1)
+        found = table.distinct(wanted.y, MAX_SHOWN + 1)
         if numbers_as_text and not {"0", "1"}.isdisjoint(map(str, found)):
             return
-        listed = ", ".join(map(shown, found[:MOST_SHOWN]))
-        more = " and more" if len(found) > MOST_SHOWN else ""
+        listed = ", ".join(map(shown, found[:MAX_SHOWN]))
+        more = " and more" if len(found) > MAX_SHOWN else ""
         two = len(found) <= 2  # noqa: PLR2004
         raise LabelError(
             f"column {wanted.y!r} must hold binary labels, 0 and 1; the distinct "

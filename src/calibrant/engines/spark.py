@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.scales import precision_of
+from calibrant.core.scales import precision_of
 from calibrant.engines.files import (
     check_in_every_file,
     lacking_columns,
@@ -21,7 +21,7 @@ from calibrant.engines.files import (
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.passes import Passes
 from calibrant.engines.prepared import comparable, label_cases, prepared_columns
-from calibrant.engines.row_checks import refuse_no_numbers, row_rules
+from calibrant.engines.row_checks import check_some_numbers, row_rules
 from calibrant.engines.source_files import FileSet
 from calibrant.engines.sql import Dialect
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.engines.cells import CellTable
-    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.engines.gathering import AggregationSpec, WatchedModel
     from calibrant.engines.sql import Event
 
 KINDS = {
@@ -108,9 +108,9 @@ class SparkTable:
             found = self.frame.select(column).distinct().limit(most).collect()
         return sorted(row[0] for row in found if row[0] is not None)
 
-    def gather(self, wanted: Gathering) -> CellTable:
+    def gather(self, wanted: AggregationSpec) -> CellTable:
         """Go once through the rows, where they are, and return their cells."""
-        refuse_no_numbers(self, wanted)
+        check_some_numbers(self, wanted)
         precision = {
             name: precision_of(self.like(name).dtype) for name in wanted.columns
         }
@@ -135,7 +135,7 @@ class SparkTable:
         return replace(cells, groups=plain_keys(cells.groups))
 
     @contextmanager
-    def _view(self, wanted: Gathering) -> Iterator[str]:
+    def _view(self, wanted: AggregationSpec) -> Iterator[str]:
         """Give a name to the rows with columns of our own, as `sql` reads them."""
         functions = load_functions()
 
@@ -156,7 +156,7 @@ class SparkTable:
         finally:
             self.frame.sparkSession.catalog.dropTempView(name)
 
-    def _typed(self, wanted: Gathering) -> Any:
+    def _typed(self, wanted: AggregationSpec) -> Any:
         """Return the rows; groups of text files as text."""
         if self.text is None:
             return self.frame
@@ -165,7 +165,7 @@ class SparkTable:
             {name: kind for name, kind in self.frame.dtypes if name not in wanted.by},
         )
 
-    def _code(self, wanted: Gathering, model: WatchedModel) -> Any:
+    def _code(self, wanted: AggregationSpec, model: WatchedModel) -> Any:
         """Return the number of the label's class."""
         functions = load_functions()
         label = functions.col(quoted(wanted.y))

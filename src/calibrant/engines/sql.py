@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.scales import PERCENT
+from calibrant.core.scales import PERCENT
 from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from calibrant._typing import Scale
-    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.core.array_types import Scale
+    from calibrant.engines.gathering import AggregationSpec, WatchedModel
 
-MOST_EXPONENT = 709.0
+MAX_EXPONENT = 709.0
 """EXP of more overflows."""
 
 
@@ -55,7 +55,7 @@ def added(terms: Sequence[str]) -> str:
 
 
 UP = number(NEVER_LOW)
-MOST_ROOT = int(np.ceil(ROOTS * 0.5**0.25))
+MAX_ROOT = int(np.ceil(ROOTS * 0.5**0.25))
 """The root of 1/2."""
 UNUSABLE, WEIGHTLESS = -2, -1
 """What stands for the cell of rows that cannot be used, or have no weight."""
@@ -85,19 +85,24 @@ class Dialect:
     exploded: Callable[[list[Event]], str]
     hashed: str
 
-    def group(self, wanted: Gathering) -> str:
+    def group(self, wanted: AggregationSpec) -> str:
         """Return a number that stands for the group of a row."""
         return f"{self.hashed}({', '.join(group_columns(wanted))})"
 
 
 def gather_sql(
-    wanted: Gathering, source: str, *, fault: str, dialect: Dialect, held: bool = False
+    wanted: AggregationSpec,
+    source: str,
+    *,
+    fault: str,
+    dialect: Dialect,
+    held: bool = False,
 ) -> str:
     """Return the query that gathers the rows of `source` into cells.
 
     Parameters
     ----------
-    wanted : Gathering
+    wanted : AggregationSpec
         What is to be gathered.
     source : str
         Name of the rows.
@@ -147,7 +152,7 @@ def gather_sql(
 
 
 def distinct_sql(
-    wanted: Gathering,
+    wanted: AggregationSpec,
     source: str,
     *,
     fault: str,
@@ -173,7 +178,9 @@ def distinct_sql(
     )
 
 
-def _with_events(wanted: Gathering, text: str, dialect: Dialect, *, held: bool) -> str:
+def _with_events(
+    wanted: AggregationSpec, text: str, dialect: Dialect, *, held: bool
+) -> str:
     """Return the rows with p and y, once for each event where there are several."""
     text = _with_probabilities(wanted, text)
     events = _events(wanted)
@@ -202,16 +209,16 @@ def _placed(text: str) -> str:
     root = f"CEIL({ROOTS} * SQRT(SQRT(near)))"
     below = f"CAST(p < up / {WIDTHS} AS INTEGER)"
     text = _selected(text, f"{root} AS root", f"{below} AS below")
-    cell = f"up - below + root + upper * (2 * {MOST_ROOT} - 2 * root) + fault"
+    cell = f"up - below + root + upper * (2 * {MAX_ROOT} - 2 * root) + fault"
     return _selected(text, f"TRY_CAST({cell} AS SMALLINT) AS place")
 
 
-def group_columns(wanted: Gathering) -> list[str]:
+def group_columns(wanted: AggregationSpec) -> list[str]:
     """Return the columns of groups, by names of our own."""
     return [f"by_{place}" for place in range(len(wanted.by))]
 
 
-def _set_keys(wanted: Gathering) -> list[str]:
+def _set_keys(wanted: AggregationSpec) -> list[str]:
     """Return what tells sets of events apart; one event needs no number."""
     return [*group_columns(wanted), *(["event"] if len(wanted.events) > 1 else [])]
 
@@ -221,17 +228,17 @@ def code(model: int) -> str:
     return f"code_{model}"
 
 
-def read_columns(wanted: Gathering, model: WatchedModel) -> list[str]:
+def read_columns(wanted: AggregationSpec, model: WatchedModel) -> list[str]:
     """Return the columns of a model as they are read."""
     return [f"x_{wanted.place[name]}" for name in model.columns]
 
 
-def compares_labels(wanted: Gathering) -> bool:
+def compares_labels(wanted: AggregationSpec) -> bool:
     """Tell whether all labels other than the event's must be one and the same."""
     return wanted.pos_label is not None and not wanted.against_rest
 
 
-def _with_probabilities(wanted: Gathering, text: str) -> str:
+def _with_probabilities(wanted: AggregationSpec, text: str) -> str:
     """Turn other scales into probabilities, and find the top class if asked for."""
     text = _from_other_scales(wanted, text)
     tops = [
@@ -242,7 +249,7 @@ def _with_probabilities(wanted: Gathering, text: str) -> str:
     return _selected(text, *tops) if tops else text
 
 
-def _from_other_scales(wanted: Gathering, text: str) -> str:
+def _from_other_scales(wanted: AggregationSpec, text: str) -> str:
     """Return the rows with ``p_0_0``, ... for models that hold no probabilities."""
     steps: list[list[str]] = [[], [], [], []]
     for place, model in enumerate(wanted.models):
@@ -287,13 +294,13 @@ def probability(column: str, scale: Scale) -> str:
     if scale == "percent":
         return f"{column} / {PERCENT:g}"
     if scale == "logprob":
-        return f"EXP(LEAST({number(MOST_EXPONENT)}, {column}))"
+        return f"EXP(LEAST({number(MAX_EXPONENT)}, {column}))"
     if scale == "logit":
-        return f"1 / (1 + EXP(LEAST({number(MOST_EXPONENT)}, -{column})))"
+        return f"1 / (1 + EXP(LEAST({number(MAX_EXPONENT)}, -{column})))"
     return column
 
 
-def probability_columns(wanted: Gathering, place: int) -> list[str]:
+def probability_columns(wanted: AggregationSpec, place: int) -> list[str]:
     """Return the columns that hold the probabilities of a model."""
     model = wanted.models[place]
     if model.scale == "prob":
@@ -301,7 +308,7 @@ def probability_columns(wanted: Gathering, place: int) -> list[str]:
     return [f"p_{place}_{k}" for k in range(len(model.columns))]
 
 
-def _events(wanted: Gathering) -> list[Event]:
+def _events(wanted: AggregationSpec) -> list[Event]:
     events: list[Event] = []
     for place, model in enumerate(wanted.models):
         names = probability_columns(wanted, place)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.labels import check_single_labels, is_missing
-from calibrant._validation.probabilities import ROW_SUM_TOLERANCE
-from calibrant._validation.scales import RULES, Spread, precision_of
-from calibrant._validation.wording import MEASURES, shown
+from calibrant.core.arrays import check_same_length
+from calibrant.core.labels import check_single_labels, is_missing
+from calibrant.core.probabilities import ROW_SUM_TOLERANCE
+from calibrant.core.scales import RULES, Spread, precision_of
+from calibrant.core.wording import MEASURES, shown
 from calibrant.exceptions import DroppedRowsError, ScaleError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Scale
-    from calibrant.engines.gathering import Gathering, WatchedModel
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Scale
+    from calibrant.engines.gathering import AggregationSpec, WatchedModel
     from calibrant.engines.memory import MemoryTable
 
     Reader: TypeAlias = Callable[[str], NDArray[Any]]
@@ -139,7 +139,7 @@ class ModelRange:
 
 
 def without_bad_rows(
-    table: MemoryTable, *wanted: Gathering
+    table: MemoryTable, *wanted: AggregationSpec
 ) -> tuple[MemoryTable, Reasons]:
     """Return the table without rows that cannot be used, and how many there were.
 
@@ -149,7 +149,7 @@ def without_bad_rows(
     ranges: list[ModelRange] = []
     faults = [fault for one in wanted for fault in _faults(table, one, ranges)]
     if len({bad.size for _, bad in faults}) > 1:
-        _refuse_different_lengths(table, wanted)
+        _check_same_length(table, wanted)
     usable = np.ones(faults[0][1].size, dtype=bool)
     reasons: Reasons = {}
     for reason, bad in faults:
@@ -179,11 +179,9 @@ def without_bad_rows(
     return kept, reasons
 
 
-def _refuse_different_lengths(table: MemoryTable, wanted: Iterable[Gathering]) -> None:
+def _check_same_length(table: MemoryTable, wanted: Iterable[AggregationSpec]) -> None:
     names = [n for one in wanted for n in (one.y, *one.columns, one.weight) if n]
-    refuse_different_lengths(
-        **{f"column {name!r}": table.column(name) for name in names}
-    )
+    check_same_length(**{f"column {name!r}": table.column(name) for name in names})
 
 
 def _some_rows(read: Reader | None, rows: BoolVector) -> Reader | None:
@@ -191,7 +189,7 @@ def _some_rows(read: Reader | None, rows: BoolVector) -> Reader | None:
 
 
 def _faults(
-    table: MemoryTable, wanted: Gathering, ranges: list[ModelRange]
+    table: MemoryTable, wanted: AggregationSpec, ranges: list[ModelRange]
 ) -> Iterator[tuple[str, BoolVector]]:
     """Give each reason not to use rows, and which have it, in the order of engines.
 
@@ -237,7 +235,7 @@ def _in_row(which: BoolVector) -> BoolVector:
     return np.asarray(which.any(axis=1))
 
 
-def _wants_numbers(wanted: Gathering) -> bool:
+def _wants_numbers(wanted: AggregationSpec) -> bool:
     """Tell whether labels are 0 and 1."""
     return wanted.pos_label is None and not wanted.models[0].labels
 
@@ -249,7 +247,7 @@ def _is_text(column: NDArray[Any]) -> bool:
 
 
 def _label_faults(
-    label: NDArray[Any], wanted: Gathering
+    label: NDArray[Any], wanted: AggregationSpec
 ) -> Iterator[tuple[str, BoolVector]]:
     check_single_labels(label, name=f"column {wanted.y!r}")
     if _wants_numbers(wanted) and _is_text(label):

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant._typing import FloatVector
-from calibrant._validation.options import check_choice
+from calibrant.core.array_types import FloatVector
+from calibrant.core.options import check_choice
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import ArrayLike
+    from calibrant.core.sample import BinarySample
 
 Divergence: TypeAlias = Callable[[FloatVector, FloatVector], FloatVector]
 

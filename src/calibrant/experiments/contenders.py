@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import check_count
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_evaluator, find_method
+from calibrant.core.options import check_count
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import measure_errors, measure_map
 from calibrant.experiments.prediction_truths import EventSample, class_sample
@@ -28,7 +28,7 @@ from calibrant.numerics.softmax import class_probabilities
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
     from calibrant.experiments.assessment import KnownSample
     from calibrant.experiments.design import Truth
     from calibrant.experiments.shapes import Shape

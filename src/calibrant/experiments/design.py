@@ -9,7 +9,7 @@ from itertools import product
 from math import nan
 from typing import TYPE_CHECKING, Any, Protocol
 
-from calibrant._validation.options import check_count
+from calibrant.core.options import check_count
 from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import MEASURES
 

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.__about__ import __version__
-from calibrant._validation.class_rows import softmax
+from calibrant.core.class_rows import softmax
 from calibrant.experiments.prediction_files import StoredPredictions, find_predictions
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 N_COMPONENTS = 5
 N_GAUSSIANS = 2

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
 
 MIXED_ERRORS = (0.03, 0.07)
 """Expected errors of the two mixtures that are drawn beside each shape."""

@@ -30,7 +30,7 @@ from calibrant.exceptions import MissingDependencyError, SourceError
 from calibrant.experiments.predictions import Split
 
 if TYPE_CHECKING:
-    from calibrant._typing import Scale
+    from calibrant.core.array_types import Scale
 
 SCORES: dict[str, Scale] = {"logits": "logit", "probs": "prob"}
 COLUMNS: dict[str, Scale] = {"logit_": "logit", "prob_": "prob"}

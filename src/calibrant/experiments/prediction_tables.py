@@ -37,7 +37,7 @@ from calibrant.experiments.tables import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
     from calibrant.experiments.tables import Line
 
 TRUTH_NOTES = {

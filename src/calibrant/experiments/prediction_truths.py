@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.class_sample import ClassSample
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.binned import FixedBins
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.registry import find_method
+from calibrant.core.class_sample import ClassSample
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import SourceError
 from calibrant.experiments.assessment import KnownSample
 from calibrant.experiments.predictions import (
@@ -35,8 +35,8 @@ from calibrant.experiments.predictions import (
 )
 
 if TYPE_CHECKING:
-    from calibrant._typing import IntVector
     from calibrant.calibrators.base import Family
+    from calibrant.core.array_types import IntVector
     from calibrant.experiments.predictions import PredictionSet
     from calibrant.maps.base import CalibrationMap
 

@@ -19,7 +19,7 @@ from calibrant.numerics.softmax import class_probabilities
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Scale
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Scale
 
 CHUNK = 1 << 16
 """Rows that are converted at once, so that millions of rows need little memory."""

@@ -21,7 +21,7 @@ from calibrant.experiments.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
     from calibrant.experiments.design import Cell, Design
 
     Progress = Callable[[int, int], None]

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from calibrant._typing import FloatVector
+from calibrant.core.array_types import FloatVector
 from calibrant.exceptions import OptionError, UnknownNameError
 
 Shape: TypeAlias = Callable[[FloatVector], FloatVector]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
-from calibrant._atomic import replacing
+from calibrant.core.atomic_write import atomic_write
 from calibrant.exceptions import MissingDependencyError, OptionError
 from calibrant.experiments.assessment import MEASURES
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
 
 ORDER = ("shape", "method", "error", "n", "seed", "key")
 WRITTEN_BESIDE = ("tables.md", "tables.tex", "tables.html", "ordering.png")
@@ -87,7 +87,7 @@ class Store:
         if not path.exists():
             self._check_nothing_there()
             self.folder.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as temporary:
+            with atomic_write(path) as temporary:
                 temporary.write_text(json.dumps({"calibrant": __version__}) + "\n")
         version = _version(path)
         if version != __version__:
@@ -145,7 +145,7 @@ class Store:
     def write(self, row: dict[str, Any]) -> None:
         """Write one cell, completely or not at all."""
         frame = _polars().DataFrame([row], schema=_column_types())
-        with replacing(self._parts / f"{row['key']}.parquet") as temporary:
+        with atomic_write(self._parts / f"{row['key']}.parquet") as temporary:
             frame.write_parquet(temporary, statistics=False)
 
     def merge(self) -> None:
@@ -165,7 +165,7 @@ class Store:
         if self.results.exists():
             pl = _polars()
             rows = pl.read_parquet(self.results).filter(pl.col("failure") == "")
-            with replacing(self.results) as temporary:
+            with atomic_write(self.results) as temporary:
                 rows.write_parquet(temporary)
 
     def frame(self, keys: Collection[str]) -> Frame:
@@ -195,5 +195,5 @@ def _append(path: Path, rows: Any, by: list[str]) -> None:
         # Columns that are new in this version are null in older rows.
         rows = pl.concat([pl.read_parquet(path), rows], how="diagonal")
     rows = rows.unique("key", keep="last", maintain_order=True).sort(by)
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         rows.write_parquet(temporary)

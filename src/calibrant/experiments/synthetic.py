@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from calibrant._validation.options import check_count, check_positive
+from calibrant.core.options import check_count, check_positive
 from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import KnownSample
 from calibrant.experiments.shapes import Shape, find_shape
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
 
 Distribution: TypeAlias = tuple[float, float]
 """The parameters a and b of the Beta distribution of c."""

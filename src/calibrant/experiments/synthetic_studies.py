@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import check_count
+from calibrant.core.options import check_count
 from calibrant.experiments.contenders import THINNING, Contender
 from calibrant.experiments.design import Design
 from calibrant.experiments.shapes import OTHER_SHAPES, PAPER_SHAPES, square

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import check_choice
+from calibrant.core.options import check_choice
 from calibrant.experiments.assessment import rank_correlation
 from calibrant.experiments.contenders import ORACLE
 from calibrant.experiments.synthetic_studies import is_paper_grid
@@ -25,7 +25,7 @@ from calibrant.experiments.synthetic_studies import is_paper_grid
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Frame
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Frame
     from calibrant.experiments.design import Design
 
     Line = tuple[str, BoolVector]

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from calibrant._validation.probabilities import (
+from calibrant.core.probabilities import (
     check_probabilities,
     probabilities_of_any_shape,
 )
-from calibrant._validation.wording import CALIBRATORS
+from calibrant.core.wording import CALIBRATORS
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector, JsonObject
+    from calibrant.core.array_types import ArrayLike, FloatVector, JsonObject
 
 
 class StoredMap(Protocol):

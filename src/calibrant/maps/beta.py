@@ -14,7 +14,7 @@ from calibrant.maps.stored import stored_number
 from calibrant.numerics.links import log_odds_parts
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector, JsonObject
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.grid import bin_index
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, JsonObject, Tops
+    from calibrant.core.array_types import FloatVector, JsonObject, Tops
     from calibrant.numerics.binning import BinTable
 
 

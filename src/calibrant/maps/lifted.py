@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._validation.class_rows import row_sums
+from calibrant.core.class_rows import row_sums
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
 from calibrant.numerics.softmax import class_probabilities
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, JsonObject, Scale
+    from calibrant.core.array_types import FloatMatrix, JsonObject, Scale
     from calibrant.maps.base import CalibrationMap
 
 

@@ -17,7 +17,7 @@ from calibrant.numerics.selection import ROUNDING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector, JsonObject
 
 Part: TypeAlias = PiecewiseLinearMap | ParabolasMap
 PART_KINDS: dict[str, type[Part]] = {

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 
-from calibrant._typing import Scale
-from calibrant._validation.arrays import as_array
-from calibrant._validation.probabilities import check_class_scores
-from calibrant._validation.wording import CLASS_CALIBRATORS
+from calibrant.core.array_types import Scale
+from calibrant.core.arrays import as_array
+from calibrant.core.probabilities import check_class_scores
+from calibrant.core.wording import CLASS_CALIBRATORS
 from calibrant.exceptions import MapFormatError, ShapeError
 from calibrant.maps.stored import stored_numbers
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatMatrix, JsonObject
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, JsonObject
 
 
-MOST_CLASSES = 100_000
+MAX_CLASSES = 100_000
 """More classes than this are taken for damage in a stored map."""
 
 
@@ -93,7 +93,7 @@ def stored_positive(stored: JsonObject, field: str) -> float:
 def stored_classes(stored: JsonObject) -> int:
     """Return the number of classes of a stored map."""
     classes = stored.get("classes")
-    if isinstance(classes, int) and 2 <= classes <= MOST_CLASSES:  # noqa: PLR2004
+    if isinstance(classes, int) and 2 <= classes <= MAX_CLASSES:  # noqa: PLR2004
         return classes
     raise MapFormatError("field 'classes' of a map must be a whole number from 2.")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._validation.class_rows import softmax
+from calibrant.core.class_rows import softmax
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import (
     MulticlassMap,
@@ -23,7 +23,7 @@ from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, JsonObject, Scale
+    from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale
 
 
 LEAST_FACTOR = 1e-4

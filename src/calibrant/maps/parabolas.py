@@ -15,10 +15,10 @@ from calibrant.maps.sql import (
     quoted,
     within_unit_interval,
 )
-from calibrant.maps.stored import refuse_steep, stored_knots, stored_numbers
+from calibrant.maps.stored import check_not_too_steep, stored_knots, stored_numbers
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector, JsonObject
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class ParabolasMap(CalibrationMap):
         knots = stored_knots(stored)
         heights = stored_numbers(stored, "heights", size=knots.size)
         middles = stored_numbers(stored, "middles", size=knots.size - 1)
-        refuse_steep(knots, heights)
+        check_not_too_steep(knots, heights)
         found = cls(knots, heights, middles)
         if not np.isfinite(found._coefficients()).all():
             raise MapFormatError("parabolas of a map must be finite.")

@@ -18,12 +18,12 @@ from calibrant.maps.sql import (
     quoted,
     within_unit_interval,
 )
-from calibrant.maps.stored import refuse_steep, stored_knots, stored_numbers
+from calibrant.maps.stored import check_not_too_steep, stored_knots, stored_numbers
 from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, JsonObject, Space
+    from calibrant.core.array_types import FloatVector, JsonObject, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class PiecewiseLinearMap(CalibrationMap):
         scale = stored.get("scale")
         if scale not in ("prob", "logit"):
             raise MapFormatError(f"unknown scale {scale!r} of a piecewise linear map.")
-        refuse_steep(knots, heights)
+        check_not_too_steep(knots, heights)
         return cls(knots, heights, scale)
 
     def to_sql(self, column: str) -> str:

@@ -16,12 +16,12 @@ from calibrant.maps.sql import (
     of_probabilities,
     quoted,
 )
-from calibrant.maps.stored import refuse_steep, stored_knots, stored_numbers
+from calibrant.maps.stored import check_not_too_steep, stored_knots, stored_numbers
 from calibrant.numerics.links import logit
 from calibrant.numerics.rounded_ends import NEAREST
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector, JsonObject
 
 
 def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
@@ -102,7 +102,7 @@ class SmoothMap(CalibrationMap):
                 "field 'ends' of a smooth map must be two ascending probabilities "
                 "between 0 and 1."
             )
-        refuse_steep(knots, shifts)
+        check_not_too_steep(knots, shifts)
         return cls(knots, shifts, (low, high))
 
     def to_sql(self, column: str) -> str:

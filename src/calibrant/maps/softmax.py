@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_a
 
 import numpy as np
 
-from calibrant._validation.class_rows import softmax
+from calibrant.core.class_rows import softmax
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import (
     MulticlassMap,
@@ -19,7 +19,7 @@ from calibrant.maps.stored import stored_numbers
 from calibrant.numerics.softmax import centred, log_probabilities, logits_of
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, JsonObject, Scale
+    from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale
 
 Inputs: TypeAlias = Literal["centred", "log-prob"]
 """Logits with mean 0 in each row, or log-probabilities."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
 
 
 def quoted(column: str) -> str:

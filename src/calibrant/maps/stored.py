@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._atomic import replacing
-from calibrant._outputs import MAP, check_named
+from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import MAP, check_named
 from calibrant.exceptions import MapFormatError, OptionError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector, JsonObject
     from calibrant.maps.base import StoredMap
 
 FORMAT = "calibrant-map"
@@ -53,7 +53,7 @@ def stored_knots(stored: JsonObject) -> FloatVector:
     return knots
 
 
-def refuse_steep(knots: FloatVector, heights: FloatVector) -> None:
+def check_not_too_steep(knots: FloatVector, heights: FloatVector) -> None:
     """Raise where a line from knot to knot is too steep to be computed."""
     with np.errstate(over="ignore"):
         slopes = np.diff(heights) / np.diff(knots)
@@ -149,7 +149,7 @@ def save_map(
         content["columns"] = list(columns)
     content["map"] = map_.to_dict()
     text = json.dumps(content, indent=1, allow_nan=False)
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 

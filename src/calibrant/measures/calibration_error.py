@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant._defaults import DEFAULT_METHOD
-from calibrant._validation.sample import warn_if_small
+from calibrant.core.defaults import DEFAULT_METHOD
+from calibrant.core.sample import warn_if_small
 from calibrant.measures.estimate import Estimator
 from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, Debias, Scale, Seed, Task
+    from calibrant.core.array_types import ArrayLike, Debias, Scale, Seed, Task
 
 
 def calibration_error(  # noqa: PLR0913

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
-from calibrant._validation.options import check_fraction, generator, whole_seed
-from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.smooth_fits import SmoothFit
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
+from calibrant.core.options import check_fraction, generator, whole_seed
+from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.estimate import Estimate, Estimator
-from calibrant.measures.fitted import FittedEvents
+from calibrant.measures.fitted import FittedTasks
 from calibrant.measures.frames import columns_of
-from calibrant.measures.groups import LeftOut, result_key
+from calibrant.measures.groups import SkippedGroups, result_key
 from calibrant.numerics.paired import paired_differences, ranks, significantly_different
 from calibrant.numerics.resampling import gather
 from calibrant.predictions.given import as_predictions
@@ -26,7 +26,8 @@ from calibrant.predictions.predictions import Predictions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from calibrant._typing import (
+    from calibrant.calibrators.base import ErrorFit
+    from calibrant.core.array_types import (
         ArrayLike,
         Debias,
         FloatVector,
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
         Seed,
         Task,
     )
-    from calibrant._validation.sample import BinarySample
-    from calibrant.calibrators.base import ErrorFit
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import RowGroups
 
 MIN_MODELS = 2
@@ -313,14 +313,14 @@ def _compared_groups(
     progress: Callable[[int, int], None] | None,
 ) -> list[Comparison]:
     """Compare the models in each group, but for those that are too small."""
-    found, left_out = [], LeftOut()
+    found, left_out = [], SkippedGroups()
     parts = preds.store.paired_tasks()
     for done, (group, tasks) in enumerate(parts):
         if progress is not None:
             progress(done, len(parts))
         if not group.key:
             warn_if_small(next(iter(tasks.values())).samples[0])
-        fitted = {name: FittedEvents(own, estimator) for name, own in tasks.items()}
+        fitted = {name: FittedTasks(own, estimator) for name, own in tasks.items()}
         try:
             key = result_key(group.key, PAIR_COLUMNS)
             found.append(compare_events(fitted, method, key))
@@ -356,7 +356,7 @@ def _format_key(key: Mapping[str, Any]) -> str:
 
 
 def compare_events(
-    models: Mapping[str, FittedEvents],
+    models: Mapping[str, FittedTasks],
     method: str,
     key: dict[str, Any] | None = None,
 ) -> Comparison:
@@ -401,7 +401,7 @@ def compare_events(
 
 
 def _estimate(
-    fitted: FittedEvents, method: str, shared: RowGroups
+    fitted: FittedTasks, method: str, shared: RowGroups
 ) -> tuple[Estimate, FloatVector]:
     """Return the estimate of one model, and its errors on the shared resamples."""
     estimate = fitted.estimates(method)[0]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._threads import one_blas_thread
-from calibrant._validation.options import (
+from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.registry import find_evaluator, method_name
+from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.core.options import (
     check_choice,
     check_count,
     check_fraction,
@@ -17,9 +19,7 @@ from calibrant._validation.options import (
     generator,
     whole_seed,
 )
-from calibrant.calibrators.fitting import fit_family
-from calibrant.calibrators.registry import find_evaluator, method_name
-from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError
 from calibrant.measures.posterior import PosteriorLimits
 from calibrant.numerics.resampling import (
@@ -35,18 +35,18 @@ from calibrant.numerics.resampling import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import Debias, FloatMatrix, FloatVector, Seed
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import ErrorFit
+    from calibrant.core.array_types import Debias, FloatMatrix, FloatVector, Seed
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import Cells
     from calibrant.predictions.input_spec import BinaryTasks
 
 
 Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
-MOST_AT_ONCE = 2**21
+MAX_AT_ONCE = 2**21
 """Most weights of cells that are drawn at once."""
-LEAST_DECIMALS, MOST_DECIMALS = 4, 12
+LEAST_DECIMALS, MAX_DECIMALS = 4, 12
 """Of printed estimates."""
 NOISE_AHEAD, FAR = 125, 2.0
 """An error that is so many times larger than the largest of so many that noise alone
@@ -106,7 +106,7 @@ def _decimals(width: float) -> int:
     if not width > 0.0:
         return LEAST_DECIMALS
     needed = 1 - int(np.floor(np.log10(width)))
-    return min(max(needed, LEAST_DECIMALS), MOST_DECIMALS)
+    return min(max(needed, LEAST_DECIMALS), MAX_DECIMALS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +303,7 @@ class Estimator:
 
     def _parts(self, cells: Cells, count: int) -> list[int]:
         """Part the resamples so that those drawn at once fit into little memory."""
-        most = max(MOST_AT_ONCE // cells.weight.size, 1)
+        most = max(MAX_AT_ONCE // cells.weight.size, 1)
         whole, rest = divmod(count, most)
         return [most] * whole + [rest] * (rest > 0)
 

@@ -7,24 +7,24 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
-from calibrant._threads import one_blas_thread
-from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.registry import method_name
 from calibrant.calibrators.user_calibrator import is_calibrator
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
+from calibrant.core.sample import warn_if_small
+from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
 from calibrant.measures.estimate import Estimate, Estimator
 from calibrant.measures.few_rows import work_ahead
-from calibrant.measures.fitted import FittedEvents
+from calibrant.measures.fitted import FittedTasks
 from calibrant.measures.frames import columns_of
-from calibrant.measures.groups import LeftOut, result_key
+from calibrant.measures.groups import SkippedGroups, result_key
 from calibrant.measures.proper import ScoreDecomposition, mean_splits
 from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from calibrant._typing import ArrayLike, Debias, Frame, Scale, Seed, Task
+    from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
     from calibrant.predictions.predictions import Predictions
     from calibrant.predictions.units import Unit
@@ -153,7 +153,7 @@ def _estimate_frame(
 
 
 def assess(
-    fitted: FittedEvents, methods: Sequence[str], key: dict[str, Any]
+    fitted: FittedTasks, methods: Sequence[str], key: dict[str, Any]
 ) -> Assessment:
     """Apply every method to the binary tasks of one unit."""
     found = [fitted.estimates(method) for method in methods]
@@ -314,7 +314,7 @@ def assess_units(
     """Apply every method to every unit, but for groups that are too small for it."""
     units = preds.store.units()
     found: list[Assessment] = []
-    left_out = LeftOut()
+    left_out = SkippedGroups()
     with one_blas_thread():  # taking the limit costs as much as a small fit
         for done, (unit, fitted) in enumerate(
             _fitted_units(units, methods, estimator, left_out)
@@ -338,9 +338,9 @@ def assess_units(
     return found
 
 
-def assess_one(fitted: FittedEvents, methods: tuple[str, ...]) -> Assessment:
+def assess_one(fitted: FittedTasks, methods: tuple[str, ...]) -> Assessment:
     """Apply the methods that there are enough rows for, and warn of the others."""
-    left_out = LeftOut()
+    left_out = SkippedGroups()
     possible = _possible(fitted, methods, "", left_out)
     left_out.warn()
     return assess(fitted, possible, {})
@@ -350,14 +350,14 @@ def _fitted_units(
     units: Sequence[Unit],
     methods: tuple[str, ...],
     estimator: Estimator,
-    left_out: LeftOut,
-) -> Iterator[tuple[Unit, FittedEvents]]:
+    left_out: SkippedGroups,
+) -> Iterator[tuple[Unit, FittedTasks]]:
     """Read units, as many at once as are small together; leave out what cannot be."""
-    batch: list[tuple[Unit, FittedEvents]] = []
+    batch: list[tuple[Unit, FittedTasks]] = []
     rows = 0
     for unit in units:
         try:
-            fitted = FittedEvents(unit.read(), estimator)
+            fitted = FittedTasks(unit.read(), estimator)
         except (TooFewRowsError, WeightError) as error:
             if not unit.group.key:
                 raise
@@ -374,7 +374,7 @@ def _fitted_units(
 
 
 def _possible(
-    fitted: FittedEvents, methods: tuple[str, ...], group: str, left_out: LeftOut
+    fitted: FittedTasks, methods: tuple[str, ...], group: str, left_out: SkippedGroups
 ) -> list[str]:
     """Return the methods that a unit has enough rows for; raise where none is."""
     failed: dict[str, TooFewRowsError] = {}

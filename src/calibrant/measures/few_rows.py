@@ -17,14 +17,14 @@ from calibrant.numerics.sorted_together import SortedTogether
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._validation.sample import BinarySample
-    from calibrant.measures.fitted import FittedEvents
+    from calibrant.core.sample import BinarySample
+    from calibrant.measures.fitted import FittedTasks
 
 FEW_ROWS = 64
 """Sets with more rows are worked on one by one."""
 
 
-def work_ahead(fitted: Sequence[FittedEvents], methods: Sequence[str]) -> None:
+def work_ahead(fitted: Sequence[FittedTasks], methods: Sequence[str]) -> None:
     """Make for all sets of few rows at once what estimates and scores start from.
 
     Everything is kept where it is looked for first, so that nothing else changes.
@@ -41,7 +41,7 @@ def work_ahead(fitted: Sequence[FittedEvents], methods: Sequence[str]) -> None:
         _keep("smooth fit", samples, Smooth().fit_many(samples))
 
 
-def _has_few_rows(one: FittedEvents) -> bool:
+def _has_few_rows(one: FittedTasks) -> bool:
     samples = one.events.samples
     return len(samples) == 1 and 0 < samples[0].n <= FEW_ROWS
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedEvents:
+class FittedTasks:
     """BinaryTasks, with fits and estimates that are made when asked for and then kept.
 
     Attributes
@@ -28,7 +28,7 @@ class FittedEvents:
     >>> from calibrant.measures.estimate import Estimator
     >>> from calibrant.predictions.input_spec import InputSpec
     >>> p, y = cb.datasets.load_binary("forest")
-    >>> fitted = FittedEvents(InputSpec().tasks(y, p), Estimator())
+    >>> fitted = FittedTasks(InputSpec().tasks(y, p), Estimator())
     >>> fitted.fit("es15") is fitted.fit("es15")
     True
     """

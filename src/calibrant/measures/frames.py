@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from calibrant._typing import Frame
+    from calibrant.core.array_types import Frame
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]]) -> Frame:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from calibrant._warnings import warn
+from calibrant.core.warn import warn
 from calibrant.exceptions import OptionError, SmallSampleWarning
 from calibrant.measures.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """How many groups a warning names."""
 
 
@@ -44,7 +44,7 @@ def result_key(key: Mapping[str, Any], others: Iterable[str] = ()) -> dict[str, 
 
 
 @dataclass
-class LeftOut:
+class SkippedGroups:
     """Groups that could not be used, or not by some methods, for few warnings.
 
     Attributes
@@ -78,8 +78,8 @@ def _skipped(method: str, reasons: Mapping[str, str]) -> str:
     if len(names) == 1:
         what = f"{method} is left out of group" if method else "group"
         return f"{what} {names[0]}{'' if method else ' is left out'}: {first}"
-    more = f" and {len(names) - MOST_NAMED} more" * (len(names) > MOST_NAMED)
+    more = f" and {len(names) - MAX_NAMED} more" * (len(names) > MAX_NAMED)
     count = f"{len(names)} groups"
     what = f"{method} is left out of {count}" if method else f"{count} are left out"
-    listed = "; ".join(names[:MOST_NAMED])
+    listed = "; ".join(names[:MAX_NAMED])
     return f"{what}: {listed}{more}. Why the first: {first}"

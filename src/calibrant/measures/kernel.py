@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._validation.options import check_choice, check_count, generator
-from calibrant._validation.sample import warn_if_small
 from calibrant.calibrators.kernel import FEWEST_ROWS, KernelError
+from calibrant.core.options import check_choice, check_count, generator
+from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, TooFewRowsError
 from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, FloatVector, Scale, Seed, Task
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import ArrayLike, FloatVector, Scale, Seed, Task
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.kernel_error import OutcomeKernelName
     from calibrant.numerics.kernels import KernelName
 

@@ -17,8 +17,8 @@ from calibrant.numerics.smooth_scores import LeastTail, least_tails
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import BoolVector, FloatVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import BoolVector, FloatVector
+    from calibrant.core.sample import BinarySample
 
 EVENTS_A_REJECTION = 20
 """For each so many events, one more must be rejected for any to count."""

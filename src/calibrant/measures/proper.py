@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant._validation.options import check_choice
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary
+from calibrant.core.options import check_choice
 from calibrant.numerics.isotonic import isotonic_values
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_sample import SortedSample
@@ -18,8 +18,8 @@ from calibrant.predictions.input_spec import InputSpec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Task
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import ArrayLike, FloatVector, Frame, Scale, Task
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.sorted_together import SortedTogether
     from calibrant.predictions.input_spec import BinaryTasks
 

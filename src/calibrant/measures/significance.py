@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 from scipy.special import ndtr
 
-from calibrant._validation.options import check_choice, check_count, generator
-from calibrant._validation.sample import warn_if_small
-from calibrant.calibrators.kernel import KernelError, refuse_one_row
+from calibrant.calibrators.kernel import KernelError, check_two_rows
+from calibrant.core.options import check_choice, check_count, generator
+from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
 from calibrant.measures.kernel import block_errors
 from calibrant.numerics.calibration_tests import (
@@ -26,8 +26,15 @@ from calibrant.predictions.given import as_predictions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, FloatVector, Frame, Scale, Seed, Task
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import (
+        ArrayLike,
+        FloatVector,
+        Frame,
+        Scale,
+        Seed,
+        Task,
+    )
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.kernels import KernelName
     from calibrant.predictions.predictions import Predictions
 
@@ -155,7 +162,7 @@ class KernelTest:
 
     def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
         """Return the squared kernel error and its p-value, one-sided."""
-        refuse_one_row(sample, debias=True)
+        check_two_rows(sample, debias=True)
         if self.null == "asymptotic":
             return self._asymptotic(sample, rng)
         fit = self._family().fit(sample)

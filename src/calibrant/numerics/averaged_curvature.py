@@ -16,12 +16,17 @@ import numpy as np
 from scipy.special import expit
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
     from calibrant.numerics.penalised_logistic import PenalisedProblem
 
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(9)
 SHARES = SHARES / SHARES.sum()
-MOST_STEPS = 60
+MAX_STEPS = 60
 SETTLED = 0.01
 """The step that changes spreads and logits by no more than this share is the last."""
 SHORTEST = 1e-3
@@ -110,7 +115,7 @@ def _nearest(
     best = _evaluated(problem, penalty, mean, factor, inverse, curvature)
     length = np.ones(len(penalty))
     left = np.arange(len(penalty))  # those that have not settled
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         own, drawn, share = best.take(left), penalty[left], length[left]
         slope, found = _averaged(problem, own.mean, own.spread)
         change = found - own.curvature

@@ -15,7 +15,7 @@ from calibrant.numerics.binning import split_ranks
 from calibrant.numerics.selection import ROUNDING
 
 if TYPE_CHECKING:
-    from calibrant._typing import (
+    from calibrant.core.array_types import (
         BoolVector,
         FloatMatrix,
         FloatVector,

@@ -15,7 +15,7 @@ import numpy as np
 from calibrant.numerics.grid import BinFinder, bin_index, order_statistics
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, IntVector
+    from calibrant.core.array_types import FloatVector, IntVector
 
 
 BLOCK = 16_384

@@ -15,7 +15,7 @@ from calibrant.numerics.binning import size_edges, tabulate
 from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 STEPS = 100
 GAIN = 1e-12

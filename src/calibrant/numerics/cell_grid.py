@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, IntVector
+    from calibrant.core.array_types import FloatVector, IntVector
 
 WIDTHS = 12_600
 """Intervals of equal width. 1 to 10 divide it, and 12, 15, 20, 25, 50, 100."""
@@ -33,8 +33,8 @@ NEVER_LOW = WIDTHS * (1.0 + 2.0**-51)
 """A prediction times this, rounded down, is its interval or the next, never one less
 for rounding."""
 HALF = WIDTHS // 2
-LARGEST_ROOT = int(np.ceil(ROOTS * TAIL**0.25))
-CELLS = WIDTHS + 2 * LARGEST_ROOT + 1
+MAX_ROOT = int(np.ceil(ROOTS * TAIL**0.25))
+CELLS = WIDTHS + 2 * MAX_ROOT + 1
 """Number of cells."""
 
 
@@ -44,7 +44,7 @@ def cell_of(interval: FloatVector, root: FloatVector) -> IntVector:
     Whenever a prediction rises from one cell to the next, either its interval or its
     root changes: so their sum counts cells, once roots rise above 1/2 as well.
     """
-    rising = np.where(interval < HALF, root, 2 * LARGEST_ROOT - root)
+    rising = np.where(interval < HALF, root, 2 * MAX_ROOT - root)
     return np.asarray(interval + rising, dtype=np.int64)
 
 
@@ -63,5 +63,5 @@ def cell_numbers(p: FloatVector) -> IntVector:
     return cell_of(interval, root)
 
 
-FIRST_ABOVE_HALF = HALF + LARGEST_ROOT
+FIRST_ABOVE_HALF = HALF + MAX_ROOT
 """The first cell whose predictions are at least 1/2."""

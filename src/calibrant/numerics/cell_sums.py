@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.sample import BinarySample
-from calibrant._validation.weights import effective_counts
+from calibrant.core.sample import BinarySample
+from calibrant.core.weights import effective_counts
 from calibrant.numerics.cell_grid import CELLS, FIRST_ABOVE_HALF, cell_numbers
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, IntVector
+    from calibrant.core.array_types import FloatVector, IntVector
 
-MOST_CODES = 2**22
+MAX_CODES = 2**22
 """With more groups than fit, only those cells are counted that there are."""
 
 
@@ -119,7 +119,7 @@ def sum_cells(
     code = cell_numbers(p)
     if group is not None:
         code += group * CELLS
-    if code.max() < MOST_CODES:
+    if code.max() < MAX_CODES:
         place, size = code, int(code.max()) + 1
         known = np.arange(size)
     else:

@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 Runout: TypeAlias = Literal["natural", "parabolic", "cubic"]
 

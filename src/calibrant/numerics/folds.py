@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, IntVector
+    from calibrant.core.array_types import (
+        FloatMatrix,
+        FloatVector,
+        IntMatrix,
+        IntVector,
+    )
 
 
 def fold_numbers(
@@ -32,9 +37,9 @@ def fold_numbers(
     return fold
 
 
-MOST_SHUFFLED = 2**22
+MAX_SHUFFLED = 2**22
 """Up to this many rows that were gathered get the folds that they had as rows."""
-MOST_DRAWN = 10**9
+MAX_DRAWN = 10**9
 """NumPy draws without replacement from fewer rows than this."""
 
 
@@ -54,12 +59,12 @@ def fold_counts(
     (array([5, 1, 0]), array([3, 3]))
     """
     total = int(rows.sum())
-    if total <= MOST_SHUFFLED:
+    if total <= MAX_SHUFFLED:
         cell = np.repeat(np.arange(rows.size), rows)
         code = cell * folds + fold_numbers(total, folds, rng)
         return np.bincount(code, minlength=rows.size * folds).reshape(-1, folds)
     draw = _generator(rng)
-    if total >= MOST_DRAWN:
+    if total >= MAX_DRAWN:
         return draw.multinomial(rows, np.full(folds, 1.0 / folds))
     left, parts = rows.astype(np.int64), []
     for number in range(folds - 1):
@@ -77,7 +82,7 @@ def _generator(
     return np.random.default_rng(rng.randint(2**32, size=4, dtype=np.uint32))
 
 
-MOST_KEYS = 10
+MAX_KEYS = 10
 """Rows whose ten largest scores are all equal count as equal."""
 
 
@@ -94,10 +99,10 @@ def class_fold_numbers(
     other large ones, so that neither the order of rows nor that of classes matters.
     """
     own = x[np.arange(column.size), column]
-    largest = -np.sort(-x, axis=1)[:, :MOST_KEYS]
+    largest = -np.sort(-x, axis=1)[:, :MAX_KEYS]
     # What is equal so far differs by a swap of classes at most: only there does their
     # order count.
-    swapped = (column, *x[:, :MOST_KEYS].T)
+    swapped = (column, *x[:, :MAX_KEYS].T)
     order = np.lexsort((share, *swapped, *largest[:, :0:-1].T, own, largest[:, 0]))
     fold = np.empty(order.size, dtype=np.intp)
     fold[order] = fold_numbers(order.size, folds, rng)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import erf
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 DEBIASED_ALPHAS = (1.0, 2.0)
 """The exponents for which the bias of a binned error is known."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, IntVector
+    from calibrant.core.array_types import FloatVector, IntVector
 
 CELLS = 4096
 """A power of two, so that multiplying a probability by it is exact."""

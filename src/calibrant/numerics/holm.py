@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector
+    from calibrant.core.array_types import ArrayLike, FloatVector
 
 
 def holm(pvalues: ArrayLike) -> FloatVector:

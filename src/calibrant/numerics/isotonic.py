@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.numerics.ties import tie_starts
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector, IntVector
+    from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.numerics.sorted_sample import SortedSample
 
 

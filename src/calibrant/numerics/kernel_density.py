@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
 
 REACH = 3.0
 """A triweight kernel with standard deviation 1 reaches so far."""

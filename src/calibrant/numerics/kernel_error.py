@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from calibrant.numerics.kernels import KernelName, kernel_values, quadratic_forms
-from calibrant.numerics.resampling import LARGEST_DRAW
+from calibrant.numerics.resampling import MAX_DRAW
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 OutcomeKernelName: TypeAlias = Literal["linear", "white", "rbf"]
 
@@ -33,7 +33,7 @@ CELL_WIDTH = 1.0 / 4096
 CELLS_PER_BANDWIDTH = 64
 """Within a cell the kernel then varies by less than 1e-4 of its height."""
 
-MOST_AT_ONCE = 2**21
+MAX_AT_ONCE = 2**21
 """Most numbers that are drawn, or kernel values computed, at once."""
 
 
@@ -98,7 +98,7 @@ class ErrorKernel:
         blocks = p.size // size
         prob = p[: blocks * size].reshape(blocks, size)
         residual = y[: blocks * size].reshape(blocks, size) - prob
-        at_once = max(MOST_AT_ONCE // size**2, 1)
+        at_once = max(MAX_AT_ONCE // size**2, 1)
         parts = []
         for start in range(0, blocks, at_once):
             some = slice(start, start + at_once)
@@ -124,8 +124,8 @@ class ErrorKernel:
         """
         width = min(CELL_WIDTH, self.bandwidth / CELLS_PER_BANDWIDTH)
         p, weight = _gathered(p, weight, width)
-        trials = np.clip(np.round(weight), 1.0, LARGEST_DRAW).astype(np.int64)
-        at_once = max(MOST_AT_ONCE // p.size, 1)
+        trials = np.clip(np.round(weight), 1.0, MAX_DRAW).astype(np.int64)
+        at_once = max(MAX_AT_ONCE // p.size, 1)
         parts = []
         for start in range(0, replicates, at_once):
             draws = min(at_once, replicates - start)

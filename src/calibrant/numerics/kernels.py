@@ -16,17 +16,17 @@ from numpy.polynomial.chebyshev import chebvander
 from calibrant.numerics.grid import CELLS, cell_index
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 KernelName: TypeAlias = Literal["rbf", "laplace"]
 
 BLOCK = 4096
 """Rows at once, few enough that a block of them with all terms stays small."""
 
-LARGEST_EXPONENT = 600.0
+MAX_EXPONENT = 600.0
 """exp(600) is far from overflow, and exp(-600) times anything is nothing."""
 
-MOST_TERMS = 2048
+MAX_TERMS = 2048
 """Longest Chebyshev series, whose coefficients take a second to find."""
 
 TERMS_SQUARED_PER_ROW = 32
@@ -79,7 +79,7 @@ def quadratic_forms(
     array([1.26424112])
     """
     terms = _series_length(bandwidth)
-    short = terms <= MOST_TERMS and terms**2 <= TERMS_SQUARED_PER_ROW * p.size
+    short = terms <= MAX_TERMS and terms**2 <= TERMS_SQUARED_PER_ROW * p.size
     if kernel == "rbf" and short:
         return _series_forms(p, residuals, bandwidth, terms)
     order = np.argsort(p)
@@ -99,7 +99,7 @@ def _laplace_forms(
     overflows, p is taken from the left end of a stretch of 600 bandwidths, and
     stretches hand on what they hold.
     """
-    reach = LARGEST_EXPONENT * bandwidth
+    reach = MAX_EXPONENT * bandwidth
     total = np.square(residuals).sum(axis=1)
     held, held_at = np.zeros(residuals.shape[0]), p[0]
     start = 0

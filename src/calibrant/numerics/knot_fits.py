@@ -20,9 +20,14 @@ from calibrant.numerics.piecewise_starts import spread_apart
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, IntVector
+    from calibrant.core.array_types import (
+        FloatMatrix,
+        FloatVector,
+        IntMatrix,
+        IntVector,
+    )
 
-MOST_BETWEEN = 1024
+MAX_BETWEEN = 1024
 """Up to this many points, knots are also looked for midway between points."""
 WIDTHS = (1, 2, 4, 8, 16)
 """How many points apart knots that come in twos and threes are put at first."""
@@ -30,7 +35,7 @@ POLISHED = 8
 """How many of the best knots found are moved on between the points."""
 FIRST_STEP, FIRST_TRIES = 2e-3, 120
 """How far, as a share of the axis, and how often they are first moved."""
-MOST_HOPEFUL = 3
+MAX_HOPEFUL = 3
 """How many of those are moved on to the end."""
 LAST_STEP, LAST_TRIES = -5e-4, 600
 PRECISION = {"xatol": 1e-7, "fatol": 1e-9}
@@ -126,7 +131,7 @@ def search_knots(
 
 def _with_middles(points: Points) -> Points:
     """Add places of no weight between the points, where knots may be put."""
-    if points.x.size > MOST_BETWEEN:
+    if points.x.size > MAX_BETWEEN:
         return points
     between = np.array([0.5 * (a + b) for a, b in pairwise(points.x)])
     x = np.concatenate([points.x, between])
@@ -191,7 +196,7 @@ def _polished(points: Points, starts: FloatMatrix, degree: int) -> FloatVector:
         key=itemgetter(1),
     )
     best = min(
-        (moved(knots, LAST_STEP, LAST_TRIES) for knots, _ in hopeful[:MOST_HOPEFUL]),
+        (moved(knots, LAST_STEP, LAST_TRIES) for knots, _ in hopeful[:MAX_HOPEFUL]),
         key=itemgetter(1),
     )
     return sorted_within(best[0])

@@ -22,7 +22,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntMatrix, IntVector
+    from calibrant.core.array_types import (
+        FloatMatrix,
+        FloatVector,
+        IntMatrix,
+        IntVector,
+    )
     from calibrant.numerics.piecewise_problems import Points
 
     Stack: TypeAlias = NDArray[np.float64]
@@ -31,7 +36,7 @@ LEAST_NEW = 1e-11
 """A column of which less than this share is new adds nothing but rounding."""
 LEAST_GAIN = 1e-7
 """A knot moves only if that lowers the loss by more than this share."""
-MOST_ROUNDS = 8
+MAX_ROUNDS = 8
 PAIR_ROUNDS = 3
 
 
@@ -212,7 +217,7 @@ def insert(
 
 
 def exchange(
-    problems: KnotProblems, knots: IntMatrix, *, rounds: int = MOST_ROUNDS
+    problems: KnotProblems, knots: IntMatrix, *, rounds: int = MAX_ROUNDS
 ) -> tuple[IntMatrix, FloatVector]:
     """Move one knot after the other to its best place until none moves."""
     return _exchange(problems, knots, [[j] for j in range(knots.shape[1])], rounds)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit as _logit
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
 
 CLIP = float(np.finfo(np.float64).eps)
 """Nearest to 0 and 1 that a probability counts in logarithms, as in scikit-learn."""

@@ -14,8 +14,8 @@ import numpy as np
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.sample import BinarySample
 
 BITS = 9
 """Each octave has 2 ** BITS cells: 1/1024 is the width of the widest ones."""
@@ -42,7 +42,7 @@ _NEAREST = _nearest()
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class WeightedPoints:
     """Predictions, or cells of predictions, that do not fall.
 
     Attributes
@@ -69,7 +69,9 @@ def log_cell(p: FloatVector) -> tuple[IntVector, FloatVector]:
     return np.where(p < 0.5, depth, 2 * SIDE - 1 - depth), near  # noqa: PLR2004
 
 
-def gather_many(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> Gathered:
+def compress_on_log_grid(
+    p: FloatVector, y: FloatVector, weight: FloatVector | None
+) -> WeightedPoints:
     """Return the distinct predictions, or cells of them where there are very many.
 
     Either come in ascending order, so that the order of rows does not matter, and a
@@ -78,7 +80,7 @@ def gather_many(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> G
     Examples
     --------
     >>> p = np.repeat([0.25, 1.0], 40_000)
-    >>> cells = gather_many(p, np.ones(80_000), None)
+    >>> cells = compress_on_log_grid(p, np.ones(80_000), None)
     >>> cells.p, cells.weight
     (array([0.25, 1.  ]), array([40000., 40000.]))
     """
@@ -92,24 +94,24 @@ def gather_many(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> G
     used = np.flatnonzero(sums[0] > 0.0)
     total, inside, label = sums[:, used]
     near = _NEAREST[used] + inside / total
-    return Gathered(np.where(used < SIDE, near, 1.0 - near), total, label)
+    return WeightedPoints(np.where(used < SIDE, near, 1.0 - near), total, label)
 
 
-def many_cells(sample: BinarySample) -> Gathered:
-    """Return what `gather_many` makes of a sample, made once."""
+def many_cells(sample: BinarySample) -> WeightedPoints:
+    """Return what `compress_on_log_grid` makes of a sample, made once."""
     return sample.once(
-        "many cells", lambda: gather_many(sample.p, sample.y, sample.weight)
+        "many cells", lambda: compress_on_log_grid(sample.p, sample.y, sample.weight)
     )
 
 
-def _distinct(rows: SortedSample) -> Gathered:
+def _distinct(rows: SortedSample) -> WeightedPoints:
     """Return each prediction of sorted rows once."""
     weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
     first = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > 0.0)
     if first.size == rows.p.size:
-        return Gathered(rows.p, weight, weight * rows.y)
+        return WeightedPoints(rows.p, weight, weight * rows.y)
     label = np.add.reduceat(weight * rows.y, first)
-    return Gathered(rows.p[first], np.add.reduceat(weight, first), label)
+    return WeightedPoints(rows.p[first], np.add.reduceat(weight, first), label)
 
 
 def _block_sums(

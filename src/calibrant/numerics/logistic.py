@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
 
 GRADIENT = 1e-12
 """A problem is solved where the gradient of its mean loss is shorter than this, with
 features of mean 0 and variance 1."""
-MOST_STEPS = 100
-MOST_HALVINGS = 40
+MAX_STEPS = 100
+MAX_HALVINGS = 40
 DAMPING = 1e-13
 """Added to the curvature, as a share of it, so that it can always be inverted."""
 ROUNDING = 1e-15
@@ -159,7 +164,7 @@ def _newton(
     found = np.zeros((len(weight), width))
     losses = _losses(found @ design.T, weight, label)
     open_ = np.arange(len(weight))
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if open_.size == 0 or width == 0:
             break
         w, t = weight[open_], label[open_]
@@ -196,7 +201,7 @@ def _descend(
     """Halve steps until none raises the loss; tell which problems have moved."""
     found, after = start.copy(), before.copy()
     waiting = np.arange(len(start))
-    for halving in range(MOST_HALVINGS):
+    for halving in range(MAX_HALVINGS):
         tried = start[waiting] + 0.5**halving * step[waiting]
         loss = _losses(tried @ design.T, weight[waiting], label[waiting])
         fine = loss <= before[waiting] * (1.0 + ROUNDING)

@@ -28,11 +28,11 @@ from calibrant.numerics.penalised_logistic import solve_penalised
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector
     from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
 
-MOST_STEPS = 60
-MOST_HALVINGS = 12
+MAX_STEPS = 60
+MAX_HALVINGS = 12
 LONGEST_STEP = 3.0
 FLAT = 1e-6
 """The search ends where no derivative exceeds this."""
@@ -217,7 +217,7 @@ def _starts_after(smaller: list[Evidence], kept: BoolVector) -> list[FloatVector
 
 
 def _descend(problem: PenalisedProblem, at: Evidence, most: float) -> Evidence:
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         place = np.log(at.mode.penalties)
         gradient, hessian = at.derivatives
         held = ((place <= LEAST) & (gradient > 0.0)) | (
@@ -250,7 +250,7 @@ def _line_search(
     problem: PenalisedProblem, at: Evidence, step: FloatVector, most: float
 ) -> Evidence | None:
     place = np.log(at.mode.penalties)
-    for halving in range(MOST_HALVINGS):
+    for halving in range(MAX_HALVINGS):
         aim = np.clip(place + 0.5**halving * step, LEAST, most)
         start = at.mode.coefficients + at.moves @ (aim - place)
         moved = evidence_at(problem, aim, start)

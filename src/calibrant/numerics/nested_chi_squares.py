@@ -18,7 +18,7 @@ from scipy.special import chdtrc, chdtri, gammaln
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 ROUNDING = 0.01
 """Margin of the bounds between which a logarithm is searched for."""

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.numerics.softmax_curvature import curvature_at
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix
+    from calibrant.core.array_types import FloatMatrix
     from calibrant.numerics.softmax import Point, SoftmaxProblem
     from calibrant.numerics.softmax_curvature import Curvature
 

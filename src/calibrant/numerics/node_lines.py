@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.numerics.natural_splines import LEAST_SPACING, knots_apart
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 
 def spread_nodes(x: FloatVector, weight: FloatVector, most: int) -> FloatVector:

@@ -12,7 +12,12 @@ from calibrant.numerics.holm import holm
 from calibrant.numerics.selection import ROUNDING
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolMatrix, FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolMatrix,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
 
 
 @dataclass(frozen=True, eq=False)

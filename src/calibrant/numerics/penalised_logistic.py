@@ -17,10 +17,15 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
 
-MOST_STEPS = 100
-MOST_HALVINGS = 40
+MAX_STEPS = 100
+MAX_HALVINGS = 40
 SOLVED = 1e-7
 """The step that promises to lower the loss by less than this is taken and is the last:
 steps square the error, so that what is left is far less."""
@@ -156,7 +161,7 @@ def solve_penalised(
         return problem.loss(f) + 0.5 * float(drawn @ coefficients**2), f
 
     value, f = value_at(found)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         # Both shares apart: where one is nearly 1, the other has all the digits.
         yes, no = expit(f), expit(-f)
         surplus = (problem.weight - problem.label) * yes - problem.label * no
@@ -166,7 +171,7 @@ def solve_penalised(
             found = found - step
             value, f = value_at(found)
             break
-        for halving in range(MOST_HALVINGS):
+        for halving in range(MAX_HALVINGS):
             tried = found - 0.5**halving * step
             new, new_f = value_at(tried)
             if new <= value * (1.0 + ROUNDING):

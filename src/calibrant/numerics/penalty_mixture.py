@@ -21,7 +21,7 @@ from scipy.special import expit
 from calibrant.numerics.averaged_curvature import nearest_normals
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.numerics.penalised_logistic import PenalisedProblem
 
 GRID = 8
@@ -30,7 +30,7 @@ COARSE_GRID = 5
 """As many where each costs more."""
 COARSE_POINTS = 128
 """Most points of the likelihood there: what they leave out is corrected for."""
-LARGEST = 9.0
+MAX_SPREAD = 9.0
 """The largest spread: the root of what a group adds to the logit, in mean square."""
 UNSEEN = 0.25
 """The least spread, in units of what the noise of all labels makes of a constant."""
@@ -45,7 +45,7 @@ NEGLIGIBLE = 1e-4
 """Choices that are less probable than the best by this factor are left out."""
 ROUND = 1000
 """Least number of coefficients that are drawn at once."""
-MOST_ROUNDS = 3
+MAX_ROUNDS = 3
 ENOUGH = 400
 """Draws that count, at which no more are drawn."""
 SURPLUS = 5
@@ -121,7 +121,7 @@ class Posterior:
         any do, they are drawn from a better mixture.
         """
         found, logs = [], []
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             found.append(self.mixture.draws(max(count, ROUND), rng))
             logs.append(self._surplus(found[-1]))
             share = _shares(np.concatenate(logs))
@@ -216,8 +216,8 @@ def spread_grid(information: float, groups: int, size: int = GRID) -> FloatMatri
     >>> spread_grid(100.0, 1)[[0, -1]].ravel().round(3)
     array([0.025, 9.   ])
     """
-    least = UNSEEN / np.sqrt(1.0 / LARGEST**2 + information)
-    each = np.geomspace(least, LARGEST, size)
+    least = UNSEEN / np.sqrt(1.0 / MAX_SPREAD**2 + information)
+    each = np.geomspace(least, MAX_SPREAD, size)
     return np.array(list(product(each, repeat=groups)))
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector, Space
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Space
 
     Reach: TypeAlias = Callable[[FloatMatrix], tuple[FloatMatrix, FloatMatrix]]
 

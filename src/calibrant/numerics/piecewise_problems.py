@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, FloatMatrix, FloatVector
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector
 
 Loss: TypeAlias = Literal["log-loss", "brier"]
 PointLoss: TypeAlias = "Callable[[FloatMatrix, FloatMatrix], tuple[FloatMatrix, ...]]"
 
-LARGEST_LOGIT = float(logit(np.array([1.0]))[0])
+MAX_LOGIT = float(logit(np.array([1.0]))[0])
 LEAST_GAP = 1e-6
 """Between points that are nearer to each other a line would be too steep."""
 NEGLIGIBLE = 0.02
@@ -161,7 +161,7 @@ POINT_LOSSES: dict[tuple[str, str], PointLoss] = {
 
 BOUNDS: dict[str, tuple[float, float]] = {
     "prob": (0.0, 1.0),
-    "logit": (-LARGEST_LOGIT, LARGEST_LOGIT),
+    "logit": (-MAX_LOGIT, MAX_LOGIT),
 }
 
 

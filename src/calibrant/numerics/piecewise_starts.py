@@ -10,7 +10,7 @@ from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
 from calibrant.numerics.piecewise_problems import Lines, Loss, Points
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, Space
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Space
 
 CROWDED, CROWDED_PIECES = 0.75, 2.5
 """Knots are crowded if they leave out this share of the axis, or so many times what

@@ -18,7 +18,7 @@ from calibrant.numerics.grid import bin_index
 from calibrant.numerics.selection import ROUNDING
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 CELLS = 128
 """Cells of equal width. What varies within one, at most (1/128)^2 / 4, is far below
@@ -27,10 +27,10 @@ the variance p (1 - p) of a label, so that nothing is lost by taking its mean.""
 GROUPS = 512
 """How many groups of rows are resampled where several events share the rows."""
 
-MOST_COPIES = 2**22
+MAX_COPIES = 2**22
 """How many copies of weighted rows are kept apart where several events share rows."""
 
-LARGEST_DRAW = 2**53
+MAX_DRAW = 2**53
 """Draws are whole numbers; beyond this many rows there is no noise left to show."""
 
 IntervalKind: TypeAlias = Literal["basic", "percentile"]
@@ -94,7 +94,7 @@ def multinomial_weights(
 ) -> FloatMatrix:
     """Return the weight of each cell in each resample, shape (replicates, m)."""
     total = cells.weight.sum()
-    draws = int(min(max(round(total), 1), LARGEST_DRAW))
+    draws = int(min(max(round(total), 1), MAX_DRAW))
     counts = rng.multinomial(draws, cells.weight / total, size=replicates)
     return np.asarray(counts, dtype=np.float64)
 
@@ -110,7 +110,7 @@ def calibrated_weights(
     left, interval_of = np.unique(cells.left, return_inverse=True)
     total = np.bincount(interval_of, weights=cells.weight)
     p = np.bincount(interval_of, weights=cells.weight * cells.p) / total
-    draws = np.clip(np.round(total), 1, LARGEST_DRAW).astype(np.int64)
+    draws = np.clip(np.round(total), 1, MAX_DRAW).astype(np.int64)
     share = rng.binomial(draws, np.clip(p, 0.0, 1.0), (replicates, p.size)) / draws
     weights = np.stack([(1.0 - share) * total, share * total], axis=2)
     both = Cells(
@@ -158,7 +158,7 @@ class RowGroups:
         """Put `n` rows into groups and resample the groups."""
         row = share = None
         if weight is not None:
-            at_a_time = max(weight.sum() / MOST_COPIES, 1.0)
+            at_a_time = max(weight.sum() / MAX_COPIES, 1.0)
             copies = np.ceil(weight / at_a_time - ROUNDING).astype(np.intp)
             row = np.repeat(np.arange(n), copies)
             share = (weight / copies)[row]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 NEAREST = 1e-9
 """No prediction counts as nearer to 0 or 1 than this; those that are count as exact."""

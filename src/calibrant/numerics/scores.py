@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.numerics.links import clipped
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 
 def squared_errors(p: FloatVector, y: FloatVector) -> FloatVector:

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import BoolMatrix, FloatMatrix
-    from calibrant.numerics.log_cells import Gathered
+    from calibrant.core.array_types import BoolMatrix, FloatMatrix
+    from calibrant.numerics.log_cells import WeightedPoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +30,15 @@ class SideBySide:
     label: FloatMatrix
 
     @classmethod
-    def of(cls, cells: Sequence[Gathered]) -> Self:
+    def of(cls, cells: Sequence[WeightedPoints]) -> Self:
         """Put samples side by side.
 
         Examples
         --------
-        >>> from calibrant.numerics.log_cells import Gathered
+        >>> from calibrant.numerics.log_cells import WeightedPoints
         >>> one, two = np.ones(1), np.array([1.0, 3.0])
-        >>> SideBySide.of([Gathered(two, two, two), Gathered(one, one, one)]).weight
+        >>> samples = [WeightedPoints(two, two, two), WeightedPoints(one, one, one)]
+        >>> SideBySide.of(samples).weight
         array([[1., 3.],
                [1., 0.]])
         """

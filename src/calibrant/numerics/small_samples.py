@@ -19,14 +19,14 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.numerics.links import logit
-from calibrant.numerics.penalty_mixture import LARGEST, PRIOR_POWER, UNSEEN
+from calibrant.numerics.penalty_mixture import MAX_SPREAD, PRIOR_POWER, UNSEEN
 from calibrant.numerics.rounded_ends import rounded_ends
 from calibrant.numerics.side_by_side import SideBySide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 SPREADS = 6
 """Spreads that are tried, evenly on the log scale."""
@@ -38,7 +38,7 @@ prior of spreads for estimates. Few rows would not stop a wide one."""
 WIDENED = 1.2
 """Draws come from normal distributions wider than the curvature says: what is never
 drawn cannot be weighed."""
-MOST_STEPS = 40
+MAX_STEPS = 40
 LONGEST_MOVE = 2.0
 """How far a Newton step may move a logit."""
 SOLVED = 1e-6
@@ -76,8 +76,8 @@ class SmallSamples(SideBySide):
         """Return the spreads that are tried, shape (samples, spreads)."""
         p = expit(self.logits)
         information = (self.weight * p * (1.0 - p)).sum(axis=1)
-        least = UNSEEN / np.sqrt(1.0 / LARGEST**2 + information)
-        return np.geomspace(least, LARGEST, SPREADS, axis=1)
+        least = UNSEEN / np.sqrt(1.0 / MAX_SPREAD**2 + information)
+        return np.geomspace(least, MAX_SPREAD, SPREADS, axis=1)
 
     @cached_property
     def modes(self) -> tuple[FloatMatrix, FloatMatrix]:
@@ -223,7 +223,7 @@ def _modes(samples: SmallSamples) -> tuple[FloatMatrix, FloatMatrix]:
     features = np.stack([samples.tilt**power for power in range(3)], axis=-1)
     weight, label = samples.weight[:, np.newaxis], samples.label[:, np.newaxis]
     found = np.zeros((*precision.shape, 2))
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         share = samples.probabilities(found)
         slope = (label - weight * share) @ features[..., :2]
         slope -= precision[..., np.newaxis] * found

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 
 from calibrant.numerics.calibration_tests import Outcome
-from calibrant.numerics.few_cells import gather_few
+from calibrant.numerics.few_cells import compress_to_at_most
 from calibrant.numerics.links import clipped, logit
 from calibrant.numerics.nested_chi_squares import (
     chance_of_least,
@@ -29,8 +29,8 @@ from calibrant.numerics.side_by_side import SideBySide
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector
-    from calibrant.numerics.log_cells import Gathered
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.numerics.log_cells import WeightedPoints
 
 ORDERS = (2, 4, 6, 8, 12, 16, 24)
 """Numbers of functions that are looked at."""
@@ -79,15 +79,17 @@ def smooth_test(
 
     `most` is the largest number of functions.
     """
-    return smooth_test_of(gather_few(p, y, weight), most)
+    return smooth_test_of(compress_to_at_most(p, y, weight), most)
 
 
-def smooth_test_of(cells: Gathered, most: int) -> Outcome:
+def smooth_test_of(cells: WeightedPoints, most: int) -> Outcome:
     """Return what `smooth_test` does, from few cells."""
     return least_tails([cells], most)[0].outcome
 
 
-def least_tails(cells: Sequence[Gathered], most: int = ORDERS[-1]) -> list[LeastTail]:
+def least_tails(
+    cells: Sequence[WeightedPoints], most: int = ORDERS[-1]
+) -> list[LeastTail]:
     """Return the most surprising sums of samples, in few steps however many there are.
 
     Samples with equally many functions are put side by side.
@@ -102,13 +104,13 @@ def least_tails(cells: Sequence[Gathered], most: int = ORDERS[-1]) -> list[Least
     return [found[k] for k in range(len(cells))]
 
 
-def _orders(cells: Gathered, most: int) -> tuple[int, ...]:
+def _orders(cells: WeightedPoints, most: int) -> tuple[int, ...]:
     enough = int(_variance(cells).sum() / EACH)
     allowed = min(most, max(ALWAYS, enough), cells.p.size)
     return tuple(order for order in ORDERS if order <= allowed) or (1,)
 
 
-def scores(cells: Gathered | SideBySide, count: int) -> FloatMatrix:
+def scores(cells: WeightedPoints | SideBySide, count: int) -> FloatMatrix:
     """Return independent sums, standard normal were the predictions calibrated.
 
     Their last axis is that of functions; samples side by side have a row each.
@@ -122,7 +124,7 @@ def scores(cells: Gathered | SideBySide, count: int) -> FloatMatrix:
     return np.asarray((surplus[..., np.newaxis, :] @ basis)[..., 0, :])
 
 
-def _variance(cells: Gathered | SideBySide) -> FloatMatrix:
+def _variance(cells: WeightedPoints | SideBySide) -> FloatMatrix:
     p = clipped(cells.p)  # certain ones bring next to none
     return np.asarray(cells.weight * p * (1.0 - p))
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from calibrant._validation.class_rows import row_sums, softmax
+from calibrant.core.class_rows import row_sums, softmax
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector, Scale
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Scale
 
 
 def log_softmax(scores: FloatMatrix) -> FloatMatrix:

@@ -14,10 +14,10 @@ from scipy.linalg import cho_factor, cho_solve
 from calibrant.numerics.softmax import MatrixScores, VectorScores
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix
+    from calibrant.core.array_types import FloatMatrix
     from calibrant.numerics.softmax import Point, SoftmaxProblem
 
-MOST_EXACT = 600
+MAX_EXACT = 600
 """Most parameters for which the Hessian is formed; 24 classes of a full matrix."""
 NEGLIGIBLE = 1e-2
 """Rows that bend a class's block less than this share of the most are left out."""
@@ -58,7 +58,7 @@ def curvature_at(problem: SoftmaxProblem, point: Point) -> Curvature:
     """Return the Hessian at a point, exact if there are few parameters."""
     operator = problem.operator
     if isinstance(operator, MatrixScores):
-        if point.parameters.size <= MOST_EXACT:
+        if point.parameters.size <= MAX_EXACT:
             return _dense(problem, _matrix_hessian(operator.x, problem, point))
         return _blocks(operator.x, problem, point)
     if isinstance(operator, VectorScores):

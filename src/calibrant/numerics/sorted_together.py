@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.log_cells import Gathered
+from calibrant.numerics.log_cells import WeightedPoints
 from calibrant.numerics.ties import tie_starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import BoolVector, FloatVector, IntVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import BoolVector, FloatVector, IntVector
+    from calibrant.core.sample import BinarySample
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class SortedTogether:
 
         Examples
         --------
-        >>> from calibrant._validation.sample import BinarySample
+        >>> from calibrant.core.sample import BinarySample
         >>> one = BinarySample(np.array([0.5, 0.2]), np.array([1.0, 0.0]))
         >>> SortedTogether.of([one, one]).p
         array([0.2, 0.5, 0.2, 0.5])
@@ -69,7 +69,7 @@ class SortedTogether:
         return self.sums(np.ones(self.p.size))
 
     @cached_property
-    def cells(self) -> list[Gathered]:
+    def cells(self) -> list[WeightedPoints]:
         """Return the distinct predictions of each sample."""
         new = self._first_of_samples | (np.diff(self.p, prepend=0.0) > 0.0)
         first = np.flatnonzero(new)
@@ -80,7 +80,7 @@ class SortedTogether:
             np.add.reduceat(self.weight * self.y, first),
         )
         parts = zip(*(np.split(column, ends) for column in columns), strict=True)
-        return [Gathered(*part) for part in parts]
+        return [WeightedPoints(*part) for part in parts]
 
     @cached_property
     def isotonic(self) -> FloatVector:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 FLATTEST = 1e-6
 """Least inverse temperature, in units of one over the spread of the logits."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import BoolVector, FloatVector, IntVector
+    from calibrant.core.array_types import BoolVector, FloatVector, IntVector
 
 SAME = 1e-15
 """Predictions that exceed the first one of a tie by less belong to the tie."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.weights import warn_if_fractional
+from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.groups import Group, format_group_value
 from calibrant.exceptions import OptionError
 from calibrant.predictions.input_spec import BinaryTasks
@@ -16,7 +16,7 @@ from calibrant.predictions.store import Store
 from calibrant.predictions.units import Unit
 
 if TYPE_CHECKING:
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.sample import BinarySample
     from calibrant.engines.cells import CellTable
 
 

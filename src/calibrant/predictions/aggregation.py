@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from calibrant._validation.labels import check_label_order
-from calibrant._validation.scales import MAX_DROPPED
-from calibrant._warnings import warn
-from calibrant.engines.gathering import BadRows, Gathering, WatchedModel
+from calibrant.core.labels import check_label_order
+from calibrant.core.scales import MAX_DROPPED
+from calibrant.core.warn import warn
+from calibrant.engines.gathering import AggregationSpec, BadRows, WatchedModel
 from calibrant.engines.usable_rows import listed_reasons
 from calibrant.exceptions import (
     DroppedRowsWarning,
@@ -96,7 +96,7 @@ class TableRequest:
         ]
 
 
-def aggregation_spec(table: Table, request: TableRequest) -> Gathering:
+def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
     """Return what is to be aggregated, checked against the columns that there are."""
     spec = request.spec
     if not isinstance(request.y, str):
@@ -121,7 +121,7 @@ def aggregation_spec(table: Table, request: TableRequest) -> Gathering:
         return _of_one_column(table, models, spec, whole)
     spec.check_options()
     watched = tuple(_watched(model, table.like(request.y), spec) for model in models)
-    return Gathering(models=watched, task=str(spec.task), **whole)
+    return AggregationSpec(models=watched, task=str(spec.task), **whole)
 
 
 def aggregated(table: Table, request: TableRequest) -> CellTable:
@@ -133,7 +133,7 @@ def aggregated(table: Table, request: TableRequest) -> CellTable:
 
 def _of_one_column(
     table: Table, models: list[ModelColumns], spec: InputSpec, whole: dict[str, Any]
-) -> Gathering:
+) -> AggregationSpec:
     """Return what is to be gathered where each model has one column."""
     for model in models:
         if len(model.columns) > 1:
@@ -146,7 +146,7 @@ def _of_one_column(
     elif not table.has(whole["y"], task):
         raise UnknownNameError.among("class as a task,", task, ())
     name = "binary" if task is None else str(task)
-    return Gathering(
+    return AggregationSpec(
         models=tuple(
             WatchedModel(
                 model.name,

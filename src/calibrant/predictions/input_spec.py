@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from calibrant._typing import Scale
-from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.labels import check_class_labels
-from calibrant._validation.options import check_choice
-from calibrant._validation.probabilities import check_probability_matrix
-from calibrant._validation.sample import (
+from calibrant.core.array_types import Scale
+from calibrant.core.arrays import check_same_length
+from calibrant.core.labels import check_class_labels
+from calibrant.core.options import check_choice
+from calibrant.core.probabilities import check_probability_matrix
+from calibrant.core.sample import (
     BinarySample,
     check_event,
     weighted_sample,
 )
-from calibrant._validation.weights import check_weights
-from calibrant._validation.wording import MEASURES, Wording
+from calibrant.core.weights import check_weights
+from calibrant.core.wording import MEASURES, Wording
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.numerics.class_events import event_of_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, FloatVector, IntVector, Task
+    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +146,7 @@ class InputSpec:
         words = self.wording
         weight = check_weights(sample_weight, name=words.weight)
         p, y = events.pairs[0]
-        refuse_different_lengths(
-            **{words.label: y, words.prob: p, words.weight: weight}
-        )
+        check_same_length(**{words.label: y, words.prob: p, words.weight: weight})
         return events.tasks(weight)
 
     def events(self, y_true: ArrayLike, y_prob: ArrayLike) -> Events:
@@ -165,7 +163,7 @@ class InputSpec:
         column = check_class_labels(
             y_true, n_classes=prob.shape[1], labels=self.labels, wording=words
         )
-        refuse_different_lengths(**{words.label: column, words.prob: prob})
+        check_same_length(**{words.label: column, words.prob: prob})
         chosen = self.watched(prob.shape[1])
         pairs = tuple(event_of_class(prob, column, which) for which in chosen)
         return Events(str(self.task), self.event_names(chosen), pairs)

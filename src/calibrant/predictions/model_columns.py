@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.labels import check_single_labels
-from calibrant._validation.wording import shown
+from calibrant.core.arrays import check_same_length
+from calibrant.core.labels import check_single_labels
+from calibrant.core.wording import shown
 from calibrant.engines.files import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import Task
+    from calibrant.core.array_types import Task
     from calibrant.engines.gathering import Table
     from calibrant.predictions.input_spec import InputSpec
 
@@ -63,7 +63,7 @@ class ModelColumns:
         if self.matrix:
             return table.column(self.matrix)
         columns = {f"column {name!r}": table.column(name) for name in self.columns}
-        refuse_different_lengths(**columns)
+        check_same_length(**columns)
         arrays = list(columns.values())
         return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=1)
 

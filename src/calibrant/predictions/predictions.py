@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from calibrant._validation.arrays import as_array
-from calibrant._validation.options import check_choice, check_share
-from calibrant._validation.scales import MAX_DROPPED
+from calibrant.core.arrays import as_array
+from calibrant.core.options import check_choice, check_share
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.engines.cell_files import load_cells, save_cells
 from calibrant.engines.cells import merged
 from calibrant.engines.gathering import BadRows
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from calibrant._typing import ArrayLike, Scale, Task
+    from calibrant.core.array_types import ArrayLike, Scale, Task
     from calibrant.engines.cells import CellTable
     from calibrant.predictions.model_columns import Columns
     from calibrant.predictions.store import Store
@@ -428,7 +428,7 @@ class _Arrays:
 
 def read_table(source: Any, engine: Engine, request: TableRequest) -> Store:
     """Return the predictions in a table: rows in memory, else aggregated."""
-    _refuse_aggregated(source)
+    _check_not_aggregated(source)
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):
         return RowPredictions.of(table, request)
@@ -437,7 +437,7 @@ def read_table(source: Any, engine: Engine, request: TableRequest) -> Store:
     return AggregatedPredictions(cells)
 
 
-def _refuse_aggregated(source: Any) -> None:
+def _check_not_aggregated(source: Any) -> None:
     """Raise where a table was expected and something else is given."""
     if isinstance(source, Predictions):
         raise OptionError(

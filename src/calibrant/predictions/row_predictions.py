@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.class_sample import check_class_sample
-from calibrant._validation.weights import check_counts, effective_counts
-from calibrant._validation.wording import MEASURES
-from calibrant._warnings import warn
+from calibrant.core.arrays import check_same_length
+from calibrant.core.class_sample import check_class_sample
+from calibrant.core.warn import warn
+from calibrant.core.weights import check_counts, effective_counts
+from calibrant.core.wording import MEASURES
 from calibrant.engines.groups import (
     Group,
     format_group_value,
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import FloatVector
-    from calibrant._validation.class_sample import ClassSample
-    from calibrant._validation.sample import BinarySample
-    from calibrant._validation.wording import Wording
+    from calibrant.core.array_types import FloatVector
+    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import BinarySample
+    from calibrant.core.wording import Wording
     from calibrant.engines.cells import CellTable
     from calibrant.engines.memory import MemoryTable
     from calibrant.predictions.aggregation import TableRequest
@@ -299,7 +299,7 @@ class RowPredictions(Store):
         names = [request.label_of(model.name) for model in self.columns]
         names += [*request.by, *(name for name in optional if name is not None)]
         columns = {name: self.table.column(name) for name in names}
-        refuse_different_lengths(
+        check_same_length(
             **{self._word(name): column for name, column in columns.items()}
         )
 

@@ -10,8 +10,8 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._validation.class_sample import ClassSample
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import BinarySample
     from calibrant.engines.cells import CellTable
     from calibrant.engines.groups import Group
     from calibrant.predictions.aggregation import TableRequest

@@ -16,7 +16,7 @@ PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
 """Checks that speak up only where chance cannot explain what is off."""
 AT_BEST = {"severe": "poor", "moderate": "fair"}
 """No grade is better than this beside such a finding."""
-MOST_NAMES = 3
+MAX_NAMES = 3
 _ORDER: list[str] = [grade for _, grade, _ in GRADES]
 
 
@@ -74,12 +74,12 @@ def _classes(proofs: Sequence[Finding], classes: Sequence[str]) -> list[str]:
     names = [name for name in classes if name in off]
     if not names:
         return []
-    which = _joined(names[:MOST_NAMES])
+    which = _joined(names[:MAX_NAMES])
     if len(names) == len(classes):
         return [f"All {len(names)} classes are off beyond chance."]
     if len(names) == 1:
         return [f"Of {len(classes)} classes one is off beyond chance: {which}."]
-    if len(names) > MOST_NAMES:
+    if len(names) > MAX_NAMES:
         which = f"the worst are {which}"
     return [f"Of {len(classes)} classes {len(names)} are off beyond chance: {which}."]
 
@@ -89,8 +89,8 @@ def _groups(findings: Sequence[Finding]) -> list[str]:
     names = list(dict.fromkeys(names))
     if not names:
         return []
-    if len(names) > MOST_NAMES:
-        first = _joined(names[:MOST_NAMES])
+    if len(names) > MAX_NAMES:
+        first = _joined(names[:MAX_NAMES])
         told = (
             f"{len(names)} groups are further off than others with the same predictions"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calibrant._typing import Space
+    from calibrant.core.array_types import Space
 
 LEFT, TOP, SIDE = 60.0, 12.0, 356.0
 """The square of the diagram within the drawing."""

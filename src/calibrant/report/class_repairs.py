@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import generator
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_method
+from calibrant.core.options import generator
 from calibrant.numerics.links import clipped
 from calibrant.numerics.log_cells import MANY_ROWS
 from calibrant.numerics.scores import brier_score, log_loss
@@ -20,15 +20,15 @@ from calibrant.report.repairs import FEWEST_ROWS, FOLDS, FOLDS_OF_MANY, NONE, ad
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatMatrix, FloatVector, IntVector
-    from calibrant._validation.class_sample import ClassSample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.class_sample import ClassSample
     from calibrant.measures.estimate import Estimator
 
 CLASS_REPAIRS = {
     "confidence": ("temperature", "vector", "top-smooth"),
     "classwise": ("temperature", "vector", "top-smooth", "ovr-smooth"),
 }
-MOST_CLASSES = 20
+MAX_CLASSES = 20
 """With more classes than this the error of each class after a repair is left out, and
 no class is repaired by a map of its own."""
 
@@ -75,7 +75,7 @@ def class_repairs_of(
 def _tried(task: str, n_classes: int) -> list[str]:
     """Return the repairs to try; a map for each of many classes would take long."""
     names = CLASS_REPAIRS[task]
-    return [n for n in names if n_classes <= MOST_CLASSES or not n.startswith("ovr-")]
+    return [n for n in names if n_classes <= MAX_CLASSES or not n.startswith("ovr-")]
 
 
 def _repaired(name: str, sample: ClassSample, fold: IntVector) -> FloatMatrix:
@@ -107,7 +107,7 @@ def _error(
     measure: str,
     estimator: Estimator,
 ) -> dict[str, float | None]:
-    if task == "classwise" and sample.n_classes > MOST_CLASSES:
+    if task == "classwise" and sample.n_classes > MAX_CLASSES:
         return dict.fromkeys(("error", "low", "high"))
     events = InputSpec(task=task).tasks(sample.column, prob, sample.weight)
     found = estimator.estimate(events, measure)[0]

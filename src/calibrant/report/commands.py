@@ -13,7 +13,7 @@ from calibrant.calibrators.registry import find_method
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import Scale
+    from calibrant.core.array_types import Scale
     from calibrant.predictions.input_spec import InputSpec
     from calibrant.predictions.model_columns import ModelColumns
 

@@ -10,16 +10,16 @@ from calibrant.report.plain import number
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant._typing import Frame
-    from calibrant.measures.fitted import FittedEvents
+    from calibrant.core.array_types import Frame
+    from calibrant.measures.fitted import FittedTasks
     from calibrant.report.models import Plan
 
-MOST_MODELS = 12
+MAX_MODELS = 12
 """Of more models the pairs would be too many to read."""
 
 
 def comparison_of(
-    models: Mapping[str, FittedEvents], plan: Plan
+    models: Mapping[str, FittedTasks], plan: Plan
 ) -> dict[str, Any] | None:
     """Return ranks and paired differences, None for one model or very many.
 
@@ -27,7 +27,7 @@ def comparison_of(
     model_b, difference (error of a less that of b), low, high, probability that a is
     the better one, and distinct, whether the rows tell them apart.
     """
-    if not MIN_MODELS <= len(models) <= MOST_MODELS:
+    if not MIN_MODELS <= len(models) <= MAX_MODELS:
         return None
     found = compare_events(models, plan.measure)
     return {

@@ -18,9 +18,9 @@ from calibrant.report.plain import counts, numbers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from calibrant._typing import FloatVector
-    from calibrant._validation.sample import BinarySample
     from calibrant.calibrators.base import Fit
+    from calibrant.core.array_types import FloatVector
+    from calibrant.core.sample import BinarySample
 
 GRID = 81
 """Points of a curve, on each kind of axes."""

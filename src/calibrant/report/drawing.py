@@ -21,12 +21,12 @@ from calibrant.report.axes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from calibrant._typing import Space
+    from calibrant.core.array_types import Space
 
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
 LONGEST_NAME = 7
 """Signs of a tick's name that fit left of the square."""
-MOST_CURVES = 20
+MAX_CURVES = 20
 """The style sheet has a switch for so many; more could not be distinguished."""
 LABELS = {
     "confidence": ("Confidence", "Share that is right"),
@@ -42,7 +42,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
 
 def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
     """Return the curves of several models in one diagram."""
-    shown = enumerate(models[:MOST_CURVES])
+    shown = enumerate(models[:MAX_CURVES])
     drawn = [(k, model["diagrams"][0]) for k, model in shown if model["diagrams"]]
     low = min(panel["low"] for _, panel in drawn)
     event = drawn[0][1]["event"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant._defaults import DEFAULT_METHODS
-from calibrant._validation.options import whole_seed
 from calibrant.checks.diagnosis import check_muted
+from calibrant.core.defaults import DEFAULT_METHODS
+from calibrant.core.options import whole_seed
 from calibrant.measures.estimate import Estimator
 from calibrant.measures.evaluation import check_methods
 from calibrant.report.commands import Origin, origin_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from calibrant._typing import Seed
+    from calibrant.core.array_types import Seed
     from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from calibrant._validation.wording import visible
+from calibrant.core.wording import visible
 from calibrant.report.words import chance, counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-MOST_ALIKE = 3
+MAX_ALIKE = 3
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
@@ -121,12 +121,12 @@ def _findings(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for code in dict.fromkeys(finding["code"] for finding in findings):
         same = [finding for finding in findings if finding["code"] == code]
-        for f in same[:MOST_ALIKE]:
+        for f in same[:MAX_ALIKE]:
             place = "".join(f", {kind} {plain(v)}" for kind, v in f["where"].items())
             told = f"{plain(f['message'])} {plain(f['remedy'])}"
             lines.append(f"- {code} ({f['severity']}{place}): {told}")
-        if len(same) > MOST_ALIKE:
-            lines.append(f"- {code}: {len(same) - MOST_ALIKE} more like this")
+        if len(same) > MAX_ALIKE:
+            lines.append(f"- {code}: {len(same) - MAX_ALIKE} more like this")
     return lines
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibrant._validation.sample import FEW_ROWS
 from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.diagnosis import diagnose_events
 from calibrant.checks.groups import group_gaps
 from calibrant.checks.subject import Subject
+from calibrant.core.sample import FEW_ROWS
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.evaluation import assess_one
 from calibrant.report.advice import advise
 from calibrant.report.agreement import agreed, proved
-from calibrant.report.class_repairs import MOST_CLASSES, class_repairs_of
+from calibrant.report.class_repairs import MAX_CLASSES, class_repairs_of
 from calibrant.report.commands import Origin, command, python
 from calibrant.report.diagram import diagram_of, on_same_axes
 from calibrant.report.plain import number
@@ -27,12 +27,12 @@ from calibrant.report.verdict import graded_method, regions_of, verdict_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from calibrant._validation.class_sample import ClassSample
     from calibrant.calibrators.base import Fit
     from calibrant.checks.finding import Finding
+    from calibrant.core.class_sample import ClassSample
     from calibrant.measures.estimate import Estimate, Estimator
     from calibrant.measures.evaluation import Assessment
-    from calibrant.measures.fitted import FittedEvents
+    from calibrant.measures.fitted import FittedTasks
     from calibrant.predictions.input_spec import BinaryTasks
 
 WORST_CLASSES = 4
@@ -98,7 +98,7 @@ class Plan:
 
         The worst of them are still drawn by all methods.
         """
-        if not self.hurries or number <= MOST_CLASSES:
+        if not self.hurries or number <= MAX_CLASSES:
             return self
         return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
@@ -121,7 +121,7 @@ class Plan:
 def model_summary(
     name: str,
     rows: ModelRows,
-    fitted: FittedEvents,
+    fitted: FittedTasks,
     plan: Plan,
     step: Callable[[], None],
 ) -> dict[str, Any]:
@@ -205,9 +205,7 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
     return row
 
 
-def _panels(
-    fitted: FittedEvents, found: Assessment, plan: Plan
-) -> list[dict[str, Any]]:
+def _panels(fitted: FittedTasks, found: Assessment, plan: Plan) -> list[dict[str, Any]]:
     """Return the diagram of the event, or those of the worst classes."""
     more = [method for method in plan.drawn if method not in plan.methods]
     every = [*more, *plan.methods]
@@ -223,7 +221,7 @@ def _panels(
 
 
 def _panel(
-    event: str, fitted: FittedEvents, place: int, methods: Sequence[str], plan: Plan
+    event: str, fitted: FittedTasks, place: int, methods: Sequence[str], plan: Plan
 ) -> dict[str, Any]:
     sample = fitted.events.samples[place]
     fits = {method_name(m): cast("Fit", fitted.fit(m, place)) for m in methods}

@@ -9,15 +9,15 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from calibrant._validation.wording import visible
+from calibrant.core.wording import visible
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import CLIP
 from calibrant.report.words import (
     capitalise,
     chance,
     counted,
+    format_or_dash,
     shown,
-    told_or_dash,
     unbroken,
 )
 
@@ -108,7 +108,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "shown": shown,
-        "told": told_or_dash,
+        "told": format_or_dash,
         "counted": counted,
         "chance": chance,
         "capitalise": capitalise,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.options import generator
-from calibrant._validation.sample import BinarySample
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary, find_method
+from calibrant.core.options import generator
+from calibrant.core.sample import BinarySample
 from calibrant.numerics.cell_sums import sum_cells
 from calibrant.numerics.folds import fold_counts
 from calibrant.numerics.links import clipped
@@ -21,7 +21,7 @@ from calibrant.report.plain import number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import FloatVector, IntVector, Seed
+    from calibrant.core.array_types import FloatVector, IntVector, Seed
     from calibrant.measures.estimate import Estimator
 
 REPAIRS = ("platt", "beta", "isotonic", "smooth")

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant._atomic import replacing
-from calibrant._defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
-from calibrant._outputs import (
+from calibrant.core.atomic_write import atomic_write
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
+from calibrant.core.options import check_choice
+from calibrant.core.output_files import (
     REPORT_DATA,
     REPORT_PAGE,
     REPORT_TEXT,
     check_derived,
     check_named,
 )
-from calibrant._validation.options import check_choice
-from calibrant._validation.wording import visible
+from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
 from calibrant.predictions.given import as_predictions
 from calibrant.report.making import make_plan, summary_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from calibrant._typing import ArrayLike, Scale, Seed, Task
+    from calibrant.core.array_types import ArrayLike, Scale, Seed, Task
     from calibrant.predictions.predictions import Predictions
 
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
@@ -214,7 +214,7 @@ class Report:
         paths = check_outputs(Path(path), found)
         texts = [self.text(found), self.to_json()]
         for name, text in zip(paths, texts, strict=False):  # data beside a page only
-            with replacing(name) as temporary:
+            with atomic_write(name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
         return paths
 

@@ -15,8 +15,8 @@ from calibrant.report.advice import best_sentence
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from calibrant._typing import BoolVector, FloatVector
-    from calibrant._validation.sample import BinarySample
+    from calibrant.core.array_types import BoolVector, FloatVector
+    from calibrant.core.sample import BinarySample
 
 Grade: TypeAlias = Literal["good", "fair", "poor", "bad", "unknown"]
 GRADES: tuple[tuple[float, Grade, str], ...] = (

@@ -27,12 +27,12 @@ def shown(value: float | None, digits: int = 3) -> str:
     return text.removeprefix("-") if float(text) == 0.0 else text
 
 
-def told_or_dash(value: float | None, decimals: int = 3) -> str:
+def format_or_dash(value: float | None, decimals: int = 3) -> str:
     """Return a probability with as many digits as it needs not to read as 0 or 1.
 
     Examples
     --------
-    >>> told_or_dash(0.25), told_or_dash(0.99996), told_or_dash(None) == UNKNOWN
+    >>> format_or_dash(0.25), format_or_dash(0.99996), format_or_dash(None) == UNKNOWN
     ('0.250', '0.99996', True)
     """
     return UNKNOWN if value is None else told(value, decimals)

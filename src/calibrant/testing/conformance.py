@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
 
 Evaluator: TypeAlias = "Callable[..., float]"
 """Called as ``evaluator(y, p)`` or ``evaluator(y, p, weight)``; gives the raw error."""

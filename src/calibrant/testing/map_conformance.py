@@ -19,7 +19,7 @@ from calibrant.testing.conformance import Finding, run_case
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
 
 Fitter: TypeAlias = "Callable[[FloatVector, FloatVector], Map]"
 """Called as ``fitter(p, y)``; gives the fitted map."""

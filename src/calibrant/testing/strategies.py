@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatVector
+    from calibrant.core.array_types import FloatVector
 
 probability = st.floats(0.0, 1.0, allow_subnormal=False)
 """Any probability, 0 and 1 included."""

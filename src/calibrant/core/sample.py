@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from calibrant._validation.arrays import as_array, refuse_different_lengths
-from calibrant._validation.labels import check_binary_labels
-from calibrant._validation.probabilities import check_probabilities
-from calibrant._validation.weights import check_weights
-from calibrant._validation.wording import MEASURES, Wording
-from calibrant._warnings import warn
+from calibrant.core.arrays import as_array, check_same_length
+from calibrant.core.labels import check_binary_labels
+from calibrant.core.probabilities import check_probabilities
+from calibrant.core.warn import warn
+from calibrant.core.weights import check_weights
+from calibrant.core.wording import MEASURES, Wording
 from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant._typing import ArrayLike, FloatVector, IntVector, Scale
+    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, Scale
 
 
 Made = TypeVar("Made")
@@ -122,9 +122,7 @@ def check_binary_sample(
         y_true, y_prob, pos_label=pos_label, scale=scale, wording=wording
     )
     weight = check_weights(sample_weight, name=wording.weight)
-    refuse_different_lengths(
-        **{wording.label: y, wording.prob: p, wording.weight: weight}
-    )
+    check_same_length(**{wording.label: y, wording.prob: p, wording.weight: weight})
     return weighted_sample(p, y, weight)
 
 
@@ -142,7 +140,7 @@ def check_event(
         y = check_binary_labels(y_true, pos_label=pos_label, wording=wording)
     except LabelError as error:
         raise _swapped(error, y_true, p, wording) from None
-    refuse_different_lengths(**{wording.label: y, wording.prob: p})
+    check_same_length(**{wording.label: y, wording.prob: p})
     return p, y
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import BoolVector, Scale
-    from calibrant._validation.wording import Wording
+    from calibrant.core.array_types import BoolVector, Scale
+    from calibrant.core.wording import Wording
 
     Numbers = NDArray[np.float64]
 

@@ -6,21 +6,21 @@ import sys
 
 import pytest
 
-from calibrant._atomic import replacing
+from calibrant.core.atomic_write import atomic_write
 
 
 def test_a_link_stays_a_link(tmp_path):
     real, link = tmp_path / "real.txt", tmp_path / "link.txt"
     real.write_text("old")
     link.symlink_to(real)
-    with replacing(link) as temporary:
+    with atomic_write(link) as temporary:
         temporary.write_text("new")
     assert link.is_symlink()
     assert real.read_text() == "new"
 
 
 def write_half(path):
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("half")
         raise OSError("disk full")
 
@@ -33,11 +33,11 @@ def test_nothing_is_left_of_a_writer_that_fails(tmp_path):
 
 WAITING = """
 import sys, time
-from calibrant._atomic import replacing
+from calibrant.core.atomic_write import atomic_write
 from calibrant.cli import app
 
 def wait():
-    with replacing(sys.argv[1]) as there:
+    with atomic_write(sys.argv[1]) as there:
         there.write_text("half")
         print("written", flush=True)
         time.sleep(60)
@@ -63,5 +63,5 @@ def test_what_is_no_file_is_left_alone(kind, tmp_path):
         target.mkdir()
     else:
         target.symlink_to(target)
-    with pytest.raises(OSError, match="cannot be written"), replacing(target):
+    with pytest.raises(OSError, match="cannot be written"), atomic_write(target):
         pass

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from calibrant._typing import Scale
-from calibrant._validation.arrays import (
+from calibrant.core.array_types import Scale
+from calibrant.core.arrays import (
     as_array,
     as_float,
     as_numbers,
     as_vector,
-    refuse_empty,
-    refuse_missing,
+    check_not_empty,
+    check_nothing_missing,
 )
-from calibrant._validation.class_rows import softmax
-from calibrant._validation.options import check_choice
-from calibrant._validation.scales import RULES, Spread, precision_of
-from calibrant._validation.wording import (
+from calibrant.core.class_rows import softmax
+from calibrant.core.options import check_choice
+from calibrant.core.scales import RULES, Spread, precision_of
+from calibrant.core.wording import (
     CALIBRATORS,
     MEASURES,
     Wording,
@@ -35,12 +35,12 @@ from calibrant.exceptions import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant._typing import ArrayLike, FloatMatrix, FloatVector
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector
 
 ROW_SUM_TOLERANCE = 1e-3
 """How far a row may sum from 1: room for rounding to four digits, not for scores."""
 
-LARGEST_LOGIT = 1e100
+MAX_LOGIT = 1e100
 """Squares of logits beyond it overflow in sums. Those that mask a class stay below."""
 
 
@@ -105,13 +105,13 @@ def check_class_scores(
             f"{wording.prob} must have one column per class, shape (n, k) with k >= 2, "
             f"for this {wording.purpose}; it has shape {array.shape}. {wording.vector}"
         )
-    refuse_empty(array, name=wording.prob)
+    check_not_empty(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         logits = as_float(array, name=wording.prob)
-        _refuse_huge_logits(logits, wording)
+        _check_logit_size(logits, wording)
         return logits
     prob = _as_probabilities(array, scale, wording)
-    _refuse_row_sums(prob, scale, wording)
+    _check_row_sums(prob, scale, wording)
     return prob
 
 
@@ -130,7 +130,7 @@ def _as_probabilities(
     if spread.are_many_outside() or spread.is_clearly_other(scale):
         raise _out_of_range(ScaleError, numbers, ends, spread, scale, wording)
     missing = ~np.isfinite(numbers) & ~(numbers == rule.low)
-    refuse_missing(missing, name=wording.prob, found=numbers)
+    check_nothing_missing(missing, name=wording.prob, found=numbers)
     if spread.outside:
         error = ProbabilityRangeError
         raise _out_of_range(error, numbers, ends, spread, scale, wording)
@@ -157,19 +157,19 @@ def _out_of_range(
     )
 
 
-def _refuse_huge_logits(logits: FloatMatrix, wording: Wording) -> None:
-    if max(logits.max(), -logits.min()) <= LARGEST_LOGIT:
+def _check_logit_size(logits: FloatMatrix, wording: Wording) -> None:
+    if max(logits.max(), -logits.min()) <= MAX_LOGIT:
         return
-    huge = np.abs(logits) > LARGEST_LOGIT
+    huge = np.abs(logits) > MAX_LOGIT
     first = tuple(int(i) for i in np.argwhere(huge)[0])
     raise ProbabilityRangeError(
-        f"{wording.prob} must hold logits within {LARGEST_LOGIT:g} of 0; "
+        f"{wording.prob} must hold logits within {MAX_LOGIT:g} of 0; "
         f"{shown_place(first)} is {shown(logits[first])} ({int(huge.sum())} of "
         f"{logits.size} values are beyond). Clip them, for example to [-1e9, 1e9]."
     )
 
 
-def _refuse_row_sums(prob: FloatMatrix, scale: Scale, wording: Wording) -> None:
+def _check_row_sums(prob: FloatMatrix, scale: Scale, wording: Wording) -> None:
     sums = prob.sum(axis=1)
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():

@@ -156,7 +156,7 @@ def test_names_that_nobody_gave_overwrite_nothing(
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_figures_of_all_formats_are_recognised(write, tmp_path, suffix):
-    from calibrant._outputs import FIGURE, kind_of
+    from calibrant.core.output_files import FIGURE, kind_of
 
     assert write("figure", tmp_path / f"a{suffix}")[0] == 0
     assert kind_of(tmp_path / f"a{suffix}") is FIGURE

@@ -13,7 +13,7 @@ from calibrant.exceptions import OptionError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calibrant._typing import Seed
+    from calibrant.core.array_types import Seed
 
 Choice = TypeVar("Choice")
 
@@ -85,7 +85,7 @@ def legacy_generator(seed: Seed) -> np.random.RandomState | np.random.Generator:
     """Return what shuffles folds: for an int, as scikit-learn's KFold does."""
     if isinstance(seed, np.random.RandomState | np.random.Generator):
         return seed
-    _refuse_bad_seed(seed)
+    _check_seed(seed)
     return np.random.RandomState(seed)
 
 
@@ -95,19 +95,19 @@ def generator(seed: Seed) -> np.random.Generator:
         return seed
     if isinstance(seed, np.random.RandomState):
         return np.random.default_rng(seed.randint(2**31))
-    _refuse_bad_seed(seed)
+    _check_seed(seed)
     return np.random.default_rng(seed)
 
 
 def whole_seed(seed: Seed) -> int:
     """Return a whole number that gives the same draws wherever it is used."""
     if isinstance(seed, Integral):
-        _refuse_bad_seed(int(seed))
+        _check_seed(int(seed))
         return int(seed)
     return int(generator(seed).integers(2**32))
 
 
-def _refuse_bad_seed(seed: int | None) -> None:
+def _check_seed(seed: int | None) -> None:
     if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
         raise OptionError(
             f"random_state must be a whole number from 0 to 2**32 - 1, a NumPy "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.wording import shown, shown_place
+from calibrant.core.wording import shown, shown_place
 from calibrant.exceptions import (
     EmptyInputError,
     InputError,
@@ -18,7 +18,7 @@ from calibrant.exceptions import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant._typing import ArrayLike, BoolVector, FloatVector
+    from calibrant.core.array_types import ArrayLike, BoolVector, FloatVector
 
 
 def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -28,7 +28,7 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
     else through ``np.asarray``.
     """
     if isinstance(values, np.ma.MaskedArray):
-        refuse_missing(np.ma.getmaskarray(values), name=name)
+        check_nothing_missing(np.ma.getmaskarray(values), name=name)
         return np.asarray(values.data)
     if isinstance(values, np.ndarray):
         return values
@@ -67,7 +67,7 @@ def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
         raise ShapeError(
             f"{name} must be a vector of shape (n,); it has shape {array.shape}."
         )
-    refuse_empty(array, name=name)
+    check_not_empty(array, name=name)
     return array
 
 
@@ -78,7 +78,7 @@ def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
     with np.errstate(over="ignore", invalid="ignore"):
         total = numbers.sum()
     if not np.isfinite(total):
-        refuse_missing(~np.isfinite(numbers), name=name, found=numbers)
+        check_nothing_missing(~np.isfinite(numbers), name=name, found=numbers)
     return numbers
 
 
@@ -122,7 +122,7 @@ def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
     return InputError(f"{name} must hold numbers; it holds {array.dtype}.")
 
 
-def refuse_missing(
+def check_nothing_missing(
     missing: BoolVector, *, name: str, found: NDArray[Any] | None = None
 ) -> None:
     """Raise where values, as `found`, are missing."""
@@ -138,13 +138,13 @@ def refuse_missing(
     )
 
 
-def refuse_empty(array: NDArray[Any], *, name: str) -> None:
+def check_not_empty(array: NDArray[Any], *, name: str) -> None:
     """Raise where there are no rows."""
     if array.shape[0] == 0:
         raise EmptyInputError(f"{name} is empty; at least one row is needed.")
 
 
-def refuse_different_lengths(**arrays: NDArray[Any] | None) -> None:
+def check_same_length(**arrays: NDArray[Any] | None) -> None:
     """Raise where the arrays, given by name, do not have the same length."""
     lengths = {name: len(a) for name, a in arrays.items() if a is not None}
     if len(set(lengths.values())) > 1:

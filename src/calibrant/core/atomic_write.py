@@ -23,7 +23,7 @@ STEM_KEPT = 40
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name beside `path`; rename it to `path` if all went well.
 
     The suffix is kept, for writers that go by it.
@@ -33,7 +33,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     target = Path(folder, "notes.txt")
-    ...     with replacing(target) as temporary:
+    ...     with atomic_write(target) as temporary:
     ...         _ = temporary.write_text("whole")
     ...     target.read_text()
     'whole'

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import FloatMatrix
+    from calibrant.core.array_types import FloatMatrix
 
 DIGITS = 52
 """Whole numbers of one binary digit more are exact, and so are their sums."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import as_vector
-from calibrant._validation.wording import MEASURES, Wording, shown
+from calibrant.core.arrays import as_vector
+from calibrant.core.wording import MEASURES, Wording, shown
 from calibrant.exceptions import LabelError, MissingValueError, ShapeError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant._typing import ArrayLike, FloatVector, IntVector
+    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector
 
 SHOWN = 6
 """How many distinct values an error message lists."""
@@ -39,11 +39,11 @@ def check_binary_labels(
     if pos_label is None:
         return _zero_one(array, wording)
     distinct = distinct_values(array, name=wording.label)
-    refuse_other_labels(distinct, pos_label=pos_label, wording=wording)
+    check_label_values(distinct, pos_label=pos_label, wording=wording)
     return np.asarray(array == pos_label, dtype=np.float64)
 
 
-def refuse_other_labels(
+def check_label_values(
     distinct: Sequence[Any], *, pos_label: Any, wording: Wording = MEASURES
 ) -> None:
     """Raise unless labels are `pos_label` and at most one other."""
@@ -122,7 +122,7 @@ def check_label_order(labels: Sequence[Any] | None, n_classes: int) -> list[Any]
 def _distinct_codes(
     array: NDArray[Any], *, name: str
 ) -> tuple[list[Any], NDArray[np.intp]]:
-    _refuse_missing_labels(array, name=name)
+    _check_no_missing_labels(array, name=name)
     check_single_labels(array, name=name)
     try:
         distinct, codes = np.unique(array, return_inverse=True)
@@ -139,7 +139,7 @@ def distinct_values(array: NDArray[Any], *, name: str) -> list[Any]:
     return _distinct_codes(array, name=name)[0]
 
 
-def _refuse_missing_labels(array: NDArray[Any], *, name: str) -> None:
+def _check_no_missing_labels(array: NDArray[Any], *, name: str) -> None:
     if array.dtype.kind == "O":
         missing = np.array([is_missing(value) for value in array], dtype=bool)
     elif array.dtype.kind in "fmM":

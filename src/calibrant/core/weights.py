@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant._validation.arrays import as_float, as_vector
-from calibrant._validation.wording import shown
-from calibrant._warnings import warn
+from calibrant.core.arrays import as_float, as_vector
+from calibrant.core.warn import warn
+from calibrant.core.wording import shown
 from calibrant.exceptions import FractionalWeightsWarning, WeightError
 
 if TYPE_CHECKING:
-    from calibrant._typing import ArrayLike, FloatVector
+    from calibrant.core.array_types import ArrayLike, FloatVector
 
-LARGEST_TOTAL = 2.0**53
+MAX_TOTAL = 2.0**53
 
 
 def check_weights(
@@ -40,16 +40,16 @@ def check_counts(values: ArrayLike, *, name: str) -> FloatVector:
     weight = check_raw_weights(values, name=name)
     with np.errstate(over="ignore"):
         total = float(weight.sum())
-    refuse_huge_total(total, float(weight.max()), name=name)
+    check_total(total, float(weight.max()), name=name)
     average = total / np.count_nonzero(weight)
     if average >= 1.0:
         warn_if_fractional(weight, average, name=name)
     return weight
 
 
-def refuse_huge_total(total: float, largest: float, *, name: str) -> None:
+def check_total(total: float, largest: float, *, name: str) -> None:
     """Raise where weights sum to more than can be counted."""
-    if total > LARGEST_TOTAL:
+    if total > MAX_TOTAL:
         raise WeightError(
             f"{name} must sum to at most 2**53, the largest count that doubles hold "
             f"exactly; it sums to {total:g}. If your weights are not counts, "

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from calibrant.exceptions import CalibrantWarning
 
-PACKAGE = str(Path(__file__).parent)
+PACKAGE = str(Path(__file__).parent.parent)
 
 
 def warn(message: str, category: type[CalibrantWarning]) -> None:

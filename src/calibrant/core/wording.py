@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant._typing import Scale
+    from calibrant.core.array_types import Scale
 
 
 @dataclass(frozen=True, kw_only=True)

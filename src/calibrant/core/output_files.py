@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from calibrant._atomic import check_place
+from calibrant.core.atomic_write import check_place
 from calibrant.exceptions import OptionError
 
 LOOKED_AT = 2**16

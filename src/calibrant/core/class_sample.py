@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant._validation.arrays import refuse_different_lengths
-from calibrant._validation.labels import check_class_labels
-from calibrant._validation.probabilities import check_class_scores
-from calibrant._validation.weights import check_weights
-from calibrant._validation.wording import CLASS_CALIBRATORS, Wording
+from calibrant.core.arrays import check_same_length
+from calibrant.core.labels import check_class_labels
+from calibrant.core.probabilities import check_class_scores
+from calibrant.core.weights import check_weights
+from calibrant.core.wording import CLASS_CALIBRATORS, Wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant._typing import (
+    from calibrant.core.array_types import (
         ArrayLike,
         BoolVector,
         FloatMatrix,
@@ -83,7 +83,7 @@ def check_class_sample(
         y, n_classes=matrix.shape[1], labels=labels, wording=wording
     )
     weight = check_weights(sample_weight, name=wording.weight)
-    refuse_different_lengths(
+    check_same_length(
         **{wording.label: column, wording.prob: matrix, wording.weight: weight}
     )
     sample = ClassSample(matrix, column, weight, scale)
