@@ -251,3 +251,13 @@ def test_posterior_intervals_take_weights_as_counts():
     repeated = cb.evaluate(y[rows], p[rows], methods="smooth")
     for end in ("low", "high"):
         assert_allclose(weighted.frame()[end], repeated.frame()[end], rtol=1e-6)
+
+
+def test_the_table_in_a_notebook_escapes_names(smooth_sample):
+    p, y = smooth_sample
+    models = {"good": p, "<img src=x>": p}
+    evaluation = cb.evaluate(y, models, methods="es15", n_resamples=20)
+    table = evaluation._repr_html_()
+    assert "<img" not in table
+    assert "&lt;img" in table
+    assert f"<td>{evaluation.frame()['value'][0]:.4f}</td>" in table

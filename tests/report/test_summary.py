@@ -288,13 +288,11 @@ def test_squared_errors_are_graded_by_their_root():
         assert unsure["grade"] == "unknown"
 
 
-def test_reports_and_pages_of_squared_errors_have_the_grade_of_plain_ones(rows, fast):
+def test_reports_of_squared_errors_have_the_grade_of_plain_ones(rows, fast):
     data = rows(n=2000)
     y, p = data["label"], np.clip(data["good"] + 0.15, 0, 1)
     report = cb.Report.from_predictions(y, p, alpha=2, **fast)
     assert report.summary["models"][0]["verdict"]["grade"] == "bad"
-    evaluation = cb.evaluate(y, p, alpha=2, methods="es15", n_resamples=20)
-    assert "Probabilities are badly off" in evaluation.to_html()
 
 
 def test_the_kernel_error_gives_no_grade_and_leaves_it_to_others(rows, fast):
@@ -315,8 +313,6 @@ def test_the_kernel_error_gives_no_grade_and_leaves_it_to_others(rows, fast):
     verdict = alone.summary["models"][0]["verdict"]
     assert (verdict["grade"], verdict["relative_error"]) == ("unknown", None)
     assert "not graded, as kce is a squared norm" in str(alone)
-    page = cb.evaluate(y, p, methods="kce", n_resamples=20).to_html()
-    assert "Not graded, as kce is a squared norm" in page
 
 
 def test_few_rows_leave_out_default_methods_with_many_bins():
@@ -390,32 +386,3 @@ def test_a_verdict_names_its_certainty(rows, hostile):
     assert "95 % interval" in told
     assert "the observed rate is" in told
     assert "would bring the error to" in told
-
-
-def test_an_evaluation_has_a_page_of_its_numbers(rows):
-    data = rows(n=500)
-    evaluation = cb.evaluate(data["label"], data["good"], methods=["es15", "ew15"])
-    page = evaluation.to_html()
-    assert "neither diagram nor checks nor repairs" in page
-    assert "<figure" not in page
-    assert f"{evaluation.frame()['value'][0]:.3f}" in page
-
-
-def test_an_evaluation_without_intervals_has_a_page_too():
-    prob, digit = cb.datasets.load_multiclass("forest")
-    evaluation = cb.evaluate(
-        digit, prob, methods="es15", task="classwise", confidence=None
-    )
-    assert "Classes, worst first" in evaluation.to_html()
-
-
-def test_an_evaluation_in_a_notebook_escapes_names(rows, hostile):
-    data = rows(n=500)
-    found = cb.evaluate(
-        cb.Predictions.from_table(data, y="label", p=["good", hostile]),
-        methods="es15",
-        n_resamples=20,
-    )
-    shown = found._repr_html_()
-    assert "<img" not in shown
-    assert "&lt;img" in shown

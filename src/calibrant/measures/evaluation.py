@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from html import escape
 from itertools import chain
+from math import isfinite
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -112,20 +114,18 @@ class Evaluation:
             rows.append(row)
         return columns_of(rows)
 
-    def to_html(self) -> str:
-        """Return a page of verdicts and numbers that needs no network.
-
-        An evaluation keeps no rows, so the page has no diagram, checks or repairs;
-        `Report` makes a page with them.
-        """
-        from calibrant.report.evaluations import evaluation_page
-
-        return evaluation_page(self)
-
     def _repr_html_(self) -> str:
-        from calibrant.report.evaluations import evaluation_table
-
-        return evaluation_table(self)
+        names = [n for n in self.frame() if n not in ("task", "debiased", "bins")]
+        columns = [self.frame()[name].tolist() for name in names]
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{_html_text(value)}</td>' for value in row)}</tr>"
+            for row in zip(*columns, strict=True)
+        )
+        return (
+            f"<table><caption>Calibration error, alpha = {self.alpha:g}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        )
 
     def __repr__(self) -> str:
         return f"<Evaluation, alpha = {self.alpha:g}>\n{self}"
@@ -137,6 +137,13 @@ class Evaluation:
             for estimate in found.estimates
         ]
         return "\n".join(lines)
+
+
+def _html_text(value: Any) -> str:
+    """Return a value as a cell of a table, numbers with four decimals."""
+    if not isinstance(value, float):
+        return escape(str(value))
+    return f"{value:.4f}" if isfinite(value) else "\N{EN DASH}"
 
 
 def _estimate_frame(
