@@ -32,19 +32,19 @@ def folded_rows(
     """
     rng = legacy_generator(random_state)
     folds = min(folds, sample.n_data)
-    if sample.gathered is None and sample.n > MANY_ROWS and are_binary(sample.y):
+    if sample.row_counts is None and sample.n > MANY_ROWS and are_binary(sample.y):
         sample = sum_cells(sample.p, sample.y, sample.weight).sample()
-    if sample.gathered is None:
+    if sample.row_counts is None:
         rows = SortedSample.of(sample.p, sample.y, sample.weight)
         return rows, fold_numbers(sample.n, folds, rng)
     order = np.lexsort((sample.y, sample.p))
-    gathered = sample.gathered[order]
-    counts = fold_counts(gathered, folds, rng)
+    row_counts = sample.row_counts[order]
+    counts = fold_counts(row_counts, folds, rng)
     row, fold = np.nonzero(counts)
     each = order[row]
     weight = counts[row, fold].astype(np.float64)
     if sample.weight is not None:
-        weight *= sample.weight[each] / gathered[row]
+        weight *= sample.weight[each] / row_counts[row]
     return SortedSample(sample.p[each], sample.y[each], weight), fold
 
 

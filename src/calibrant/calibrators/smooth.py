@@ -167,4 +167,4 @@ class Smooth:
 
 def smooth_fit(sample: BinarySample) -> SmoothFit:
     """Return the fit of `Smooth` with its defaults to a sample, made once."""
-    return sample.once("smooth fit", partial(fit_family, Smooth(), sample))
+    return sample.cached("smooth fit", partial(fit_family, Smooth(), sample))

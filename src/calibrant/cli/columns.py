@@ -12,7 +12,7 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.engines.gathering import Table
+    from calibrant.engines.aggregation_spec import Table
 
 NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(.*)', re.DOTALL)
 """A name, in quotes or not, before the first = sign."""
@@ -105,7 +105,7 @@ def typed_label(table: Table, y: str, text: str) -> Any:
     """Return a label that was typed as text in the type of the label column."""
     from calibrant.predictions.model_columns import typed_like
 
-    return typed_like(table.like(y), text)
+    return typed_like(table.dtype_example(y), text)
 
 
 def typed_options(
@@ -133,5 +133,5 @@ def _task(table: Table, y: str, task: str | None) -> Any:
     if task in NOT_A_CLASS:
         return task
     label = typed_label(table, y, str(task))
-    is_number = str(task).isdecimal() and not table.has(y, label)
+    is_number = str(task).isdecimal() and not table.contains(y, label)
     return int(str(task)) if is_number else label

@@ -14,7 +14,7 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.engines.gathering import Table
+    from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.predictions import Predictions
 
 
@@ -137,7 +137,7 @@ def open_rows(
     source: list[str], engine: str | None, bad_rows: str, *, in_memory: bool = False
 ) -> Table:
     """Open files of rows by an engine."""
-    from calibrant.engines.gathering import BadRows
+    from calibrant.engines.aggregation_spec import BadRows
     from calibrant.engines.opening import Engine, open_source
 
     check_choice(bad_rows, get_args(BadRows), name="--bad-rows")

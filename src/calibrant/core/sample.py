@@ -50,15 +50,15 @@ class BinarySample:
         hold the share in between.
     weight : ndarray of shape (n,) or None
         How many rows each row stands for; None where each stands for itself.
-    gathered : ndarray of shape (n,) or None
-        How many rows of the data were gathered into each row, which folds may part;
-        None where nothing was gathered.
+    row_counts : ndarray of shape (n,) or None
+        How many rows of the data each row stands for, which folds may split;
+        None where each row is one row of the data.
     """
 
     p: FloatVector
     y: FloatVector
     weight: FloatVector | None = None
-    gathered: IntVector | None = None
+    row_counts: IntVector | None = None
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -68,8 +68,8 @@ class BinarySample:
 
     @property
     def n_data(self) -> int:
-        """Return the number of rows of the data, before any were gathered."""
-        return self.n if self.gathered is None else int(self.gathered.sum())
+        """Return the number of rows of the data, before any were aggregated."""
+        return self.n if self.row_counts is None else int(self.row_counts.sum())
 
     @property
     def total(self) -> float:
@@ -80,8 +80,8 @@ class BinarySample:
         """Return the weighted mean of something that has one value a row."""
         return float(np.average(values, weights=self.weight))
 
-    def once(self, name: str, make: Callable[[], Made]) -> Made:
-        """Make something small of the rows, such as sums over cells, once for all."""
+    def cached(self, name: str, make: Callable[[], Made]) -> Made:
+        """Return what `make` gives, something small made of the rows; call it once."""
         if name not in self._made:
             self._made[name] = make()
         made: Made = self._made[name]

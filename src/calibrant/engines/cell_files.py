@@ -18,7 +18,7 @@ from calibrant.engines.cell_checks import (
     damaged,
     read_origin,
 )
-from calibrant.engines.cells import CellTable, cell_table, merged
+from calibrant.engines.cells import AggregatedCells, cell_table, merged
 from calibrant.engines.files import PARQUET, load_polars
 from calibrant.engines.groups import numbered_keys
 from calibrant.exceptions import OptionError, SourceError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 KEY = "calibrant_cells"
 
 
-def save_cells(cells: CellTable, path: str | os.PathLike[str]) -> None:
+def save_cells(cells: AggregatedCells, path: str | os.PathLike[str]) -> None:
     """Write a table of cells as a Parquet file, whole or not at all."""
     target = Path(path)
     check_cell_path(target)
@@ -75,7 +75,7 @@ def holds_cells(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix.lower() in PARQUET and KEY in _metadata(path)
 
 
-def load_cells(*paths: str | os.PathLike[str]) -> CellTable:
+def load_cells(*paths: str | os.PathLike[str]) -> AggregatedCells:
     """Read one or several files of cells, added up."""
     return merged(_read_one(path) for path in paths)
 
@@ -94,7 +94,7 @@ def _metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     return found
 
 
-def _read_one(path: str | os.PathLike[str]) -> CellTable:
+def _read_one(path: str | os.PathLike[str]) -> AggregatedCells:
     pl = load_polars("reading .parquet files")
     stored = _metadata(path).get(KEY)
     if stored is None:

@@ -68,7 +68,7 @@ class CellOrigin:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CellTable:
+class AggregatedCells:
     """Sums over the rows of each cell, per group and event.
 
     Where rows are few, those of a cell are alike: nothing is lost. Where they are many,
@@ -93,17 +93,17 @@ class CellTable:
 
     Examples
     --------
-    >>> from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    >>> from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
     >>> from calibrant.engines.memory import open_table
     >>> models = (WatchedModel("p", ("p",)),)
     >>> wanted = AggregationSpec(models=models, y="y", by=("day",))
     >>> monday = {"day": ["Mo", "Mo", "Mo"], "y": [0, 1, 1], "p": [0.2, 0.7, 0.7]}
     >>> tuesday = {"day": ["Tu", "Tu"], "y": [0, 1], "p": [0.2, 0.9]}
-    >>> both = [open_table(day).gather(wanted) for day in (monday, tuesday)]
+    >>> both = [open_table(day).aggregate(wanted) for day in (monday, tuesday)]
     >>> both[0] + both[1]
-    <CellTable: 5 rows in 2 groups, 4 cells>
+    <AggregatedCells: 5 rows in 2 groups, 4 cells>
     >>> (both[0] + both[1]).grouped_by([])
-    <CellTable: 5 rows, 3 cells>
+    <AggregatedCells: 5 rows, 3 cells>
     """
 
     origin: CellOrigin
@@ -124,12 +124,12 @@ class CellTable:
     def __repr__(self) -> str:
         told = f", {self.dropped:,} rows dropped" if self.dropped else ""
         groups = f" in {len(self.groups):,} groups" if self.origin.by else ""
-        return f"<CellTable: {self.n:,} rows{groups}, {len(self):,} cells{told}>"
+        return f"<AggregatedCells: {self.n:,} rows{groups}, {len(self):,} cells{told}>"
 
-    def __add__(self, other: CellTable) -> CellTable:
+    def __add__(self, other: AggregatedCells) -> AggregatedCells:
         return merged([self, other])
 
-    def grouped_by(self, by: Sequence[str]) -> CellTable:
+    def grouped_by(self, by: Sequence[str]) -> AggregatedCells:
         """Return the cells of larger groups, by some of the columns of groups."""
         for name in by:
             if name not in self.origin.by:
@@ -141,7 +141,9 @@ class CellTable:
         origin = replace(self.origin, by=tuple(by), model_column=kept)
         groups, code = numbered_rows(keys)
         columns = self.columns | {"group": code[self.columns["group"]]}
-        return CellTable(origin, groups, _added(columns, len(groups)), self.dropped)
+        return AggregatedCells(
+            origin, groups, _added(columns, len(groups)), self.dropped
+        )
 
     def sample(self, group: int, event: int) -> BinarySample:
         """Return the rows of one group and event, or many of them as weighted cells."""
@@ -165,18 +167,18 @@ class CellTable:
         return few_groups(self.columns, len(self.groups))
 
 
-def merged(tables: Iterable[CellTable]) -> CellTable:
+def merged(tables: Iterable[AggregatedCells]) -> AggregatedCells:
     """Return the cells of several tables as one.
 
     Examples
     --------
-    >>> from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    >>> from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
     >>> from calibrant.engines.memory import open_table
     >>> rows = {"y": np.array([0, 1]), "p": np.array([0.25, 0.5])}
     >>> wanted = AggregationSpec(models=(WatchedModel("p", ("p",)),), y="y")
-    >>> day = open_table(rows).gather(wanted)
+    >>> day = open_table(rows).aggregate(wanted)
     >>> merged([day, day])
-    <CellTable: 4 rows, 2 cells>
+    <AggregatedCells: 4 rows, 2 cells>
     """
     parts = list(tables)
     if not parts:
@@ -204,7 +206,7 @@ def merged(tables: Iterable[CellTable]) -> CellTable:
         ]
     )
     dropped = sum(part.dropped for part in parts)
-    return CellTable(first, groups, _added(columns, len(groups)), dropped)
+    return AggregatedCells(first, groups, _added(columns, len(groups)), dropped)
 
 
 def few_groups(columns: dict[str, NDArray[Any]], groups: int) -> BoolVector:
@@ -248,7 +250,7 @@ def cell_table(
     groups: tuple[tuple[Any, ...], ...],
     columns: dict[str, NDArray[Any]],
     dropped: int = 0,
-) -> CellTable:
+) -> AggregatedCells:
     """Return a table with its columns in their types and its rows in order."""
     typed = {
         name: np.asarray(columns[name]).astype(
@@ -256,7 +258,7 @@ def cell_table(
         )
         for name in origin.columns
     }
-    return CellTable(origin, groups, _added(typed, len(groups)), dropped)
+    return AggregatedCells(origin, groups, _added(typed, len(groups)), dropped)
 
 
 def _told(origin: CellOrigin) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector
-    from calibrant.engines.gathering import AggregationSpec
+    from calibrant.engines.aggregation_spec import AggregationSpec
 
 
 def check_usable(

@@ -35,9 +35,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.cells import CellTable
+    from calibrant.engines.aggregation_spec import (
+        AggregationSpec,
+        BadRows,
+        WatchedModel,
+    )
+    from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.duckdb_sources import Source
-    from calibrant.engines.gathering import AggregationSpec, BadRows, WatchedModel
     from calibrant.engines.sql import Event
 
     SourceOfFiles: TypeAlias = ParquetFiles | JsonLines | SeparatedFiles
@@ -81,13 +85,13 @@ class DuckDBTable:
         with reading(self.told):
             self.source.check_columns(names)
 
-    def like(self, name: str) -> NDArray[Any]:
+    def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column of labels holds."""
         return np.empty(0, dtype=self._kind(name))
 
-    def has(self, name: str, value: Any) -> bool:
+    def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column holds a value."""
-        if not comparable([value], self.like(name)):
+        if not comparable([value], self.dtype_example(name)):
             return False
         column = self.source.select([(name, self._kind(name))])
         equal = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)} LIMIT 1"
@@ -99,7 +103,7 @@ class DuckDBTable:
         with reading(self.told):
             return self.source.kind_of_few(name)
 
-    def gather(self, wanted: AggregationSpec) -> CellTable:
+    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
         """Go once through the rows and return their cells."""
         weights = () if wanted.weight is None else (wanted.weight,)
         numbers = (*wanted.columns, *weights)
@@ -135,7 +139,7 @@ class TypedRows:
     wanted: AggregationSpec
     sure: bool = True
 
-    def cells(self) -> CellTable:
+    def cells(self) -> AggregatedCells:
         """Go once through the rows and return their cells."""
         wanted = self.wanted
         try:
@@ -145,7 +149,8 @@ class TypedRows:
                 raise
             raise WrongGuessError from None
         precision = {
-            name: precision_of(self.like(name).dtype) for name in wanted.columns
+            name: precision_of(self.dtype_example(name).dtype)
+            for name in wanted.columns
         }
         passes = Passes(
             wanted=wanted,
@@ -159,7 +164,7 @@ class TypedRows:
         groups = plain_keys(cells.groups) if self.source.is_text else cells.groups
         return self._without_lines(replace(cells, groups=groups))
 
-    def _without_lines(self, cells: CellTable) -> CellTable:
+    def _without_lines(self, cells: AggregatedCells) -> AggregatedCells:
         """Count lines of a text file that are no rows among those dropped."""
         lines = self.source.lines_left_out()
         if not lines:
@@ -169,7 +174,7 @@ class TypedRows:
         check_dropped(reasons, cells.n + dropped, self.wanted.max_dropped)
         return replace(cells, dropped=dropped, reasons=reasons)
 
-    def like(self, name: str) -> NDArray[Any]:
+    def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column is read as."""
         return np.empty(0, dtype=self.kinds[name])
 
@@ -230,7 +235,7 @@ class TypedRows:
     def _code(self, model: WatchedModel) -> Sql:
         """Return the number of the label's class."""
         name = self.wanted.y
-        cases = label_cases(self.wanted, model, self.like(name))
+        cases = label_cases(self.wanted, model, self.dtype_example(name))
         if cases is None:
             return self._number(name)
         label = self._column(name)

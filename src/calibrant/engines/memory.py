@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.cells import CellTable
-    from calibrant.engines.gathering import AggregationSpec, BadRows
+    from calibrant.engines.aggregation_spec import AggregationSpec, BadRows
+    from calibrant.engines.cells import AggregatedCells
 
 
 PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
@@ -109,15 +109,15 @@ class MemoryTable:
             return self.read_text(name)
         return column if self.read_keys is None else self.read_keys(name)
 
-    def like(self, name: str) -> NDArray[Any]:
+    def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
         return self.column(name)[:0]
 
-    def has(self, name: str, value: Any) -> bool:
+    def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column holds a value."""
         return bool(np.any(self.column(name) == value))
 
-    def gather(self, wanted: AggregationSpec) -> CellTable:
+    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
         """Return the cells of the rows."""
         from calibrant.engines.memory_cells import MemoryRows
 

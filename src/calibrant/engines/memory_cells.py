@@ -16,7 +16,7 @@ from calibrant.core.probabilities import (
 )
 from calibrant.core.weights import check_raw_weights, check_total
 from calibrant.core.wording import MEASURES
-from calibrant.engines.cells import CellOrigin, CellTable, cell_table
+from calibrant.engines.cells import AggregatedCells, CellOrigin, cell_table
 from calibrant.engines.few_rows import are_few, kept_columns
 from calibrant.engines.groups import group_rows
 from calibrant.numerics.cell_sums import sum_cells
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.core.wording import Wording
-    from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
     from calibrant.engines.memory import MemoryTable
 
 
@@ -46,7 +46,7 @@ class MemoryRows:
     table: MemoryTable
     wanted: AggregationSpec
 
-    def cells(self) -> CellTable:
+    def cells(self) -> AggregatedCells:
         """Return the cells of all groups and events."""
         wanted = self.wanted
         groups = group_rows(self.table, wanted.by)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from calibrant.engines.cell_files import holds_cells, load_cells
-from calibrant.engines.cells import CellTable
+from calibrant.engines.cells import AggregatedCells
 from calibrant.engines.files import check_in_every_file, read_frames
 from calibrant.engines.memory import MemoryTable, open_table, table_of_file
 from calibrant.engines.source_files import FileSet, find_files
@@ -17,8 +17,8 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from calibrant.engines.aggregation_spec import BadRows
     from calibrant.engines.duckdb import DuckDBTable
-    from calibrant.engines.gathering import BadRows
     from calibrant.engines.spark import SparkTable
 
 Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
@@ -29,9 +29,9 @@ MAX_FILES_IN_MEMORY = 2**31
 """Several files are read into memory where that is asked for, up to so many bytes."""
 
 
-def open_cells(source: Any) -> CellTable | None:
+def open_cells(source: Any) -> AggregatedCells | None:
     """Return the cells that a source is or holds; None where it holds rows."""
-    if isinstance(source, CellTable):
+    if isinstance(source, AggregatedCells):
         return source
     if not _is_paths(source) or _is_npz(source):
         return None

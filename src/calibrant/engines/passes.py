@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant.engines.cells import CellOrigin, CellTable, cell_table
+from calibrant.engines.cells import AggregatedCells, CellOrigin, cell_table
 from calibrant.engines.collected import (
     check_usable,
     count_unusable,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector
-    from calibrant.engines.gathering import AggregationSpec
+    from calibrant.engines.aggregation_spec import AggregationSpec
     from calibrant.engines.row_checks import RowRules
     from calibrant.engines.sql import Dialect
     from calibrant.engines.usable_rows import Reasons
@@ -76,7 +76,7 @@ class Passes:
     run: Callable[[str], Found]
     told: str
 
-    def cells(self) -> CellTable:
+    def cells(self) -> AggregatedCells:
         """Go through the rows and return their cells."""
         query = partial(
             gather_sql,
@@ -153,7 +153,7 @@ class Passes:
             return ((),), np.zeros(size, dtype=np.int64)
         return numbered_keys(by, self.wanted.by)
 
-    def _table(self, parts: list[Part], dropped: int) -> CellTable:
+    def _table(self, parts: list[Part], dropped: int) -> AggregatedCells:
         wanted = self.wanted
         columns = {
             name: np.concatenate([part.columns[name] for part in parts])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
 
 
 def comparable(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int, Any]]:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import Scale
-    from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
 
     Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
 
@@ -64,7 +64,7 @@ ALL_MET = -1
 class TypedTable(Protocol):
     """A table that knows the types of its columns."""
 
-    def like(self, name: str) -> NDArray[Any]:
+    def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
         ...
 
@@ -516,7 +516,7 @@ def check_some_numbers(
     known = "biufU" if numbers_as_text else "biuf"
     weights = [] if wanted.weight is None else [wanted.weight]
     for name in [*wanted.columns, *weights]:
-        kind = table.like(name).dtype
+        kind = table.dtype_example(name).dtype
         if kind.kind not in known:
             told = "text" if kind.kind == "U" else str(kind)
             raise InputError(
@@ -524,7 +524,7 @@ def check_some_numbers(
                 f"column, or pass another one."
             )
     binary = not wanted.models[0].labels and wanted.pos_label is None
-    if binary and table.like(wanted.y).dtype.kind not in "biuf":
+    if binary and table.dtype_example(wanted.y).dtype.kind not in "biuf":
         found = table.distinct(wanted.y, MAX_SHOWN + 1)
         if numbers_as_text and not {"0", "1"}.isdisjoint(map(str, found)):
             return

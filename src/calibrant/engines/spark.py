@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.cells import CellTable
-    from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
+    from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.sql import Event
 
 KINDS = {
@@ -80,10 +80,10 @@ class SparkTable:
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column is not there, or lacks in some of the files."""
         for name in names:
-            self.like(name)
+            self.dtype_example(name)
             check_in_every_file(name, self.lacking)
 
-    def like(self, name: str) -> NDArray[Any]:
+    def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type that a column holds."""
         declared = dict(self.frame.dtypes)
         if name not in declared:
@@ -92,10 +92,10 @@ class SparkTable:
         known = "f8" if kind.startswith("decimal") else KINDS.get(kind, "O")
         return np.empty(0, dtype=known)
 
-    def has(self, name: str, value: Any) -> bool:
+    def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column holds a value."""
         functions = load_functions()
-        if not comparable([value], self.like(name)):
+        if not comparable([value], self.dtype_example(name)):
             return False
         equal = functions.col(quoted(name)) == functions.lit(value)
         with reading(self.told):
@@ -108,11 +108,12 @@ class SparkTable:
             found = self.frame.select(column).distinct().limit(most).collect()
         return sorted(row[0] for row in found if row[0] is not None)
 
-    def gather(self, wanted: AggregationSpec) -> CellTable:
+    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
         """Go once through the rows, where they are, and return their cells."""
         check_some_numbers(self, wanted)
         precision = {
-            name: precision_of(self.like(name).dtype) for name in wanted.columns
+            name: precision_of(self.dtype_example(name).dtype)
+            for name in wanted.columns
         }
 
         def run(query: str) -> dict[str, NDArray[Any]]:
@@ -169,7 +170,7 @@ class SparkTable:
         """Return the number of the label's class."""
         functions = load_functions()
         label = functions.col(quoted(wanted.y))
-        cases = label_cases(wanted, model, self.like(wanted.y))
+        cases = label_cases(wanted, model, self.dtype_example(wanted.y))
         if cases is None:
             return label.cast("double")
         case: Any = functions

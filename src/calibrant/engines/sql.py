@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from calibrant.core.array_types import Scale
-    from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
 
 MAX_EXPONENT = 709.0
 """EXP of more overflows."""

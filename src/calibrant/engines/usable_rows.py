@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Scale
-    from calibrant.engines.gathering import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
     from calibrant.engines.memory import MemoryTable
 
     Reader: TypeAlias = Callable[[str], NDArray[Any]]

@@ -48,7 +48,7 @@ def _has_few_rows(one: FittedTasks) -> bool:
 
 def _keep(name: str, samples: Sequence[BinarySample], made: Sequence[Any]) -> None:
     for sample, one in zip(samples, made, strict=True):
-        sample.once(name, partial(_same, one))
+        sample.cached(name, partial(_same, one))
 
 
 def _same(made: Any) -> Any:

@@ -61,7 +61,7 @@ class PosteriorLimits:
         wanted = ErrorQuantiles((tail, 1.0 - tail), alpha, n_draws, seed)
         ends, tests = [], []
         for sample in samples:
-            ends.append(sample.once(str(wanted), partial(wanted.of, sample)))
+            ends.append(sample.cached(str(wanted), partial(wanted.of, sample)))
             tests.append(smooth_test_once(sample))
             if len(samples) > 1:
                 smooth_fit(sample).forget_posterior()
@@ -126,4 +126,4 @@ class ErrorQuantiles:
 
 def smooth_test_once(sample: BinarySample) -> LeastTail:
     """Return what the smooth test finds in a sample, made once."""
-    return sample.once("smooth test", lambda: least_tails([few_cells(sample)])[0])
+    return sample.cached("smooth test", lambda: least_tails([few_cells(sample)])[0])

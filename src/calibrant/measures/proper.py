@@ -105,7 +105,7 @@ def _recalibrated(
 
 def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
     if recalibration == ISOTONIC:
-        return sample.once(
+        return sample.cached(
             "isotonic splits", lambda: _made_splits(sample, recalibration)
         )
     return _made_splits(sample, recalibration)

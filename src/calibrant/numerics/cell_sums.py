@@ -63,14 +63,14 @@ class CellSums:
         Each cell makes a row for the label 1 and one for 0, at its mean prediction.
         """
         others = self.rows - self.happened
-        gathered = np.concatenate([self.happened, others])
-        used = gathered > 0
+        row_counts = np.concatenate([self.happened, others])
+        used = row_counts > 0
         weights = (self.happened, others) if self.weight is None else self._weights()
         return BinarySample(
             p=np.tile(self.p, 2)[used],
             y=np.repeat([1.0, 0.0], others.size)[used],
             weight=np.concatenate(weights)[used].astype(np.float64),
-            gathered=gathered[used].astype(np.intp),
+            row_counts=row_counts[used].astype(np.intp),
         )
 
     def rows_apart(self) -> BinarySample:

@@ -41,7 +41,7 @@ def compress_to_at_most(
 
 def few_cells(sample: BinarySample) -> WeightedPoints:
     """Return what `compress_to_at_most` makes of a sample, made once."""
-    return sample.once("few cells", lambda: _fewer(many_cells(sample)))
+    return sample.cached("few cells", lambda: _fewer(many_cells(sample)))
 
 
 def _fewer(many: WeightedPoints) -> WeightedPoints:

@@ -99,7 +99,7 @@ def compress_on_log_grid(
 
 def many_cells(sample: BinarySample) -> WeightedPoints:
     """Return what `compress_on_log_grid` makes of a sample, made once."""
-    return sample.once(
+    return sample.cached(
         "many cells", lambda: compress_on_log_grid(sample.p, sample.y, sample.weight)
     )
 

@@ -17,7 +17,7 @@ from calibrant.predictions.units import Unit
 
 if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
-    from calibrant.engines.cells import CellTable
+    from calibrant.engines.cells import AggregatedCells
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,11 @@ class AggregatedPredictions(Store):
 
     Attributes
     ----------
-    cells : CellTable
+    cells : AggregatedCells
         Sums over the rows of each cell.
     """
 
-    cells: CellTable
+    cells: AggregatedCells
 
     @property
     def paired(self) -> bool:
@@ -89,7 +89,7 @@ class AggregatedPredictions(Store):
             "known which of their rows belong together; pass the rows."
         )
 
-    def aggregate(self) -> CellTable:
+    def aggregate(self) -> AggregatedCells:
         """Return the cells themselves."""
         return self.cells
 

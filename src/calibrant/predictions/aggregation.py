@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.core.labels import check_label_order
 from calibrant.core.scales import MAX_DROPPED
 from calibrant.core.warn import warn
-from calibrant.engines.gathering import AggregationSpec, BadRows, WatchedModel
+from calibrant.engines.aggregation_spec import AggregationSpec, BadRows, WatchedModel
 from calibrant.engines.usable_rows import listed_reasons
 from calibrant.exceptions import (
     DroppedRowsWarning,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.cells import CellTable
-    from calibrant.engines.gathering import Table
+    from calibrant.engines.aggregation_spec import Table
+    from calibrant.engines.cells import AggregatedCells
     from calibrant.predictions.input_spec import InputSpec
     from calibrant.predictions.model_columns import ModelColumns
 
@@ -120,13 +120,15 @@ def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
     if spec.task is None or alone:
         return _of_one_column(table, models, spec, whole)
     spec.check_options()
-    watched = tuple(_watched(model, table.like(request.y), spec) for model in models)
+    watched = tuple(
+        _watched(model, table.dtype_example(request.y), spec) for model in models
+    )
     return AggregationSpec(models=watched, task=str(spec.task), **whole)
 
 
-def aggregated(table: Table, request: TableRequest) -> CellTable:
+def aggregated(table: Table, request: TableRequest) -> AggregatedCells:
     """Return the sums over rows; those of a long table know its column of models."""
-    cells = table.gather(aggregation_spec(table, request))
+    cells = table.aggregate(aggregation_spec(table, request))
     origin = replace(cells.origin, model_column=request.model or "")
     return replace(cells, origin=origin)
 
@@ -143,7 +145,7 @@ def _of_one_column(
     task = spec.task
     if task is None:
         spec.check_options()
-    elif not table.has(whole["y"], task):
+    elif not table.contains(whole["y"], task):
         raise UnknownNameError.among("class as a task,", task, ())
     name = "binary" if task is None else str(task)
     return AggregationSpec(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import Task
-    from calibrant.engines.gathering import Table
+    from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.input_spec import InputSpec
 
 Columns = str | Sequence[str]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from calibrant.core.arrays import as_array
 from calibrant.core.options import check_choice, check_share
 from calibrant.core.scales import MAX_DROPPED
+from calibrant.engines.aggregation_spec import BadRows
 from calibrant.engines.cell_files import load_cells, save_cells
 from calibrant.engines.cells import merged
-from calibrant.engines.gathering import BadRows
 from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable, open_table
 from calibrant.engines.opening import Engine, open_cells, open_source
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.core.array_types import ArrayLike, Scale, Task
-    from calibrant.engines.cells import CellTable
+    from calibrant.engines.cells import AggregatedCells
     from calibrant.predictions.model_columns import Columns
     from calibrant.predictions.store import Store
 
@@ -386,7 +386,7 @@ class Predictions:
         return f"<Predictions: {', '.join(parts)}>"
 
 
-def _cells(preds: Predictions, what: str) -> CellTable:
+def _cells(preds: Predictions, what: str) -> AggregatedCells:
     """Return the cells of aggregated predictions, or raise."""
     if not isinstance(preds.store, AggregatedPredictions):
         raise OptionError(

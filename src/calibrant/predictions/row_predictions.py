@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from calibrant.core.class_sample import ClassSample
     from calibrant.core.sample import BinarySample
     from calibrant.core.wording import Wording
-    from calibrant.engines.cells import CellTable
+    from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.memory import MemoryTable
     from calibrant.predictions.aggregation import TableRequest
     from calibrant.predictions.input_spec import BinaryTasks, Events, InputSpec
@@ -279,7 +279,7 @@ class RowPredictions(Store):
             )
         return places
 
-    def aggregate(self) -> CellTable:
+    def aggregate(self) -> AggregatedCells:
         """Return the cells of the rows, of which invalid ones are gone already."""
         cells = aggregated(self.table, replace(self.request, bad_rows="error"))
         dropped = sum(self.reasons.values())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.class_sample import ClassSample
     from calibrant.core.sample import BinarySample
-    from calibrant.engines.cells import CellTable
+    from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.groups import Group
     from calibrant.predictions.aggregation import TableRequest
     from calibrant.predictions.input_spec import BinaryTasks
@@ -70,7 +70,7 @@ class Store(ABC):
         """Return the first event of the only model, rows of weight 0 included."""
 
     @abstractmethod
-    def aggregate(self) -> CellTable:
+    def aggregate(self) -> AggregatedCells:
         """Return the sums over rows."""
 
     @property

@@ -81,13 +81,13 @@ def _folds(
 ) -> list[tuple[BinarySample, BinarySample]]:
     """Return the rows to fit on and those held out, gathered where there are many."""
     rng = generator(random_state)
-    if sample.gathered is None:
+    if sample.row_counts is None:
         fold = rng.permutation(sample.n) % folds
         held = [_rows(sample, fold == k) for k in range(folds)]
         if folds == FOLDS_OF_MANY:  # what one leaves out, the other is fitted on
             return [(held[1], held[0]), (held[0], held[1])]
         return [(_rows(sample, fold != k), held[k]) for k in range(folds)]
-    rows = sample.gathered
+    rows = sample.row_counts
     return [
         (_share(sample, rows, rows - held), _share(sample, rows, held))
         for held in fold_counts(rows, folds, rng).T
@@ -118,13 +118,13 @@ def _weights(sample: BinarySample) -> FloatVector:
     return np.ones(sample.n) if sample.weight is None else sample.weight
 
 
-def _gathered(parts: list[BinarySample]) -> IntVector | None:
-    if all(part.gathered is None for part in parts):
+def _row_counts(parts: list[BinarySample]) -> IntVector | None:
+    if all(part.row_counts is None for part in parts):
         return None
     ones = (np.ones(part.n, dtype=np.intp) for part in parts)
     return np.concatenate(
         [
-            one if part.gathered is None else part.gathered
+            one if part.row_counts is None else part.row_counts
             for part, one in zip(parts, ones, strict=True)
         ]
     )
@@ -142,7 +142,7 @@ def _joined(parts: list[BinarySample]) -> BinarySample:
         np.concatenate([part.p for part in parts]),
         np.concatenate([part.y for part in parts]),
         np.concatenate([_weights(part) for part in parts]),
-        _gathered(parts),
+        _row_counts(parts),
     )
 
 

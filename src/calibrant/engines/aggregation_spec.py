@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.core.array_types import Scale
-    from calibrant.engines.cells import CellTable
+    from calibrant.engines.cells import AggregatedCells
 
 BadRows: TypeAlias = Literal["error", "drop"]
 
@@ -125,14 +125,14 @@ class Table(Protocol):
         """Raise where a column is not there."""
         ...
 
-    def like(self, name: str) -> Any:
+    def dtype_example(self, name: str) -> Any:
         """Return an empty array of the type that a column of labels holds."""
         ...
 
-    def has(self, name: str, value: Any) -> bool:
+    def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column holds a value."""
         ...
 
-    def gather(self, wanted: AggregationSpec) -> CellTable:
+    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
         """Go once through the rows and return their cells."""
         ...
