@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         TopLabel,
     )
     from calibrant.calibrators.registry import calibrator_names
+    from calibrant.checks.check import Finding
     from calibrant.checks.diagnosis import Diagnosis, diagnose
-    from calibrant.checks.finding import Finding
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay

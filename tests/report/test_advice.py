@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.checks.finding import Finding
+from calibrant.checks.check import Finding
 from calibrant.report.advice import advise
 from calibrant.report.agreement import agreed
 from calibrant.report.commands import Origin, command, python

@@ -7,8 +7,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import calibrant as cb
-from calibrant.checks.rows import MAX_VALUES, SOME_ROWS, rounded
-from calibrant.checks.subject import Subject
+from calibrant.checks.check import Subject
+from calibrant.checks.rows import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.core.threads import one_blas_thread
 from calibrant.measures import estimate
 from calibrant.measures.estimate import Estimator
@@ -65,7 +65,7 @@ def test_noise_that_need_not_be_drawn_changes_nothing(monkeypatch, power, method
 def test_few_values_are_found_whatever_comes_first(values):
     p = np.tile(np.linspace(0.001, 0.5, values) ** 1.1, 200)
     sample = InputSpec().tasks((np.arange(p.size) % 2), p).samples[0]
-    assert p.size > SOME_ROWS
+    assert p.size > FIRST_ROWS
     assert (rounded(Subject(sample)) is not None) == (values <= MAX_VALUES)
 
 

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.checks.finding import SEVERITIES, Finding
-from calibrant.checks.groups import group_that_differs
-from calibrant.checks.regions import falling_region, gap_in_a_region
-from calibrant.checks.rows import certain, few_rows, one_outcome, rounded, thin_region
-from calibrant.checks.shape import (
+from calibrant.checks.check import LEVEL, SEVERITIES, Finding, Subject
+from calibrant.checks.curve import (
+    falling_region,
+    gap_in_a_region,
     over_confident,
     reversed_order,
     shifted_base_rate,
     under_confident,
 )
-from calibrant.checks.subject import LEVEL, Subject
+from calibrant.checks.rows import (
+    certain,
+    few_rows,
+    groups_that_differ,
+    one_outcome,
+    rounded,
+    thin_region,
+)
 from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.predictions.given import as_predictions
@@ -27,35 +33,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
-    from calibrant.core.sample import BinarySample
     from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
 
 
-class Check(NamedTuple):
-    """A check: its code, what it looks for, and the function."""
-
-    code: str
-    title: str
-    run: Callable[[Subject], Finding | list[Finding] | None]
-
-
-CHECKS: dict[str, Check] = {
-    check.code: check
-    for check in (
-        Check("CAL001", "over-confident", over_confident),
-        Check("CAL002", "under-confident", under_confident),
-        Check("CAL003", "shifted base rate", shifted_base_rate),
-        Check("CAL004", "region that is off", gap_in_a_region),
-        Check("CAL005", "not monotone", falling_region),
-        Check("CAL006", "few rows", few_rows),
-        Check("CAL007", "thin region", thin_region),
-        Check("CAL008", "rounded predictions", rounded),
-        Check("CAL009", "certain predictions", certain),
-        Check("CAL010", "group worse than the rest", group_that_differs),
-        Check("CAL011", "one outcome only", one_outcome),
-        Check("CAL012", "upside down", reversed_order),
-    )
+CHECKS: dict[str, Callable[[Subject], Finding | list[Finding] | None]] = {
+    "CAL001": over_confident,
+    "CAL002": under_confident,
+    "CAL003": shifted_base_rate,
+    "CAL004": gap_in_a_region,
+    "CAL005": falling_region,
+    "CAL006": few_rows,
+    "CAL007": thin_region,
+    "CAL008": rounded,
+    "CAL009": certain,
+    "CAL010": groups_that_differ,
+    "CAL011": one_outcome,
+    "CAL012": reversed_order,
 }
 """Every check by its code. A code keeps its meaning for ever."""
 NOTHING_TO_FIT = (
@@ -78,7 +72,12 @@ class Diagnosis:
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> Diagnosis:
         """Return findings in order: the worst first, then by code and size."""
-        return cls(tuple(sorted(findings, key=_worst_first)))
+
+        def worst_first(finding: Finding) -> tuple[int, str, float]:
+            off_by = abs(float(finding.evidence.get("off_by", 0.0)))
+            return -finding.rank, finding.code, -off_by
+
+        return cls(tuple(sorted(findings, key=worst_first)))
 
     @property
     def codes(self) -> list[str]:
@@ -88,19 +87,19 @@ class Diagnosis:
     def at_least(self, severity: str) -> Diagnosis:
         """Return the findings that are as bad as `severity` or worse."""
         check_choice(severity, SEVERITIES, name="severity")
-        least = SEVERITIES.index(severity)
-        return Diagnosis(tuple(f for f in self.findings if f.rank >= least))
+        minimum = SEVERITIES.index(severity)
+        return Diagnosis(tuple(f for f in self.findings if f.rank >= minimum))
 
     def frame(self) -> Frame:
-        """Return one row a finding: code, title, severity, message, remedy, ..."""
+        """Return one row per finding: code, title, severity, message, remedy, ..."""
         names = ("code", "title", "severity", "message", "remedy", "calibrator")
         columns = {n: np.array([getattr(f, n) for f in self.findings]) for n in names}
-        places = list(dict.fromkeys(key for f in self.findings for key in f.where))
-        told = {
+        keys = dict.fromkeys(key for f in self.findings for key in f.where)
+        places = {
             key: np.array([str(f.where.get(key, "")) for f in self.findings])
-            for key in places
+            for key in keys
         }
-        return told | columns
+        return places | columns
 
     def __repr__(self) -> str:
         return f"<Diagnosis of {len(self.findings)} findings>\n{self}"
@@ -187,8 +186,8 @@ def diagnose(  # noqa: PLR0913
     )
     preds.store.check_no_clusters("diagnose")
     several = len(preds.models) > 1
-    found = [
-        diagnose_events(
+    findings = [
+        diagnose_tasks(
             preds.store.whole(model),
             preds.store.groups_of(model),
             mute=muted,
@@ -196,55 +195,44 @@ def diagnose(  # noqa: PLR0913
         ).findings
         for model in preds.store.models
     ]
-    return Diagnosis.of(chain.from_iterable(found))
+    return Diagnosis.of(chain.from_iterable(findings))
 
 
-def diagnose_events(
-    events: BinaryTasks,
-    groups: Mapping[str, BinaryTasks] | None = None,
+def diagnose_tasks(
+    tasks: BinaryTasks,
+    groups: Mapping[str, BinaryTasks],
     *,
-    mute: Sequence[str] | str = (),
+    mute: Sequence[str] = (),
     where: Mapping[str, Any] | None = None,
 ) -> Diagnosis:
-    """Run all checks that are not muted on the events of a task."""
-    muted = check_muted(mute)
-    checks = [CHECKS[code] for code in CHECKS if code not in muted]
-    several = len(events.samples) > 1
-    found: list[Finding] = []
-    for place, (name, sample) in enumerate(
-        zip(events.names, events.samples, strict=True)
-    ):
-        parts = _samples(groups or {}, place)
+    """Run all checks that are not muted on each event of a task."""
+    several = len(tasks.samples) > 1
+    findings: list[Finding] = []
+    for k, (name, sample) in enumerate(zip(tasks.names, tasks.samples, strict=True)):
+        parts = {group: part.samples[k] for group, part in groups.items()}
         # One column of one class is repaired as one event, whatever the task.
-        event = name if several or name == "binary" else events.task
-        subject = Subject(sample, event, LEVEL / len(events.samples), parts)
-        told = dict(where or {}) | ({"class": name} if several else {})
-        for check in checks:
-            found += [replace(f, where=told | f.where) for f in _listed(check, subject)]
-    return Diagnosis.of(found)
+        event = name if several or name == "binary" else tasks.task
+        subject = Subject(sample, event, LEVEL / len(tasks.samples), parts)
+        place = dict(where or {}) | ({"class": name} if several else {})
+        findings += [
+            replace(finding, where=place | finding.where)
+            for finding in _run_checks(subject, mute)
+        ]
+    return Diagnosis.of(findings)
 
 
-def _without_calibrator(finding: Finding) -> Finding:
-    """Return a finding about a single outcome, which teaches no calibrator anything."""
-    if not finding.calibrator:
-        return finding
-    return replace(finding, calibrator="", remedy=NOTHING_TO_FIT)
-
-
-def _worst_first(finding: Finding) -> tuple[int, str, float]:
-    return -finding.rank, finding.code, -abs(float(finding.evidence.get("off_by", 0.0)))
-
-
-def _samples(groups: Mapping[str, BinaryTasks], place: int) -> dict[str, BinarySample]:
-    return {name: events.samples[place] for name, events in groups.items()}
-
-
-def _listed(check: Check, subject: Subject) -> Iterable[Finding]:
-    found = check.run(subject)
-    if found is None:
-        return []
-    listed = found if isinstance(found, list) else [found]
-    return map(_without_calibrator, listed) if subject.one_outcome else listed
+def _run_checks(subject: Subject, mute: Sequence[str]) -> list[Finding]:
+    findings: list[Finding] = []
+    for code, check in CHECKS.items():
+        result = None if code in mute else check(subject)
+        if result is not None:
+            findings += result if isinstance(result, list) else [result]
+    if not subject.one_outcome:
+        return findings
+    return [
+        replace(f, calibrator="", remedy=NOTHING_TO_FIT) if f.calibrator else f
+        for f in findings
+    ]
 
 
 def check_codes(codes: Sequence[str] | str) -> tuple[str, ...]:

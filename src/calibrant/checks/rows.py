@@ -1,47 +1,62 @@
-"""Checks of the rows themselves: too few, rounded, certain, of one outcome."""
+"""Checks of the rows: few, rounded, certain, of one outcome, groups that differ."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc
 
-from calibrant.checks.decimals import counted
-from calibrant.checks.finding import Finding
+from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.smooth import Smooth
+from calibrant.checks.check import Finding, severity_of
+from calibrant.checks.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
-from calibrant.numerics.binning import tabulate, width_edges
+from calibrant.numerics.binning import width_edges
+from calibrant.numerics.holm import holm
 from calibrant.numerics.links import CLIP
+from calibrant.numerics.log_cells import many_cells
 
 if TYPE_CHECKING:
-    from calibrant.checks.subject import Subject
+    from calibrant.checks.check import Subject
     from calibrant.core.array_types import BoolVector, FloatVector
+    from calibrant.core.sample import BinarySample
+    from calibrant.maps.base import CalibrationMap
 
 ENOUGH_ROWS = 1000
 REGIONS = 10
 DIGITS = (1, 2, 3)
-ROWS_A_VALUE = 20
+ROWS_PER_VALUE = 20
 MAX_VALUES = 200
-SOME_ROWS = 10_000
+FIRST_ROWS = 10_000
 KEEP_DIGITS = "Keep the digits that the model gives."
 FLOAT32_ERROR = 2.0**-24
 """Decimals that went through single precision are off by as much as this."""
+MIN_NOISE = 10.0
+"""Groups whose sums of labels vary less than this are not judged: a chi-square would
+be a poor approximation."""
+MIN_GROUPS = 2
+APART = "Recalibrate this group by itself, or add a feature that identifies it."
 
 
 def few_rows(subject: Subject) -> Finding | None:
     """CAL006: there are fewer than 1000 rows."""
     if subject.total >= ENOUGH_ROWS:
         return None
-    positives = float(subject.cells.label.sum())
-    rarer = max(min(positives, subject.total - positives), 0.0)
+    rarer = max(min(subject.positives, subject.total - subject.positives), 0.0)
     return Finding(
         "CAL006",
         "few rows",
         "note",
-        f"There are {_rows(subject.total)}, {counted(rarer)} of the rarer outcome: "
-        f"small errors are indistinguishable from noise.",
+        f"There are {_format_rows(subject.total)}, {format_count(rarer)} of the rarer "
+        f"outcome: small errors are indistinguishable from noise.",
         f"Collect at least {ENOUGH_ROWS} rows before trusting a small error.",
         evidence={"rows": subject.total, "rarer_outcome": rarer},
     )
+
+
+def _format_rows(number: float) -> str:
+    return f"{format_count(number)} row{'s' if number != 1.0 else ''}"
 
 
 def thin_region(subject: Subject) -> Finding | None:
@@ -49,24 +64,35 @@ def thin_region(subject: Subject) -> Finding | None:
 
     Of fewer than 300 rows some tenth always has too few, and CAL006 has said so.
     """
-    cells = subject.cells
-    share = cells.label / cells.weight
-    rows = tabulate(cells.p, share, cells.weight, width_edges(REGIONS)).weight
+    rows = subject.tabulate(width_edges(REGIONS)).weight
     thin = (rows > 0.0) & (rows < FEW_ROWS)
     number = float(rows[thin].sum())
     if subject.total < REGIONS * FEW_ROWS or not thin.any():
         return None
-    places = _as_ranges(thin)
+    places = _format_regions(thin)
     return Finding(
         "CAL007",
         "thin region",
         "note",
-        f"Only {_rows(number)} of {counted(subject.total)} lie {places}: the "
-        f"observed rate there is hardly known.",
+        f"Only {_format_rows(number)} of {format_count(subject.total)} lie {places}: "
+        f"the observed rate there is hardly known.",
         "Do not read much into the diagram there; collect such rows if decisions "
         "depend on them.",
         evidence={"rows": number, "where": places},
     )
+
+
+def _format_regions(which: BoolVector) -> str:
+    """Return regions of equal width in words, neighbours joined.
+
+    Examples
+    --------
+    >>> _format_regions(np.array([True, False, True, True]))
+    'from 0 to 0.25 and from 0.5 to 1'
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], which.astype(int), [0]])))
+    ends = (edges / which.size).reshape(-1, 2)
+    return " and ".join(f"from {left:g} to {right:g}" for left, right in ends)
 
 
 def rounded(subject: Subject) -> Finding | None:
@@ -76,119 +102,181 @@ def rounded(subject: Subject) -> Finding | None:
     if inner.size < ENOUGH_ROWS // 10:
         return None
     digits = next((d for d in DIGITS if _has_digits(inner, d)), None)
-    if digits is None and np.unique(inner[:SOME_ROWS]).size > MAX_VALUES:
+    if digits is None and np.unique(inner[:FIRST_ROWS]).size > MAX_VALUES:
         return None  # without having sorted all rows
     values = int(np.unique(inner).size)
-    few = values <= MAX_VALUES and inner.size >= ROWS_A_VALUE * values
+    few = values <= MAX_VALUES and inner.size >= ROWS_PER_VALUE * values
     if digits is None and not few:
         return None
-    message, remedy = _same_values(values, digits)
+    message = f"Predictions take only {values} values between 0 and 1"
     if values == 1:
-        message = f"All predictions between 0 and 1 are the same: {inner[0]:.6g}."
-        remedy = (
-            "Only the level of such predictions can be repaired: they tell no two rows "
-            "apart."
-        )
-    return Finding(
-        "CAL008",
-        "rounded predictions",
-        "note",
-        message,
-        remedy,
-        evidence={"values": float(values), "digits": float(digits or np.nan)},
-    )
+        message = f"All predictions between 0 and 1 are the same: {inner[0]:.6g}"
+        remedy = "Only the level of such predictions can be repaired: they do not "
+        remedy += "distinguish any rows."
+    elif digits is None:
+        remedy = "Rows with the same prediction cannot be distinguished; if the model "
+        remedy += "has more to say than that, keep it."
+    else:
+        message += f", rounded to {digits} decimal{'s' if digits > 1 else ''}"
+        remedy = f"{KEEP_DIGITS} Rounding hides rare events and makes certainty of "
+        remedy += "what is merely likely."
+    evidence: dict[str, float | str] = {"values": float(values)}
+    evidence["digits"] = float(digits or np.nan)
+    title = "rounded predictions"
+    return Finding("CAL008", title, "note", f"{message}.", remedy, evidence=evidence)
 
 
-def _same_values(values: int, digits: int | None) -> tuple[str, str]:
-    """Return what is said of predictions that share values, and what to do."""
-    told = f"Predictions take only {values} values between 0 and 1"
-    if digits is None:
-        remedy = (
-            "Rows with the same prediction cannot be distinguished; if the model has "
-            "more to say than that, keep it."
-        )
-        return f"{told}.", remedy
-    remedy = (
-        f"{KEEP_DIGITS} Rounding hides rare events and makes certainty of what is "
-        f"merely likely."
-    )
-    return f"{told}, rounded to {digits} decimal{'s' if digits > 1 else ''}.", remedy
+def _has_digits(p: FloatVector, digits: int) -> bool:
+    """Tell whether predictions between 0 and 1 are decimals of so many digits."""
+    near = np.rint(p * 10**digits) / 10**digits
+    inside = (near > 0.0) & (near < 1.0)  # tiny probabilities are not a rounded 0
+    return bool((inside & (np.abs(p - near) <= FLOAT32_ERROR)).all())
 
 
 def certain(subject: Subject) -> Finding | None:
     """CAL009: predictions of exactly 0 or 1."""
-    p, y = subject.sample.p, subject.sample.y
-    weight = subject.sample.weight
+    p, y, weight = subject.sample.p, subject.sample.y, subject.sample.weight
     sure = (p == 0.0) | (p == 1.0)
     if not sure.any():
         return None
     ones = np.ones(p.size) if weight is None else weight
     rows = float(ones[sure].sum())
-    wrong = float((ones * np.abs(y - p))[sure].sum())
+    failed = float((ones * np.abs(y - p))[sure].sum())
     share = f"{100 * rows / subject.total:.2g}".replace("1e+02", "100")
-    told = f"{counted(rows)} of {counted(subject.total)} predictions ({share} %) are "
-    told += "exactly 0 or 1"
-    if not wrong:
-        return Finding(
-            "CAL009",
-            "certain predictions",
-            "note",
-            f"{told}; none of them failed.",
-            f"{KEEP_DIGITS} One that fails would make the log-loss infinite.",
-            evidence={"rows": rows, "failed": 0.0, "share": rows / subject.total},
-            besides=KEEP_DIGITS,
+    message = (
+        f"{format_count(rows)} of {format_count(subject.total)} predictions ({share} "
+        f"%) are exactly 0 or 1"
+    )
+    smooth, beta = subject.method("smooth"), subject.method("beta")
+    if failed:
+        message += (
+            f", and {format_count(failed)} of them failed. By its definition the "
+            f"log-loss is infinite then; shown is one with 0 and 1 moved inwards by "
+            f"{CLIP:.1e}, where a failure costs {-np.log(CLIP):.0f}."
         )
-    methods = [subject.method(name) for name in ("smooth", "beta")]
+        remedy = f"Or recalibrate by {smooth} or {beta}."
+    else:
+        message += "; none of them failed."
+        remedy = "One that fails would make the log-loss infinite."
     return Finding(
         "CAL009",
         "certain predictions",
-        "severe",
-        f"{told}, and {counted(wrong)} of them failed. By its definition the log-loss "
-        f"is infinite then; shown is one with 0 and 1 moved inwards by {CLIP:.1e}, "
-        f"where a failure costs {-np.log(CLIP):.0f}.",
-        f"{KEEP_DIGITS} Or recalibrate by {methods[0]} or {methods[1]}.",
-        methods[0],
-        {"rows": rows, "failed": wrong, "share": rows / subject.total},
+        "severe" if failed else "note",
+        message,
+        f"{KEEP_DIGITS} {remedy}",
+        smooth if failed else "",
+        {"rows": rows, "failed": failed, "share": rows / subject.total},
         KEEP_DIGITS,
     )
 
 
 def one_outcome(subject: Subject) -> Finding | None:
     """CAL011: the event always happened, or never."""
-    positives = float(subject.cells.label.sum())
-    if 0.0 < positives < subject.total:
+    if not subject.one_outcome:
         return None
-    always = "always" if positives else "never"
+    always = "always" if subject.positives else "never"
     return Finding(
         "CAL011",
         "one outcome only",
         "note",
-        f"The event {always} happened in these {_rows(subject.total)}.",
-        "Nothing can be said of how well predictions tell events apart; check that "
+        f"The event {always} happened in these {_format_rows(subject.total)}.",
+        "Nothing can be said of how well predictions distinguish events; check that "
         "the right column of labels was read.",
-        evidence={"rows": subject.total, "positives": positives},
+        evidence={"rows": subject.total, "positives": subject.positives},
     )
 
 
-def _rows(number: float) -> str:
-    return f"{counted(number)} row{'s' if number != 1.0 else ''}"
+class GroupGap(NamedTuple):
+    """How one group departs from the calibration map of all rows.
 
-
-def _has_digits(p: FloatVector, digits: int) -> bool:
-    """Tell whether predictions between 0 and 1 are decimals of so many digits."""
-    near = np.rint(p * 10**digits) / 10**digits
-    inside = (near > 0.0) & (near < 1.0)  # tiny chances are not a rounded 0
-    return bool((inside & (np.abs(p - near) <= FLOAT32_ERROR)).all())
-
-
-def _as_ranges(which: BoolVector) -> str:
-    """Return regions in words, neighbours joined.
-
-    Examples
-    --------
-    >>> _as_ranges(np.array([True, False, True, True]))
-    'from 0 to 0.25 and from 0.5 to 1'
+    `gap` is the observed rate less the mean prediction, `expected_gap` the same by the
+    map of all rows; `pvalue` has Holm's correction for all groups.
     """
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], which.astype(int), [0]])))
-    ends = (edges / which.size).reshape(-1, 2)
-    return " and ".join(f"from {left:g} to {right:g}" for left, right in ends)
+
+    name: str
+    rows: float
+    predicted: float
+    observed: float
+    gap: float
+    expected_gap: float
+    pvalue: float
+
+
+def group_gaps(subject: Subject) -> list[GroupGap]:
+    """Return how each group departs from the map of all rows.
+
+    Each group is tested for a level and a slope of its own, given the smooth map of
+    all rows: chi-square with two degrees of freedom, a little too careful since the
+    group itself took part in that map. P-values are Holm's over all groups.
+    """
+    if len(subject.groups) < MIN_GROUPS:
+        return []
+    map_ = fit_family(Smooth(), subject.sample).map
+    gaps = [_group_gap(name, s, map_) for name, s in subject.groups.items()]
+    adjusted = holm([gap.pvalue for gap in gaps])
+    return [g._replace(pvalue=p) for g, p in zip(gaps, adjusted, strict=True)]
+
+
+def _group_gap(name: str, sample: BinarySample, map_: CalibrationMap) -> GroupGap:
+    """Return the departure of one group, its p-value not corrected."""
+    cells = many_cells(sample)
+    total = float(cells.weight.sum())
+    expected = map_.values(cells.p)
+    predicted = float(cells.weight @ cells.p) / total
+    observed = float(cells.label.sum()) / total
+    mean = float(cells.weight @ expected) / total
+    pvalue = 1.0
+    if total >= FEW_ROWS:
+        noise = cells.weight * expected * (1.0 - expected)
+        pvalue = _score_test(cells.p, cells.label - cells.weight * expected, noise)
+    gap, expected_gap = observed - predicted, mean - predicted
+    return GroupGap(name, total, predicted, observed, gap, expected_gap, pvalue)
+
+
+def _score_test(p: FloatVector, excess: FloatVector, noise: FloatVector) -> float:
+    """Return the p-value of a level and a slope among the residuals."""
+    total = float(noise.sum())
+    if total < MIN_NOISE:
+        return 1.0
+    centred = p - float(noise @ p) / total
+    statistic = float(excess.sum()) ** 2 / total
+    spread = float(noise @ centred**2)
+    if spread <= 1e-12 * total:
+        return float(chdtrc(1, statistic))
+    return float(chdtrc(2, statistic + float(excess @ centred) ** 2 / spread))
+
+
+def groups_that_differ(subject: Subject) -> list[Finding]:
+    """CAL010: groups that are significantly worse calibrated than the rest."""
+    return [
+        _group_finding(subject, gap)
+        for gap in group_gaps(subject)
+        if gap.pvalue < subject.level and abs(gap.gap) > abs(gap.expected_gap)
+    ]
+
+
+def _group_finding(subject: Subject, group: GroupGap) -> Finding:
+    predicted, observed = format_pair(group.predicted, group.observed)
+    expected = group.predicted + group.expected_gap
+    usual = format_probability(expected, len(predicted.partition(".")[2]))
+    off_by = abs(group.gap - group.expected_gap)
+    method = subject.method("smooth")
+    return Finding(
+        "CAL010",
+        "group worse than the rest",
+        severity_of(off_by),
+        f"In {group.name} the mean prediction is {predicted}, the {subject.rate_name} "
+        f"{observed}; over all rows such predictions have a rate of {usual}.",
+        f"{APART} {method} fits any shape, given enough rows.",
+        method,
+        {
+            "rows": group.rows,
+            "predicted": group.predicted,
+            "observed": group.observed,
+            "expected": expected,
+            "off_by": off_by,
+            "pvalue": group.pvalue,
+        },
+        APART,
+        {"group": group.name},
+    )

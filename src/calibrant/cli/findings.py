@@ -86,8 +86,8 @@ def read_fail_on(fail_on: str | None) -> Failing:
     """Return what ``--fail-on`` asks for, or raise before any work is done."""
     if fail_on is None:
         return Failing()
+    from calibrant.checks.check import SEVERITIES
     from calibrant.checks.diagnosis import check_codes
-    from calibrant.checks.finding import SEVERITIES
 
     wanted = listed(fail_on)
     if not wanted:

@@ -11,7 +11,7 @@ from calibrant.report.titles import title_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from calibrant.checks.finding import Finding
+    from calibrant.checks.check import Finding
 
 LEAST_SHOWN = 0.001
 NOT_BETTER = "No repair that was tried makes predictions better on rows left out."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant.checks.decimals import counted
+from calibrant.checks.formatting import format_count
 from calibrant.report.verdict import GRADES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from calibrant.checks.finding import Finding
+    from calibrant.checks.check import Finding
 
 PROOFS = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
 """Checks that speak up only where chance cannot explain what is off."""
@@ -103,9 +103,8 @@ def _failed(findings: Sequence[Finding]) -> list[str]:
     failed, rows = (sum(float(e[key]) for e in found) for key in ("failed", "rows"))
     if not failed:
         return []
-    return [
-        f"Of {counted(rows)} predictions of exactly 0 or 1, {counted(failed)} failed."
-    ]
+    certain = f"Of {format_count(rows)} predictions of exactly 0 or 1, "
+    return [f"{certain}{format_count(failed)} failed."]
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.calibrators.smooth_fits import SmoothFit
-from calibrant.checks.decimals import apart
+from calibrant.checks.formatting import decimals_to_distinguish
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.links import logit
@@ -159,7 +159,10 @@ def _bins(
 
 def _decimals(left: FloatVector, right: FloatVector) -> list[int]:
     """Return how many decimals tell the ends of each bin apart."""
-    return [apart(a, b) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    return [
+        decimals_to_distinguish(a, b)
+        for a, b in zip(left.tolist(), right.tolist(), strict=True)
+    ]
 
 
 def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.calibrators.registry import EVALUATORS, method_name
-from calibrant.checks.diagnosis import diagnose_events
-from calibrant.checks.groups import group_gaps
-from calibrant.checks.subject import Subject
+from calibrant.checks.check import Subject
+from calibrant.checks.diagnosis import diagnose_tasks
+from calibrant.checks.rows import group_gaps
 from calibrant.core.sample import FEW_ROWS
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.evaluation import assess_one
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from calibrant.calibrators.base import Fit
-    from calibrant.checks.finding import Finding
+    from calibrant.checks.check import Finding
     from calibrant.core.class_sample import ClassSample
     from calibrant.measures.estimate import Estimate, Estimator
     from calibrant.measures.evaluation import Assessment
@@ -137,7 +137,7 @@ def model_summary(
     step()
     several = len(events.samples) > 1
     repairs = _repairs(rows, plan)
-    found_faults = diagnose_events(events, groups, mute=plan.mute).findings
+    found_faults = diagnose_tasks(events, groups, mute=plan.mute).findings
     findings = advise(found_faults, repairs)
     step()
     classes = _class_rows(events, found, plan) if several else []

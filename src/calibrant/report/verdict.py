@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.calibrators.registry import find_evaluator
-from calibrant.checks.decimals import LEAST, apart, told
+from calibrant.checks.formatting import (
+    MIN_DECIMALS,
+    decimals_to_distinguish,
+    format_probability,
+)
 from calibrant.numerics.log_cells import many_cells
 from calibrant.report.advice import best_sentence
 
@@ -94,7 +98,7 @@ def _place(p: float) -> str:
     ('0', '0.068', '0.999', '1')
     """
     text = f"{p:.2g}"
-    return told(p) if text == "1" and p < 1.0 else text
+    return format_probability(p) if text == "1" and p < 1.0 else text
 
 
 def regions_of(curve: Mapping[str, Any], sample: BinarySample) -> list[Region]:
@@ -265,7 +269,7 @@ def _said(p: float) -> str:
     near = min(p, 1.0 - p)
     if near == 0.0:
         return f"{p:g}"
-    return f"almost {round(p)}" if near < NEGLIGIBLE else told(p, 2)
+    return f"almost {round(p)}" if near < NEGLIGIBLE else format_probability(p, 2)
 
 
 def _digits(margin: float) -> int:
@@ -283,7 +287,7 @@ def _error_sentence(
     error: Mapping[str, Any], confidence: float | None, *, sure: bool, points: str
 ) -> str:
     value, low, high = error["value"], error["low"], error["high"]
-    digits = LEAST if low is None else apart(low, high)
+    digits = MIN_DECIMALS if low is None else decimals_to_distinguish(low, high)
     found = f"Calibration error {value:.{digits}f}"
     if low is not None and confidence is not None:
         found += f", {100 * confidence:g} % interval {low:.{digits}f} to "
@@ -297,5 +301,5 @@ def _points(value: float, alpha: float, task: str, *, squared: bool) -> str:
         return ""
     who = "confidence is" if task == "confidence" else "probabilities are"
     over = " over rows and classes" if task == "classwise" else ""
-    points = told(100.0 * value, 1)
+    points = format_probability(100.0 * value, 1)
     return f": {who} off by {points} percentage points on average{over}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from calibrant.checks import decimals
-from calibrant.checks.decimals import told
+from calibrant.checks import formatting
+from calibrant.checks.formatting import format_probability
 
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
@@ -35,7 +35,7 @@ def format_or_dash(value: float | None, decimals: int = 3) -> str:
     >>> format_or_dash(0.25), format_or_dash(0.99996), format_or_dash(None) == UNKNOWN
     ('0.250', '0.99996', True)
     """
-    return UNKNOWN if value is None else told(value, decimals)
+    return UNKNOWN if value is None else format_probability(value, decimals)
 
 
 def counted(value: float | None) -> str:
@@ -48,7 +48,7 @@ def counted(value: float | None) -> str:
     """
     if value is None:
         return UNKNOWN
-    return THOUSANDS.sub(THIN_SPACE, decimals.counted(value))
+    return THOUSANDS.sub(THIN_SPACE, formatting.format_count(value))
 
 
 def chance(value: float | None) -> str:

@@ -1,0 +1,231 @@
+"""What a check takes, a `Subject`, and what it returns: `Finding`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from calibrant.core.sample import FEW_ROWS
+from calibrant.numerics.binning import BinTable, size_edges, tabulate
+from calibrant.numerics.grid import bin_index
+from calibrant.numerics.links import logit
+from calibrant.numerics.log_cells import WeightedPoints, many_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from calibrant.core.array_types import FloatVector
+    from calibrant.core.sample import BinarySample
+
+Severity: TypeAlias = Literal["note", "minor", "moderate", "severe"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+MODERATE, SEVERE = 0.01, 0.05
+"""Probabilities that are off by this much over all rows, as the root of the mean
+square, are moderately, severely off."""
+LEVEL = 0.01
+"""False-alarm rate of a check on calibrated predictions."""
+MAX_BINS = 20
+ROWS_PER_BIN = 50
+MAX_SHIFT = 80.0
+"""No prediction needs a larger shift of its logit than this."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a check found.
+
+    Attributes
+    ----------
+    code : str
+        The check, as "CAL001"; codes never change their meaning.
+    title : str
+        The check in two or three words.
+    severity : {"note", "minor", "moderate", "severe"}
+        "note": worth knowing, but no fault of the probabilities. The others go by how
+        far probabilities are off, as the root of the mean square over all rows: less
+        than 0.01, less than 0.05, more. So few rows that are far off weigh less.
+    message : str
+        What was found, in words and numbers.
+    remedy : str
+        What to do about it.
+    calibrator : str
+        A method of this kind of predictions that is made for the fault; empty where
+        none is. Whether it helps these rows is not measured; reports do that.
+    besides : str
+        The part of the remedy that is not about a calibrator.
+    evidence : dict
+        The numbers behind the message; "off_by" is what the severity goes by.
+    where : dict
+        Model, class or group that it is about; empty where there is one only.
+    """
+
+    code: str
+    title: str
+    severity: Severity
+    message: str
+    remedy: str
+    calibrator: str = ""
+    evidence: dict[str, float | str] = field(default_factory=dict)
+    besides: str = ""
+    where: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int:
+        """Return 0 for a note up to 3 for what is severe."""
+        return SEVERITIES.index(self.severity)
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{name}={value}" for name, value in self.where.items())
+        place = f" ({place})" if place else ""
+        return f"{self.code} {self.severity}{place}: {self.message} {self.remedy}"
+
+
+def severity_of(effect: float) -> Severity:
+    """Return how bad it is that probabilities are off by `effect`.
+
+    Examples
+    --------
+    >>> severity_of(0.002), severity_of(-0.02), severity_of(0.2)
+    ('minor', 'moderate', 'severe')
+    """
+    if abs(effect) < MODERATE:
+        return "minor"
+    return "moderate" if abs(effect) < SEVERE else "severe"
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Predictions of one event, as checks look at them.
+
+    Attributes
+    ----------
+    sample : BinarySample
+        Predictions and outcomes.
+    event : str
+        "binary", "confidence" or a class.
+    level : float
+        False-alarm rate that each check may have.
+    groups : dict
+        Samples of groups of the rows, by name.
+    """
+
+    sample: BinarySample
+    event: str = "binary"
+    level: float = LEVEL
+    groups: Mapping[str, BinarySample] = field(default_factory=dict)
+
+    @property
+    def top_label(self) -> bool:
+        """Tell whether the event is that the top class is right."""
+        return self.event == "confidence"
+
+    @property
+    def rate_name(self) -> str:
+        """Return what the mean of the labels is called."""
+        return "accuracy" if self.top_label else "observed rate"
+
+    @property
+    def one_outcome(self) -> bool:
+        """Tell whether the event always happened, or never."""
+        return not 0.0 < self.positives < self.total
+
+    def method(self, binary: str) -> str:
+        """Return the name that a binary method has for predictions of this kind.
+
+        Examples
+        --------
+        >>> Subject(None, "confidence").method("smooth")
+        'top-smooth'
+        """
+        return {"binary": "", "confidence": "top-"}.get(self.event, "ovr-") + binary
+
+    @cached_property
+    def cells(self) -> WeightedPoints:
+        """Return the rows, or fine cells of them where there are very many."""
+        return many_cells(self.sample)
+
+    @cached_property
+    def total(self) -> float:
+        """Return the number of rows, weights counted."""
+        return self.sample.total
+
+    @cached_property
+    def positives(self) -> float:
+        """Return the number of rows with the event, weights counted."""
+        return float(self.cells.label.sum())
+
+    @cached_property
+    def mean_prob(self) -> float:
+        """Return the mean prediction."""
+        return float(self.cells.weight @ self.cells.p) / self.total
+
+    @cached_property
+    def noise(self) -> FloatVector:
+        """Return the variance of each cell's sum of labels, were p calibrated."""
+        return self.cells.weight * self.cells.p * (1.0 - self.cells.p)
+
+    @cached_property
+    def excess(self) -> FloatVector:
+        """Return by how much each cell's sum of labels exceeds the predicted one."""
+        return self.cells.label - self.cells.weight * self.cells.p
+
+    @cached_property
+    def at_base_rate(self) -> FloatVector:
+        """Return predictions shifted on the logit scale so that they sum to labels."""
+        cells, logits = self.cells, logit(self.cells.p)
+
+        def surplus(shift: float) -> float:
+            total = float(cells.weight @ expit(logits + shift)) / self.total
+            return total - self.positives / self.total
+
+        shift = float(brentq(surplus, -MAX_SHIFT, MAX_SHIFT, xtol=1e-9))
+        return np.asarray(expit(logits + shift))
+
+    def tabulate(self, edges: FloatVector) -> BinTable:
+        """Return sums over bins."""
+        cells = self.cells
+        return tabulate(cells.p, cells.label / cells.weight, cells.weight, edges)
+
+    @cached_property
+    def bins(self) -> BinTable:
+        """Return sums over bins of about equally many rows.
+
+        There are 20 bins, or fewer, so that each has 50 rows; where ties leave one
+        with fewer than 30, it joins its neighbour.
+        """
+        n_bins = int(np.clip(self.total // ROWS_PER_BIN, 1, MAX_BINS))
+        n_bins = min(n_bins, self.cells.p.size)
+        edges = size_edges(self.cells.p, self.cells.weight, n_bins)
+        return self.tabulate(_join_small_bins(edges, self.tabulate(edges).weight))
+
+    @cached_property
+    def spans(self) -> tuple[FloatVector, FloatVector]:
+        """Return the lowest and the highest prediction of each bin."""
+        index = bin_index(self.cells.p, self.bins.edges)
+        parts = [self.cells.p[index == k] for k in range(self.bins.weight.size)]
+        lowest, highest = zip(*((p.min(), p.max()) for p in parts), strict=True)
+        return np.array(lowest), np.array(highest)
+
+
+def _join_small_bins(edges: FloatVector, rows: FloatVector) -> FloatVector:
+    """Return the edges of bins that have enough rows each, neighbours joined.
+
+    Examples
+    --------
+    >>> rows = np.array([40.0, 3.0, 50.0, 7.0])
+    >>> _join_small_bins(np.array([0.0, 0.2, 0.3, 0.8, 1.0]), rows)
+    array([0. , 0.2, 1. ])
+    """
+    kept, since = [0.0], 0.0
+    for edge, number in zip(edges[1:], rows, strict=True):
+        since += number
+        if since >= FEW_ROWS:
+            kept.append(edge)
+            since = 0.0
+    # Rows that remain at the end join the bin before them.
+    return np.array([*(kept[:-1] if len(kept) > 1 else kept), 1.0])

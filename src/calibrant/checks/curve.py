@@ -1,0 +1,390 @@
+"""Checks of the calibration curve: too extreme, shifted, off in a region, falling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import betainc, ndtr
+
+from calibrant.checks.check import Finding, severity_of
+from calibrant.checks.formatting import format_pair, format_probability, format_range
+from calibrant.core.sample import FEW_ROWS
+
+if TYPE_CHECKING:
+    from calibrant.checks.check import Subject
+    from calibrant.core.array_types import BoolVector, FloatVector
+    from calibrant.numerics.binning import BinTable
+
+MIN_NOISE = 10.0
+"""Sums of labels with less variance than this are not near a normal distribution."""
+MIN_BINS = 2
+MIN_COUNT = 5.0
+"""Rates of bins with fewer expected rows of either outcome are not compared."""
+TINY = np.finfo(float).tiny
+RECENT = "If the share has changed since training, recalibrate on recent rows."
+LOOK = "Look at which rows lie there."
+
+
+def over_confident(subject: Subject) -> Finding | None:
+    """CAL001: predictions are more extreme than the observed rates."""
+    return _confidence(subject, sign=-1.0)
+
+
+def under_confident(subject: Subject) -> Finding | None:
+    """CAL002: predictions are less extreme than the observed rates."""
+    return _confidence(subject, sign=1.0)
+
+
+def _confidence(subject: Subject, *, sign: float) -> Finding | None:
+    """Return a finding where the slope less 1 has this sign."""
+    if not subject.top_label:
+        return _spread(subject, sign=sign)
+    gap, pvalue = _shift(subject)
+    if pvalue >= subject.level or gap * sign < 0.0:
+        return None
+    confidence = subject.mean_prob
+    predicted, right = format_pair(confidence, confidence + gap)
+    return _confidence_finding(
+        sign,
+        gap,
+        f"The mean confidence is {predicted}, and {right} of the rows are right.",
+        ("temperature", _slope_remedy("temperature", sign)),
+        {"confidence": confidence, "accuracy": confidence + gap, "pvalue": pvalue},
+    )
+
+
+def _confidence_finding(
+    sign: float,
+    effect: float,
+    message: str,
+    repair: tuple[str, str],
+    evidence: dict[str, float | str],
+) -> Finding:
+    """Return CAL001 or CAL002; `repair` is the method and what it does."""
+    method, remedy = repair
+    code, title = "CAL001", "over-confident"
+    if sign > 0.0:
+        code, title = "CAL002", "under-confident"
+    evidence = evidence | {"off_by": float(abs(effect))}
+    return Finding(code, title, severity_of(effect), message, remedy, method, evidence)
+
+
+def _slope_remedy(method: str, sign: float) -> str:
+    how = "shrinks" if sign < 0.0 else "stretches"
+    return f"{method} {how} all predictions with a single slope."
+
+
+def _shift(subject: Subject) -> tuple[float, float]:
+    """Return the mean of label less prediction, and its two-sided p-value."""
+    noise = float(subject.noise.sum())
+    gap = float(subject.excess.sum())
+    if noise < MIN_NOISE:
+        return gap / subject.total, 1.0
+    return gap / subject.total, float(2.0 * ndtr(-abs(gap) / np.sqrt(noise)))
+
+
+def shifted_base_rate(subject: Subject) -> Finding | None:
+    """CAL003: the event happens more or less often than predicted on average."""
+    gap, pvalue = _shift(subject)
+    if subject.top_label or pvalue >= subject.level:
+        return None
+    rate = subject.positives / subject.total
+    predicted, observed = format_pair(subject.mean_prob, rate)
+    method = subject.method("platt")
+    return Finding(
+        "CAL003",
+        "shifted base rate",
+        severity_of(gap),
+        f"The event happens {'more' if gap > 0.0 else 'less'} often than predicted: "
+        f"mean prediction {predicted}, observed rate {observed}.",
+        f"{method} moves all predictions together. {RECENT}",
+        method,
+        {
+            "mean_prob": subject.mean_prob,
+            "base_rate": rate,
+            "off_by": abs(gap),
+            "pvalue": pvalue,
+        },
+        RECENT,
+    )
+
+
+def reversed_order(subject: Subject) -> Finding | None:
+    """CAL012: the higher the prediction, the less often the event happens."""
+    cells, total = subject.cells, subject.total
+    if total < FEW_ROWS:
+        return None
+    p = cells.p - cells.weight @ cells.p / total
+    rate = subject.positives / total
+    covariance = float(cells.weight @ (p * (cells.label / cells.weight - rate)))
+    scale = float(cells.weight @ p**2) * total * rate * (1.0 - rate)
+    if scale == 0.0:
+        return None
+    correlation = covariance * np.sqrt(total / scale)
+    pvalue = float(ndtr(correlation * np.sqrt(total)))
+    if pvalue >= subject.level:
+        return None
+    return Finding(
+        "CAL012",
+        "upside down",
+        "severe",
+        f"The higher the prediction, the less often it comes true (correlation "
+        f"{correlation:.2f}).",
+        "Are the labels swapped, or is this the probability of the other class?",
+        "",
+        {"correlation": float(correlation), "pvalue": pvalue},
+    )
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Mean prediction and observed rate on one side of the middle.
+
+    `off` is 1 where the observed rate is significantly above the prediction, -1 where
+    it is below, else 0.
+    """
+
+    predicted: float
+    observed: float
+    off: int
+
+    @property
+    def gap(self) -> float:
+        return self.observed - self.predicted
+
+    @property
+    def direction(self) -> str:
+        return "too low" if self.gap > 0.0 else "too high"
+
+    def __str__(self) -> str:
+        predicted, observed = format_pair(self.predicted, self.observed)
+        return f"the mean prediction is {predicted}, the observed rate {observed}"
+
+
+def _spread(subject: Subject, *, sign: float) -> Finding | None:
+    """Look for predictions too far apart (sign -1) or too close together (+1).
+
+    The statistic is the score of a slope at the predictions, after a shift on the
+    logit scale to the base rate, so that a shift alone is not significant.
+    """
+    if subject.noise.sum() < MIN_NOISE or subject.one_outcome:
+        return None
+    p = subject.at_base_rate
+    noise = subject.cells.weight * p * (1.0 - p)
+    excess = subject.cells.label - subject.cells.weight * p
+    middle = float(noise @ p / noise.sum())
+    variance = float(noise @ (p - middle) ** 2)
+    if variance <= 0.0:
+        return None
+    z = float(excess @ (p - middle)) / np.sqrt(variance)
+    pvalue = float(2.0 * ndtr(-abs(z)))
+    if pvalue >= subject.level or z * sign < 0.0:
+        return None
+    return _two_sides(subject, p >= middle, pvalue, sign=sign)
+
+
+def _two_sides(
+    subject: Subject, upper: BoolVector, pvalue: float, *, sign: float
+) -> Finding | None:
+    """Compare predictions and observed rates on both sides of the middle.
+
+    None where these plain means do not show what the slope of the logits says.
+    """
+    middle = float(subject.cells.p[upper].min())  # as it was predicted, not shifted
+    up, low = _side(subject, upper), _side(subject, ~upper)
+    if (up.gap - low.gap) * sign <= 0.0:
+        return None
+    share = float(subject.cells.weight[upper].sum()) / subject.total
+    return _confidence_finding(
+        sign,
+        # Only the difference of the two gaps: what they share is a shift.
+        abs(up.gap - low.gap) * np.sqrt(share * (1.0 - share)),
+        _spread_message(format_probability(middle, 2), up, low, sign),
+        _spread_repair(subject, up, low, sign),
+        {
+            "middle": middle,
+            "predicted_above": up.predicted,
+            "observed_above": up.observed,
+            "predicted_below": low.predicted,
+            "observed_below": low.observed,
+            "pvalue": pvalue,
+        },
+    )
+
+
+def _side(subject: Subject, which: BoolVector) -> _Side:
+    cells = subject.cells
+    weight = float(cells.weight[which].sum())
+    predicted = float(cells.weight[which] @ cells.p[which])
+    observed = float(cells.label[which].sum())
+    noise = float(subject.noise[which].sum())
+    pvalue = 2.0 * ndtr(-abs(observed - predicted) / np.sqrt(max(noise, TINY)))
+    off = int(np.sign(observed - predicted)) if pvalue < subject.level else 0
+    return _Side(predicted / weight, observed / weight, off)
+
+
+def _only_side_off(up: _Side, low: _Side, sign: float) -> _Side | None:
+    """Return the one side that is off, if the other is not."""
+    if up.off == sign and not low.off:
+        return up
+    return low if low.off == -sign and not up.off else None
+
+
+def _spread_message(middle: str, up: _Side, low: _Side, sign: float) -> str:
+    """Return which side is off and how; `sign` is that of the slope less 1."""
+    above, below = f"from {middle} up", f"below {middle}"
+    one = _only_side_off(up, low, sign)
+    if one is not None:
+        where, elsewhere = (above, below) if one is up else (below, above)
+        return (
+            f"Predictions {where} are {one.direction}: {one}. Those {elsewhere} are "
+            f"not significantly off: {low if one is up else up}."
+        )
+    if up.off * low.off > 0:  # they are shifted as well
+        worst = above if up.off == sign else below
+        how = f"{up.direction}, most of all {worst}"
+    elif up.off and low.off:
+        how = "too extreme" if sign < 0.0 else "not extreme enough"
+    else:
+        how = "too far apart" if sign < 0.0 else "too close together"
+    return f"Predictions are {how}: {above} {up}; {below} {low}."
+
+
+def _spread_repair(
+    subject: Subject, up: _Side, low: _Side, sign: float
+) -> tuple[str, str]:
+    """Return the method that helps, and how; one slope would move both sides."""
+    if _only_side_off(up, low, sign) is None:
+        method = subject.method("platt")
+        return method, _slope_remedy(method, sign)
+    method = subject.method("beta")
+    return method, f"{method} moves low and high predictions by slopes of their own."
+
+
+def gap_in_a_region(subject: Subject) -> Finding | None:
+    """CAL004: in some region the observed rate is not the predicted one."""
+    bins = subject.bins
+    # Bonferroni's bound: one of the bins may look off by chance.
+    pvalues = np.minimum(_binomial_pvalues(bins) * bins.weight.size, 1.0)
+    off = pvalues < subject.level
+    if not off.any():
+        return None
+    squares = _squared_gaps(bins)
+    worst = int(np.argmax(np.where(off, squares, -1.0)))
+    means = float(bins.mean_prob[worst]), float(bins.mean_label[worst])
+    left, right = (float(ends[worst]) for ends in subject.spans)
+    share = float(bins.weight[off].sum() / bins.weight.sum())
+    predicted, observed = format_pair(*means)
+    message = (
+        f"Predictions {format_range(left, right)} are too "
+        f"{'high' if means[0] > means[1] else 'low'}: the mean prediction is "
+        f"{predicted}, the {subject.rate_name} {observed}."
+    )
+    if bins.weight.size > 1:
+        message += f" {100 * share:.0f} % of all rows lie in bins that are "
+        message += "significantly off."
+    off_by = float(np.sqrt(squares[off].sum()))
+    method = subject.method("smooth")
+    return Finding(
+        "CAL004",
+        "region that is off",
+        severity_of(off_by),
+        message,
+        f"{method} follows any shape that the rows support.",
+        method,
+        {
+            "left": left,
+            "right": right,
+            "predicted": means[0],
+            "observed": means[1],
+            "share_off": share,
+            "off_by": off_by,
+            "pvalue": float(pvalues[worst]),
+        },
+    )
+
+
+def _binomial_pvalues(bins: BinTable) -> FloatVector:
+    """Return the two-sided p-value of each bin's count, taken as binomial.
+
+    Predictions that differ within a bin make its count vary less than that.
+    """
+    n, label = bins.weight, np.clip(bins.label, 0.0, bins.weight)
+    p = np.clip(bins.mean_prob, 0.0, 1.0)
+    above = np.where(label > 0.0, betainc(np.maximum(label, 1e-9), n - label + 1, p), 1)
+    below = np.where(
+        label < n, betainc(np.maximum(n - label, 1e-9), label + 1, 1 - p), 1
+    )
+    return np.minimum(2.0 * np.minimum(above, below), 1.0)
+
+
+def _squared_gaps(bins: BinTable) -> FloatVector:
+    """Return what each bin adds to the mean squared gap, without noise."""
+    rate = np.clip(bins.mean_label, 0.0, 1.0)
+    noise = rate * (1.0 - rate) / bins.weight
+    square = np.maximum((rate - bins.mean_prob) ** 2 - noise, 0.0)
+    return np.asarray(bins.weight / bins.weight.sum() * square)
+
+
+def falling_region(subject: Subject) -> Finding | None:
+    """CAL005: the event happens less often where predictions are higher."""
+    bins = subject.bins
+    if bins.weight.size < MIN_BINS:
+        return None
+    first, second, pvalue = _largest_fall(bins)
+    if pvalue >= subject.level:
+        return None
+    predicted = bins.mean_prob[[first, second]].tolist()
+    observed = bins.mean_label[[first, second]].tolist()
+    around, rates = format_pair(*predicted), format_pair(*observed)
+    # The nearest map that does not fall is flat: both bins have their common rate.
+    weight = bins.weight[[first, second]]
+    share = weight.prod() / weight.sum() / bins.weight.sum()
+    off_by = float((observed[0] - observed[1]) * np.sqrt(share))
+    what = "it is right" if subject.top_label else "the event happens"
+    platt, beta, isotonic, smooth, pl = map(
+        subject.method, ("platt", "beta", "isotonic", "smooth", "pl")
+    )
+    return Finding(
+        "CAL005",
+        "not monotone",
+        severity_of(off_by),
+        f"Higher predictions come true less often: around {around[0]} {what} in "
+        f"{rates[0]} of the rows, but around {around[1]} only in {rates[1]}.",
+        f"{platt}, {beta} and {isotonic} cannot repair this; {smooth} and {pl} can. "
+        f"{LOOK}",
+        smooth,
+        {
+            "predicted_first": predicted[0],
+            "observed_first": observed[0],
+            "predicted_second": predicted[1],
+            "observed_second": observed[1],
+            "off_by": off_by,
+            "pvalue": pvalue,
+        },
+        LOOK,
+    )
+
+
+def _largest_fall(bins: BinTable) -> tuple[int, int, float]:
+    """Return the pair of bins with the most significant fall, and its p-value.
+
+    That is Bonferroni's bound over all pairs.
+    """
+    rate, n = bins.mean_label, bins.weight
+    first, second = np.triu_indices(n.size, k=1)
+    pooled = (bins.label[first] + bins.label[second]) / (n[first] + n[second])
+    rarer = np.minimum(pooled, 1.0 - pooled) * np.minimum(n[first], n[second])
+    variance = pooled * (1.0 - pooled) * (1.0 / n[first] + 1.0 / n[second])
+    z = np.zeros(first.size)
+    np.divide(
+        rate[first] - rate[second],
+        np.sqrt(np.maximum(variance, 0.0)),
+        out=z,
+        where=rarer >= MIN_COUNT,
+    )
+    largest = int(np.argmax(z))
+    pvalue = min(float(ndtr(-z[largest])) * first.size, 1.0)
+    return int(first[largest]), int(second[largest]), pvalue

@@ -1,0 +1,78 @@
+"""Numbers in sentences: numbers that differ are written differently."""
+
+from __future__ import annotations
+
+MIN_DECIMALS, MAX_DECIMALS = 3, 12
+TINY = 1e-5
+"""Smaller numbers are written with an exponent."""
+
+
+def format_probability(value: float, decimals: int = MIN_DECIMALS) -> str:
+    """Return a probability; only 0 and 1 themselves read as 0 and 1.
+
+    Examples
+    --------
+    >>> [format_probability(p) for p in (0.25, 0.00042, 0.99996, 1.0, 2e-7)]
+    ['0.250', '0.0004', '0.99996', '1.000', '2e-07']
+    """
+    if 0.0 < value < TINY:
+        return f"{value:.1g}"
+    for digits in range(decimals, MAX_DECIMALS):
+        text = f"{value:.{digits}f}"
+        if float(text) not in (0.0, 1.0) or value in (0.0, 1.0):
+            return text
+    return f"{value:.{MAX_DECIMALS}f}"
+
+
+def decimals_to_distinguish(first: float, second: float) -> int:
+    """Return how many decimals distinguish two probabilities, at least three.
+
+    Examples
+    --------
+    >>> decimals_to_distinguish(0.2, 0.4), decimals_to_distinguish(0.99991, 0.99996)
+    (3, 4)
+    """
+    if first == second:
+        return MIN_DECIMALS
+    for digits in range(MIN_DECIMALS, MAX_DECIMALS):
+        if f"{first:.{digits}f}" != f"{second:.{digits}f}":
+            return digits
+    return MAX_DECIMALS
+
+
+def format_pair(first: float, second: float) -> tuple[str, str]:
+    """Return two probabilities that read differently where they differ.
+
+    Examples
+    --------
+    >>> format_pair(0.4, 0.25), format_pair(0.99991, 0.99996)
+    (('0.400', '0.250'), ('0.99991', '0.99996'))
+    """
+    digits = decimals_to_distinguish(first, second)
+    for value in (first, second):
+        text = format_probability(value, digits)
+        digits = max(digits, len(text.partition(".")[2]))
+    return format_probability(first, digits), format_probability(second, digits)
+
+
+def format_range(left: float, right: float) -> str:
+    """Return a range of predictions in words.
+
+    Examples
+    --------
+    >>> format_range(0.2, 0.4), format_range(0.3, 0.3)
+    ('from 0.200 to 0.400', 'of 0.3')
+    """
+    first, last = format_pair(left, right)
+    return f"of {left:.6g}" if first == last else f"from {first} to {last}"
+
+
+def format_count(number: float) -> str:
+    """Return a number of rows, or a sum of weights, never with an exponent.
+
+    Examples
+    --------
+    >>> format_count(481.0), format_count(1_709_267.0), format_count(2.25)
+    ('481', '1,709,267', '2.2')
+    """
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
