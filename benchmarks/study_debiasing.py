@@ -30,8 +30,8 @@ from calibrant.calibrators.registry import find_binary
 from calibrant.core.sample import BinarySample
 from calibrant.experiments.shapes import PAPER_SHAPES
 from calibrant.experiments.synthetic import sample
-from calibrant.numerics.gaps import mean_gap
 from calibrant.numerics.resampling import Cells, gather
+from calibrant.numerics.scores import mean_gap
 
 FIRST_SEED = 30_000
 ERRORS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)

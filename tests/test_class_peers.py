@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.numerics.newton import minimise
-from calibrant.numerics.softmax import (
-    SoftmaxProblem,
-    VectorScores,
-    log_probabilities,
-    weight_shares,
-)
+from calibrant.numerics.class_probabilities import log_probabilities, weight_shares
+from calibrant.numerics.softmax_regression import SoftmaxProblem, VectorScores, minimise
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "class_peers.json").read_text())
 LOGITS, Y = np.array(GOLDEN["logits"]), np.array(GOLDEN["y"])

@@ -17,8 +17,13 @@ from numpy.testing import assert_allclose
 from sklearn.calibration import calibration_curve
 
 import calibrant as cb
-from calibrant.numerics.binning import size_edges, tabulate, width_edges
-from calibrant.numerics.gaps import binned_error, debiased_binned_error
+from calibrant.numerics.binning import (
+    binned_error,
+    debiased_binned_error,
+    size_edges,
+    tabulate,
+    width_edges,
+)
 
 es15 = partial(cb.calibration_error, method="es15")
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import calibrant as cb
 from calibrant.exceptions import OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.numerics import log_cells
+from calibrant.numerics import weighted_points
 
 METHODS = {
     "platt": {},
@@ -160,7 +160,7 @@ def test_gathering_very_many_rows_changes_nothing_of_note(case, monkeypatch):
     p, y = many_rows()
     fast = calibrator(case).fit(p, y)
     fast_error = cb.calibration_error(y, p, method=case.split()[0])
-    monkeypatch.setattr(log_cells, "MANY_ROWS", 10**9)
+    monkeypatch.setattr(weighted_points, "MAX_EXACT_ROWS", 10**9)
     slow = calibrator(case).fit(p, y)
     # Cells of `smooth` have edges between cells here and between rows there.
     close = 5e-5 if case.startswith("smooth") else 1e-5

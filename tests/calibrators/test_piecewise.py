@@ -6,7 +6,7 @@ import calibrant as cb
 from calibrant.calibrators import folded_points
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.numerics import log_cells
+from calibrant.numerics import weighted_points
 from calibrant.numerics.sorted_sample import SortedSample
 
 METHODS = ["pl", "pl-mse", "pl3", "pl3-mse"]
@@ -104,7 +104,7 @@ def test_error_of_very_many_rows_is_that_of_all(monkeypatch):
     p = rng.beta(0.5, 2, 100_000)
     y = (rng.random(p.size) < p**1.2).astype(float)
     fast = cb.calibration_error(y, p, method="pl3")
-    monkeypatch.setattr(log_cells, "MANY_ROWS", 10**9)
+    monkeypatch.setattr(weighted_points, "MAX_EXACT_ROWS", 10**9)
     assert_allclose(fast, cb.calibration_error(y, p, method="pl3"), atol=1e-6)
 
 

@@ -11,7 +11,7 @@ import calibrant as cb
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, SourceError, UnknownNameError
-from calibrant.numerics.cell_sums import sum_cells
+from calibrant.numerics.cell_grid import sum_cells
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ from sklearn.model_selection import KFold
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
-from calibrant.numerics.folds import fold_numbers
-from calibrant.numerics.selection import simplest_within
+from calibrant.numerics.cross_validation import fold_numbers, simplest_within
 from calibrant.numerics.sorted_sample import SortedSample
 from calibrant.testing.strategies import binary_samples
 

@@ -4,8 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibrant.numerics.binning import size_edges, tabulate, width_edges
-from calibrant.numerics.grid import bin_index, order_statistics
+from calibrant.numerics.binning import (
+    bin_index,
+    order_statistics,
+    size_edges,
+    tabulate,
+    width_edges,
+)
 from calibrant.testing.strategies import binary_samples, counts
 
 

@@ -2,11 +2,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from calibrant.numerics.binning import width_edges
-from calibrant.numerics.cell_grid import CELLS, FIRST_ABOVE_HALF, cell_numbers
-from calibrant.numerics.cell_sums import sum_cells
-from calibrant.numerics.folds import fold_counts, fold_numbers
-from calibrant.numerics.grid import bin_index
+from calibrant.numerics.binning import bin_index, width_edges
+from calibrant.numerics.cell_grid import (
+    CELLS,
+    FIRST_ABOVE_HALF,
+    cell_numbers,
+    sum_cells,
+)
+from calibrant.numerics.cross_validation import fold_counts, fold_numbers
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
 from scipy.stats import foldnorm, norm
 
-from calibrant.numerics.gaps import (
+from calibrant.numerics.binning import (
     binned_error,
     debiased_binned_error,
     folded_normal_mean,
-    mean_gap,
 )
+from calibrant.numerics.scores import mean_gap
 
 
 @pytest.mark.parametrize("mean", [-0.4, 0.0, 0.03, 1.0])

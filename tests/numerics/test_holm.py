@@ -1,4 +1,4 @@
-from calibrant.numerics.holm import holm
+from calibrant.numerics.paired import holm
 
 
 def test_holm_is_the_published_procedure():

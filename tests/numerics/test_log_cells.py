@@ -1,8 +1,9 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
+from calibrant.core.sample import BinarySample
 from calibrant.numerics.links import logit
-from calibrant.numerics.log_cells import BITS, compress_on_log_grid, log_cell
+from calibrant.numerics.weighted_points import BITS, compress_on_log_grid, log_cell
 
 
 def many(seed=0, n=100_000):
@@ -26,7 +27,7 @@ def test_cells_are_in_order_and_logits_hardly_vary_within():
 def test_sums_are_kept():
     p, y = many()
     weight = np.random.default_rng(1).random(p.size)
-    cells = compress_on_log_grid(p, y, weight)
+    cells = compress_on_log_grid(BinarySample(p, y, weight))
     assert cells.p.size < p.size / 2
     assert_allclose(cells.weight.sum(), weight.sum())
     assert_allclose(cells.label.sum(), weight @ y)
@@ -36,7 +37,7 @@ def test_sums_are_kept():
 
 def test_ends_and_the_middle_have_cells_of_their_own():
     p = np.repeat([0.0, 0.5, 1.0, np.nextafter(0.5, 0)], 20_000)
-    cells = compress_on_log_grid(p, p > 0.4, None)
+    cells = compress_on_log_grid(BinarySample(p, p > 0.4))
     assert_allclose(cells.p, [0.0, 0.5, 0.5, 1.0])
     assert cells.label.tolist() == [0, 20_000, 20_000, 20_000]
 
@@ -44,7 +45,7 @@ def test_ends_and_the_middle_have_cells_of_their_own():
 def test_of_a_few_rows_each_prediction_is_kept_once_and_in_order():
     p, y = many(n=1000)
     p[500:] = p[:500]
-    cells = compress_on_log_grid(p, y, None)
+    cells = compress_on_log_grid(BinarySample(p, y))
     assert np.array_equal(cells.p, np.unique(p))
     assert cells.weight.tolist() == [np.sum(p == value) for value in cells.p]
     assert cells.label.tolist() == [np.sum(y[p == value]) for value in cells.p]
@@ -54,5 +55,5 @@ def test_means_of_cells_keep_their_last_digits():
     p = np.repeat([0.3, 0.7 + 1e-12, 1e-9], 30_000)
     order = np.random.default_rng(0).permutation(p.size)
     for rows in (p, p[order]):
-        cells = compress_on_log_grid(rows, rows, None)
+        cells = compress_on_log_grid(BinarySample(rows, rows))
         assert_allclose(cells.p, np.unique(p), rtol=1e-15, atol=0)

@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
+from calibrant.core.sample import BinarySample
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.numerics.few_cells import compress_to_at_most
 from calibrant.numerics.marginal_likelihood import (
     evidence_at,
     most_likely,
@@ -22,11 +22,12 @@ from calibrant.numerics.penalised_logistic import (
     solve_many,
     solve_penalised,
 )
+from calibrant.numerics.weighted_points import compress_to_at_most
 
 
 def problem_of(shape="stairs", error=0.05, n=1000, seed=0, knots=20):
     p, y, _ = paper_sample(shape, error, n, seed)
-    cells = compress_to_at_most(p, y, None)
+    cells = compress_to_at_most(BinarySample(p, y))
     terms = Terms.of(cells, knots)
     return terms.problem(cells.p, cells.weight, cells.label)
 

@@ -7,7 +7,7 @@ from calibrant.calibrators import piecewise
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.core.sample import BinarySample
 from calibrant.experiments import synthetic
-from calibrant.numerics.selection import is_past_the_best, simplest_weight
+from calibrant.numerics.cross_validation import is_past_the_best, simplest_weight
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from threadpoolctl import threadpool_info
 import calibrant as cb
 from calibrant.checks.check import Subject
 from calibrant.checks.rows import FIRST_ROWS, MAX_VALUES, rounded
+from calibrant.core.sample import BinarySample
 from calibrant.core.threads import one_blas_thread
 from calibrant.measures import estimate
 from calibrant.measures.estimate import Estimator
-from calibrant.numerics.few_cells import compress_to_at_most, few_cells
-from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
 from calibrant.predictions.input_spec import InputSpec
 
 
@@ -39,12 +39,12 @@ def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
 
 def test_cells_are_gathered_once_and_are_the_same():
     rng = np.random.default_rng(1)
-    for n in (500, MANY_ROWS + 1):
+    for n in (500, MAX_EXACT_ROWS + 1):
         p = rng.random(n)
         sample = InputSpec().tasks((rng.random(n) < p).astype(int), p).samples[0]
-        found = few_cells(sample)
-        assert few_cells(sample) is found
-        again = compress_to_at_most(sample.p, sample.y, sample.weight)
+        found = compress_to_at_most(sample)
+        assert compress_to_at_most(sample) is found
+        again = compress_to_at_most(BinarySample(sample.p, sample.y, sample.weight))
         np.testing.assert_array_equal(found.p, again.p)
         np.testing.assert_array_equal(found.label, again.label)
 

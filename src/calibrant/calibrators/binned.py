@@ -18,19 +18,17 @@ from calibrant.exceptions import TooFewRowsError
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
 from calibrant.numerics.binning import (
+    DEBIASED_ALPHAS,
     BinTable,
+    bin_index,
+    binned_error,
+    debiased_binned_error,
     size_edges,
     tabulate,
     width_edges,
 )
-from calibrant.numerics.gaps import (
-    DEBIASED_ALPHAS,
-    binned_error,
-    debiased_binned_error,
-    mean_gap,
-)
-from calibrant.numerics.grid import bin_index
-from calibrant.numerics.selection import ROUNDING, simplest_within
+from calibrant.numerics.cross_validation import ROUNDING, simplest_within
+from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:

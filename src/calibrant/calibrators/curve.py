@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.gaps import mean_gap
-from calibrant.numerics.log_cells import many_cells
+from calibrant.numerics.scores import mean_gap
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -91,7 +91,7 @@ class CurveFit:
         """
         p, weight = sample.p, sample.weight
         if not isinstance(self.map, BinnedMap):
-            cells = many_cells(sample)
+            cells = compress_on_log_grid(sample)
             p, weight = cells.p, cells.weight
         return mean_gap(self.map.values(p), p, weight, alpha)
 

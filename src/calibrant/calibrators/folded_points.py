@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.core.options import legacy_generator
-from calibrant.numerics.binning import size_edges
-from calibrant.numerics.cell_sums import sum_cells
-from calibrant.numerics.folds import fold_counts, fold_numbers
-from calibrant.numerics.grid import bin_index
-from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.numerics.binning import bin_index, size_edges
+from calibrant.numerics.cell_grid import sum_cells
+from calibrant.numerics.cross_validation import fold_counts, fold_numbers
 from calibrant.numerics.piecewise_problems import Points
-from calibrant.numerics.sorted_sample import SortedSample, are_binary
-from calibrant.numerics.ties import SAME, edges_between, tie_starts
+from calibrant.numerics.sorted_sample import (
+    SAME,
+    SortedSample,
+    are_binary,
+    edges_between,
+    tie_starts,
+)
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
@@ -32,7 +36,7 @@ def folded_rows(
     """
     rng = legacy_generator(random_state)
     folds = min(folds, sample.n_data)
-    if sample.row_counts is None and sample.n > MANY_ROWS and are_binary(sample.y):
+    if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
         sample = sum_cells(sample.p, sample.y, sample.weight).sample()
     if sample.row_counts is None:
         rows = SortedSample.of(sample.p, sample.y, sample.weight)

@@ -11,9 +11,8 @@ from calibrant.calibrators.curve import CurveFit
 from calibrant.core.options import check_choice
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
-from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_shares
-from calibrant.numerics.sorted_sample import SortedSample
-from calibrant.numerics.ties import edges_between
+from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_rates
+from calibrant.numerics.sorted_sample import SortedSample, edges_between
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples
@@ -75,7 +74,7 @@ class Isotonic:
 def _values(weight: FloatVector, label: FloatVector) -> FloatVector:
     """Return the fit at each point; points without weight follow the last before."""
     used = np.flatnonzero(weight > 0.0)
-    value, starts = pooled_shares(label[used], weight[used])
+    value, starts = pooled_rates(label[used], weight[used])
     block = np.searchsorted(used[starts], np.arange(weight.size), side="right") - 1
     return value[np.maximum(block, 0)]
 

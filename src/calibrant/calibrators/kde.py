@@ -12,7 +12,7 @@ from calibrant.core.options import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.kernel_density import KernelShares, kernel_matrix
-from calibrant.numerics.ties import tie_starts
+from calibrant.numerics.sorted_sample import tie_starts
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector

@@ -11,9 +11,12 @@ from calibrant.calibrators.multiclass import MulticlassFit
 from calibrant.core.sample import BinarySample
 from calibrant.maps.lifted import OneVsRestMap, TopLabelMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
+from calibrant.numerics.class_probabilities import (
+    class_probabilities,
+    inverse_temperature,
+    weight_shares,
+)
 from calibrant.numerics.links import logit
-from calibrant.numerics.softmax import class_probabilities, weight_shares
-from calibrant.numerics.temperature import inverse_temperature
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Family

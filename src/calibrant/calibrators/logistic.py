@@ -12,8 +12,8 @@ from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
 from calibrant.core.options import check_choice, check_flag
 from calibrant.maps.beta import BetaMap
 from calibrant.numerics.links import log_odds_parts, logit
-from calibrant.numerics.log_cells import many_cells
 from calibrant.numerics.logistic import LogisticFit, fit_logistic, fit_rising
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -54,7 +54,7 @@ def _certain(points: Resamples) -> BetaMap | None:
 
 def gathered_points(sample: BinarySample) -> Resamples:
     """Return a sample as one problem, gathered into cells where it is very large."""
-    rows = many_cells(sample)
+    rows = compress_on_log_grid(sample)
     return Resamples(rows.p, rows.weight[np.newaxis], rows.label[np.newaxis])
 
 

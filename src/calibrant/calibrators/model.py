@@ -18,7 +18,7 @@ from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.scales import PERCENT
 from calibrant.core.wording import shown
 from calibrant.exceptions import LabelError, OptionError
-from calibrant.numerics.links import clipped
+from calibrant.numerics.links import clip_probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -313,8 +313,8 @@ def _input(calibrator: Any, prob: FloatMatrix) -> NDArray[np.float64]:
 
 FROM_PROB: dict[Scale, Callable[[FloatMatrix], FloatMatrix]] = {
     "prob": np.asarray,
-    "logit": lambda prob: np.log(clipped(prob)),
+    "logit": lambda prob: np.log(clip_probability(prob)),
     "percent": lambda prob: PERCENT * prob,
-    "logprob": lambda prob: np.log(clipped(prob)),
+    "logprob": lambda prob: np.log(clip_probability(prob)),
 }
 """Probabilities on the scale that a calibrator takes."""

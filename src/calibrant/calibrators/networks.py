@@ -12,9 +12,8 @@ import numpy as np
 from calibrant.core.options import check_count
 from calibrant.exceptions import MissingDependencyError, OptionError
 from calibrant.maps.softmax import linear_inputs
-from calibrant.numerics.folds import class_fold_numbers
-from calibrant.numerics.softmax import weight_shares
-from calibrant.numerics.temperature import inverse_temperature
+from calibrant.numerics.class_probabilities import inverse_temperature, weight_shares
+from calibrant.numerics.cross_validation import class_fold_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

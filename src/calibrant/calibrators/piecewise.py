@@ -20,7 +20,15 @@ from calibrant.core.warn import warn
 from calibrant.exceptions import FewerPiecesWarning
 from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.piecewise import PiecewiseLinearMap
-from calibrant.numerics.links import clipped, logit
+from calibrant.numerics.cross_validation import (
+    EXTRA_COST,
+    brier_unit,
+    is_past_the_best,
+    likelihood_weights,
+    resampled_means,
+    simplest_weight,
+)
+from calibrant.numerics.links import clip_probability, logit
 from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
 from calibrant.numerics.piecewise_problems import (
     Lines,
@@ -30,14 +38,6 @@ from calibrant.numerics.piecewise_problems import (
     values_at,
 )
 from calibrant.numerics.piecewise_starts import search_lines, usual_start
-from calibrant.numerics.selection import (
-    EXTRA_COST,
-    brier_unit,
-    is_past_the_best,
-    likelihood_weights,
-    resampled_means,
-    simplest_weight,
-)
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples
@@ -329,7 +329,7 @@ class PiecewiseLinear:
         c = self.maps_at(points.p, lines)
         if not self._by_log_loss:
             return points.held_out_brier(c)
-        c, weight, label = clipped(c), points.weight, points.label
+        c, weight, label = clip_probability(c), points.weight, points.label
         loss = -(label * np.log(c) + (weight - label) * np.log1p(-c))
         return float(np.mean(loss.sum(axis=1) / weight.sum(axis=1)))
 
@@ -338,5 +338,5 @@ class PiecewiseLinear:
         c = self.maps_at(points.p, lines)
         if not self._by_log_loss:
             return np.concatenate([(1.0 - c) ** 2, c**2], axis=None)
-        c = clipped(c)
+        c = clip_probability(c)
         return -np.concatenate([np.log(c), np.log1p(-c)], axis=None)

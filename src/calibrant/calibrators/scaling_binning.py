@@ -11,8 +11,7 @@ from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.logistic import Platt
 from calibrant.core.options import check_count, check_flag
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.binning import size_edges, tabulate
-from calibrant.numerics.grid import bin_index
+from calibrant.numerics.binning import bin_index, size_edges, tabulate
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples

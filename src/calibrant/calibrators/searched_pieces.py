@@ -19,6 +19,11 @@ from calibrant.core.options import (
 from calibrant.maps.mean import MeanMap, Part, mean_map
 from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
+from calibrant.numerics.cross_validation import (
+    brier_unit,
+    likelihood_weights,
+    simplest_weight,
+)
 from calibrant.numerics.knot_fits import (
     fitted_values,
     fold_knots,
@@ -28,11 +33,6 @@ from calibrant.numerics.knot_fits import (
 )
 from calibrant.numerics.knot_search import KnotProblems
 from calibrant.numerics.piecewise_problems import Points
-from calibrant.numerics.selection import (
-    brier_unit,
-    likelihood_weights,
-    simplest_weight,
-)
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples

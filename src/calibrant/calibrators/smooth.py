@@ -15,9 +15,9 @@ from calibrant.calibrators.smooth_fits import Member, SmoothFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.core.options import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
-from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
 from calibrant.numerics.penalised_logistic import solve_many, solve_penalised
+from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from calibrant.calibrators.curve import CurveFit, Resamples
     from calibrant.core.array_types import FloatMatrix
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.log_cells import WeightedPoints
     from calibrant.numerics.penalised_logistic import PenalisedProblem
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
@@ -85,7 +85,7 @@ class Smooth:
 
     def fit_many(self, samples: Sequence[BinarySample]) -> list[SmoothFit]:
         """Estimate the calibration maps of samples, those of few rows together."""
-        cells = [few_cells(sample) for sample in samples]
+        cells = [compress_to_at_most(sample) for sample in samples]
         few = [place for place, one in enumerate(cells) if self._has_few_rows(one)]
         fits = {
             place: self._fit_cells(one)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from calibrant.calibrators.smooth import Smooth
     from calibrant.core.array_types import FloatVector
-    from calibrant.numerics.log_cells import WeightedPoints
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 SHIFT_AND_TILT = np.array([True, True, False, False])
 SIZES = SHIFT_AND_TILT.astype(np.intp)
@@ -32,7 +32,7 @@ def few_rows_fits(cells: Sequence[WeightedPoints], family: Smooth) -> list[FewRo
 
     At each prediction of a sample the map is the mean of what drawn maps say there.
     """
-    batch = SmallSamples.of(cells)
+    batch = SmallSamples.side_by_side(cells)
     shifts = logit(batch.draws.mean_probabilities) - batch.logits
     return [_fit(batch, k, one, shifts[k], family) for k, one in enumerate(cells)]
 

@@ -12,17 +12,17 @@ from scipy.special import expit, ndtr, ndtri
 from calibrant.calibrators.curve import CurveFit
 from calibrant.calibrators.smooth_terms import STRAIGHT
 from calibrant.core.options import check_count, check_fraction, generator
-from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.penalty_mixture import posterior
+from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
     from calibrant.calibrators.smooth import Smooth
     from calibrant.calibrators.smooth_terms import Terms
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.log_cells import WeightedPoints
     from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
     from calibrant.numerics.small_samples import SmallSamples
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 BAND_DRAWS = 1000
 """Drawn maps from which simultaneous limits are found."""
@@ -159,7 +159,7 @@ class SmoothFit(CurveFit):
     ) -> FloatVector:
         """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
         check_count(n_draws, name="n_draws")
-        return self._drawn_errors(few_cells(sample), n_draws, rng, alpha)
+        return self._drawn_errors(compress_to_at_most(sample), n_draws, rng, alpha)
 
     def error_quantiles(
         self,
@@ -233,7 +233,7 @@ class FewRowsFit(SmoothFit):
 
     def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
         """Return the mean of abs(map(p) - p) ** alpha."""
-        if few_cells(sample) is not self.cells:
+        if compress_to_at_most(sample) is not self.cells:
             return super().error(sample, alpha=alpha, debias=debias)
         return float(self.batch.draws.map_errors(alpha)[self.place])
 

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.maps.smooth import SmoothMap, logit_within
+from calibrant.numerics.links import rounded_ends
 from calibrant.numerics.natural_splines import BentBasis, spaced_knots
 from calibrant.numerics.node_lines import interpolated, spread_nodes
 from calibrant.numerics.penalised_logistic import PenalisedProblem
-from calibrant.numerics.rounded_ends import rounded_ends
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         FloatVector,
         IntVector,
     )
-    from calibrant.numerics.log_cells import WeightedPoints
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 TERMS = 4
 """A shift, a tilt around 1/2, the curve of the logit and that of the prediction."""

@@ -21,15 +21,17 @@ from calibrant.core.options import (
 )
 from calibrant.maps.multiclass import multiclass_mean
 from calibrant.maps.softmax import Inputs, SoftmaxMap, linear_inputs
-from calibrant.numerics.folds import class_fold_numbers
-from calibrant.numerics.newton import minimise
-from calibrant.numerics.softmax import (
-    MatrixScores,
-    SoftmaxProblem,
-    VectorScores,
+from calibrant.numerics.class_probabilities import (
     log_softmax,
     mean_log_loss,
     weight_shares,
+)
+from calibrant.numerics.cross_validation import class_fold_numbers
+from calibrant.numerics.softmax_regression import (
+    MatrixScores,
+    SoftmaxProblem,
+    VectorScores,
+    minimise,
 )
 
 if TYPE_CHECKING:

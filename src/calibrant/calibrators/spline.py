@@ -16,12 +16,12 @@ from calibrant.core.options import (
     check_fraction,
 )
 from calibrant.maps.piecewise import map_through
+from calibrant.numerics.cross_validation import EXTRA_COST, brier_unit, simplest_within
 from calibrant.numerics.cumulative_splines import (
     FEWEST_KNOTS,
     Runout,
     slopes_of_splines,
 )
-from calibrant.numerics.selection import EXTRA_COST, brier_unit, simplest_within
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from calibrant.calibrators.multiclass import MulticlassFit
 from calibrant.maps.softmax import TemperatureMap
-from calibrant.numerics.softmax import logits_of, weight_shares
-from calibrant.numerics.temperature import inverse_temperature
+from calibrant.numerics.class_probabilities import (
+    inverse_temperature,
+    logits_of,
+    weight_shares,
+)
 
 if TYPE_CHECKING:
     from calibrant.core.class_sample import ClassSample

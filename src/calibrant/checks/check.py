@@ -11,10 +11,9 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from calibrant.core.sample import FEW_ROWS
-from calibrant.numerics.binning import BinTable, size_edges, tabulate
-from calibrant.numerics.grid import bin_index
+from calibrant.numerics.binning import BinTable, bin_index, size_edges, tabulate
 from calibrant.numerics.links import logit
-from calibrant.numerics.log_cells import WeightedPoints, many_cells
+from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -147,7 +146,7 @@ class Subject:
     @cached_property
     def cells(self) -> WeightedPoints:
         """Return the rows, or fine cells of them where there are very many."""
-        return many_cells(self.sample)
+        return compress_on_log_grid(self.sample)
 
     @cached_property
     def total(self) -> float:

@@ -13,9 +13,9 @@ from calibrant.checks.check import Finding, severity_of
 from calibrant.checks.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
-from calibrant.numerics.holm import holm
 from calibrant.numerics.links import CLIP
-from calibrant.numerics.log_cells import many_cells
+from calibrant.numerics.paired import holm
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
     from calibrant.checks.check import Subject
@@ -219,7 +219,7 @@ def group_gaps(subject: Subject) -> list[GroupGap]:
 
 def _group_gap(name: str, sample: BinarySample, map_: CalibrationMap) -> GroupGap:
     """Return the departure of one group, its p-value not corrected."""
-    cells = many_cells(sample)
+    cells = compress_on_log_grid(sample)
     total = float(cells.weight.sum())
     expected = map_.values(cells.p)
     predicted = float(cells.weight @ cells.p) / total

@@ -115,8 +115,8 @@ def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:
 
 
 def _fit_classes(family: Any, preds: Predictions) -> tuple[str, Any]:
+    from calibrant.numerics.class_probabilities import class_probabilities
     from calibrant.numerics.scores import log_loss_of_classes
-    from calibrant.numerics.softmax import class_probabilities
 
     sample = cast("ClassSample", preds.store.class_sample(preds.store.models[0]))
     warn_if_small(sample)

@@ -14,8 +14,7 @@ from calibrant.calibrators.registry import find_binary
 from calibrant.core.arrays import as_float, as_vector, check_same_length
 from calibrant.core.options import check_choice, check_fraction, generator
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.binning import BinTable, tabulate, width_edges
-from calibrant.numerics.grid import bin_index
+from calibrant.numerics.binning import BinTable, bin_index, tabulate, width_edges
 from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from calibrant.exceptions import (
     OptionError,
     UnknownNameError,
 )
-from calibrant.numerics.cell_sums import CellSums
+from calibrant.numerics.cell_grid import CellSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.numerics.cell_grid import cell_numbers
-from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector, FloatVector, IntVector
 
-FEW_IN_GROUP = MANY_ROWS
+FEW_IN_GROUP = MAX_EXACT_ROWS
 """A group of at most so many rows is kept: methods look at its rows one by one."""
 FEW_IN_TABLE = 2**21
 """A table of at most so many rows, those of each event counted, is kept as well."""

@@ -19,8 +19,8 @@ from calibrant.core.wording import MEASURES
 from calibrant.engines.cells import AggregatedCells, CellOrigin, cell_table
 from calibrant.engines.few_rows import are_few, kept_columns
 from calibrant.engines.groups import group_rows
-from calibrant.numerics.cell_sums import sum_cells
-from calibrant.numerics.class_events import event_of_class
+from calibrant.numerics.cell_grid import sum_cells
+from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,9 +21,9 @@ from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import measure_errors, measure_map
 from calibrant.experiments.prediction_truths import EventSample, class_sample
 from calibrant.experiments.synthetic import SyntheticTruth, mix
-from calibrant.numerics.gaps import mean_gap
-from calibrant.numerics.links import clipped
-from calibrant.numerics.softmax import class_probabilities
+from calibrant.numerics.class_probabilities import class_probabilities
+from calibrant.numerics.links import clip_probability
+from calibrant.numerics.scores import mean_gap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,7 @@ class MixedShape:
         weight = np.ones(sample.n) if sample.weight is None else sample.weight
 
         def loss(amount: float) -> float:
-            c = clipped(MixedShapeMap(self.shape, amount)(sample.p))
+            c = clip_probability(MixedShapeMap(self.shape, amount)(sample.p))
             likelihood = np.where(sample.y > 0.0, c, 1.0 - c)
             return -float(weight @ np.log(likelihood))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from calibrant.exceptions import ShapeError, SourceError
-from calibrant.numerics.softmax import class_probabilities
+from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

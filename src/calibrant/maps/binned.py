@@ -16,7 +16,7 @@ from calibrant.maps.sql import (
     within_unit_interval,
 )
 from calibrant.maps.stored import stored_numbers
-from calibrant.numerics.grid import bin_index
+from calibrant.numerics.binning import bin_index
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject, Tops

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.core.class_rows import row_sums
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
-from calibrant.numerics.softmax import class_probabilities
+from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, JsonObject, Scale

@@ -12,7 +12,7 @@ from calibrant.maps.base import CalibrationMap
 from calibrant.maps.parabolas import ParabolasMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.maps.stored import stored_numbers
-from calibrant.numerics.selection import ROUNDING
+from calibrant.numerics.cross_validation import ROUNDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

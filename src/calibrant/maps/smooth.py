@@ -17,8 +17,7 @@ from calibrant.maps.sql import (
     quoted,
 )
 from calibrant.maps.stored import check_not_too_steep, stored_knots, stored_numbers
-from calibrant.numerics.links import logit
-from calibrant.numerics.rounded_ends import NEAREST
+from calibrant.numerics.links import NEAREST, logit
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject

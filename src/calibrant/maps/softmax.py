@@ -16,7 +16,7 @@ from calibrant.maps.multiclass import (
     stored_scale,
 )
 from calibrant.maps.stored import stored_numbers
-from calibrant.numerics.softmax import centred, log_probabilities, logits_of
+from calibrant.numerics.class_probabilities import centred, log_probabilities, logits_of
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.smooth import Smooth
 from calibrant.measures.proper import isotonic_splits
-from calibrant.numerics.smooth_scores import least_tails
-from calibrant.numerics.sorted_together import SortedTogether
+from calibrant.numerics.isotonic import SortedTogether
+from calibrant.numerics.smooth_test import least_tails
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import betaincinv
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.numerics.few_cells import few_cells
 from calibrant.numerics.resampling import hold
-from calibrant.numerics.smooth_scores import LeastTail, least_tails
+from calibrant.numerics.smooth_test import LeastTail, least_tails
+from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,4 +126,6 @@ class ErrorQuantiles:
 
 def smooth_test_once(sample: BinarySample) -> LeastTail:
     """Return what the smooth test finds in a sample, made once."""
-    return sample.cached("smooth test", lambda: least_tails([few_cells(sample)])[0])
+    return sample.cached(
+        "smooth test", lambda: least_tails([compress_to_at_most(sample)])[0]
+    )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame, Scale, Task
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.sorted_together import SortedTogether
+    from calibrant.numerics.isotonic import SortedTogether
     from calibrant.predictions.input_spec import BinaryTasks
 
 ScoreName: TypeAlias = Literal["brier", "log-loss"]

@@ -19,8 +19,8 @@ from calibrant.numerics.calibration_tests import (
     hosmer_lemeshow,
     spiegelhalter_z,
 )
-from calibrant.numerics.few_cells import few_cells
-from calibrant.numerics.smooth_scores import ORDERS, smooth_test_of
+from calibrant.numerics.smooth_test import ORDERS, smooth_test
+from calibrant.numerics.weighted_points import compress_to_at_most
 from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class SmoothTest:
 
     def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
         """Return minus the log of the least p-value, and its own p-value."""
-        return smooth_test_of(few_cells(sample), self.most)
+        return smooth_test(compress_to_at_most(sample), self.most)
 
 
 @dataclass(frozen=True, kw_only=True)

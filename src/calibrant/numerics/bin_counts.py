@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.numerics.binning import split_ranks
-from calibrant.numerics.selection import ROUNDING
+from calibrant.numerics.cross_validation import ROUNDING
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (

@@ -1,7 +1,8 @@
-"""Bins: edges, the bin of each prediction, and sums per bin.
+"""Bins: edges, the bin of each prediction, sums per bin, and errors from these sums.
 
 Bins are closed on the left and open on the right, [a, b), and the last one is closed
-on both sides. Equal predictions therefore always fall into the same bin.
+on both sides. Equal predictions therefore always fall into the same bin. For many rows,
+a fixed grid of cells over [0, 1] gives ranks and bins in a few passes, without a sort.
 """
 
 from __future__ import annotations
@@ -11,15 +12,26 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from calibrant.numerics.grid import BinFinder, bin_index, order_statistics
+from scipy.special import erf
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolMatrix,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
 
-
+GRID_CELLS = 4096
+"""A power of two, so that multiplying a probability by it is exact."""
+GRID_MIN_ROWS = 2048
+"""Up to this many rows the ordinary search and selection are as fast as the grid."""
+CROWDED = 2
+"""With more edges than this in one cell, an ordinary search is faster."""
 BLOCK = 16_384
-"""Rows summed at once: few enough that what is computed on the way stays in cache."""
+"""Rows summed at once: few enough that temporary arrays stay in cache."""
+DEBIASED_ALPHAS = (1.0, 2.0)
+"""The exponents for which the bias of a binned error is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +56,16 @@ class BinTable:
     @property
     def mean_prob(self) -> FloatVector:
         """Return the mean prediction per bin, NaN where a bin is empty."""
-        return _ratio(self.prob, self.weight)
+        return self._per_weight(self.prob)
 
     @property
     def mean_label(self) -> FloatVector:
-        """Return the share of positives per bin, NaN where a bin is empty."""
-        return _ratio(self.label, self.weight)
+        """Return the observed rate per bin, NaN where a bin is empty."""
+        return self._per_weight(self.label)
+
+    def _per_weight(self, total: FloatVector) -> FloatVector:
+        none = np.full_like(self.weight, np.nan)
+        return np.divide(total, self.weight, out=none, where=self.weight > 0.0)
 
     def __add__(self, other: BinTable) -> BinTable:
         if not np.array_equal(self.edges, other.edges):
@@ -60,11 +76,6 @@ class BinTable:
             self.prob + other.prob,
             self.label + other.label,
         )
-
-
-def _ratio(total: FloatVector, weight: FloatVector) -> FloatVector:
-    used = weight > 0.0
-    return np.divide(total, weight, out=np.full_like(weight, np.nan), where=used)
 
 
 def width_edges(bins: int) -> FloatVector:
@@ -93,7 +104,7 @@ def size_edges(p: FloatVector, weight: FloatVector | None, bins: int) -> FloatVe
     """Return the edges of `bins` bins with (nearly) equally many rows each.
 
     An edge is the first prediction of its bin. Where many predictions are equal,
-    edges coincide and there are fewer bins than asked: ties are never torn apart.
+    edges coincide and there are fewer bins than requested: ties are never split.
     """
     cut = np.arange(1, bins)
     if weight is None:
@@ -106,6 +117,69 @@ def size_edges(p: FloatVector, weight: FloatVector | None, bins: int) -> FloatVe
         inner = p[order[np.minimum(rank, p.size - 1)]]
     inner = np.unique(inner)
     return np.concatenate([[0.0], inner[inner > 0.0], [1.0]])
+
+
+def grid_cell(p: FloatVector) -> IntVector:
+    """Return the grid cell of each probability; p = 1 has one of its own, the last."""
+    return (p * GRID_CELLS).astype(np.intp)
+
+
+def order_statistics(p: FloatVector, rank: IntVector) -> FloatVector:
+    """Return ``np.sort(p)[rank]``.
+
+    Counting rows per cell gives the cells of these ranks; only the rows of these
+    cells are examined further.
+    """
+    if rank.size == 0 or p.size <= GRID_MIN_ROWS:
+        return np.partition(p, rank)[rank] if rank.size else p[:0]
+    cell = grid_cell(p)
+    count = np.bincount(cell, minlength=GRID_CELLS + 1)
+    below = np.cumsum(count) - count
+    home = np.searchsorted(below + count, rank, side="right")
+    needed = np.zeros(GRID_CELLS + 1, dtype=bool)
+    needed[home] = True
+    kept_below = np.cumsum(count * needed) - count * needed
+    kept = p[needed[cell]]
+    place = rank - below[home] + kept_below[home]
+    return np.asarray(np.partition(kept, place)[place], dtype=np.float64)
+
+
+class BinFinder:
+    """Find the number of the bin [edges[i], edges[i + 1]) that each `p` lies in.
+
+    Equals a binary search over the inner edges, so that the last bin is closed, but
+    is several times faster for many rows: a table gives the bin of each cell's left
+    end, and an edge inside the cell moves rows to its right into the next bin.
+    """
+
+    def __init__(self, edges: FloatVector) -> None:
+        self.inner = edges[1:-1]
+        ends = np.arange(GRID_CELLS + 2) / GRID_CELLS
+        self.bin_of_cell = np.searchsorted(self.inner, ends, side="right")
+        self.edges_in_a_cell = int(np.diff(self.bin_of_cell).max())
+        self.next_edge = np.append(self.inner, np.inf)
+
+    def __call__(self, p: FloatVector) -> IntVector:
+        """Return the bin of each prediction."""
+        if self.edges_in_a_cell > CROWDED:
+            return np.searchsorted(self.inner, p, side="right")
+        index = self.bin_of_cell[grid_cell(p)]
+        for _ in range(self.edges_in_a_cell):
+            index += p >= self.next_edge[index]
+        return index
+
+
+def bin_index(p: FloatVector, edges: FloatVector) -> IntVector:
+    """Return the number of the bin that each prediction lies in.
+
+    Examples
+    --------
+    >>> bin_index(np.array([0.0, 0.3, 1.0]), np.array([0.0, 0.3, 1.0]))
+    array([0, 1, 1])
+    """
+    if p.size <= GRID_MIN_ROWS:
+        return np.searchsorted(edges[1:-1], p, side="right")
+    return BinFinder(edges)(p)
 
 
 def tabulate(
@@ -125,20 +199,63 @@ def tabulate(
     sums = np.zeros((3, bins))
     for start in range(0, p.size, BLOCK):
         rows = slice(start, start + BLOCK)
-        part = None if weight is None else weight[rows]
-        sums += _block_sums(find(p[rows]), p[rows], y[rows], part, bins)
+        index = find(p[rows])
+        w = None if weight is None else weight[rows]
+        prob, label = (v[rows] if w is None else w * v[rows] for v in (p, y))
+        sums += [np.bincount(index, v, minlength=bins) for v in (w, prob, label)]
     return BinTable(edges, *sums)
 
 
-def _block_sums(
-    index: IntVector,
-    p: FloatVector,
-    y: FloatVector,
-    weight: FloatVector | None,
-    bins: int,
+def folded_normal_mean(mean: FloatMatrix, sd: FloatMatrix) -> FloatMatrix:
+    """Return E abs(X) for X normal with the given mean and standard deviation."""
+    size = np.abs(mean)
+    z = np.divide(size, sd, out=np.full_like(size, np.inf), where=sd > 0.0)
+    noise = sd * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z**2)
+    return np.asarray(noise + size * erf(z / np.sqrt(2.0)), dtype=np.float64)
+
+
+def binned_error(
+    weight: FloatMatrix, prob: FloatMatrix, label: FloatMatrix, *, alpha: float
 ) -> FloatVector:
-    if weight is not None:
-        p, y = weight * p, weight * y
-    return np.stack(
-        [np.bincount(index, weights=w, minlength=bins) for w in (weight, p, y)]
-    )
+    """Return ECE, the weighted mean of abs(mean y - mean p) ** alpha over bins.
+
+    Sums per bin stand on the last axis; any axes before it are kept, so that
+    thousands of resampled tables are one call. Empty bins do not count.
+    """
+    gap = _per_weight(label - prob, weight, weight > 0.0)
+    return _mean_over_bins(weight, np.abs(gap) ** alpha)
+
+
+def debiased_binned_error(
+    weight: FloatMatrix, prob: FloatMatrix, label: FloatMatrix, *, alpha: float
+) -> FloatVector:
+    """Return ECE less its estimated bias, for alpha 1 or 2; it may be negative.
+
+    For alpha = 1 the observed rate s of a bin with n rows is replaced by a draw from
+    N(s, s (1 - s) / n); the bias is the expected error of such draws less the observed
+    error (Kumar et al. 2019). The expectation is that of a folded normal variable, in
+    closed form. For alpha = 2 the sampling variance s (1 - s) / (n - 1) is subtracted,
+    nothing where n is 1 or less.
+    """
+    gap = _per_weight(label - prob, weight, weight > 0.0)
+    rate = np.clip(_per_weight(label, weight, weight > 0.0), 0.0, 1.0)
+    variance = rate * (1.0 - rate)
+    if alpha == 1.0:
+        spread = np.sqrt(_per_weight(variance, weight, weight > 0.0))
+        debiased = 2.0 * np.abs(gap) - folded_normal_mean(gap, spread)
+        return _mean_over_bins(weight, debiased)
+    if alpha == 2.0:  # noqa: PLR2004
+        noise = _per_weight(variance, weight - 1.0, weight > 1.0)
+        return _mean_over_bins(weight, gap**2 - noise)
+    raise ValueError(f"no debiasing for alpha={alpha}")
+
+
+def _per_weight(
+    total: FloatMatrix, weight: FloatMatrix, used: BoolMatrix
+) -> FloatMatrix:
+    return np.divide(total, weight, out=np.zeros_like(total), where=used)
+
+
+def _mean_over_bins(weight: FloatMatrix, values: FloatMatrix) -> FloatVector:
+    total = np.sum(weight * values, axis=-1) / np.sum(weight, axis=-1)
+    return np.asarray(total, dtype=np.float64)

@@ -9,20 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, expit, ndtr
+from scipy.special import chdtrc, ndtr
 
 from calibrant.numerics.binning import size_edges, tabulate
 from calibrant.numerics.links import logit
+from calibrant.numerics.logistic import fit_logistic
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector
-
-STEPS = 100
-GAIN = 1e-12
-"""Newton's method stops where a step lowers the deviance by less than this."""
-
-FLATTEST = 1e-10
-"""Added to the curvature, so that separable classes leave a system to solve."""
+    from calibrant.core.array_types import FloatVector
 
 
 class Outcome(NamedTuple):
@@ -35,8 +29,8 @@ class Outcome(NamedTuple):
 def spiegelhalter_z(p: FloatVector, y: FloatVector, weight: FloatVector) -> Outcome:
     """Return Spiegelhalter's z, the standardised Brier score, two-sided.
 
-    Where no prediction can bring noise (all are 0, 1/2 or 1), a single wrong one
-    refutes calibration.
+    Where no prediction adds noise (all are 0, 1/2 or 1), a single wrong one refutes
+    calibration.
 
     Examples
     --------
@@ -63,8 +57,8 @@ def hosmer_lemeshow(
 ) -> Outcome:
     """Return Hosmer and Lemeshow's chi-square over groups of equal size.
 
-    Groups are the bins of `size_edges`. The degrees of freedom are the groups that
-    there are (ties may leave fewer) less `fitted`.
+    Groups are the bins of `size_edges`. The degrees of freedom are the number of groups
+    (ties may leave fewer than `groups`) less `fitted`.
     """
     rows = p.size if weight is None else int(weight.sum())
     table = tabulate(p, y, weight, size_edges(p, weight, min(groups, max(rows, 1))))
@@ -88,36 +82,8 @@ def cox(p: FloatVector, y: FloatVector, weight: FloatVector) -> Outcome:
     themselves: chi-square with two degrees of freedom.
     """
     x = logit(p)
-    design = np.stack([np.ones_like(x), x])
-    start = np.array([0.0, 1.0])
-    reached = _least_deviance(design, y, weight, start)
-    statistic = max(_deviance(start, design, y, weight) - reached, 0.0)
+    fit = fit_logistic(x[:, np.newaxis], weight[np.newaxis], (weight * y)[np.newaxis])
+    before = float((weight * (np.logaddexp(0.0, x) - y * x)).sum())
+    after = float(fit.losses[0] * weight.sum())
+    statistic = max(2.0 * (before - after), 0.0)
     return Outcome(statistic, float(chdtrc(2, statistic)))
-
-
-def _deviance(
-    theta: FloatVector, design: FloatMatrix, y: FloatVector, weight: FloatVector
-) -> float:
-    line = theta @ design
-    return 2.0 * float((weight * (np.logaddexp(0.0, line) - y * line)).sum())
-
-
-def _least_deviance(
-    design: FloatMatrix, y: FloatVector, weight: FloatVector, theta: FloatVector
-) -> float:
-    """Minimise by Newton steps, each halved until it lowers the deviance."""
-    best = _deviance(theta, design, y, weight)
-    for _ in range(STEPS):
-        fitted = expit(theta @ design)
-        gradient = design @ (weight * (y - fitted))
-        curvature = (design * (weight * fitted * (1.0 - fitted))) @ design.T
-        curvature += FLATTEST * (1.0 + np.trace(curvature)) * np.eye(2)
-        step = np.linalg.solve(curvature, gradient)
-        found = _deviance(theta + step, design, y, weight)
-        while found > best and np.abs(step).max() > GAIN:
-            step = 0.5 * step
-            found = _deviance(theta + step, design, y, weight)
-        if best - found < GAIN * (1.0 + abs(best)):
-            return min(found, best)
-        theta, best = theta + step, found
-    return best

@@ -1,16 +1,21 @@
-"""Isotonic regression: the best map that never falls."""
+"""Isotonic regression, of one sample or of many small ones at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.ties import tie_starts
+from calibrant.numerics.sorted_sample import tie_starts
+from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector, IntVector
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import BoolVector, FloatVector, IntVector
+    from calibrant.core.sample import BinarySample
     from calibrant.numerics.sorted_sample import SortedSample
 
 
@@ -23,7 +28,7 @@ class IsotonicBlocks:
     first, last : ndarray of shape (k,)
         First and last row of each block, rows being in order of their prediction.
     value : ndarray of shape (k,)
-        The share of positives of each block, ascending, within [0, 1].
+        The observed rate of each block, ascending, within [0, 1].
     """
 
     first: IntVector
@@ -32,7 +37,7 @@ class IsotonicBlocks:
 
 
 def isotonic_blocks(sample: SortedSample) -> IsotonicBlocks:
-    """Pool rows of a sorted sample until the shares of positives do not fall.
+    """Pool rows of a sorted sample until the observed rates do not fall.
 
     Examples
     --------
@@ -41,18 +46,26 @@ def isotonic_blocks(sample: SortedSample) -> IsotonicBlocks:
     >>> isotonic_blocks(SortedSample.of(p, y)).value
     array([0. , 0.5, 1. ])
     """
-    first, weight, label = _falling_runs(sample)
-    value, starts = pooled_shares(label, weight)
-    first = first[starts]
-    last = np.append(first[1:], sample.p.size) - 1
-    return IsotonicBlocks(first, last, value)
+    first, rows = tie_starts(sample.p), sample.p.size
+    weight = np.ones(rows) if sample.weight is None else sample.weight
+    label, rate = weight * sample.y, sample.y
+    if first.size < rows:
+        weight, label = np.add.reduceat(weight, first), np.add.reduceat(label, first)
+        rate = label / weight
+    # Rows whose rates do not rise are pooled in any case; this leaves fewer to pool.
+    runs = np.flatnonzero(np.append(True, rate[1:] > rate[:-1]))
+    value, starts = pooled_rates(
+        np.add.reduceat(label, runs), np.add.reduceat(weight, runs)
+    )
+    first = first[runs][starts]
+    return IsotonicBlocks(first, np.append(first[1:], rows) - 1, value)
 
 
 def isotonic_values(sample: SortedSample) -> FloatVector:
     """Return the fitted value of each row of a sorted sample.
 
-    Rows whose predictions tie get equal values. The fit minimises the Brier score
-    and the log-loss alike, over all maps that do not fall.
+    Rows whose predictions tie get equal values. Among all maps that do not fall, the
+    fit minimises both the Brier score and the log-loss.
 
     Examples
     --------
@@ -65,39 +78,88 @@ def isotonic_values(sample: SortedSample) -> FloatVector:
     return np.repeat(blocks.value, blocks.last - blocks.first + 1)
 
 
-def pooled_shares(
+def pooled_rates(
     label: FloatVector, weight: FloatVector
 ) -> tuple[FloatVector, IntVector]:
     """Return the value of each block of an isotonic fit, and where it starts."""
     from scipy.optimize import isotonic_regression
 
-    found = isotonic_regression(label / weight, weights=weight)
-    starts = found.blocks[:-1]
-    return np.clip(found.x[starts], 0.0, 1.0), starts
+    fit = isotonic_regression(label / weight, weights=weight)
+    starts = fit.blocks[:-1]
+    return np.clip(fit.x[starts], 0.0, 1.0), starts
 
 
-def _falling_runs(
-    sample: SortedSample,
-) -> tuple[IntVector, FloatVector, FloatVector]:
-    """Return first rows, weights and labels of runs that are pooled for certain.
+@dataclass(frozen=True, eq=False)
+class SortedTogether:
+    """Rows of several samples, by sample, then by prediction.
 
-    Rows with the same prediction are, and then those whose shares do not rise.
+    Attributes
+    ----------
+    p, y, weight : ndarray of shape (n,)
+        Predictions, labels and weights.
+    owner : ndarray of shape (n,)
+        Number of the sample, from 0.
     """
-    first = tie_starts(sample.p)
-    rows = sample.p.size
-    if first.size == rows:
-        weight = np.ones(rows) if sample.weight is None else sample.weight
-        label, share = weight * sample.y, sample.y
-    else:
-        weight, label = _sums(sample, first)
-        share = label / weight
-    runs = np.flatnonzero(np.append(True, share[1:] > share[:-1]))
-    return first[runs], np.add.reduceat(weight, runs), np.add.reduceat(label, runs)
 
+    p: FloatVector
+    y: FloatVector
+    weight: FloatVector
+    owner: IntVector
 
-def _sums(sample: SortedSample, first: IntVector) -> tuple[FloatVector, FloatVector]:
-    if sample.weight is None:
-        weight = np.diff(np.append(first, sample.p.size)).astype(np.float64)
-        return weight, np.add.reduceat(sample.y, first)
-    label = np.add.reduceat(sample.weight * sample.y, first)
-    return np.add.reduceat(sample.weight, first), label
+    @classmethod
+    def of(cls, samples: Sequence[BinarySample]) -> SortedTogether:
+        """Sort the rows of samples; ties by label and weight.
+
+        Examples
+        --------
+        >>> from calibrant.core.sample import BinarySample
+        >>> one = BinarySample(np.array([0.5, 0.2]), np.array([1.0, 0.0]))
+        >>> SortedTogether.of([one, one]).p
+        array([0.2, 0.5, 0.2, 0.5])
+        """
+        owner = np.repeat(np.arange(len(samples)), [s.p.size for s in samples])
+        p = np.concatenate([s.p for s in samples])
+        y = np.concatenate([s.y for s in samples])
+        weight = np.concatenate(
+            [np.ones(s.p.size) if s.weight is None else s.weight for s in samples]
+        )
+        order = np.lexsort((weight, y, p, owner))
+        return cls(p[order], y[order], weight[order], owner[order])
+
+    def means(self, values: FloatVector) -> FloatVector:
+        """Return the weighted mean of values over the rows of each sample."""
+        total = np.bincount(self.owner, weights=self.weight)
+        return np.asarray(np.bincount(self.owner, self.weight * values) / total)
+
+    @cached_property
+    def _is_first(self) -> BoolVector:
+        """Return whether a row is the first of its sample."""
+        return np.asarray(np.diff(self.owner, prepend=-1) != 0)
+
+    @cached_property
+    def cells(self) -> list[WeightedPoints]:
+        """Return the distinct predictions of each sample."""
+        first = np.flatnonzero(self._is_first | (np.diff(self.p, prepend=0.0) > 0.0))
+        ends = np.flatnonzero(np.diff(self.owner[first])) + 1
+        columns = (
+            self.p[first],
+            np.add.reduceat(self.weight, first),
+            np.add.reduceat(self.weight * self.y, first),
+        )
+        parts = zip(*(np.split(column, ends) for column in columns), strict=True)
+        return [WeightedPoints(*part) for part in parts]
+
+    @cached_property
+    def isotonic(self) -> FloatVector:
+        """Return the value of each row in the isotonic fit of its sample."""
+        from scipy.optimize import isotonic_regression
+
+        first = tie_starts(self.p, self._is_first)
+        weight = np.add.reduceat(self.weight, first)
+        label = np.add.reduceat(self.weight * self.y, first)
+        # A step from sample to sample that is larger than any difference of rates.
+        apart = 2.0 * self.owner[first]
+        starts = isotonic_regression(label / weight + apart, weights=weight).blocks[:-1]
+        value = np.add.reduceat(label, starts) / np.add.reduceat(weight, starts)
+        rows = np.diff(np.append(first[starts], self.p.size))
+        return np.repeat(np.clip(value, 0.0, 1.0), rows)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from calibrant.numerics.grid import CELLS, cell_index
+from calibrant.numerics.binning import GRID_CELLS, grid_cell
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -181,8 +181,8 @@ def median_distance(p: FloatVector, weight: FloatVector | None) -> float:
     """
     if weight is None:
         weight = np.ones(p.size)
-    if p.size > CELLS:
-        cell = cell_index(p)
+    if p.size > GRID_CELLS:
+        cell = grid_cell(p)
         total = np.bincount(cell, weights=weight).astype(np.float64)
         used = total > 0.0
         p = np.bincount(cell, weights=weight * p)[used] / total[used]

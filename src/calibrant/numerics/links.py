@@ -8,14 +8,19 @@ import numpy as np
 from scipy.special import logit as _logit
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
 
 CLIP = float(np.finfo(np.float64).eps)
-"""Nearest to 0 and 1 that a probability counts in logarithms, as in scikit-learn."""
+"""Logarithms treat no probability as nearer to 0 or 1, as in scikit-learn."""
+NEAREST = 1e-9
+"""Predictions nearer to 0 or 1 than this are treated as exactly 0 or 1."""
+EXACT_PART, INNER_PART = 16.0, 128.0
+"""`rounded_ends` divides the resolution of the data by these, if any prediction is
+exactly 0 or 1, and if none is."""
 
 
-def clipped(p: FloatVector, clip: float = CLIP) -> FloatVector:
-    """Return probabilities held between `clip` and 1 - `clip`."""
+def clip_probability(p: FloatVector, clip: float = CLIP) -> FloatVector:
+    """Return probabilities clipped to the interval from `clip` to 1 - `clip`."""
     return np.clip(p, clip, 1.0 - clip)
 
 
@@ -27,7 +32,7 @@ def logit(p: FloatVector, clip: float = CLIP) -> FloatVector:
     >>> logit(np.array([0.5, 1.0])).round(2)
     array([ 0.  , 36.04])
     """
-    return np.asarray(_logit(clipped(p, clip)), dtype=np.float64)
+    return np.asarray(_logit(clip_probability(p, clip)), dtype=np.float64)
 
 
 def log_odds_parts(p: FloatVector) -> tuple[FloatVector, FloatVector]:
@@ -39,5 +44,38 @@ def log_odds_parts(p: FloatVector) -> tuple[FloatVector, FloatVector]:
     array([[-0.69, -0.29],
            [ 0.69,  1.39]])
     """
-    held = clipped(p)
-    return np.log(held), -np.log1p(-held)
+    p = clip_probability(p)
+    return np.log(p), -np.log1p(-p)
+
+
+def rounded_ends(
+    p: FloatMatrix, weight: FloatMatrix
+) -> tuple[FloatVector, FloatVector]:
+    """Return the smallest and the largest value that predictions are treated as.
+
+    A prediction of exactly 0 or 1 was rounded to it. By how much nobody knows; but the
+    prediction next to it shows how fine the data are, and n rows cannot distinguish
+    rates that are far below 1 / n.
+
+    Parameters
+    ----------
+    p, weight : ndarray of shape (..., m)
+        Predictions of a sample and their weights; weights of 0 do not count, and axes
+        before the last are samples.
+
+    Examples
+    --------
+    >>> low, high = rounded_ends(np.array([0.0, 0.5, 0.8]), np.array([2.0, 1.0, 1.0]))
+    >>> float(low), float(high)
+    (0.015625, 0.9984375)
+    """
+    return _lower_end(p, weight), 1.0 - _lower_end(1.0 - p, weight)
+
+
+def _lower_end(near: FloatMatrix, weight: FloatMatrix) -> FloatVector:
+    inside = (weight > 0.0) & (near > NEAREST)
+    exact = ((weight > 0.0) & ~inside).any(axis=-1)
+    finest = np.where(inside, near, 0.5).min(axis=-1)
+    finest = np.minimum(finest, 1.0 / weight.sum(axis=-1))
+    part = np.where(exact, EXACT_PART, INNER_PART)
+    return np.asarray(np.maximum(finest / part, NEAREST))

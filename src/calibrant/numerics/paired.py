@@ -1,4 +1,4 @@
-"""Differences of errors that were estimated on the same rows."""
+"""Differences of errors that were estimated on the same rows, and Holm's correction."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calibrant.numerics.holm import holm
-from calibrant.numerics.selection import ROUNDING
+from calibrant.numerics.cross_validation import ROUNDING
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
+        ArrayLike,
         BoolMatrix,
         FloatMatrix,
         FloatVector,
@@ -50,9 +50,9 @@ def paired_differences(
     A difference is taken as normal, with the standard deviation s that it has over
     the resamples. An error whose own interval begins at 0 could be 0: then the side of
     the interval of a difference on which that error is smaller is widened by as much
-    as its own lower side is wider than its resamples say. So no error is told to be
+    as its own lower side is wider than its resamples say. So no error is found to be
     larger than another where noise alone can explain it. An error that is the same in
-    all resamples is not certain for that: both sides of its own interval count.
+    all resamples is not certain for that reason: both sides of its own interval count.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def paired_differences(
     --------
     >>> draws = np.array([[0.1, 0.2, 0.3], [0.5, 0.4, 0.6]])
     >>> value = np.array([0.2, 0.35])
-    >>> found = paired_differences(value, value - 0.1, value + 0.1, draws, 0.9)
-    >>> found.probability.round(3)  # 0.15 is 1.84 standard deviations
+    >>> pairs = paired_differences(value, value - 0.1, value + 0.1, draws, 0.9)
+    >>> pairs.probability.round(3)  # 0.15 is 1.84 standard deviations
     array([[0.5  , 0.967],
            [0.033, 0.5  ]])
     """
@@ -91,8 +91,29 @@ def paired_differences(
     return PairedDifferences(difference, lowest, highest, ndtr(-score))
 
 
+def holm(pvalues: ArrayLike) -> FloatVector:
+    """Return adjusted p-values: any false rejection is as rare as the level.
+
+    References
+    ----------
+    S. Holm (1979). A simple sequentially rejective multiple test procedure.
+    Scandinavian Journal of Statistics 6.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    given = np.asarray(pvalues, dtype=np.float64)
+    order = np.argsort(given, kind="stable")
+    steps = given[order] * np.arange(given.size, 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
 def significantly_different(probability: FloatMatrix, level: float) -> BoolMatrix:
-    """Tell which pairs differ, by Holm's procedure over all pairs.
+    """Return which pairs differ, by Holm's procedure over all pairs.
 
     The chance that any pair of equal errors is found different is at most `level`.
 

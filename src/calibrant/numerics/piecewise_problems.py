@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from calibrant.numerics.links import clipped, logit
+from calibrant.numerics.links import clip_probability, logit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ def held_between(
 def _log_loss_of_probability(
     f: FloatMatrix, y: FloatMatrix
 ) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    c = clipped(f)
+    c = clip_probability(f)
     loss = -(y * np.log(c) + (1.0 - y) * np.log1p(-c))
     return loss, (c - y) / (c * (1.0 - c)), y / c**2 + (1.0 - y) / (1.0 - c) ** 2
 

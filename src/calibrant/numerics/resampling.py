@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from calibrant.exceptions import LabelError
-from calibrant.numerics.binning import width_edges
-from calibrant.numerics.grid import bin_index
-from calibrant.numerics.selection import ROUNDING
+from calibrant.numerics.binning import bin_index, width_edges
+from calibrant.numerics.cross_validation import ROUNDING
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector

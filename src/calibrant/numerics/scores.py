@@ -1,4 +1,4 @@
-"""Proper scoring rules."""
+"""Proper scoring rules, and the plug-in calibration error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.links import clipped
+from calibrant.numerics.links import clip_probability
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
@@ -23,7 +23,7 @@ def log_losses(p: FloatVector, y: FloatVector) -> FloatVector:
     A prediction of exactly 0 or 1 that failed counts as if it had been off by
     machine precision, 36.04, as in scikit-learn.
     """
-    q = clipped(p)
+    q = clip_probability(p)
     return np.asarray(-(y * np.log(q) + (1.0 - y) * np.log1p(-q)))
 
 
@@ -48,4 +48,14 @@ def log_loss_of_classes(
     0.693...
     """
     happened = p[np.arange(column.size), column]
-    return float(np.average(-np.log(clipped(happened)), weights=weight))
+    return float(np.average(-np.log(clip_probability(happened)), weights=weight))
+
+
+def mean_gap(
+    calibrated: FloatVector,
+    p: FloatVector,
+    weight: FloatVector | None,
+    alpha: float,
+) -> float:
+    """Return the plug-in error, the mean of abs(c(p) - p) ** alpha."""
+    return float(np.average(np.abs(calibrated - p) ** alpha, weights=weight))

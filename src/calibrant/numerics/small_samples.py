@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.numerics.links import logit
+from calibrant.numerics.links import logit, rounded_ends
 from calibrant.numerics.penalty_mixture import MAX_SPREAD, PRIOR_POWER, UNSEEN
-from calibrant.numerics.rounded_ends import rounded_ends
-from calibrant.numerics.side_by_side import SideBySide
+from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +45,7 @@ SOLVED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class SmallSamples(SideBySide):
+class SmallSamples(WeightedPoints):
     """Samples of few rows side by side, and what their labels say of maps."""
 
     @cached_property

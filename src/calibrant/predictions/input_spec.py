@@ -25,7 +25,7 @@ from calibrant.core.sample import (
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURES, Wording
 from calibrant.exceptions import OptionError, UnknownNameError
-from calibrant.numerics.class_events import event_of_class
+from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ import numpy as np
 from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_method
 from calibrant.core.options import generator
-from calibrant.numerics.links import clipped
-from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.numerics.class_probabilities import class_probabilities
+from calibrant.numerics.links import clip_probability
 from calibrant.numerics.scores import brier_score, log_loss
-from calibrant.numerics.softmax import class_probabilities
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
 from calibrant.predictions.input_spec import InputSpec
 from calibrant.report.plain import number
 from calibrant.report.repairs import FEWEST_ROWS, FOLDS, FOLDS_OF_MANY, NONE, advised
@@ -48,7 +48,7 @@ def class_repairs_of(
     """
     if sample.n < FEWEST_ROWS or task not in ("confidence", "classwise"):
         return None
-    folds = FOLDS if sample.n <= MANY_ROWS else FOLDS_OF_MANY
+    folds = FOLDS if sample.n <= MAX_EXACT_ROWS else FOLDS_OF_MANY
     fold = generator(estimator.random_state).permutation(sample.n) % folds
     before = class_probabilities(sample.scores, sample.scale)
 
@@ -120,7 +120,7 @@ def _mean(values: FloatVector, sample: ClassSample) -> float:
 
 
 def _losses(prob: FloatMatrix, column: IntVector) -> FloatVector:
-    return -np.log(clipped(prob[np.arange(column.size), column]))
+    return -np.log(clip_probability(prob[np.arange(column.size), column]))
 
 
 def _brier(prob: FloatMatrix, sample: ClassSample) -> float:

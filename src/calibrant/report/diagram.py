@@ -12,7 +12,7 @@ from calibrant.checks.formatting import decimals_to_distinguish
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, tabulate, width_edges
 from calibrant.numerics.links import logit
-from calibrant.numerics.log_cells import many_cells
+from calibrant.numerics.weighted_points import compress_on_log_grid
 from calibrant.report.plain import counts, numbers
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _decimals(left: FloatVector, right: FloatVector) -> list[int]:
 
 
 def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
-    cells = many_cells(sample)
+    cells = compress_on_log_grid(sample)
     share = cells.label / cells.weight
     ends = logit(np.array([low, 1.0 - low]))
     inner = expit(np.linspace(ends[0], ends[1], HISTOGRAM_BINS + 1))[1:-1]

@@ -11,10 +11,10 @@ from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.registry import find_binary, find_method
 from calibrant.core.options import generator
 from calibrant.core.sample import BinarySample
-from calibrant.numerics.cell_sums import sum_cells
-from calibrant.numerics.folds import fold_counts
-from calibrant.numerics.links import clipped
-from calibrant.numerics.log_cells import MANY_ROWS
+from calibrant.numerics.cell_grid import sum_cells
+from calibrant.numerics.cross_validation import fold_counts
+from calibrant.numerics.links import clip_probability
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
 from calibrant.predictions.input_spec import BinaryTasks
 from calibrant.report.plain import number
 
@@ -55,7 +55,7 @@ def repairs_of(
     positives = float(sample.y.sum())
     if sample.n_data < FEWEST_ROWS or not 0.0 < positives < sample.n:
         return None
-    folds = FOLDS if sample.n_data <= MANY_ROWS else FOLDS_OF_MANY
+    folds = FOLDS if sample.n_data <= MAX_EXACT_ROWS else FOLDS_OF_MANY
     random_state = estimator.random_state
     kept = _folds(sample, folds, random_state)
     if not all(0.0 < train.y @ _weights(train) < train.total for train, _ in kept):
@@ -105,7 +105,7 @@ def _rows(sample: BinarySample, which: Any) -> BinarySample:
     """Return some rows; of many, two for each cell, one a label."""
     weight = None if sample.weight is None else sample.weight[which]
     p, y = sample.p[which], sample.y[which]
-    if p.size <= MANY_ROWS:
+    if p.size <= MAX_EXACT_ROWS:
         return BinarySample(p, y, weight)
     cells = sum_cells(p, y, weight).sample()
     if weight is None:
@@ -189,5 +189,5 @@ def _gain(before: BinarySample, after: BinarySample) -> tuple[float, float]:
 
 
 def _log_losses(p: FloatVector) -> tuple[FloatVector, FloatVector]:
-    held = clipped(p)
+    held = clip_probability(p)
     return -np.log(held), -np.log1p(-held)

@@ -13,7 +13,7 @@ from calibrant.checks.formatting import (
     decimals_to_distinguish,
     format_probability,
 )
-from calibrant.numerics.log_cells import many_cells
+from calibrant.numerics.weighted_points import compress_on_log_grid
 from calibrant.report.advice import best_sentence
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _region(
 
 def _shares(p: FloatVector, sample: BinarySample) -> FloatVector:
     """Return the share of rows around each point of a curve."""
-    cells = many_cells(sample)
+    cells = compress_on_log_grid(sample)
     place = np.searchsorted(0.5 * (p[1:] + p[:-1]), cells.p)
     rows = np.bincount(place, weights=cells.weight, minlength=p.size)
     return np.asarray(rows / rows.sum())

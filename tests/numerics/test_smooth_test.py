@@ -8,21 +8,23 @@ from numpy.testing import assert_allclose
 from scipy.special import log_ndtr
 from scipy.stats import chi2, kstest
 
+from calibrant.core.sample import BinarySample
 from calibrant.numerics.calibration_tests import cox
-from calibrant.numerics.few_cells import compress_to_at_most
-from calibrant.numerics.nested_chi_squares import (
+from calibrant.numerics.smooth_test import (
+    ORDERS,
     chance_of_least,
     critical_log_least,
     least_log_tails,
-    log_tail,
-)
-from calibrant.numerics.smooth_scores import (
-    ORDERS,
     least_tails,
-    scores,
+    log_tail,
+    score_statistics,
     smooth_test,
-    smooth_test_of,
 )
+from calibrant.numerics.weighted_points import compress_to_at_most
+
+
+def points(p, y):
+    return compress_to_at_most(BinarySample(p, y))
 
 
 @pytest.mark.parametrize("orders", [(2, 4), (2, 4, 8), ORDERS])
@@ -84,9 +86,9 @@ def test_samples_are_tested_together_as_alone():
     cells = []
     for n in (1, 2, 3, 7, 8, 30, 400):
         p = rng.random(n)
-        cells.append(compress_to_at_most(p, (rng.random(n) < p).astype(float), None))
+        cells.append(points(p, (rng.random(n) < p).astype(float)))
     together = [test.outcome for test in least_tails(cells)]
-    alone = [smooth_test_of(one, ORDERS[-1]) for one in cells]
+    alone = [smooth_test(one) for one in cells]
     assert_allclose(together, alone, rtol=1e-9)
 
 
@@ -100,10 +102,7 @@ def test_scores_of_calibrated_labels_are_independent_and_standard():
     rng = np.random.default_rng(1)
     p = np.sort(rng.beta(0.5, 2.0, 300))
     found = np.array(
-        [
-            scores(compress_to_at_most(p, rng.random(300) < p, None), 8)
-            for _ in range(3000)
-        ]
+        [score_statistics(points(p, rng.random(300) < p), 8) for _ in range(3000)]
     )
     assert_allclose(found.mean(axis=0), 0.0, atol=4 / np.sqrt(3000))
     assert_allclose(np.cov(found.T), np.eye(8), atol=5 * np.sqrt(2 / 3000))
@@ -114,7 +113,7 @@ def test_two_functions_give_the_score_form_of_cox():
     rng = np.random.default_rng(2)
     p = rng.uniform(0.05, 0.95, 100_000)
     y = (rng.random(p.size) < np.clip(p + 0.004, 0, 1)).astype(float)
-    ours = smooth_test(p, y, None, 2)
+    ours = smooth_test(points(p, y), 2)
     theirs = cox(p, y, np.ones(p.size))
     assert theirs.statistic > 4.0
     assert_allclose(2 * ours.statistic, theirs.statistic, rtol=0.02)
@@ -128,7 +127,7 @@ def test_a_calibrated_model_is_rejected_as_often_as_promised(a, b):
     for _ in range(1500):
         p = rng.beta(a, b, 300)
         y = (rng.random(300) < p).astype(float)
-        found.append(smooth_test(p, y, None, ORDERS[-1]).pvalue)
+        found.append(smooth_test(points(p, y)).pvalue)
     found = np.array(found)
     assert kstest(found, "uniform").statistic < 0.045
     assert abs(np.mean(found <= 0.05) - 0.05) < 0.02
@@ -137,13 +136,13 @@ def test_a_calibrated_model_is_rejected_as_often_as_promised(a, b):
 def test_one_prediction_gives_the_normal_test_of_a_share():
     y = np.repeat([1.0, 0.0], [24, 76])
     z = (24 - 30) / np.sqrt(100 * 0.3 * 0.7)
-    found = smooth_test(np.full(100, 0.3), y, None, ORDERS[-1])
+    found = smooth_test(points(np.full(100, 0.3), y))
     assert_allclose(found.pvalue, chi2.sf(z**2, 1))
 
 
 def test_certain_predictions_pass_or_fail_for_certain():
     p = np.repeat([0.0, 1.0], 50)
-    assert smooth_test(p, p, None, 24).pvalue == 1.0
+    assert smooth_test(points(p, p)).pvalue == 1.0
     y = p.copy()
     y[0] = 1.0
-    assert smooth_test(p, y, None, 24).pvalue < 1e-100
+    assert smooth_test(points(p, y)).pvalue < 1e-100

@@ -1,0 +1,137 @@
+"""Class probabilities from scores, one event of several classes, and temperature."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.core.class_rows import row_sums, softmax
+from calibrant.numerics.links import CLIP
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Scale
+
+MIN_INVERSE = 1e-6
+"""Smallest inverse temperature, in units of one over the spread of the logits."""
+MAX_STEPS = 200
+FLAT = 1e-11
+"""Slope of the loss by the logarithm of the temperature that counts as 0."""
+
+
+def log_softmax(scores: FloatMatrix) -> FloatMatrix:
+    """Return the logarithm of the softmax of each row, safe at any size of scores."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    total = np.exp(shifted).sum(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(total))
+
+
+def class_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
+    """Return probabilities from probabilities or logits that a user gave.
+
+    Probabilities that sum to 1 but for rounding stay as they are.
+
+    Examples
+    --------
+    >>> class_probabilities(np.array([[0.7, 0.1, 0.2], [0.333, 0.333, 0.333]]), "prob")
+    array([[0.7       , 0.1       , 0.2       ],
+           [0.33333333, 0.33333333, 0.33333333]])
+    """
+    if scale == "logit":
+        return softmax(scores)
+    total = row_sums(scores)
+    rounded = np.abs(total - 1.0) <= scores.shape[1] * CLIP
+    return np.asarray(scores / np.where(rounded, 1.0, total))
+
+
+def log_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
+    """Return the logarithms of `class_probabilities`; one of 0 is clipped."""
+    if scale == "logit":
+        return log_softmax(scores)
+    return np.asarray(np.log(np.maximum(class_probabilities(scores, scale), CLIP)))
+
+
+def logits_of(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
+    """Return logits, up to a constant per row, from validated scores."""
+    return scores if scale == "logit" else log_probabilities(scores, scale)
+
+
+def centred(log_prob: FloatMatrix) -> FloatMatrix:
+    """Return logits with mean 0 in each row: the same whatever constant was added."""
+    return np.asarray(log_prob - log_prob.mean(axis=1, keepdims=True))
+
+
+def weight_shares(weight: FloatVector | None, n: int) -> FloatVector:
+    """Return each row's share of the total weight."""
+    return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+
+
+def mean_log_loss(
+    log_prob: FloatMatrix, column: IntVector, share: FloatVector
+) -> float:
+    """Return the mean of minus the log-probability of the true class."""
+    return float(-(share @ log_prob[np.arange(column.size), column]))
+
+
+def event_of_class(
+    prob: FloatMatrix, column: IntVector, which: int | None
+) -> tuple[FloatVector, FloatVector]:
+    """Return the predictions of a class and its labels; None: those of the top class.
+
+    Of classes with the same probability the first is on top.
+
+    Examples
+    --------
+    >>> prob, column = np.array([[0.5, 0.5], [0.2, 0.8]]), np.array([1, 1])
+    >>> event_of_class(prob, column, None)
+    (array([0.5, 0.8]), array([0., 1.]))
+    """
+    if which is not None:
+        return np.ascontiguousarray(prob[:, which]), (column == which).astype(float)
+    top = prob.argmax(axis=1)
+    confidence = prob[np.arange(top.size), top]
+    return confidence, (top == column).astype(np.float64)
+
+
+def inverse_temperature(
+    logits: FloatMatrix, column: IntVector, share: FloatVector
+) -> float:
+    """Return the b > 0 for which softmax(b * logits) has the smallest log-loss.
+
+    Newton steps on the slope of the loss, which rises with b, kept within a bracket.
+    Where all rows are right with a margin the loss falls for ever; the search then
+    ends where it is flat. Where no b above 0 helps, b is nearly 0, but keeps the order
+    of the classes.
+
+    Parameters
+    ----------
+    logits : ndarray of shape (n, k)
+        Logits or log-probabilities.
+    column : ndarray of shape (n,)
+        The true class.
+    share : ndarray of shape (n,)
+        Each row's share of the weight.
+    """
+    spread = logits - logits.max(axis=1, keepdims=True)
+    size = float(np.sqrt(share @ np.square(spread).mean(axis=1)))
+    if size == 0.0:
+        return 1.0
+    spread /= size
+    own = float(share @ spread[np.arange(column.size), column])
+    low, high, b = MIN_INVERSE, np.inf, size
+    for _ in range(MAX_STEPS):
+        raised = b * spread
+        np.exp(raised, out=raised)
+        total = raised.sum(axis=1)
+        raised *= spread
+        mean = raised.sum(axis=1) / total
+        square = np.einsum("ij,ij->i", raised, spread) / total
+        slope, curvature = float(share @ mean) - own, float(share @ (square - mean**2))
+        low, high = (low, b) if slope > 0.0 else (b, high)
+        if abs(slope) * b <= FLAT or high <= low * (1.0 + 1e-15):
+            break
+        step = b - slope / curvature if curvature > 0.0 else np.inf
+        if not low < step < high:
+            step = 4.0 * b if np.isinf(high) else np.sqrt(low * high)
+        b = step
+    return float(b / size)

@@ -1,0 +1,182 @@
+"""Predictions with weights and labels, compressed so that fits do not grow with rows.
+
+Two grids do the compressing. On the logarithmic one each octave of the distance to
+the nearer end, 1/4 to 1/2, 1/8 to 1/4 and so on, has equally many cells: so the logit
+hardly varies within a cell, however extreme it is. The other one has few cells that are
+narrow both in rank and on the logit scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from calibrant.numerics.links import logit
+from calibrant.numerics.sorted_sample import SortedSample
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.sample import BinarySample
+
+BITS = 9
+"""Each octave has 2 ** BITS cells: 1/1024 is the width of the widest ones."""
+OCTAVES = 52
+"""Nearer to an end than 2 ** -53, predictions share a cell."""
+SIDE = OCTAVES * 2**BITS + 1
+"""Number of cells below 1/2, and as many above."""
+MAX_EXACT_ROWS = 65_536
+"""With more rows than this, sums over cells replace the rows."""
+MAX_CELLS = 512
+"""`compress_to_at_most` returns no more cells than this."""
+BLOCK = 262_144
+
+_SHIFT = np.int64(52 - BITS)
+_LOWEST = (np.array(2.0**-53).view(np.int64) >> _SHIFT) - 1
+_SIDE_STARTS = np.append(
+    0.0,
+    ((np.arange(1, SIDE, dtype=np.int64) + _LOWEST) << _SHIFT).view(np.float64),
+)
+_NEAREST = np.append(_SIDE_STARTS, _SIDE_STARTS[::-1])
+"""The smallest distance to the nearer end in each cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedPoints:
+    """Predictions, or cells of predictions, in ascending order.
+
+    Attributes
+    ----------
+    p : ndarray of shape (m,) or (samples, m)
+        Prediction, or mean prediction of a cell.
+    weight, label : ndarray, shaped as `p`
+        Sum of weights and of weighted labels.
+    """
+
+    p: FloatMatrix
+    weight: FloatMatrix
+    label: FloatMatrix
+
+    @classmethod
+    def side_by_side(cls, samples: Sequence[WeightedPoints]) -> Self:
+        """Return samples as the rows of matrices; padding has weight 0.
+
+        Examples
+        --------
+        >>> one, two = np.ones(1), np.array([1.0, 3.0])
+        >>> samples = [WeightedPoints(two, two, two), WeightedPoints(one, one, one)]
+        >>> WeightedPoints.side_by_side(samples).weight
+        array([[1., 3.],
+               [1., 0.]])
+        """
+        sizes = np.array([one.p.size for one in samples])
+        filled = np.arange(sizes.max()) < sizes[:, np.newaxis]
+        p, weight, label = np.full(filled.shape, 0.5), *np.zeros((2, *filled.shape))
+        p[filled] = np.concatenate([one.p for one in samples])
+        weight[filled] = np.concatenate([one.weight for one in samples])
+        label[filled] = np.concatenate([one.label for one in samples])
+        return cls(p, weight, label)
+
+
+def log_cell(p: FloatVector) -> tuple[IntVector, FloatVector]:
+    """Return the cell of each prediction, and its distance to the nearer end.
+
+    The cell is read off the exponent and the first bits of the distance.
+    """
+    near = np.minimum(p, 1.0 - p)
+    depth = np.maximum((near.view(np.int64) >> _SHIFT) - _LOWEST, 0)
+    depth = np.minimum(depth, SIDE - 1)  # exactly 1/2 starts an octave of its own
+    return np.where(p < 0.5, depth, 2 * SIDE - 1 - depth), near  # noqa: PLR2004
+
+
+def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
+    """Return the distinct predictions, or cells of them if there are very many.
+
+    Both are in ascending order, so that the order of rows does not matter, and a row
+    of weight 2 counts to the last digit as two rows. The result is cached.
+
+    Examples
+    --------
+    >>> from calibrant.core.sample import BinarySample
+    >>> sample = BinarySample(np.repeat([0.25, 1.0], 40_000), np.ones(80_000))
+    >>> cells = compress_on_log_grid(sample)
+    >>> cells.p, cells.weight
+    (array([0.25, 1.  ]), array([40000., 40000.]))
+    """
+    compress = _log_cells if sample.p.size > MAX_EXACT_ROWS else _distinct
+    return sample.cached("log cells", lambda: compress(sample))
+
+
+def _distinct(sample: BinarySample) -> WeightedPoints:
+    """Return each prediction once."""
+    rows = SortedSample.of(sample.p, sample.y, sample.weight)
+    weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
+    first = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > 0.0)
+    if first.size == rows.p.size:
+        return WeightedPoints(rows.p, weight, weight * rows.y)
+    label = np.add.reduceat(weight * rows.y, first)
+    return WeightedPoints(rows.p[first], np.add.reduceat(weight, first), label)
+
+
+def _log_cells(sample: BinarySample) -> WeightedPoints:
+    """Return the cells of the logarithmic grid that have any rows."""
+    sums = np.zeros((3, 2 * SIDE))
+    for start in range(0, sample.p.size, BLOCK):
+        rows = slice(start, start + BLOCK)
+        cell, near = log_cell(sample.p[rows])
+        inside = near - _NEAREST[cell]  # short: its sum keeps the last digits
+        y, weight = sample.y[rows], None
+        if sample.weight is not None:
+            weight = sample.weight[rows]
+            inside, y = weight * inside, weight * y
+        sums += [np.bincount(cell, w, minlength=2 * SIDE) for w in (weight, inside, y)]
+    used = np.flatnonzero(sums[0] > 0.0)
+    total, inside, label = sums[:, used]
+    near = _NEAREST[used] + inside / total
+    return WeightedPoints(np.where(used < SIDE, near, 1.0 - near), total, label)
+
+
+def compress_to_at_most(sample: BinarySample) -> WeightedPoints:
+    """Return the distinct predictions, or at most 512 cells of them, ascending.
+
+    A cell has at most 1/256 of the rows, except for ties, and spans at most 1/256 of
+    the range of logits: so it is fine where predictions are dense, and at both ends.
+    The result is cached.
+
+    Examples
+    --------
+    >>> from calibrant.core.sample import BinarySample
+    >>> sample = BinarySample(np.array([0.5, 0.2, 0.5]), np.array([1.0, 0.0, 0.0]))
+    >>> cells = compress_to_at_most(sample)
+    >>> cells.p, cells.weight, cells.label
+    (array([0.2, 0.5]), array([1., 2.]), array([0., 1.]))
+    """
+    return sample.cached("few cells", lambda: _at_most(compress_on_log_grid(sample)))
+
+
+def _at_most(points: WeightedPoints) -> WeightedPoints:
+    """Merge neighbouring points into at most `MAX_CELLS` cells."""
+    distinct = np.cumsum(np.diff(points.p, prepend=points.p[0]) > 0.0, dtype=np.intp)
+    points = _merge(points, distinct)
+    if points.p.size <= MAX_CELLS:
+        return points
+    u = logit(points.p)
+    rank = np.cumsum(points.weight) - 0.5 * points.weight
+    even = 0.5 * rank / points.weight.sum() + 0.5 * (u - u[0]) / (u[-1] - u[0])
+    return _merge(points, np.minimum((MAX_CELLS * even).astype(np.intp), MAX_CELLS - 1))
+
+
+def _merge(points: WeightedPoints, cell: IntVector) -> WeightedPoints:
+    """Return the sums over neighbours that share a cell."""
+    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    if first.size == points.p.size:
+        return points
+    weight = np.add.reduceat(points.weight, first)
+    label = np.add.reduceat(points.label, first)
+    inside = points.p - np.repeat(points.p[first], np.diff(first, append=points.p.size))
+    # Sums of distances, so that ties keep their value to the last digit.
+    mean = points.p[first] + np.add.reduceat(points.weight * inside, first) / weight
+    return WeightedPoints(mean, weight, label)
