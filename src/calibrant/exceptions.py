@@ -28,15 +28,48 @@ CalibrantWarning (a UserWarning)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 LISTED = 12
 """How many known names an error message lists."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that a message names; each interface writes it in its own way.
+
+    Attributes
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+        What it is set to; the ellipsis stands for any value.
+
+    Examples
+    --------
+    >>> print(Setting("scale", "logit"), Setting("pos_label"))
+    scale="logit" pos_label=...
+    """
+
+    name: str
+    value: Any = ...
+
+    def __str__(self) -> str:
+        """Write the setting as a keyword of Python."""
+        if self.value is ...:
+            return f"{self.name}=..."
+        quoted = isinstance(self.value, str) and '"' not in self.value
+        return f"{self.name}=" + (f'"{self.value}"' if quoted else repr(self.value))
+
+
+Text: TypeAlias = tuple["str | Setting", ...]
+"""Parts of a message: sentences, and the settings that they name."""
 
 
 def _nearest(name: str, names: list[str]) -> list[str]:
@@ -50,9 +83,84 @@ def _nearest(name: str, names: list[str]) -> list[str]:
 class CalibrantError(Exception):
     """Base of everything that calibrant raises on purpose."""
 
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, write: Callable[[Setting], str] = str) -> str:
+        """Return the message, with settings written as an interface writes them."""
+        return "".join(
+            write(part) if isinstance(part, Setting) else str(part)
+            for part in self.args
+        )
+
 
 class InputError(CalibrantError, ValueError):
-    """The data cannot be used as they are."""
+    """The data cannot be used as they are.
+
+    Attributes
+    ----------
+    argument : str
+        What was passed: the name of an argument, or of a column.
+    rule : str
+        What it must be.
+    fault : str
+        What it is instead, and where.
+    place : tuple of int or None
+        Row, and column of a matrix, of the first value that breaks the rule.
+    value : object
+        That value.
+    remedy : tuple
+        What to do, as text and settings.
+
+    Examples
+    --------
+    >>> remedy = ("If these are logits, pass ", Setting("scale", "logit"), ".")
+    >>> print(InputError.of("p", "must be at most 1", "row 2 is 1.7", remedy))
+    p must be at most 1; row 2 is 1.7. If these are logits, pass scale="logit".
+    """
+
+    argument = ""
+    rule = ""
+    fault = ""
+    place: tuple[int, ...] | None = None
+    value: Any = None
+    remedy: Text = ()
+
+    @classmethod
+    def of(
+        cls,
+        argument: str,
+        rule: str,
+        fault: str,
+        remedy: Text = (),
+        *,
+        place: tuple[int, ...] | None = None,
+        value: Any = None,
+    ) -> Self:
+        """Build the error from what it is made of."""
+        gap = (" ",) if remedy else ()
+        error = cls(f"{argument} {rule}; {fault}.", *gap, *remedy)
+        error.argument, error.rule, error.fault = argument, rule, fault
+        error.place, error.value, error.remedy = place, value, remedy
+        return error
+
+    def suggest_dropping(self) -> Self:
+        """Return the same error, which also says how to drop such rows."""
+        drop = (" To drop such rows pass ", Setting("bad_rows", "drop"), ".")
+        error = type(self)(*self.args, *drop)
+        error.__dict__.update(self.__dict__, remedy=(*self.remedy, *drop))
+        return error
+
+    def with_remedy(self, *remedy: str | Setting) -> Self:
+        """Return the same error with another way out."""
+        return self.of(
+            self.argument,
+            self.rule,
+            self.fault,
+            remedy,
+            place=self.place,
+            value=self.value,
+        )
 
 
 class EmptyInputError(InputError):

@@ -121,7 +121,7 @@ def test_a_missing_value_of_a_matrix_names_the_way_that_works(run):
     code, _, err = run("evaluate", "bad.npz", *ONE, *SCALE)
     assert code == 2
     assert "row 7, column 2 is nan" in err
-    assert err.rstrip().endswith("To leave such rows out pass --bad-rows drop.")
+    assert err.rstrip().endswith("To drop such rows pass --bad-rows drop.")
 
 
 @pytest.mark.parametrize("bad_rows", ["error", "drop"])

@@ -57,7 +57,7 @@ def test_two_words_need_a_pos_label():
 
 
 def test_pos_label_must_be_one_of_the_two():
-    with pytest.raises(ex.LabelError, match=r"pos_label='maybe'.*'no', 'yes'"):
+    with pytest.raises(ex.LabelError, match=r"'maybe' \(pos_label\).*'no', 'yes'"):
         error(np.where(Y, "yes", "no"), pos_label="maybe")
 
 
@@ -268,7 +268,7 @@ def test_percentages_are_recognised():
 
 
 def test_pos_label_of_another_type_is_recognised():
-    with pytest.raises(ex.LabelError, match=r"as it stands there: pos_label='1'"):
+    with pytest.raises(ex.LabelError, match='as it stands there: pos_label="1"'):
         error(["0", "1"] * 20, pos_label=1)
 
 

@@ -28,7 +28,11 @@ def surface():
 
 def _names(module):
     """Return the public names of a module, by its list or as it defines them."""
-    own = (n for n, v in vars(module).items() if isinstance(v, type) and n[0] != "_")
+    own = (
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == module.__name__
+    )
     return sorted(getattr(module, "__all__", own))
 
 

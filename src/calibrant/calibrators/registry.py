@@ -20,7 +20,7 @@ from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
 from calibrant.core.options import check_choice
-from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.exceptions import OptionError, Setting, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -361,7 +361,11 @@ def find_binary(name: str, known: Iterable[str] | None = None) -> Method:
             f"method {name!r} calibrates all classes at once: it has no map of one "
             f"probability to evaluate by. Evaluate what it gives, "
             f"make_calibrator({name!r}).fit(...).transform(P), by a binary method such "
-            f'as \'pl\' with task="confidence", task="classwise" or a class.'
+            f"as 'smooth' with ",
+            Setting("task", "confidence"),
+            ", ",
+            Setting("task", "classwise"),
+            " or a class.",
         )
     return method
 

@@ -18,12 +18,11 @@ from calibrant.cli.demo import demo
 from calibrant.cli.ending import end_with
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
-from calibrant.cli.options import ScaleChoice
 from calibrant.cli.plot import plot
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
 from calibrant.core.wording import visible
-from calibrant.exceptions import CalibrantError, CalibrantWarning
+from calibrant.exceptions import CalibrantError, CalibrantWarning, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,13 +74,10 @@ def run() -> None:
     signal.signal(signal.SIGTERM, _leave)
     try:
         app()
-    except (CalibrantError, OSError) as error:
-        end_with(error, _told(str(error)))
-
-
-def _told(message: str) -> str:
-    """Return a message of the library as the command line shows it."""
-    return visible(_as_options(message), keep="\n")
+    except CalibrantError as error:
+        end_with(error, visible(error.text(write_option), keep="\n"))
+    except OSError as error:
+        end_with(error, visible(str(error), keep="\n"))
 
 
 def _leave(number: int, _frame: object) -> None:
@@ -89,38 +85,33 @@ def _leave(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-OPTIONS = {
-    **{f'scale="{scale}"': f"--scale {scale}" for scale in ScaleChoice},
-    "max_dropped=": "--max-dropped ",
-    "pos_label=...": "--pos-label",
-    "pos_label=": "--pos-label ",
-    "labels=[...]": "--labels a,b,c",
-    "For several classes pass class probabilities and a task.": (
-        "For several classes name their columns by --p, and a --task."
-    ),
-    "leave task=None": "leave out --task",
-    'task="confidence"': "--task confidence",
-    'task="classwise"': "--task classwise",
-    'bad_rows="drop"': "--bad-rows drop",
-    'engine="duckdb"': "--engine duckdb",
-}
-"""What library messages recommend, as it is written on the command line."""
+EXAMPLES = {"labels": "a,b,c"}
+"""What an option that takes any value is shown with."""
 
 
-def _as_options(message: str) -> str:
-    for python, option in OPTIONS.items():
-        message = message.replace(python, option)
-    return message
+def write_option(setting: Setting) -> str:
+    """Return a setting of the library as an option of the command line.
+
+    Examples
+    --------
+    >>> write_option(Setting("bad_rows", "drop")), write_option(Setting("task", None))
+    ('--bad-rows drop', 'no --task')
+    """
+    option = f"--{setting.name.replace('_', '-')}"
+    if setting.value is None:
+        return f"no {option}"
+    value = EXAMPLES.get(setting.name, "") if setting.value is ... else setting.value
+    return f"{option} {value}".rstrip()
 
 
 def _once() -> Callable[..., None]:
     """Return what shows each warning once: groups and models may repeat it."""
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        text = _told(str(message))
-        if text not in told:
-            told.add(text)
+        text = visible(str(message), keep="\n")
+        if text not in shown:
+            shown.add(text)
             typer.echo(f"warning: {text}", err=True)
 
     return show

@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.core.row_rules import FINITE
 from calibrant.core.wording import shown, shown_place
 from calibrant.exceptions import (
     EmptyInputError,
     InputError,
     LengthMismatchError,
-    MissingValueError,
     ShapeError,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import ArrayLike, BoolVector, FloatVector
+    from calibrant.core.array_types import (
+        ArrayLike,
+        BoolMatrix,
+        BoolVector,
+        FloatVector,
+    )
 
 
 def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -84,42 +89,37 @@ def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
 
 def as_numbers(array: NDArray[Any], *, name: str) -> FloatVector:
     """Return a numeric array as native doubles, NaN and infinities included."""
-    if array.dtype.kind == "U" and array.size:
-        raise _text(array.reshape(-1), name=name)
-    if array.dtype.kind not in "biufO":
-        raise InputError(f"{name} must hold numbers; it holds {array.dtype}.")
-    try:
-        return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise _not_numeric(array, name=name) from None
-
-
-def _text(array: NDArray[Any], *, name: str) -> InputError:
-    """Return the error for text, with the entry that made a column of numbers text."""
-
-    def is_number(value: str) -> bool:
+    if array.dtype.kind in "biufO":
         try:
-            return bool(np.isfinite(float(value)))
-        except ValueError:
-            return False
-
-    row = next((i for i, value in enumerate(array) if not is_number(value)), 0)
-    return InputError(
-        f"{name} must hold numbers, but is text; row {row} is {shown(array[row])}. "
-        f"Convert the column, or pass another one."
-    )
+            return array.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            pass
+    elif array.dtype.kind != "U" or not array.size:
+        raise InputError(f"{name} must hold numbers; it holds {array.dtype}.")
+    raise _not_numeric(array, name=name)
 
 
 def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
-    for row, value in enumerate(array):
-        try:
-            np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            return InputError(
-                f"{name} must hold numbers; row {row} is {shown(value)}. "
-                f"Convert the column, or pass another one."
-            )
-    return InputError(f"{name} must hold numbers; it holds {array.dtype}.")
+    """Return the error that names the value which made a column something else."""
+    text = array.dtype.kind == "U"
+    values = array.reshape(-1) if text else array
+    row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
+    return InputError.of(
+        name,
+        "must hold numbers, but is text" if text else "must hold numbers",
+        f"row {row} is {shown(values[row])}",
+        ("Convert the column, or pass another one.",),
+        place=(row,),
+        value=values[row],
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        number = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, str) or bool(np.isfinite(number))
 
 
 def check_nothing_missing(
@@ -128,14 +128,19 @@ def check_nothing_missing(
     """Raise where values, as `found`, are missing."""
     if not missing.any():
         return
-    first = tuple(int(i) for i in np.argwhere(missing)[0])
-    value = "masked" if found is None else shown(found[first])
-    raise MissingValueError(
-        f"{name} must not hold missing or infinite values; {shown_place(first)} is "
-        f"{value} "
-        f"({int(missing.sum())} of {missing.size} values). "
-        f"Drop or repair these rows first."
+    place = first_place(missing)
+    value = "masked" if found is None else shown(found[place])
+    raise FINITE.broken(
+        name,
+        f"{shown_place(place)} is {value} ({missing.sum()} of {missing.size} values)",
+        place=place,
+        value=None if found is None else found[place],
     )
+
+
+def first_place(which: BoolVector | BoolMatrix) -> tuple[int, ...]:
+    """Return the row, and the column of a matrix, of the first value that is true."""
+    return tuple(int(i) for i in np.argwhere(which)[0])
 
 
 def check_not_empty(array: NDArray[Any], *, name: str) -> None:
@@ -148,7 +153,7 @@ def check_same_length(**arrays: NDArray[Any] | None) -> None:
     """Raise where the arrays, given by name, do not have the same length."""
     lengths = {name: len(a) for name, a in arrays.items() if a is not None}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        each = ", ".join(f"{name} has {n}" for name, n in lengths.items())
         raise LengthMismatchError(
-            f"{' and '.join(lengths)} must have one row per prediction; {told} rows."
+            f"{' and '.join(lengths)} must have one row per prediction; {each} rows."
         )

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import as_vector
+from calibrant.core.row_rules import (
+    BINARY_LABEL,
+    HAS_LABEL,
+    class_label,
+    list_values,
+)
 from calibrant.core.wording import MEASURES, Wording, shown
-from calibrant.exceptions import LabelError, MissingValueError, ShapeError
+from calibrant.exceptions import LabelError, Setting, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import ArrayLike, FloatVector, IntVector
-
-SHOWN = 6
-"""How many distinct values an error message lists."""
 
 
 def check_binary_labels(
@@ -50,14 +53,15 @@ def check_label_values(
     there = pos_label in distinct
     alike = [value for value in distinct if str(value) == str(pos_label)]
     if len(distinct) > 2 or (not there and (alike or len(distinct) == 2)):  # noqa: PLR2004
-        way_out = (
-            f"Pass it as it stands there: pos_label={shown(alike[0])}."
-            if alike and not there
-            else wording.several_labels
-        )
-        raise LabelError(
-            f"{wording.label} must hold two values, one of them "
-            f"pos_label={shown(pos_label)}; it holds {_listed(distinct)}. {way_out}"
+        remedy = wording.several_labels
+        if alike and not there:
+            as_it_stands = Setting("pos_label", alike[0])
+            remedy = ("Pass it as it stands there: ", as_it_stands, ".")
+        raise LabelError.of(
+            wording.label,
+            f"must hold two values, one of them {pos_label!r} (pos_label)",
+            f"it holds {list_values(distinct)}",
+            remedy,
         )
 
 
@@ -71,10 +75,13 @@ def _zero_one(array: NDArray[Any], wording: Wording) -> FloatVector:
         return array.astype(np.float64)
     row = next(i for i, value in enumerate(array) if value not in (0, 1))
     two = len(distinct) <= 2  # noqa: PLR2004
-    raise LabelError(
-        f"{wording.label} must hold binary labels, 0 and 1; row {row} is "
-        f"{shown(array[row])} and the distinct values are {_listed(distinct)}. "
-        f"{wording.two_labels if two else wording.several_labels}"
+    raise BINARY_LABEL.broken(
+        wording.label,
+        f"row {row} is {shown(array[row])} and the distinct values are "
+        f"{list_values(distinct)}",
+        wording.two_labels if two else wording.several_labels,
+        place=(row,),
+        value=array[row],
     )
 
 
@@ -97,10 +104,9 @@ def check_class_labels(
     unknown = np.array([value not in position for value in distinct])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        raise LabelError(
-            f"{wording.label} must hold the classes {_listed(order)}; row {row} is "
-            f"{distinct[codes[row]]!r}. State the class of each probability column, "
-            f"in order: labels=[...]"
+        value = distinct[codes[row]]
+        raise class_label(order).broken(
+            wording.label, f"row {row} is {value!r}", place=(row,), value=value
         )
     columns = np.array([position[value] for value in distinct], dtype=np.intp)
     return np.asarray(columns[codes], dtype=np.intp)
@@ -129,7 +135,7 @@ def _distinct_codes(
     except TypeError:
         raise LabelError(
             f"{name} must hold labels of one type; it mixes "
-            f"{_listed(sorted({type(v).__name__ for v in array}))}."
+            f"{list_values(sorted({type(v).__name__ for v in array}))}."
         ) from None
     return distinct.tolist(), codes.reshape(-1).astype(np.intp, copy=False)
 
@@ -148,9 +154,11 @@ def _check_no_missing_labels(array: NDArray[Any], *, name: str) -> None:
         return
     if missing.any():
         row = int(np.argmax(missing))
-        raise MissingValueError(
-            f"{name} must not hold missing values; row {row} is {shown(array[row])} "
-            f"({int(missing.sum())} of {array.size} rows). Drop these rows first."
+        raise HAS_LABEL.broken(
+            name,
+            f"row {row} is {shown(array[row])} ({missing.sum()} of {array.size} rows)",
+            place=(row,),
+            value=array[row],
         )
 
 
@@ -187,9 +195,3 @@ def is_missing(value: Any) -> bool:
         return True
     except ValueError:  # a list, whose values each differ or not
         return False
-
-
-def _listed(values: Sequence[Any]) -> str:
-    listed = ", ".join(map(shown, values[:SHOWN]))
-    more = len(values) - SHOWN
-    return listed + (f" and {more} more" if more > 0 else "")

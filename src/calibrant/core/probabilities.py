@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -14,9 +15,16 @@ from calibrant.core.arrays import (
     as_vector,
     check_not_empty,
     check_nothing_missing,
+    first_place,
 )
 from calibrant.core.class_rows import softmax
 from calibrant.core.options import check_choice
+from calibrant.core.row_rules import (
+    ROW_SUM_TOLERANCE,
+    RowRule,
+    in_range,
+    sums_to_one,
+)
 from calibrant.core.scales import RULES, Spread, precision_of
 from calibrant.core.wording import (
     CALIBRATORS,
@@ -26,19 +34,17 @@ from calibrant.core.wording import (
     shown_place,
 )
 from calibrant.exceptions import (
+    InputError,
     ProbabilityRangeError,
-    RowSumError,
     ScaleError,
     ShapeError,
+    Text,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector
-
-ROW_SUM_TOLERANCE = 1e-3
-"""How far a row may sum from 1: room for rounding to four digits, not for scores."""
 
 MAX_LOGIT = 1e100
 """Squares of logits beyond it overflow in sums. Those that mask a class stay below."""
@@ -63,9 +69,11 @@ def check_probabilities(
     """
     array = as_array(values, name=wording.prob)
     if array.ndim == 2 and array.shape[1] > 1:  # noqa: PLR2004
-        raise ShapeError(
-            f"{wording.prob} must be a vector of shape (n,) for a binary task; it has "
-            f"shape {array.shape}. {wording.columns}"
+        raise ShapeError.of(
+            wording.prob,
+            "must be a vector of shape (n,) for a binary task",
+            f"it has shape {array.shape}",
+            wording.columns,
         )
     vector = as_vector(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
@@ -101,9 +109,12 @@ def check_class_scores(
     """Return `values` as (n, k) logits of any size, or else as probabilities."""
     array = as_array(values, name=wording.prob)
     if array.ndim != 2 or array.shape[1] < 2:  # noqa: PLR2004
-        raise ShapeError(
-            f"{wording.prob} must have one column per class, shape (n, k) with k >= 2, "
-            f"for this {wording.purpose}; it has shape {array.shape}. {wording.vector}"
+        raise ShapeError.of(
+            wording.prob,
+            f"must have one column per class, shape (n, k) with k >= 2, for this "
+            f"{wording.purpose}",
+            f"it has shape {array.shape}",
+            wording.vector,
         )
     check_not_empty(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
@@ -127,33 +138,36 @@ def _as_probabilities(
     ends = rule.ends(precision_of(array.dtype))
     spread = Spread.of(numbers, ends)
     # Before anything is said of values that are missing.
+    within, remedy = in_range(scale), spread.remedy(scale, wording)
     if spread.are_many_outside() or spread.is_clearly_other(scale):
-        raise _out_of_range(ScaleError, numbers, ends, spread, scale, wording)
+        within = replace(within, error=ScaleError)
+        raise _out_of_range(within, numbers, ends, remedy, wording)
     missing = ~np.isfinite(numbers) & ~(numbers == rule.low)
     check_nothing_missing(missing, name=wording.prob, found=numbers)
     if spread.outside:
-        error = ProbabilityRangeError
-        raise _out_of_range(error, numbers, ends, spread, scale, wording)
+        raise _out_of_range(within, numbers, ends, remedy, wording)
     return np.clip(rule.to_prob(numbers), 0.0, 1.0)
 
 
 def _out_of_range(
-    error: type[ProbabilityRangeError],
+    rule: RowRule,
     numbers: NDArray[np.float64],
     ends: tuple[float, float],
-    spread: Spread,
-    scale: Scale,
+    remedy: Text,
     wording: Wording,
-) -> ProbabilityRangeError:
+) -> InputError:
     finite = np.isfinite(numbers)
     outside = finite & ((numbers < ends[0]) | (numbers > ends[1]))
-    first = tuple(int(i) for i in np.argwhere(outside)[0])
+    place = first_place(outside)
     missing = numbers.size - int(finite.sum())
     also = f", {missing} are missing or infinite" if missing else ""
-    return error(
-        f"{wording.prob} must hold {RULES[scale].what}; {shown_place(first)} is "
-        f"{shown(numbers[first])} ({int(outside.sum())} of {numbers.size} values are "
-        f"outside{also}). {spread.hint(scale, wording)}"
+    return rule.broken(
+        wording.prob,
+        f"{shown_place(place)} is {shown(numbers[place])} "
+        f"({outside.sum()} of {numbers.size} values are outside{also})",
+        remedy,
+        place=place,
+        value=numbers[place],
     )
 
 
@@ -161,11 +175,15 @@ def _check_logit_size(logits: FloatMatrix, wording: Wording) -> None:
     if max(logits.max(), -logits.min()) <= MAX_LOGIT:
         return
     huge = np.abs(logits) > MAX_LOGIT
-    first = tuple(int(i) for i in np.argwhere(huge)[0])
-    raise ProbabilityRangeError(
-        f"{wording.prob} must hold logits within {MAX_LOGIT:g} of 0; "
-        f"{shown_place(first)} is {shown(logits[first])} ({int(huge.sum())} of "
-        f"{logits.size} values are beyond). Clip them, for example to [-1e9, 1e9]."
+    place = first_place(huge)
+    raise ProbabilityRangeError.of(
+        wording.prob,
+        f"must hold logits within {MAX_LOGIT:g} of 0",
+        f"{shown_place(place)} is {shown(logits[place])} ({huge.sum()} of "
+        f"{logits.size} values are beyond)",
+        ("Clip them, for example to [-1e9, 1e9].",),
+        place=place,
+        value=logits[place],
     )
 
 
@@ -174,11 +192,18 @@ def _check_row_sums(prob: FloatMatrix, scale: Scale, wording: Wording) -> None:
     off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
     if off.any():
         row, unit = int(np.argmax(off)), RULES[scale].unit
-        what = "the exponentials of each row" if scale == "logprob" else "each row"
-        raise RowSumError(
-            f"{what} of {wording.prob} ({prob.shape[1]} columns) must sum to {unit:g} "
-            f"(within {ROW_SUM_TOLERANCE * unit:g}); row {row} sums to "
-            f"{unit * sums[row]:.6g} ({int(off.sum())} of {off.size} rows are off). "
-            f"Normalise the rows, or pass all class columns. If these are logits, "
-            f"{wording.way_out('logit')}."
+        raise sums_to_one(scale).broken(
+            f"{wording.prob} ({prob.shape[1]} columns)",
+            f"row {row} sums to {unit * sums[row]:.6g} "
+            f"({off.sum()} of {off.size} rows are off)",
+            row_sum_remedy(wording),
+            place=(row,),
+            value=unit * sums[row],
         )
+
+
+def row_sum_remedy(wording: Wording) -> Text:
+    """Return what to do about rows that do not sum to 1."""
+    logits = wording.pass_scale("logit")
+    ways = "Normalise the rows, or pass all class columns. If these are logits, "
+    return (ways, *logits, ".")

@@ -139,18 +139,16 @@ def check_event(
     try:
         y = check_binary_labels(y_true, pos_label=pos_label, wording=wording)
     except LabelError as error:
-        raise _swapped(error, y_true, p, wording) from None
+        if not _are_swapped(y_true, p, name=wording.label):
+            raise
+        remedy = f"Are {wording.label} and {wording.prob} swapped?"
+        raise error.with_remedy(remedy) from None
     check_same_length(**{wording.label: y, wording.prob: p})
     return p, y
 
 
-def _swapped(
-    error: LabelError, y_true: ArrayLike, p: FloatVector, wording: Wording
-) -> LabelError:
-    """Return the error, with another way out where the arguments look swapped."""
-    labels = as_array(y_true, name=wording.label)
+def _are_swapped(y_true: ArrayLike, p: FloatVector, *, name: str) -> bool:
+    """Tell whether labels look like predictions, and predictions like labels."""
+    labels = as_array(y_true, name=name)
     fractions = labels.dtype.kind == "f" and bool(((labels >= 0) & (labels <= 1)).all())
-    if fractions and np.isin(p, (0.0, 1.0)).all():
-        told = str(error).rsplit(". ", maxsplit=1)[0]
-        return LabelError(f"{told}. Are {wording.label} and {wording.prob} swapped?")
-    return error
+    return fractions and bool(np.isin(p, (0.0, 1.0)).all())

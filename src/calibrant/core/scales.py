@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import BoolVector, Scale
     from calibrant.core.wording import Wording
+    from calibrant.exceptions import Text
 
     Numbers = NDArray[np.float64]
 
@@ -170,15 +171,15 @@ class Spread:
             return several and self.above >= MIN_PERCENTAGES * self.rows
         return likely != "logit" and self.are_many_outside(limit)
 
-    def hint(self, scale: Scale, wording: Wording) -> str:
+    def remedy(self, scale: Scale, wording: Wording) -> Text:
         """Return what the values look like, and the way out."""
         likely, sure = self.likely(scale), self.is_clearly_other(scale)
-        ways = wording.way_out(likely)
+        ways = wording.pass_scale(likely)
         if likely == "logprob" or (likely == "percent" and not sure):
-            ways += f"; if they are logits, {wording.way_out('logit')}"
+            ways = (*ways, "; if they are logits, ", *wording.pass_scale("logit"))
         if sure:
-            return f"These look like {NAMES[likely]}: {ways}."
-        return f"If these are {NAMES[likely]}, {ways}."
+            return (f"These look like {NAMES[likely]}: ", *ways, ".")
+        return (f"If these are {NAMES[likely]}, ", *ways, ".")
 
 
 def _smallest(values: Numbers) -> float:

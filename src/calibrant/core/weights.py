@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.core.arrays import as_float, as_vector
+from calibrant.core.row_rules import NOT_NEGATIVE
 from calibrant.core.warn import warn
 from calibrant.core.wording import shown
 from calibrant.exceptions import FractionalWeightsWarning, WeightError
@@ -73,9 +74,12 @@ def check_raw_weights(values: ArrayLike, *, name: str) -> FloatVector:
     weight = as_float(as_vector(values, name=name), name=name)
     if weight.min() < 0.0:
         row = int(np.argmax(weight < 0.0))
-        raise WeightError(
-            f"{name} must not be negative; row {row} is {shown(weight[row])} "
-            f"({int((weight < 0.0).sum())} of {weight.size} rows)."
+        raise NOT_NEGATIVE.broken(
+            name,
+            f"row {row} is {shown(weight[row])} "
+            f"({(weight < 0.0).sum()} of {weight.size} rows)",
+            place=(row,),
+            value=weight[row],
         )
     if not weight.any():
         raise WeightError(

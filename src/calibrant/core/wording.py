@@ -1,4 +1,4 @@
-"""How the door speaks: names of arguments, and ways out that the caller really has."""
+"""How messages are worded: names of arguments, remedies, and values as text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.exceptions import Setting, Text
+
 if TYPE_CHECKING:
     from calibrant.core.array_types import Scale
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What error messages call things, and what they recommend.
+    """What an interface calls its arguments, and which remedies it offers.
 
     Attributes
     ----------
@@ -22,13 +24,13 @@ class Wording:
         Names of the arguments or columns.
     takes_scale : bool
         Whether there is a parameter `scale`, for values outside [0, 1].
-    two_labels, several_labels : str
+    two_labels, several_labels : tuple
         For labels that are not 0 and 1.
-    columns : str
+    columns : tuple
         For a table where a vector is needed.
     purpose : str
         What a table of classes is needed for.
-    vector : str
+    vector : tuple
         For a vector where a table is needed.
     """
 
@@ -36,18 +38,29 @@ class Wording:
     prob: str = "y_prob"
     weight: str = "sample_weight"
     takes_scale: bool = True
-    two_labels: str = "Say which is the event: pos_label=..."
-    several_labels: str = "For several classes pass class probabilities and a task."
-    columns: str = (
-        "Pass the column of the positive class, or say what to look at: "
-        'task="confidence", task="classwise" or a class.'
+    two_labels: Text = ("Say which is the event: ", Setting("pos_label"))
+    several_labels: Text = (
+        "For several classes pass one column of probabilities per class, and a task.",
+    )
+    columns: Text = (
+        "Pass the column of the positive class, or say what to look at: ",
+        Setting("task", "confidence"),
+        ", ",
+        Setting("task", "classwise"),
+        " or a class.",
     )
     purpose: str = "task"
-    vector: str = "For a vector of probabilities of one event leave task=None."
+    vector: Text = (
+        "For a vector of probabilities of one event use ",
+        Setting("task", None),
+        ".",
+    )
 
-    def way_out(self, scale: Scale) -> str:
+    def pass_scale(self, scale: Scale) -> Text:
         """Return what to do with predictions that are on another scale."""
-        return f'pass scale="{scale}"' if self.takes_scale else BY_HAND[scale]
+        if self.takes_scale:
+            return ("pass ", Setting("scale", scale))
+        return (BY_HAND[scale],)
 
 
 BY_HAND: dict[Scale, str] = {
@@ -64,16 +77,16 @@ CALIBRATORS = Wording(
     label="y",
     prob="p",
     takes_scale=False,
-    two_labels="Turn them into 0 and 1 first.",
-    several_labels="Turn them into 0 and 1, one class against the rest, first.",
-    columns="Pass the column of the positive class.",
+    two_labels=("Turn them into 0 and 1 first.",),
+    several_labels=("Turn them into 0 and 1, one class against the rest, first.",),
+    columns=("Pass the column of the positive class.",),
 )
 
 CLASS_CALIBRATORS = Wording(
     label="y",
     prob="P",
     purpose="multi-class method",
-    vector="For a vector of probabilities of one event use a binary method, as pl3.",
+    vector=("For a vector of probabilities of one event use a binary method, as pl3.",),
 )
 
 DISPLAYS = Wording(takes_scale=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.options import check_choice
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, Setting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,8 +19,11 @@ def check_not_classwise(task: Task) -> None:
     """Raise where a task has several events."""
     if isinstance(task, str) and task == "classwise":
         raise OptionError(
-            'a diagram shows one event; pass task="confidence" or one class instead '
-            'of task="classwise". Aggregate the rows anew with that task.'
+            "a diagram shows one event; pass ",
+            Setting("task", "confidence"),
+            " or one class instead of ",
+            Setting("task", "classwise"),
+            ". Aggregate the rows anew with that task.",
         )
 
 
@@ -56,8 +59,9 @@ def classifier_event(
         return prob, {"labels": classes} | options
     if len(classes) != 2:  # noqa: PLR2004
         raise OptionError(
-            f"the estimator has {len(classes)} classes; say what to look at: "
-            f'task="confidence" or a class.'
+            f"the estimator has {len(classes)} classes; say what to look at: ",
+            Setting("task", "confidence"),
+            " or a class.",
         )
     options = {"pos_label": classes[1]} | options
     positive = check_choice(options["pos_label"], classes, name="pos_label")

@@ -28,7 +28,12 @@ from calibrant.engines.row_checks import check_some_numbers, row_rules
 from calibrant.engines.source_files import FileSet
 from calibrant.engines.sql import Dialect, number
 from calibrant.engines.usable_rows import LINES_REASON, check_dropped
-from calibrant.exceptions import InputError, MissingDependencyError, SourceError
+from calibrant.exceptions import (
+    InputError,
+    MissingDependencyError,
+    Setting,
+    SourceError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -294,7 +299,9 @@ def _of_frame(source: Any) -> RelationSource:
         if without_pyarrow:
             raise MissingDependencyError(
                 "this version of DuckDB needs pyarrow to read a polars data frame; "
-                "install it with: pip install pyarrow, or pass engine='memory'."
+                "install it with: pip install pyarrow, or pass ",
+                Setting("engine", "memory"),
+                ".",
             ) from None
         raise SourceError(
             f"source must be a path, a data frame or a relation; got "

@@ -22,7 +22,7 @@ from calibrant.engines.groups import key_values, numbered_keys
 from calibrant.engines.row_checks import RowFaults
 from calibrant.engines.sql import distinct_sql, gather_sql, group_columns
 from calibrant.engines.usable_rows import check_dropped
-from calibrant.exceptions import InputError
+from calibrant.exceptions import InputError, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +103,9 @@ class Passes:
         if self.wanted.bad_rows == "error":
             faults.raise_first()
             raise InputError(
-                f'{self.told}: {unusable:,} rows cannot be used; pass bad_rows="drop".'
+                f"{self.told}: {unusable:,} rows cannot be used; pass ",
+                Setting("bad_rows", "drop"),
+                ".",
             )
         limit = self.wanted.max_dropped
         check_dropped(faults.reasons, faults.rows, limit, faults.ranges)

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from calibrant.core.probabilities import ROW_SUM_TOLERANCE
+from calibrant.core.probabilities import row_sum_remedy
+from calibrant.core.row_rules import (
+    BINARY_LABEL,
+    FINITE,
+    HAS_LABEL,
+    MAX_LISTED,
+    NOT_NEGATIVE,
+    ROW_SUM_TOLERANCE,
+    RowRule,
+    class_label,
+    in_range,
+    list_values,
+    sums_to_one,
+)
 from calibrant.core.scales import ONE, RULES, Spread
 from calibrant.core.wording import MEASURES, shown
 from calibrant.engines.sql import (
@@ -22,24 +35,8 @@ from calibrant.engines.sql import (
     probability,
     read_columns,
 )
-from calibrant.engines.usable_rows import (
-    ModelRange,
-    Reasons,
-    label_reason,
-    missing_reason,
-    negative_reason,
-    no_label_reason,
-    range_reason,
-    sum_reason,
-)
-from calibrant.exceptions import (
-    InputError,
-    LabelError,
-    MissingValueError,
-    ProbabilityRangeError,
-    RowSumError,
-    WeightError,
-)
+from calibrant.engines.usable_rows import ModelRange, Reasons
+from calibrant.exceptions import InputError, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,8 +51,6 @@ if TYPE_CHECKING:
 HUGE = 1e300
 MANY_COLUMNS = 16
 """More columns of predictions are checked together."""
-MAX_SHOWN = 6
-"""How many labels an error lists."""
 MAX_DOUBLE = number(np.finfo(np.float64).max)
 ALL_MET = -1
 """The number of the first check that a row misses which misses none."""
@@ -81,17 +76,17 @@ class RowCheck:
     ----------
     holds : str
         The condition; NULL counts as not met.
-    spare : str
+    margin : str
         A number that is not negative where the condition is met, and negative, NaN or
         NULL where not: adding numbers up is faster than combining conditions.
     value : str
         What to show of a row that does not meet it.
-    error : type
-        What is raised.
-    must, way_out : str
-        What the column must be, and what to do.
-    reason : str
-        Why rows are dropped that do not meet it.
+    rule : RowRule
+        What is checked.
+    columns : str
+        What messages call the columns.
+    remedy : tuple or None
+        What to do, if not what the rule says.
     model : str
         Whose values tell what to do, by what they look like.
     implied : bool
@@ -99,14 +94,18 @@ class RowCheck:
     """
 
     holds: str
-    spare: str
+    margin: str
     value: str
-    error: type[InputError]
-    must: str
-    way_out: str
-    reason: str = ""
+    rule: RowRule
+    columns: str
+    remedy: Text | None = None
     model: str = ""
     implied: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Return why rows are dropped that do not meet the check."""
+        return self.rule.reason_in(self.model or self.columns)
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,7 @@ class RowRules:
     ranges : tuple of RangeQuery
         What tells whether predictions are on another scale.
     together : tuple of str
-        Numbers like `RowCheck.spare`, of many columns at once, whose own checks are
+        Numbers like `RowCheck.margin`, of many columns at once, whose own checks are
         implied.
     """
 
@@ -208,8 +207,8 @@ class RowRules:
 
         For others it is huge, NaN or NULL.
         """
-        spare = [check.spare for check in self.checks if not check.implied]
-        parts = [f"(ABS({s}) - ({s}))" for s in (*self.together, *spare)]
+        margin = [check.margin for check in self.checks if not check.implied]
+        parts = [f"(ABS({s}) - ({s}))" for s in (*self.together, *margin)]
         return f"{added(parts)} * {number(HUGE)}"
 
     def _first_missed(self, source: str, *more: str) -> str:
@@ -298,18 +297,13 @@ class RowFaults:
             return
         place = min(self.missed)
         check, count = self.rules.checks[place], self.missed[place]
-        hints = {one.name: one.hint for one in self.ranges}
+        remedies = {one.name: one.remedy for one in self.ranges}
         (value,) = self.run(self.rules.shown_sql(self.source, place))["other_low"]
-        leave_out = ' To leave such rows out pass bad_rows="drop".' if droppable else ""
-        raise check.error(
-            f"{check.must}; {count:,} of {self.rows:,} rows differ, one is "
-            f"{shown(_plain(value))}. {hints.get(check.model, check.way_out)}"
-            f"{leave_out}"
-        )
-
-
-def _plain(value: Any) -> Any:
-    return None if value is np.ma.masked else value
+        value = None if value is np.ma.masked else value
+        fault = f"{count:,} of {self.rows:,} rows differ, one is {shown(value)}"
+        remedy = remedies.get(check.model, check.remedy)
+        error = check.rule.broken(check.columns, fault, remedy, value=value)
+        raise error.suggest_dropping() if droppable else error
 
 
 def row_rules(wanted: AggregationSpec, precision: Mapping[str, float]) -> RowRules:
@@ -347,7 +341,9 @@ def _column_checks(
         for (name, scale), own in checks.items()
         for check in own
     ]
-    return every, [spare for key, own in many.items() for spare in _together(*key, own)]
+    return every, [
+        margin for key, own in many.items() for margin in _together(*key, own)
+    ]
 
 
 def _together(scale: Scale, precision: float, columns: Sequence[str]) -> list[str]:
@@ -384,30 +380,20 @@ def _sum_check(wanted: AggregationSpec, model: WatchedModel) -> RowCheck | None:
     unit = RULES[model.scale].unit
     columns = [probability(x, model.scale) for x in read_columns(wanted, model)]
     total, tolerance = added(columns), number(ROW_SUM_TOLERANCE)
-    of = "the exponentials of each row" if model.scale == "logprob" else "each row"
     return RowCheck(
         f"ABS({total} - 1) <= {tolerance}",
         f"{tolerance} - ABS({total} - 1)",
         f"({total}) * {number(unit)}",
-        RowSumError,
-        f"{of} of {model} must sum to {unit:g} (within {unit * ROW_SUM_TOLERANCE:g})",
-        f"Normalise the rows, or pass all class columns. If these are logits, "
-        f"{MEASURES.way_out('logit')}.",
-        sum_reason(model),
+        sums_to_one(model.scale),
+        str(model),
+        row_sum_remedy(MEASURES),
     )
 
 
-def _finite(column: str, name: str, reason: str) -> RowCheck:
+def _finite(column: str, name: str, model: str = "") -> RowCheck:
     # Not by ISNAN: statistics in files leave NaN out, and DuckDB trusts them.
-    return RowCheck(
-        f"0 * {column} = 0",
-        f"0 * {column}",
-        column,
-        MissingValueError,
-        f"column {name!r} must not hold missing or infinite values",
-        "Drop or repair these rows first.",
-        reason,
-    )
+    holds, margin = f"0 * {column} = 0", f"0 * {column}"
+    return RowCheck(holds, margin, column, FINITE, f"column {name!r}", model=model)
 
 
 def prediction_rules(name: str, column: str, precision: float) -> RowRules:
@@ -421,20 +407,17 @@ def prediction_checks(
     name: str, column: str, precision: float, *, model: str, scale: Scale = "prob"
 ) -> list[RowCheck]:
     """Return the conditions of a column of predictions."""
-    finite = _finite(column, name, missing_reason(model))
+    finite = _finite(column, name, model)
     if scale == "logit":
         return [finite]
-    rule = RULES[scale]
-    low, high = rule.ends(precision)
+    low, high = RULES[scale].ends(precision)
     within = RowCheck(
         f"{column} >= {number(low)} AND {column} <= {number(high)}",
         f"({column} - {number(low)}) * ({number(high)} - {column})",
         column,
-        ProbabilityRangeError,
-        f"column {name!r} must hold {rule.what}",
-        "",
-        range_reason(scale, model),
-        model,
+        in_range(scale),
+        f"column {name!r}",
+        model=model,
     )
     if scale == "logprob":  # minus infinity is a probability of 0
         there = f"{column} <= {MAX_DOUBLE} AND 0 * EXP(-ABS({column})) = 0"
@@ -443,67 +426,36 @@ def prediction_checks(
         within = replace(
             within,
             holds=f"{column} <= {number(high)}",
-            spare=f"{number(1.0 + high)} - {power}",
+            margin=f"{number(1.0 + high)} - {power}",
         )
     return [replace(finite, implied=True), within]
 
 
 def _label_checks(wanted: AggregationSpec) -> list[RowCheck]:
-    name = f"column {wanted.y!r}"
-    first = code(0)
-    there = RowCheck(
-        f"0 * {first} = 0",
-        first,
+    name, first = f"column {wanted.y!r}", code(0)
+    there = RowCheck(f"0 * {first} = 0", first, "label", HAS_LABEL, name, implied=True)
+    if wanted.models[0].labels:
+        codes = [(code(i), model.labels) for i, model in enumerate(wanted.models)]
+        return [there] + [
+            RowCheck(f"{code} >= 0", code, "label", class_label(labels), name)
+            for code, labels in codes
+        ]
+    known = RowCheck(
+        f"{first} = 0 OR {first} = 1",
+        f"-ABS({first} * {first} - {first})",
         "label",
-        MissingValueError,
-        f"{name} must not hold missing values",
-        "Drop these rows first.",
-        no_label_reason(wanted.y),
-        implied=True,
+        BINARY_LABEL,
+        name,
+        (*MEASURES.two_labels, " ", *MEASURES.several_labels),
     )
-    unknown = label_reason(wanted.y)
-    if not wanted.models[0].labels:
-        known = RowCheck(
-            f"{first} = 0 OR {first} = 1",
-            f"-ABS({first} * {first} - {first})",
-            "label",
-            LabelError,
-            f"{name} must hold binary labels, 0 and 1",
-            f"{MEASURES.two_labels} {MEASURES.several_labels}",
-            unknown,
-        )
-        return [there, known]
-    classes = [
-        RowCheck(
-            f"{code(place)} >= 0",
-            code(place),
-            "label",
-            LabelError,
-            f"{name} must hold the classes "
-            f"{', '.join(map(shown, model.labels[:MAX_SHOWN]))}"
-            + (" ..." if len(model.labels) > MAX_SHOWN else ""),
-            "State the class of each probability column, in order: labels=[...]",
-            unknown,
-        )
-        for place, model in enumerate(wanted.models)
-    ]
-    return [there, *classes]
+    return [there, known]
 
 
 def _weight_checks(wanted: AggregationSpec) -> list[RowCheck]:
     if wanted.weight is None:
         return []
-    positive = RowCheck(
-        "w >= 0",
-        "w",
-        "w",
-        WeightError,
-        f"column {wanted.weight!r} must not be negative",
-        "Weights are counts.",
-        negative_reason(wanted.weight),
-    )
-    missing = missing_reason(f"column {wanted.weight!r}")
-    return [_finite("w", wanted.weight, missing), positive]
+    finite = _finite("w", wanted.weight)
+    return [finite, RowCheck("w >= 0", "w", "w", NOT_NEGATIVE, finite.columns)]
 
 
 def check_some_numbers(
@@ -518,21 +470,21 @@ def check_some_numbers(
     for name in [*wanted.columns, *weights]:
         kind = table.dtype_example(name).dtype
         if kind.kind not in known:
-            told = "text" if kind.kind == "U" else str(kind)
-            raise InputError(
-                f"column {name!r} must hold numbers; it holds {told}. Convert the "
-                f"column, or pass another one."
+            raise InputError.of(
+                f"column {name!r}",
+                "must hold numbers",
+                f"it holds {'text' if kind.kind == 'U' else kind}",
+                ("Convert the column, or pass another one.",),
             )
     binary = not wanted.models[0].labels and wanted.pos_label is None
     if binary and table.dtype_example(wanted.y).dtype.kind not in "biuf":
-        found = table.distinct(wanted.y, MAX_SHOWN + 1)
-        if numbers_as_text and not {"0", "1"}.isdisjoint(map(str, found)):
+        values = table.distinct(wanted.y, MAX_LISTED + 1)
+        if numbers_as_text and not {"0", "1"}.isdisjoint(map(str, values)):
             return
-        listed = ", ".join(map(shown, found[:MAX_SHOWN]))
-        more = " and more" if len(found) > MAX_SHOWN else ""
-        two = len(found) <= 2  # noqa: PLR2004
-        raise LabelError(
-            f"column {wanted.y!r} must hold binary labels, 0 and 1; the distinct "
-            f"values are {listed}{more}. "
-            f"{MEASURES.two_labels if two else MEASURES.several_labels}"
+        more = " and more" if len(values) > MAX_LISTED else ""
+        two = len(values) <= 2  # noqa: PLR2004
+        raise BINARY_LABEL.broken(
+            f"column {wanted.y!r}",
+            f"the distinct values are {list_values(values[:MAX_LISTED])}{more}",
+            MEASURES.two_labels if two else MEASURES.several_labels,
         )

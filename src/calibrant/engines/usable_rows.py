@@ -10,10 +10,18 @@ import numpy as np
 
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import check_single_labels, is_missing
-from calibrant.core.probabilities import ROW_SUM_TOLERANCE
+from calibrant.core.row_rules import (
+    BINARY_LABEL,
+    FINITE,
+    HAS_LABEL,
+    NOT_NEGATIVE,
+    ROW_SUM_TOLERANCE,
+    in_range,
+    sums_to_one,
+)
 from calibrant.core.scales import RULES, Spread, precision_of
 from calibrant.core.wording import MEASURES, shown
-from calibrant.exceptions import DroppedRowsError, ScaleError
+from calibrant.exceptions import DroppedRowsError, InputError, ScaleError, Setting, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,36 +38,6 @@ Reasons: TypeAlias = dict[str, int]
 """How many rows cannot be used, by the first reason that each has."""
 
 
-def missing_reason(columns: str) -> str:
-    """Return why rows without numbers in some columns are dropped."""
-    return f"missing or infinite in {columns}"
-
-
-def range_reason(scale: Scale, columns: str) -> str:
-    """Return why rows with predictions that are out of range are dropped."""
-    return f"{RULES[scale].outside} in {columns}"
-
-
-def sum_reason(model: WatchedModel) -> str:
-    """Return why rows whose classes do not add up are dropped."""
-    return f"that do not sum to {RULES[model.scale].unit:g} in {model}"
-
-
-def no_label_reason(column: str) -> str:
-    """Return why rows without a label are dropped."""
-    return f"without a label in column {column!r}"
-
-
-def label_reason(column: str) -> str:
-    """Return why rows with a label that nobody knows are dropped."""
-    return f"with an unknown label in column {column!r}"
-
-
-def negative_reason(column: str) -> str:
-    """Return why rows with a negative weight are dropped."""
-    return f"with a negative weight in column {column!r}"
-
-
 LINES_REASON = "in lines that cannot be read"
 """Why lines of text files are dropped that are no rows."""
 
@@ -69,8 +47,8 @@ def listed_reasons(reasons: Mapping[str, int]) -> str:
 
     Examples
     --------
-    >>> listed_reasons({missing_reason("column 'p'"): 3, label_reason("y"): 1})
-    "3 missing or infinite in column 'p', 1 with an unknown label in column 'y'"
+    >>> listed_reasons({"missing or infinite in column 'p'": 3})
+    "3 missing or infinite in column 'p'"
     """
     return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
 
@@ -85,20 +63,22 @@ def check_dropped(
 
     Or where the predictions of a model are clearly on another scale.
     """
-    found = list(ranges)
-    for one in found:
+    ranges = list(ranges)
+    for one in ranges:
         if one.spread.is_clearly_other(one.scale, limit):
             raise one.error()
     dropped = sum(reasons.values())
     if dropped <= limit * total:
         return
     enough = np.ceil(10.0 * dropped / total) / 10.0
-    hints = [one.hint for one in found if one.spread.are_many_outside(limit)]
+    many = [one for one in ranges if one.spread.are_many_outside(limit)]
     raise DroppedRowsError(
         f"{dropped:,} of {total:,} rows cannot be used, and at most {100 * limit:g} % "
-        f"are dropped: {listed_reasons(reasons)}. "
-        + " ".join([*hints, "Repair these rows, or allow more to be dropped: "])
-        + f"max_dropped={enough:.1f}."
+        f"are dropped: {listed_reasons(reasons)}. ",
+        *(part for one in many for part in (*one.remedy, " ")),
+        "Repair these rows, or allow more to be dropped: ",
+        Setting("max_dropped", round(float(enough), 1)),
+        ".",
     )
 
 
@@ -124,18 +104,18 @@ class ModelRange:
     spread: Spread
 
     @property
-    def hint(self) -> str:
+    def remedy(self) -> Text:
         """Return what the values look like, and the way out."""
-        return self.spread.hint(self.scale, MEASURES)
+        return self.spread.remedy(self.scale, MEASURES)
 
-    def error(self) -> ScaleError:
+    def error(self) -> InputError:
         """Return the error about predictions that look like another scale."""
         spread = self.spread
-        value = spread.high if spread.high > self.ends[1] else spread.low
-        return ScaleError(
-            f"{self.name} must hold {RULES[self.scale].what}; {spread.outside:,} of "
-            f"{spread.rows:,} rows do not, one is {shown(float(value))}. {self.hint}"
-        )
+        value = float(spread.high if spread.high > self.ends[1] else spread.low)
+        count = f"{spread.outside:,} of {spread.rows:,} rows do not"
+        fault = f"{count}, one is {shown(value)}"
+        rule = replace(in_range(self.scale), error=ScaleError)
+        return rule.broken(self.name, fault, self.remedy, value=value)
 
 
 def without_bad_rows(
@@ -201,12 +181,13 @@ def _faults(
         if model.labels and model.scale != "logit":
             prob = RULES[model.scale].to_prob(_scores(table, model))
             off = np.abs(prob.sum(axis=1) - 1.0) > ROW_SUM_TOLERANCE
-            yield sum_reason(model), off
+            yield sums_to_one(model.scale).reason_in(str(model)), off
     yield from _label_faults(table.column(wanted.y), wanted)
     if wanted.weight is not None:
+        column = f"column {wanted.weight!r}"
         weight = _numbers(table.column(wanted.weight))
-        yield missing_reason(f"column {wanted.weight!r}"), ~np.isfinite(weight)
-        yield negative_reason(wanted.weight), weight < 0.0
+        yield FINITE.reason_in(column), ~np.isfinite(weight)
+        yield NOT_NEGATIVE.reason_in(column), weight < 0.0
 
 
 def _scores(table: MemoryTable, model: WatchedModel) -> FloatMatrix:
@@ -220,7 +201,7 @@ def _prediction_faults(
     missing: BoolVector = ~np.isfinite(scores)
     if scale == "logprob":  # minus infinity is a probability of 0
         missing &= scores != RULES[scale].low
-    yield missing_reason(str(model)), _in_row(missing)
+    yield FINITE.reason_in(str(model)), _in_row(missing)
     if scale == "logit":
         return
     precision = max(precision_of(table.column(name).dtype) for name in model.columns)
@@ -228,7 +209,7 @@ def _prediction_faults(
     outside = (scores < low) | (scores > high)
     if outside.any():
         ranges.append(ModelRange(str(model), scale, ends, Spread.of(scores, ends)))
-    yield range_reason(scale, str(model)), _in_row(outside)
+    yield in_range(scale).reason_in(str(model)), _in_row(outside)
 
 
 def _in_row(which: BoolVector) -> BoolVector:
@@ -249,12 +230,13 @@ def _is_text(column: NDArray[Any]) -> bool:
 def _label_faults(
     label: NDArray[Any], wanted: AggregationSpec
 ) -> Iterator[tuple[str, BoolVector]]:
-    check_single_labels(label, name=f"column {wanted.y!r}")
+    column = f"column {wanted.y!r}"
+    check_single_labels(label, name=column)
     if _wants_numbers(wanted) and _is_text(label):
         label = _numbers(label)
     if label.dtype.kind in "fO":
         missing = np.array([is_missing(value) for value in label.tolist()], bool)
-        yield no_label_reason(wanted.y), missing
+        yield HAS_LABEL.reason_in(column), missing
     known: set[Any] | None = None
     if wanted.models[0].labels:
         known = set.intersection(*(set(model.labels) for model in wanted.models))
@@ -262,7 +244,7 @@ def _label_faults(
         known = {0, 1}
     if known is not None:
         unknown = [value not in known for value in label.tolist()]
-        yield label_reason(wanted.y), np.array(unknown, dtype=bool)
+        yield BINARY_LABEL.reason_in(column), np.array(unknown, dtype=bool)
 
 
 def _numbers(column: NDArray[Any]) -> FloatVector:

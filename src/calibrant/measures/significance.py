@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from calibrant.calibrators.kernel import KernelError, check_two_rows
 from calibrant.core.options import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
-from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
+from calibrant.exceptions import OptionError, Setting, TooFewRowsError, UnknownNameError
 from calibrant.measures.kernel import block_errors
 from calibrant.numerics.calibration_tests import (
     Outcome,
@@ -364,8 +364,11 @@ def calibration_test(  # noqa: PLR0913
     tasks = preds.store.single_tasks("calibration_test")
     if len(tasks.samples) > 1:
         raise OptionError(
-            'a test looks at one event; pass task="confidence" or one class instead '
-            'of task="classwise".'
+            "a test looks at one event; pass ",
+            Setting("task", "confidence"),
+            " or one class instead of ",
+            Setting("task", "classwise"),
+            ".",
         )
     sample = tasks.samples[0]
     warn_if_small(sample)

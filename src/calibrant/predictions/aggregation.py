@@ -139,8 +139,11 @@ def _of_one_column(
     """Return what is to be gathered where each model has one column."""
     for model in models:
         if len(model.columns) > 1:
-            raise ShapeError(
-                f"{model} must be one column for a binary task. {spec.wording.columns}"
+            raise ShapeError.of(
+                str(model),
+                "must be one column for a binary task",
+                f"it has {len(model.columns)}",
+                spec.wording.columns,
             )
     task = spec.task
     if task is None:

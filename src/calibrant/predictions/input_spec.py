@@ -24,7 +24,7 @@ from calibrant.core.sample import (
 )
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURES, Wording
-from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.exceptions import OptionError, Setting, UnknownNameError
 from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
@@ -173,14 +173,21 @@ class InputSpec:
         if self.task is None:
             if self.labels is not None:
                 raise OptionError(
-                    "labels names the classes of a multi-class task; say which: "
-                    'task="confidence", task="classwise" or a class. For binary labels '
-                    "pass pos_label."
+                    "labels names the classes of a multi-class task; say which: ",
+                    Setting("task", "confidence"),
+                    ", ",
+                    Setting("task", "classwise"),
+                    " or a class. For binary labels pass ",
+                    Setting("pos_label"),
                 )
         elif self.pos_label is not None:
             raise OptionError(
-                f"pos_label is for binary labels (task=None); with task={self.task!r} "
-                f"name the classes by labels=[...]."
+                "pos_label is for binary labels (",
+                Setting("task", None),
+                "); with ",
+                Setting("task", self.task),
+                " name the classes: ",
+                Setting("labels"),
             )
 
     def watched(self, n_classes: int) -> list[int | None]:

@@ -28,6 +28,7 @@ from calibrant.exceptions import (
     OptionError,
     ProbabilityRangeError,
     RowSumError,
+    Setting,
     UnpairedRowsWarning,
     WeightError,
 )
@@ -383,10 +384,10 @@ def _suggest_dropping() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if type(error) not in ABOUT_ROWS or "bad_rows" in str(error):
+        drop = Setting("bad_rows", "drop")
+        if type(error) not in ABOUT_ROWS or drop in error.remedy:
             raise
-        message = f'{error} To leave such rows out pass bad_rows="drop".'
-        raise type(error)(message) from None
+        raise error.suggest_dropping() from None
 
 
 def _drop_invalid_rows(
