@@ -28,8 +28,12 @@ from scipy.special import expit, logit
 import calibrant as cb
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.core.sample import BinarySample
-from calibrant.experiments.shapes import PAPER_SHAPES
-from calibrant.experiments.synthetic import mixing_amount, predictions, sample
+from calibrant.experiments.synthetic import (
+    PAPER_SHAPES,
+    mixing_amount,
+    predictions,
+    sample,
+)
 from calibrant.measures.posterior import PosteriorLimits
 
 FIRST_SEED = 20_000

@@ -28,8 +28,7 @@ import scipy
 import calibrant as cb
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.sample import BinarySample
-from calibrant.experiments.shapes import PAPER_SHAPES
-from calibrant.experiments.synthetic import sample
+from calibrant.experiments.synthetic import PAPER_SHAPES, sample
 from calibrant.numerics.resampling import Cells, gather
 from calibrant.numerics.scores import mean_gap
 

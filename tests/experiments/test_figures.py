@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.experiments import figures
-from calibrant.experiments.shapes import PAPER_SHAPES
-from calibrant.experiments.synthetic import sample
+from calibrant.experiments.synthetic import PAPER_SHAPES, sample
 
 
 def test_shapes_are_drawn_with_two_mixtures():

@@ -1,9 +1,11 @@
-"""Predictions of a model in memory."""
+"""Predictions of a model in memory and in files."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from calibrant.exceptions import ShapeError, SourceError
+from calibrant.experiments import StoredPredictions, find_predictions
 from calibrant.experiments.predictions import Event, Split, outcomes_of
 from calibrant.predictions.input_spec import InputSpec
 
@@ -61,3 +63,92 @@ def test_wrong_contents_are_named():
         Split(good * [[1.0], [2.0]], np.zeros(2), "prob").check("m")
     with pytest.raises(SourceError, match=r"must be finite; row 0 is not"):
         Split(good * [[np.inf], [1.0]], np.zeros(2), "logit").check("m")
+
+
+def write_all(folder, scores, y):
+    """Write the same model in four ways."""
+    arrays = {f"logits_{split}": scores for split in ("cal", "test")}
+    arrays |= {f"y_{split}": y for split in ("cal", "test")}
+    np.savez(folder / "mapped.npz", **arrays)
+    np.savez_compressed(folder / "packed.npz", **arrays)
+    (folder / "arrays").mkdir()
+    for name, array in arrays.items():
+        np.save(folder / "arrays" / f"{name}.npy", array)
+    table = folder / "table"
+    table.mkdir()
+    columns = {f"logit_{k}": scores[:, k] for k in range(scores.shape[1])}
+    frame = pl.DataFrame({"y": y, **columns})
+    frame.write_parquet(table / "cal.parquet")
+    (table / "test.parquet").mkdir()
+    for part in range(2):
+        rows = frame[part * 100 : (part + 1) * 100]
+        rows.write_parquet(table / "test.parquet" / f"part-{part}.parquet")
+
+
+def test_all_kinds_of_files_hold_the_same(tmp_path, logits):
+    scores, y = logits
+    write_all(tmp_path, scores, y)
+    models = find_predictions(tmp_path)
+    assert [m.name for m in models] == ["arrays", "mapped", "packed", "table"]
+    for model in models:
+        for split in (model.calibration(), model.test(), model.holdout()):
+            np.testing.assert_array_equal(split.scores, scores)
+            np.testing.assert_array_equal(split.labels, y)
+            assert split.scale == "logit"
+    assert len({model.holdout().fingerprint for model in models}) == 1
+    assert isinstance(models[0].test().scores, np.memmap)
+    assert isinstance(models[1].test().scores, np.memmap)
+    assert find_predictions(tmp_path / "arrays") == [models[0]]
+
+
+def test_real_test_rows_make_the_others_the_hold_out(tmp_path):
+    arrays = {}
+    for rows, split in ((2, "val"), (3, "test"), (4, "realtest")):
+        arrays[f"probs_{split}"] = np.full((rows, 2), 0.5, np.float16)
+        arrays[f"y_{split}"] = np.zeros(rows, np.uint8)
+    np.savez(tmp_path / "model.npz", **arrays)
+    (model,) = find_predictions(tmp_path)
+    rows = (model.calibration().rows, model.test().rows, model.holdout().rows)
+    assert rows == (2, 4, 3)
+
+
+def test_wrong_files_are_named(tmp_path):
+    with pytest.raises(SourceError, match="is not a folder"):
+        find_predictions(tmp_path / "none")
+    with pytest.raises(SourceError, match="contains no predictions"):
+        find_predictions(tmp_path)
+    (tmp_path / "bad.npz").write_bytes(b"no archive")
+    (bad,) = find_predictions(tmp_path)
+    with pytest.raises(SourceError, match="cannot be read as npz"):
+        bad.test()
+    np.savez(tmp_path / "half.npz", logits_test=np.zeros((2, 2)))
+    with pytest.raises(SourceError, match=r"no split cal or val: .* logits_cal"):
+        StoredPredictions(str(tmp_path / "half.npz")).calibration()
+    objects = np.array([[{}, {}]], dtype=object)
+    np.savez(tmp_path / "objects.npz", logits_test=objects, y_test=np.zeros(1))
+    with pytest.raises(SourceError, match="contains objects"):
+        StoredPredictions(str(tmp_path / "objects.npz")).test()
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    np.save(folder / "y_test.npy", np.zeros(1))
+    (folder / "logits_test.npy").write_bytes(b"nothing")
+    with pytest.raises(SourceError, match="cannot be read as npy"):
+        StoredPredictions(str(folder)).test()
+    table = tmp_path / "table"
+    table.mkdir()
+    pl.DataFrame({"y": [0], "score": [0.5]}).write_parquet(table / "test.parquet")
+    with pytest.raises(SourceError, match=r"prob_1, \.\.; it has y, score"):
+        StoredPredictions(str(table)).test()
+
+
+@pytest.mark.shared
+def test_the_shared_pseudo_real_set_is_as_its_readme_says(shared_data):
+    # accuracy and mean confidence of the 2.21 million rows of which 1.5 are here
+    told = {"resnet110": (0.8320, 0.9152), "wide32": (0.8501, 0.9408)}
+    models = {m.name: m for m in find_predictions(shared_data / "pseudoreal")}
+    for name, (accuracy, confidence) in told.items():
+        assert models[name].test().rows == 10_000
+        found = outcomes_of(models[name].holdout(), Event("confidence"))
+        assert found.p.size == 1_500_000
+        np.testing.assert_allclose(found.y.mean(), accuracy, atol=5e-4)
+        np.testing.assert_allclose(found.p.mean(), confidence, atol=5e-4)

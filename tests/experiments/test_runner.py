@@ -21,9 +21,8 @@ from calibrant.exceptions import (
     OptionError,
 )
 from calibrant.experiments import Contender, Design, run
-from calibrant.experiments.runner import _Log, _run_task, _tasks
-from calibrant.experiments.shapes import SHAPES
-from calibrant.experiments.store import Store
+from calibrant.experiments.runner import Store, _Log, _run_task, _tasks
+from calibrant.experiments.synthetic import SHAPES
 
 HERE = Path(__file__).parent
 

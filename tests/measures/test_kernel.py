@@ -9,8 +9,7 @@ import calibrant as cb
 from calibrant.calibrators.kernel import KernelError
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
-from calibrant.experiments.shapes import PAPER_SHAPES
-from calibrant.experiments.synthetic import sample
+from calibrant.experiments.synthetic import PAPER_SHAPES, sample
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "kernel.json").read_text(encoding="ascii")

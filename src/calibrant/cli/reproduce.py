@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from itertools import product
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,24 +13,44 @@ import typer
 
 from calibrant.cli.columns import listed
 from calibrant.cli.figures import check_figure_path, write_figure
-from calibrant.cli.study_output import TableFormat, run_designs, show_tables
+from calibrant.cli.output import Format, print_frame
+from calibrant.cli.progress import progress_bar
+from calibrant.core.atomic_write import atomic_write
 from calibrant.core.options import check_choice
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import CalibrantError, FailedCellsWarning, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from calibrant.core.array_types import Frame
+    from calibrant.experiments.design import Design
     from calibrant.experiments.predictions import PredictionSet
+    from calibrant.experiments.tables import ResultTable
 
 reproduce = typer.Typer(
     no_args_is_help=True,
     help="Run the paper's studies again, or a fresh one; draw its figures.",
 )
 
-FRESH_TABLES = ("calmap", "ece", "bias")
 CIFAR_EVENTS = "1=cars,3=cats,5=dogs,confidence"
 DIGIT_EVENTS = "1,3,8,confidence"
 SIZES = "1000,3000,10000"
+
+ENDINGS = {"markdown": ".md", "latex": ".tex", "html": ".html"}
+HIDDEN = {"--out", "--format", "--retry-failures"}
+"""Options that do not change the numbers."""
+FOLDERS = {"--data", "--pseudo-real"}
+
+
+class TableFormat(StrEnum):
+    """How tables are printed."""
+
+    markdown = "markdown"
+    latex = "latex"
+    html = "html"
+    csv = "csv"
+    json = "json"
+
 
 Quick = Annotated[bool, typer.Option("--quick", help="A small part, in a minute.")]
 Out = Annotated[Path, typer.Option(help="Folder of results, tables and log.")]
@@ -80,7 +102,7 @@ def synthetic(
     Every finished cell is saved immediately: the same command continues an interrupted
     run. Tables in all formats are written beside the results.
     """
-    from calibrant.experiments import synthetic_studies as studies
+    from calibrant.experiments import studies
     from calibrant.experiments.tables import KINDS, result_table
 
     make = studies.quick_design if quick else studies.paper_design
@@ -89,12 +111,9 @@ def synthetic(
         names = listed(methods)
         contenders = studies.named_contenders(names, as_printed=as_printed)
         design = replace(design, contenders=contenders)
-    designs = {"synthetic": design}
-    results = run_designs(designs, out, jobs=jobs, retry_failures=retry_failures)
-    rows = results["synthetic"]
+    rows = _run({"synthetic": design}, out, jobs, retry=retry_failures)["synthetic"]
     tables = [result_table(rows, design, name) for name in KINDS]
-    title = "Synthetic experiments"
-    show_tables(ctx, title, rows, tables, out=out, output=output)
+    _show_tables(ctx, "Synthetic experiments", rows, tables, out, output)
 
 
 @reproduce.command()
@@ -115,22 +134,19 @@ def fresh(
     The oracle, which knows the shape, runs beside them. The same command continues an
     interrupted run.
     """
-    from calibrant.experiments.synthetic_studies import FRESH_METHODS, FRESH_STUDIES
-    from calibrant.experiments.tables import concatenate, overall_table, result_table
+    from calibrant.experiments.studies import FRESH_METHODS, FRESH_STUDIES
+    from calibrant.experiments.study_tables import fresh_tables
+    from calibrant.experiments.tables import concatenate
 
     names = FRESH_METHODS if methods is None else listed(methods)
-    chosen = FRESH_STUDIES if studies is None else listed(studies)
     designs = {}
-    for name in chosen:
+    for name in FRESH_STUDIES if studies is None else listed(studies):
         study = FRESH_STUDIES[check_choice(name, FRESH_STUDIES, name="study")]
         designs[name] = study.design(seeds=seeds, methods=names)
-    results = run_designs(designs, out, jobs=jobs, retry_failures=retry_failures)
-    tables = [overall_table(results, designs, kind) for kind in FRESH_TABLES]
-    for name, kind in product(designs, FRESH_TABLES):
-        table = result_table(results[name], designs[name], kind)
-        tables.append(replace(table, study=FRESH_STUDIES[name].title))
+    results = _run(designs, out, jobs, retry=retry_failures)
+    tables = fresh_tables(results, designs)
     rows = concatenate(results.values())
-    show_tables(ctx, "Fresh experiments", rows, tables, out=out, output=output)
+    _show_tables(ctx, "Fresh experiments", rows, tables, out, output)
 
 
 @reproduce.command("pseudo-real")
@@ -169,9 +185,9 @@ def pseudo_real(
     immediately: the same command continues an interrupted run. Tables in all formats
     are written beside the results.
     """
-    from calibrant.experiments.prediction_studies import PseudoRealStudy, has_torch
-    from calibrant.experiments.prediction_tables import pseudo_real_tables
     from calibrant.experiments.predictions import Event
+    from calibrant.experiments.studies import PseudoRealStudy, has_torch
+    from calibrant.experiments.study_tables import pseudo_real_tables
     from calibrant.experiments.tables import concatenate
 
     texts = listed(events or (CIFAR_EVENTS if data else DIGIT_EVENTS))
@@ -184,13 +200,12 @@ def pseudo_real(
         variant_seeds=variants,
     )
     study = study.quick() if quick else study
-    designs = study.designs()
-    results = run_designs(designs, out, jobs=jobs, retry_failures=retry_failures)
+    results = _run(study.designs(), out, jobs, retry=retry_failures)
     rows = concatenate(results.values())
     without = study.variant_seeds and not has_torch()
     notes = ["Networks (iop-*) are omitted: torch is not installed."] if without else []
-    title, made = "Pseudo-real experiments", pseudo_real_tables(rows)
-    show_tables(ctx, title, rows, made, *notes, out=out, output=output)
+    title, tables = "Pseudo-real experiments", pseudo_real_tables(rows)
+    _show_tables(ctx, title, rows, tables, out, output, *notes)
 
 
 @reproduce.command()
@@ -219,8 +234,8 @@ def real(
     table shows biases up to a constant per row, a figure how evaluators order the five.
     """
     from calibrant.experiments.figures import ordering_figure
-    from calibrant.experiments.prediction_studies import SUBSETS, RealStudy
-    from calibrant.experiments.prediction_tables import bias_table
+    from calibrant.experiments.studies import SUBSETS, RealStudy
+    from calibrant.experiments.study_tables import bias_table
     from calibrant.experiments.tables import concatenate
 
     counts = [check_choice(n, SUBSETS, name="sizes") for n in _counts(sizes)]
@@ -229,12 +244,11 @@ def real(
     subsets = {n: SUBSETS[n] for n in counts}
     study = RealStudy(models, known, seeds=seeds, subsets=subsets)
     designs = (study.quick() if quick else study).designs()
-    results = run_designs(designs, out, jobs=jobs, retry_failures=retry_failures)
+    results = _run(designs, out, jobs, retry=retry_failures)
     rows = concatenate(results.values())
     if (rows["failure"] == "").any():
         write_figure(ordering_figure(rows), out / "ordering.png")
-    title, made = "Real experiments", [bias_table(rows)]
-    show_tables(ctx, title, rows, made, out=out, output=output)
+    _show_tables(ctx, "Real experiments", rows, [bias_table(rows)], out, output)
 
 
 @reproduce.command()
@@ -268,3 +282,89 @@ def _counts(text: str) -> list[int]:
     if not all(part.isdecimal() for part in listed(text)):
         raise OptionError(f"--sizes must be numbers with commas; got {text!r}.")
     return [int(part) for part in listed(text)]
+
+
+def _run(
+    designs: Mapping[str, Design], out: Path, jobs: int, *, retry: bool
+) -> dict[str, Frame]:
+    """Run designs into one folder; failures are reported by `_show_tables`."""
+    from calibrant.experiments.runner import run
+
+    rows: dict[str, Frame] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FailedCellsWarning)
+        for name, design in designs.items():
+            again = retry and not rows  # the first run drops all failures
+            with progress_bar(f"fitting: {name}") as progress:
+                rows[name] = run(
+                    design, out, jobs=jobs, progress=progress, retry_failures=again
+                )
+    return rows
+
+
+def _show_tables(
+    ctx: typer.Context,
+    title: str,
+    rows: Frame,
+    tables: list[ResultTable],
+    out: Path,
+    output: TableFormat,
+    *notes: str,
+) -> None:
+    """Write tables in all formats and print them in one; raise if cells failed."""
+    from calibrant.experiments import tables as formats
+    from calibrant.experiments.runner import describe_failures, versions
+
+    command = " ".join(["calibrant reproduce", str(ctx.info_name), *_given(ctx)])
+    today = datetime.now(UTC).date()
+    made_by = f"Made by `{command}` on {today} with {versions()}."
+    notes = (made_by, _describe_times(rows, out), *notes)
+    texts = {
+        "markdown": formats.markdown_page(title, notes, tables),
+        "latex": formats.latex_page(notes, tables),
+        "html": formats.html_page(title, notes, tables),
+    }
+    for name, text in texts.items():
+        path = out / f"tables{ENDINGS[name]}"
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        typer.echo(f"wrote {path}", err=True)
+    if output in texts:
+        typer.echo(texts[output], nl=False)
+    else:
+        frame = formats.concatenate(table.frame() for table in tables)
+        print_frame(frame, Format(output))
+    if failures := describe_failures(rows):
+        raise CalibrantError(
+            f"{failures}\nAll messages are in the column failure of "
+            f"{out / 'results.parquet'}; --retry-failures runs these cells again."
+        )
+
+
+def _given(ctx: typer.Context) -> Iterator[str]:
+    """Yield the options that were given; folders by their names only."""
+    for option in ctx.command.params:
+        name, key = option.opts[0], str(option.name)
+        source = ctx.get_parameter_source(key)
+        if source is None or source.name != "COMMANDLINE" or name in HIDDEN:
+            continue
+        value = ctx.params[key]
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            text = Path(entry).name if name in FOLDERS else entry
+            yield name if entry is True else f"{name} {text}"
+
+
+def _describe_times(rows: Frame, folder: Path) -> str:
+    """Return a sentence with the CPU time of each method."""
+    from calibrant.experiments.runner import Store
+
+    methods = dict(zip(rows["key"].tolist(), rows["method"].tolist(), strict=True))
+    seconds = Store(folder).seconds(methods)
+    totals = dict.fromkeys(methods.values(), 0.0)
+    for key, method in methods.items():
+        totals[method] += seconds[key]
+    each = ", ".join(f"{method} {total:.0f}" for method, total in totals.items())
+    return (
+        f"{len(seconds)} cells took {sum(seconds.values()):.0f} seconds of one core: "
+        f"{each}. The log beside the results has the time of day."
+    )

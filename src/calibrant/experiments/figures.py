@@ -13,10 +13,12 @@ import numpy as np
 from calibrant.displays.drawing import EDGE, GAP, LOGIT_TICKS, TRUTH, new_figure
 from calibrant.displays.reliability import ReliabilityDisplay
 from calibrant.experiments.assessment import KnownSample
-from calibrant.experiments.prediction_tables import calibrator_orders
-from calibrant.experiments.shapes import OTHER_SHAPES, PAPER_SHAPES, find_shape
+from calibrant.experiments.study_tables import calibrator_orders
 from calibrant.experiments.synthetic import (
+    OTHER_SHAPES,
+    PAPER_SHAPES,
     draw_labels,
+    find_shape,
     mixing_amount,
     predictions,
     sample,

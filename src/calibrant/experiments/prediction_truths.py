@@ -24,8 +24,9 @@ from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.registry import find_method
 from calibrant.core.class_sample import ClassSample
 from calibrant.core.sample import BinarySample
-from calibrant.exceptions import SourceError
-from calibrant.experiments.assessment import KnownSample
+from calibrant.exceptions import OptionError, SourceError
+from calibrant.experiments.assessment import KnownSample, measure_map
+from calibrant.experiments.design import Contender
 from calibrant.experiments.predictions import (
     CONFIDENCE,
     Event,
@@ -33,10 +34,12 @@ from calibrant.experiments.predictions import (
     Split,
     outcomes_of,
 )
+from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Family
     from calibrant.core.array_types import IntVector
+    from calibrant.experiments.design import Truth
     from calibrant.experiments.predictions import PredictionSet
     from calibrant.maps.base import CalibrationMap
 
@@ -56,11 +59,10 @@ DRAWN_SHARE = 0.15
 the true map, the other half for distances."""
 
 SHUFFLE_SEED = 0
-
 TOP_LABEL = Event(CONFIDENCE)
 
 CACHED_EVENTS = 4
-"""BinaryTasks whose rows are cached: those of one model, as they share fits of all
+"""Events whose rows are cached: those of one model, as they share fits of all
 classes."""
 
 
@@ -102,11 +104,6 @@ def divide_holdout(rows: int) -> HoldoutParts:
     return HoldoutParts(*(np.sort(part) for part in np.split(order, [drawn, half])))
 
 
-def check_holdout(predictions: PredictionSet, n: int, count: int) -> None:
-    """Raise where a hold-out is too small for `count` samples of `n` rows."""
-    divide_holdout(predictions.holdout().rows).sample(n, count - 1)
-
-
 def true_maps(rows: Outcomes) -> dict[str, CalibrationMap]:
     """Return all estimates of the true map; "exact" if probabilities are known."""
     sample = BinarySample(rows.p, rows.y)
@@ -136,7 +133,7 @@ def event_outcomes(
         return outcomes_of(split, event)
     method = find_method(calibrator)
     if method.kind == "multi-class":
-        return outcomes_of(split, event, _class_map(predictions, calibrator))
+        return outcomes_of(split, event, _calibrated_map(predictions, calibrator))
     fitted_on = event_outcomes(predictions, "calibration", event, None)
     family: Any = method.build()
     map_ = fit_family(family, BinarySample(fitted_on.p, fitted_on.y)).map
@@ -145,16 +142,21 @@ def event_outcomes(
 
 
 @lru_cache(maxsize=64)
-def _class_map(predictions: PredictionSet, calibrator: str) -> Any:
+def _calibrated_map(predictions: PredictionSet, calibrator: str) -> Any:
     split = predictions.calibration()
-    family: Any = find_method(calibrator).build()
-    return fit_family(family, class_sample(split, np.arange(split.rows))).map
+    return _class_map(find_method(calibrator).build(), split, np.arange(split.rows))
 
 
-def class_sample(split: Split, rows: IntVector) -> ClassSample:
-    """Return some rows as the sample that multi-class families are fitted on."""
+def _class_map(family: Any, split: Split, rows: IntVector) -> Any:
+    """Return a map of all classes, fitted on some rows of a split."""
     labels = np.asarray(split.labels[rows]).astype(np.intp)
-    return ClassSample(split.take(rows), labels, None, split.scale)
+    sample = ClassSample(split.take(rows), labels, None, split.scale)
+    return fit_family(family, sample).map
+
+
+@lru_cache(maxsize=64)
+def _fingerprints(predictions: PredictionSet, *splits: SplitName) -> tuple[str, ...]:
+    return tuple(getattr(predictions, split)().fingerprint for split in splits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,45 +227,40 @@ class PseudoRealTruth(_ModelTruth):
     @property
     def name(self) -> str:
         """Return everything the truth depends on, including the content of files."""
-        prefix = f"{self.shape}{SEPARATOR}column {self.event.column}"
-        return SEPARATOR.join([prefix, *_fingerprints(self.predictions)])
+        prints = _fingerprints(self.predictions, "calibration", "holdout")
+        return SEPARATOR.join([self.shape, f"column {self.event.column}", *prints])
 
     def draw(self, n: int, seed: int) -> EventSample:
         """Draw rows of the hold-out that are used for nothing else."""
         rows = divide_holdout(self.predictions.holdout().rows).sample(n, seed)
-        return self._sample(rows, f"{n} {seed}")
+        return _event_sample(self, rows, f"{n} {seed}")
 
     def unseen(self) -> EventSample:
         """Return the rows on which distances are measured, in order of p."""
         return _unseen(self)
 
-    def _outcomes(self) -> Outcomes:
-        return event_outcomes(self.predictions, "holdout", self.event, self.calibrator)
 
-    def _sample(self, rows: IntVector, key: str) -> EventSample:
-        outcomes = self._outcomes()
-        p, y = outcomes.p[rows], outcomes.y[rows]
-        c = {name: map_(p) for name, map_ in _true_maps(self).items()}
-        return EventSample(
-            p,
-            y,
-            c.pop("isotonic"),
-            c,
-            split=self.predictions.holdout(),
-            rows=rows,
-            event=self.event,
-            key=f"{self.predictions.name} {_fingerprints(self.predictions)} {key}",
-        )
+def _holdout_outcomes(truth: PseudoRealTruth) -> Outcomes:
+    return event_outcomes(truth.predictions, "holdout", truth.event, truth.calibrator)
 
 
-@lru_cache(maxsize=64)
-def _fingerprints(predictions: PredictionSet) -> tuple[str, str]:
-    return predictions.calibration().fingerprint, predictions.holdout().fingerprint
+def _event_sample(truth: PseudoRealTruth, rows: IntVector, key: str) -> EventSample:
+    outcomes, model = _holdout_outcomes(truth), truth.predictions
+    p, y = outcomes.p[rows], outcomes.y[rows]
+    c = {name: map_(p) for name, map_ in _true_maps(truth).items()}
+    prints = _fingerprints(model, "calibration", "holdout")
+    return EventSample(
+        *(p, y, c.pop("isotonic"), c),
+        split=model.holdout(),
+        rows=rows,
+        event=truth.event,
+        key=f"{model.name} {prints} {key}",
+    )
 
 
 @lru_cache(maxsize=CACHED_EVENTS)
 def _true_maps(truth: PseudoRealTruth) -> dict[str, CalibrationMap]:
-    rows = truth._outcomes()  # noqa: SLF001
+    rows = _holdout_outcomes(truth)
     fitted = divide_holdout(rows.p.size).fitted
     exact = None if rows.exact is None else rows.exact[fitted]
     return true_maps(Outcomes(rows.p[fitted], rows.y[fitted], exact))
@@ -271,10 +268,10 @@ def _true_maps(truth: PseudoRealTruth) -> dict[str, CalibrationMap]:
 
 @lru_cache(maxsize=CACHED_EVENTS)
 def _unseen(truth: PseudoRealTruth) -> EventSample:
-    p = truth._outcomes().p  # noqa: SLF001
+    p = _holdout_outcomes(truth).p
     measured = divide_holdout(p.size).measured
     ordered = measured[np.argsort(p[measured], kind="stable")]
-    return truth._sample(ordered, "unseen")  # noqa: SLF001
+    return _event_sample(truth, ordered, "unseen")
 
 
 @dataclass(frozen=True)
@@ -305,8 +302,7 @@ class RealTruth(_ModelTruth):
     @property
     def name(self) -> str:
         """Return everything the rows depend on, including the content of files."""
-        calibration, test = self.predictions.calibration(), self.predictions.test()
-        prints = (calibration.fingerprint, test.fingerprint)
+        prints = _fingerprints(self.predictions, "calibration", "test")
         return SEPARATOR.join(["real", self.shape, *prints])
 
     def draw(self, n: int, seed: int) -> KnownSample:
@@ -324,3 +320,46 @@ class RealTruth(_ModelTruth):
     def unseen(self) -> KnownSample:
         """Return no rows: maps cannot be compared with a truth."""
         return KnownSample(*np.empty((3, 0)))
+
+
+@dataclass(frozen=True)
+class ClassContender(Contender):
+    """A calibrator of all classes that is assessed by one event.
+
+    Its value for an event is the calibrated probability of the class that the event
+    is about; for the top class, of the class that was the top one before.
+
+    Examples
+    --------
+    >>> ClassContender.of("vector").name
+    'vector'
+    """
+
+    @classmethod
+    def of(
+        cls, method: str, *, name: str | None = None, every: int = 1, **params: Any
+    ) -> ClassContender:
+        """Return a multi-class method of the library, with hyper-parameters."""
+        return cls(name or method, find_method(method).build(**params), every)
+
+    def measure(
+        self, data: KnownSample, unseen: KnownSample, _truth: Truth
+    ) -> dict[str, float]:
+        """Fit on a data set and return measures by name."""
+        if not (isinstance(data, EventSample) and isinstance(unseen, EventSample)):
+            raise OptionError(
+                f"{self.name!r} calibrates all classes at once: it needs predictions "
+                f"of all classes, which this truth does not have."
+            )
+        rows = unseen.thin(self.every)
+        scores = unseen.split.take(unseen.rows[rows])
+        before = class_probabilities(scores, unseen.split.scale)
+        column = unseen.event.columns(before)
+        c_hat = _sample_map(self.family, data)(scores)[np.arange(column.size), column]
+        return measure_map(c_hat, unseen, rows)
+
+
+@lru_cache(maxsize=512)
+def _sample_map(family: Any, data: EventSample) -> Any:
+    """Return the map fitted on some rows, which all events share."""
+    return _class_map(family, data.split, data.rows)

@@ -1,27 +1,31 @@
 """Synthetic predictions whose true calibration map is known.
 
 The paper's data (appendix D.3): calibrated probabilities c are drawn first, labels
-are drawn from them, and a monotone shape turns c into the prediction p. The shape is
-mixed with the identity, ``p = (1 - amount) c + amount shape(c)``, such that the
-expected error, the mean of abs(c - p), is the requested one.
+are drawn from them, and a monotone shape turns c into the prediction p; the true map is
+its inverse. The shape is mixed with the identity,
+``p = (1 - amount) c + amount shape(c)``, such that the expected error, the mean of
+abs(c - p), is the requested one. Beside the five shapes of the paper there are five
+others that no method was tuned on; `add_shape` registers more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from scipy.special import expit, logit
 
+from calibrant.core.array_types import FloatVector
 from calibrant.core.options import check_count, check_positive
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.experiments.assessment import KnownSample
-from calibrant.experiments.shapes import Shape, find_shape
 
-if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector
+Shape: TypeAlias = Callable[[FloatVector], FloatVector]
+"""From c to p: non-decreasing, with values in [0, 1]."""
 
 Distribution: TypeAlias = tuple[float, float]
 """The parameters a and b of the Beta distribution of c."""
@@ -34,21 +38,158 @@ DECIMALS = 6
 TEST_ROWS = 1_000_000
 """Unseen rows on which maps are compared with the truth, as many as in the paper."""
 
+CHECK_GRID = np.linspace(0.0, 1.0, 1001)
+TOLERANCE = 1e-9
 
-def mix(shape: Shape, amount: float, c: FloatVector) -> FloatVector:
+
+def square(c: FloatVector) -> FloatVector:
+    """Return c squared: predictions are too low everywhere."""
+    return c**2
+
+
+def sqrt(c: FloatVector) -> FloatVector:
+    """Return the square root of c: predictions are too high everywhere."""
+    return np.sqrt(c)
+
+
+@dataclass(frozen=True)
+class BetaShape:
+    """A beta calibration map that crosses the diagonal at `middle`.
+
+    The odds of p are ``exp(offset) c**a / (1 - c)**b``: for a and b below 1 the
+    predictions are under-confident, above 1 over-confident.
+    """
+
+    a: float
+    b: float
+    middle: float
+
+    def __call__(self, c: FloatVector) -> FloatVector:
+        """Return the predictions."""
+        offset = self.b * np.log(1.0 - self.middle) - self.a * np.log(self.middle)
+        with np.errstate(divide="ignore"):
+            odds = np.exp(offset) * c**self.a / (1.0 - c) ** self.b
+            return np.asarray(1.0 / (1.0 + 1.0 / odds))
+
+
+def stairs(c: FloatVector) -> FloatVector:
+    """Return a wavy staircase that crosses the diagonal twice."""
+
+    def waves(x: FloatVector) -> FloatVector:
+        x = 3.0 * x * np.pi
+        for _ in range(2):
+            x = x - np.sin(x)
+        return np.asarray(x / (3.0 * np.pi))
+
+    return waves(c + 1.0 / 3.0) - waves(np.asarray(1.0 / 3.0))
+
+
+def jump(c: FloatVector) -> FloatVector:
+    """Return predictions that jump from 1/4 to 3/4 at c = 1/2.
+
+    They are too low below the jump and too high above it.
+    """
+    return np.where(c < 0.5, 0.5 * c, 0.5 + 0.5 * c)  # noqa: PLR2004
+
+
+def shift(c: FloatVector) -> FloatVector:
+    """Return c with its logit shifted by 1, as after a change of the base rate."""
+    return np.asarray(expit(logit(c) + 1.0))
+
+
+def saturation(c: FloatVector) -> FloatVector:
+    """Return predictions between 1/4 and 3/4, where the true map is 0 and 1."""
+    return np.asarray(0.25 + 0.5 * c)
+
+
+def wiggle(c: FloatVector) -> FloatVector:
+    """Return two and a half steep waves around the diagonal."""
+    x = 5.0 * np.pi * c
+    for _ in range(3):
+        x = x - np.sin(x)
+    return np.asarray(x / (5.0 * np.pi))
+
+
+def tail(c: FloatVector) -> FloatVector:
+    """Return c up to 0.3, and over-confident predictions above."""
+    return np.where(c < 0.3, c, 1.0 - (1.0 - c) ** 3 / 0.49)  # noqa: PLR2004
+
+
+PAPER_SHAPES = ("square", "sqrt", "beta1", "beta2", "stairs")
+OTHER_SHAPES = ("jump", "shift", "saturation", "wiggle", "tail")
+
+SHAPES: dict[str, Shape] = {
+    "square": square,
+    "sqrt": sqrt,
+    "beta1": BetaShape(0.4, 0.45, 0.4),
+    "beta2": BetaShape(2.0, 2.2, 0.48),
+    "stairs": stairs,
+    "jump": jump,
+    "shift": shift,
+    "saturation": saturation,
+    "wiggle": wiggle,
+    "tail": tail,
+}
+"""All shapes by name: the paper's, five others, and those that users add."""
+
+
+def find_shape(shape: str | Shape) -> Shape:
+    """Return the shape of that name, or raise with the nearest names."""
+    if callable(shape):
+        return shape
+    if shape not in SHAPES:
+        raise UnknownNameError.among("shape", shape, SHAPES)
+    return SHAPES[shape]
+
+
+def add_shape(name: str, shape: Shape) -> None:
+    """Register a shape under a name, for `sample`, designs and figures.
+
+    Parameters
+    ----------
+    name : str
+        A name that is not in use yet.
+    shape : callable
+        From an array of calibrated probabilities c to predictions p in [0, 1];
+        non-decreasing.
+
+    Examples
+    --------
+    >>> add_shape("cube", lambda c: c**3)
+    >>> p, y, c = sample("cube", 0.05, 10_000, seed=0)
+    >>> round(float(abs(p - c).mean()), 3)
+    0.05
+    >>> del SHAPES["cube"]
+    """
+    if name in SHAPES:
+        raise OptionError(f"name must be new; the shape {name!r} exists already.")
+    p = np.asarray(shape(CHECK_GRID), dtype=np.float64)
+    if p.shape != CHECK_GRID.shape:
+        raise OptionError(
+            f"shape {name!r} must return one prediction for each c; it returned an "
+            f"array of shape {p.shape} for {CHECK_GRID.shape}."
+        )
+    outside = ~((p >= -TOLERANCE) & (p <= 1.0 + TOLERANCE))
+    falling = np.append(np.diff(p) < -TOLERANCE, False)
+    for wrong, rule in ((outside, "stay within [0, 1]"), (falling, "never decrease")):
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise OptionError(
+                f"shape {name!r} must {rule}; at c = {CHECK_GRID[at]:g} it is "
+                f"{p[at]:g}, then {p[min(at + 1, p.size - 1)]:g}."
+            )
+    SHAPES[name] = shape
+
+
+def predictions(shape: str | Shape, amount: float, c: FloatVector) -> FloatVector:
     """Return ``(1 - amount) c + amount shape(c)``."""
-    return (1.0 - amount) * c + amount * shape(c)
-
-
-def predictions(shape: str, amount: float, c: FloatVector) -> FloatVector:
-    """Return the predictions of a named shape mixed with the identity."""
-    return mix(find_shape(shape), amount, c)
+    return (1.0 - amount) * c + amount * find_shape(shape)(c)
 
 
 def mixing_amount(
-    shape: str, error: float, distribution: Distribution = UNIFORM
+    shape: str | Shape, error: float, distribution: Distribution = UNIFORM
 ) -> float:
-    """Return the amount of a named shape that gives the expected error.
+    """Return the amount of a shape that gives the expected error.
 
     Computed by bisection on the expected abs(c - p), rounded as in the paper.
 
@@ -57,14 +198,11 @@ def mixing_amount(
     >>> round(mixing_amount("square", 0.05), 4)
     0.3
     """
-    return amount_for_error(find_shape(shape), error, distribution)
+    return _bisected_amount(find_shape(shape), error, distribution)
 
 
 @cache
-def amount_for_error(
-    shape: Shape, error: float, distribution: Distribution = UNIFORM
-) -> float:
-    """Return `mixing_amount` of a shape that is given as a function."""
+def _bisected_amount(shape: Shape, error: float, distribution: Distribution) -> float:
     if error == 0.0:
         return 0.0
     low, high = 0.0, 1.0
@@ -90,7 +228,7 @@ def _expected_error(shape: Shape, amount: float, distribution: Distribution) -> 
     def gap(level: float) -> float:
         uniform = distribution == UNIFORM
         c = level if uniform else float(betaincinv(*distribution, level))
-        return float(np.abs(c - mix(shape, amount, np.asarray(c))))
+        return float(np.abs(c - predictions(shape, amount, np.asarray(c))))
 
     return round(float(quad(gap, 0.0, 1.0, limit=200)[0]), DECIMALS)
 
@@ -102,6 +240,89 @@ def draw_labels(
     draw = np.random.RandomState(seed + n)
     c = np.sort(draw.dirichlet(list(distribution), n)[:, 0])
     return draw.binomial(1, c).astype(np.float64), c
+
+
+@dataclass(frozen=True)
+class SyntheticTruth:
+    """A shape mixed with the identity, as a source of data for a `Design`.
+
+    Parameters
+    ----------
+    shape : str
+        Name of the shape.
+    error : float
+        Expected error.
+    function : callable
+        The shape; looked up by `of`, so that workers need not know its name.
+    distribution : tuple of two floats
+        Parameters of the Beta distribution of c.
+    test_rows : int
+        Number of unseen rows.
+
+    Examples
+    --------
+    >>> truth = SyntheticTruth.of("square", 0.05)
+    >>> truth.name
+    'square 0.05 beta(1,1) test 1000000'
+    >>> truth.draw(1000, seed=0).p.shape
+    (1000,)
+    """
+
+    shape: str
+    error: float
+    function: Shape
+    distribution: Distribution = UNIFORM
+    test_rows: int = TEST_ROWS
+
+    def __post_init__(self) -> None:
+        error, ab = self.error, self.distribution
+        if not (isinstance(error, Real) and 0.0 <= error <= 1.0):
+            raise OptionError(f"error must lie between 0 and 1; got {error!r}.")
+        object.__setattr__(self, "error", float(error))
+        if not (isinstance(ab, tuple) and len(ab) == len(UNIFORM)):
+            raise OptionError(
+                f"distribution must be a tuple (a, b) of the parameters of a Beta "
+                f"distribution; got {ab!r}."
+            )
+        for name, value in zip("ab", ab, strict=True):
+            check_positive(value, name=f"distribution's {name}")
+
+    @classmethod
+    def of(
+        cls,
+        shape: str,
+        error: float,
+        *,
+        distribution: Distribution = UNIFORM,
+        test_rows: int = TEST_ROWS,
+    ) -> SyntheticTruth:
+        """Return the truth of a named shape."""
+        return cls(shape, error, find_shape(shape), distribution, test_rows)
+
+    @property
+    def name(self) -> str:
+        """Return shape, error, distribution and test rows in one line."""
+        a, b = self.distribution
+        return f"{self.shape} {self.error:g} beta({a:g},{b:g}) test {self.test_rows}"
+
+    def draw(self, n: int, seed: int) -> KnownSample:
+        """Draw rows to fit on."""
+        return self._known_sample(*draw_labels(n, seed, self.distribution))
+
+    def unseen(self) -> KnownSample:
+        """Return the test rows, which all shapes and errors share."""
+        return self._known_sample(*_test_labels(self.test_rows, self.distribution))
+
+    def _known_sample(self, y: FloatVector, c: FloatVector) -> KnownSample:
+        amount = mixing_amount(self.function, self.error, self.distribution)
+        return KnownSample(predictions(self.function, amount, c), y, c)
+
+
+@cache
+def _test_labels(
+    rows: int, distribution: Distribution
+) -> tuple[FloatVector, FloatVector]:
+    return draw_labels(rows, 0, distribution)
 
 
 def sample(
@@ -141,102 +362,10 @@ def sample(
     >>> round(float(abs(c - p).mean()), 5)
     0.04983
     """
-    find_shape(shape)
+    truth = SyntheticTruth.of(shape, error, distribution=distribution)
     check_count(n, name="n")
     check_count(seed, name="seed", least=0)
     if seed + n >= 2**32:
         raise OptionError(f"seed + n must stay below 2**32; got {seed + n}.")
-    _check_error(error)
-    _check_distribution(distribution)
-    y, c = draw_labels(n, seed, distribution)
-    amount = mixing_amount(shape, float(error), distribution)
-    return predictions(shape, amount, c), y, c
-
-
-def _check_error(error: float) -> None:
-    if not (isinstance(error, Real) and 0.0 <= error <= 1.0):
-        raise OptionError(f"error must lie between 0 and 1; got {error!r}.")
-
-
-def _check_distribution(distribution: Distribution) -> None:
-    if not (isinstance(distribution, tuple) and len(distribution) == len(UNIFORM)):
-        raise OptionError(
-            f"distribution must be a tuple (a, b) of the parameters of a Beta "
-            f"distribution; got {distribution!r}."
-        )
-    for name, value in zip("ab", distribution, strict=True):
-        check_positive(value, name=f"distribution's {name}")
-
-
-@dataclass(frozen=True)
-class SyntheticTruth:
-    """A shape mixed with the identity, as a source of data for a `Design`.
-
-    Parameters
-    ----------
-    shape : str
-        Name of the shape.
-    error : float
-        Expected error.
-    function : callable
-        The shape; looked up by `of`, so that workers need not know its name.
-    distribution : tuple of two floats
-        Parameters of the Beta distribution of c.
-    test_rows : int
-        Number of unseen rows.
-
-    Examples
-    --------
-    >>> truth = SyntheticTruth.of("square", 0.05)
-    >>> truth.name
-    'square 0.05 beta(1,1) test 1000000'
-    >>> truth.draw(1000, seed=0).p.shape
-    (1000,)
-    """
-
-    shape: str
-    error: float
-    function: Shape
-    distribution: Distribution = UNIFORM
-    test_rows: int = TEST_ROWS
-
-    def __post_init__(self) -> None:
-        _check_error(self.error)
-        _check_distribution(self.distribution)
-
-    @classmethod
-    def of(
-        cls,
-        shape: str,
-        error: float,
-        *,
-        distribution: Distribution = UNIFORM,
-        test_rows: int = TEST_ROWS,
-    ) -> SyntheticTruth:
-        """Return the truth of a named shape."""
-        return cls(shape, float(error), find_shape(shape), distribution, test_rows)
-
-    @property
-    def name(self) -> str:
-        """Return shape, error, distribution and test rows in one line."""
-        a, b = self.distribution
-        return f"{self.shape} {self.error:g} beta({a:g},{b:g}) test {self.test_rows}"
-
-    def draw(self, n: int, seed: int) -> KnownSample:
-        """Draw rows to fit on."""
-        return self._known_sample(*draw_labels(n, seed, self.distribution))
-
-    def unseen(self) -> KnownSample:
-        """Return the test rows, which all shapes and errors share."""
-        return self._known_sample(*_test_labels(self.test_rows, self.distribution))
-
-    def _known_sample(self, y: FloatVector, c: FloatVector) -> KnownSample:
-        amount = amount_for_error(self.function, self.error, self.distribution)
-        return KnownSample(mix(self.function, amount, c), y, c)
-
-
-@cache
-def _test_labels(
-    rows: int, distribution: Distribution
-) -> tuple[FloatVector, FloatVector]:
-    return draw_labels(rows, 0, distribution)
+    data = truth.draw(n, seed)
+    return data.p, data.y, data.c

@@ -5,103 +5,106 @@ mean over sizes and seeds of a correlation over the expected errors. Labels depe
 on size and seed: five seeds and three sizes are 15 independent draws of labels, however
 many rows the results have. So the standard error takes the mean over errors of one size
 and seed as one observation, within each size.
+
+As Markdown, LaTeX and HTML they have the layout of the paper: the rank is a subscript,
+the best value of a row is bold, the last row has average ranks. Below each value are
+its standard error and, for the paper's grid, the value that the paper printed and the
+ratio of ours to it; with the oracle, the ratio to its value.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
+from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from math import nan
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from calibrant.core.options import check_choice
 from calibrant.experiments.assessment import rank_correlation
-from calibrant.experiments.contenders import ORACLE
-from calibrant.experiments.synthetic_studies import is_paper_grid
+from calibrant.experiments.design import ORACLE
+from calibrant.experiments.studies import is_paper_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Frame
     from calibrant.experiments.design import Design
 
     Line = tuple[str, BoolVector]
-    Column = Callable[[Frame], FloatVector]
+    Place = tuple[int, int]
+
+AVERAGE = "average rank"
 
 
 @dataclass(frozen=True)
 class TableKind:
-    """What a table shows; `column` turns result rows into one value per row."""
+    """What a table shows."""
 
     name: str  # as in the paper's file names
     title: str
-    column: Column | None  # None for rank correlations
+    column: str  # of the results
+    truth: str = ""  # the column it is compared with; by default none
+    statistic: str = "mean"  # or "distance", "bias" or "rank correlation" to the truth
     scale: float = 1000.0  # values are shown in thousandths
     digits: int = 2
     best: str = "least"  # or "most" or "nearest 0": which value ranks first
-    truth: str = "true_error"  # the column that estimates are ranked against
     signed: bool = False  # values may be negative, so that ratios are meaningless
     spread: bool = False  # the standard deviation over seeds instead of the mean
 
-
-def column(name: str) -> Column:
-    """Return a function from result rows to one of their columns."""
-    return lambda rows: rows[name]
-
-
-def distance(estimate: str, truth: str) -> Column:
-    """Return a function from result rows to distances between two columns."""
-    return lambda rows: np.abs(rows[estimate] - rows[truth])
-
-
-def bias(rows: Frame) -> FloatVector:
-    """Return estimated less true errors; the estimates where the truth is unknown."""
-    return np.asarray(rows["estimate"] - np.nan_to_num(rows["true_error"]))
+    def row_values(self, rows: Frame) -> FloatVector:
+        """Return one value per result row."""
+        values: FloatVector = rows[self.column]
+        if self.statistic == "distance":
+            values = np.abs(values - rows[self.truth])
+        if self.statistic == "bias":  # the estimate itself where the truth is unknown
+            values = values - np.nan_to_num(rows[self.truth])
+        return values
 
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        TableKind(
-            "calmap",
-            "Map error |c_hat - c*| on unseen rows (CMEE), in thousandths",
-            column("map_error"),
-        ),
-        TableKind(
-            "ece",
-            "Error of the error, |ECE - CE|, in thousandths",
-            distance("estimate", "true_error"),
-        ),
-        TableKind(
-            "ece_sq",
-            "Error of the squared error, |ECE^2 - CE^2|, in thousandths",
-            distance("estimate_sq", "true_error_sq"),
-        ),
-        TableKind(
-            "spearman",
-            "Spearman's rank correlation of estimated and true errors",
-            None,
-            scale=1.0,
-            digits=4,
-            best="most",
-        ),
-        TableKind(
-            "bias",
-            "Bias, mean of ECE - CE, in thousandths",
-            bias,
-            best="nearest 0",
-            signed=True,
-        ),
-        TableKind(
-            "ceac",
-            "Calibration error after calibration (CEAC), in thousandths",
-            column("error_after"),
-        ),
-    )
-}
+_KINDS = (
+    TableKind(
+        "calmap",
+        "Map error |c_hat - c*| on unseen rows (CMEE), in thousandths",
+        "map_error",
+    ),
+    TableKind(
+        "ece",
+        "Error of the error, |ECE - CE|, in thousandths",
+        *("estimate", "true_error", "distance"),
+    ),
+    TableKind(
+        "ece_sq",
+        "Error of the squared error, |ECE^2 - CE^2|, in thousandths",
+        *("estimate_sq", "true_error_sq", "distance"),
+    ),
+    TableKind(
+        "spearman",
+        "Spearman's rank correlation of estimated and true errors",
+        *("estimate", "true_error", "rank correlation"),
+        scale=1.0,
+        digits=4,
+        best="most",
+    ),
+    TableKind(
+        "bias",
+        "Bias, mean of ECE - CE, in thousandths",
+        *("estimate", "true_error", "bias"),
+        best="nearest 0",
+        signed=True,
+    ),
+    TableKind(
+        "ceac",
+        "Calibration error after calibration (CEAC), in thousandths",
+        "error_after",
+    ),
+)
+KINDS = {kind.name: kind for kind in _KINDS}
 """The four tables of the paper, and two more."""
 
 
@@ -201,28 +204,11 @@ def result_table(rows: Frame, design: Design, name: str) -> ResultTable:
     shapes = dict.fromkeys(truth.shape for truth in design.truths)
     lines = [(shape, rows["shape"] == shape) for shape in shapes]
     printed = printed_table("synthetic", name) if is_paper_grid(design) else {}
-    return build_table(kind, rows, lines, _methods(design, kind), printed)
+    return build_table(kind, rows, lines, method_names(design, kind), printed)
 
 
-def overall_table(
-    rows: Mapping[str, Frame], designs: Mapping[str, Design], name: str
-) -> ResultTable:
-    """Return a table with one row per study, over all its truths.
-
-    `rows` has the result of `run` by study, `designs` what was run, with the same
-    methods in all studies.
-    """
-    kind = KINDS[check_choice(name, KINDS, name="table")]
-    study = np.repeat(list(rows), [frame["n"].size for frame in rows.values()])
-    lines = [(label, study == label) for label in rows]
-    together = concatenate(rows.values())
-    methods = _methods(next(iter(designs.values())), kind)
-    table = build_table(kind, together, lines, methods, {})
-    draws = min(len(design.sizes) * len(design.seeds) for design in designs.values())
-    return replace(table, draws=draws)
-
-
-def _methods(design: Design, kind: TableKind) -> list[str]:
+def method_names(design: Design, kind: TableKind) -> list[str]:
+    """Return the columns: kce, which estimates squared errors, is in one table only."""
     squares = kind.name == "ece_sq"
     return [c.name for c in design.contenders if squares or not c.squared]
 
@@ -231,6 +217,11 @@ def concatenate(frames: Iterable[Frame]) -> Frame:
     """Return several frames with the same columns as one."""
     frames = list(frames)
     return {name: np.concatenate([f[name] for f in frames]) for name in frames[0]}
+
+
+def select(rows: Frame, mask: BoolVector) -> Frame:
+    """Return some rows of a frame."""
+    return {name: values[mask] for name, values in rows.items()}
 
 
 def build_table(
@@ -268,11 +259,6 @@ def build_table(
     )
 
 
-def select(rows: Frame, mask: BoolVector) -> Frame:
-    """Return some rows of a frame."""
-    return {name: values[mask] for name, values in rows.items()}
-
-
 def _draws(rows: Frame) -> Any:
     """Return the distinct pairs of size and seed, and which of them each row has."""
     pairs = np.column_stack([rows["n"], rows["seed"]])
@@ -285,38 +271,32 @@ def _value_and_error(rows: Frame, kind: TableKind) -> tuple[float, float]:
     Rank correlations are computed within each size, seed and, where there is such a
     column, ``group``.
     """
+    values, seeds = kind.row_values(rows), rows["seed"]
     if kind.spread:
-        return _deviation_over_seeds(rows, kind), float("nan")
+        means = [values[seeds == seed].mean() for seed in np.unique(seeds)]
+        return float(np.std(means, ddof=1)) if len(means) > 1 else nan, nan
     draws, draw = _draws(rows)
-    if kind.column is None:
-        of_draw = np.array(
-            [_correlation(rows, draw == i, kind) for i in range(len(draws))]
-        )
+    if kind.statistic == "rank correlation":
+        masks = (draw == i for i in range(len(draws)))
+        of_draw = np.array([_correlation(rows, mask, kind) for mask in masks])
     else:
-        of_draw = np.bincount(draw, weights=kind.column(rows)) / np.bincount(draw)
+        of_draw = np.bincount(draw, weights=values) / np.bincount(draw)
     return float(of_draw.mean()), _standard_error(of_draw, draws[:, 0])
 
 
-def _deviation_over_seeds(rows: Frame, kind: TableKind) -> float:
-    column: Any = kind.column
-    values, seeds = column(rows), rows["seed"]
-    means = [values[seeds == seed].mean() for seed in np.unique(seeds)]
-    return float(np.std(means, ddof=1)) if len(means) > 1 else float("nan")
-
-
 def _correlation(rows: Frame, drawn: BoolVector, kind: TableKind) -> float:
-    """Return the mean over groups of the rank correlation of one draw."""
+    """Return the mean over groups of the rank correlation of one draw.
+
+    It is 0 where all estimates of a group are equal.
+    """
     groups = rows.get("group", np.zeros(drawn.size))
-    masks = (drawn & (groups == group) for group in np.unique(groups[drawn]))
-    pairs = ((rows["estimate"][mask], rows[kind.truth][mask]) for mask in masks)
-    return float(np.mean([_rank_agreement(*pair) for pair in pairs]))
-
-
-def _rank_agreement(estimate: FloatVector, truth: FloatVector) -> float:
-    """Return the rank correlation; 0 where all estimates are equal."""
-    if estimate.size > 1 and (estimate == estimate[0]).all():
-        return 0.0
-    return rank_correlation(estimate, truth)
+    correlations = []
+    for group in np.unique(groups[drawn]):
+        mask = drawn & (groups == group)
+        estimate, truth = rows[kind.column][mask], rows[kind.truth][mask]
+        equal = estimate.size > 1 and (estimate == estimate[0]).all()
+        correlations.append(0.0 if equal else rank_correlation(estimate, truth))
+    return float(np.mean(correlations))
 
 
 def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:
@@ -337,3 +317,159 @@ def printed_table(study: str, name: str) -> dict[str, dict[str, float]]:
     file = files("calibrant.experiments").joinpath(f"printed_{study}.json")
     tables = json.loads(file.read_text(encoding="utf-8"))["tables"]
     return dict(tables.get(name, {}))
+
+
+def caption(table: ResultTable) -> str:
+    """Return what a table shows and how certain it is, in words."""
+    study = f"{table.study}: " if table.study else ""
+    below = "the standard error"
+    if np.isfinite(table.printed).any():
+        below += ", the value the paper printed"
+        below += "" if table.kind.signed else " and in brackets ours divided by it"
+    if np.isfinite(table.over_oracle).any():
+        below += " and the ratio to the oracle, which is not ranked"
+    failed = f"{table.failures} cell{'s' * (table.failures > 1)} failed"
+    return (
+        f"{study}{table.kind.title}. Rank as subscript, the best in bold; below, "
+        f"{below}. Only {table.draws} draws of labels are independent: labels depend "
+        f"on size and seed alone."
+    ) + (f" {failed}; see the column failure." if table.failures else "")
+
+
+def format_number(value: float, digits: int) -> str:
+    """Return a number, or a dash where there is none."""
+    return f"{value:.{digits}f}" if np.isfinite(value) else "-"
+
+
+def _notes(table: ResultTable, at: Place) -> list[str]:
+    """Return the lines below a value."""
+    digits = table.kind.digits
+    notes = []
+    if np.isfinite(table.errors[at]):
+        notes.append(f"± {table.errors[at]:.{digits}f}")
+    if np.isfinite(table.printed[at]):
+        ratio = "" if table.kind.signed else f" ({format_number(table.ratios[at], 3)})"
+        notes.append(f"{table.printed[at]:.{digits}f}{ratio}")
+    if np.isfinite(table.over_oracle[at]):
+        notes.append(f"{table.over_oracle[at]:.2f} x")
+    return notes if np.isfinite(table.values[at]) else []
+
+
+class _Markup(NamedTuple):
+    """How a language writes a ranked value, the best value, and a note below it."""
+
+    ranked: str
+    best: str
+    note: str
+
+
+MARKDOWN = _Markup("{}<sub>{}</sub>", "**{}**", "<br><sub>{}</sub>")
+HTML = _Markup("{}<sub>{}</sub>", "<b>{}</b>", "<br><small>{}</small>")
+LATEX = _Markup("{}_{{{}}}", r"\mathbf{{{}}}", r"\\ \scriptstyle {}")
+
+
+def _rows(table: ResultTable, markup: _Markup) -> list[list[str]]:
+    """Return the text of all cells, the shape first, average ranks last."""
+    ranks = table.ranks
+    columns = range(len(table.methods))
+    rows = [
+        [shape, *(_cell(table, (i, j), ranks[i, j], markup) for j in columns)]
+        for i, shape in enumerate(table.shapes)
+    ]
+    return [*rows, [AVERAGE, *(format_number(r, 1) for r in table.average_ranks)]]
+
+
+def _cell(table: ResultTable, at: Place, rank: float, markup: _Markup) -> str:
+    text = format_number(table.values[at], table.kind.digits)
+    text = markup.ranked.format(text, int(rank)) if np.isfinite(rank) else text
+    text = markup.best.format(text) if rank // 1 == 1 else text
+    return text + "".join(markup.note.format(note) for note in _notes(table, at))
+
+
+def as_markdown(table: ResultTable) -> str:
+    """Return a table as GitHub shows it."""
+    rule = ["---", *["---:"] * len(table.methods)]
+    lines = [["", *table.methods], rule, *_rows(table, MARKDOWN)]
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"{text}\n\n{caption(table)}\n"
+
+
+def as_latex(table: ResultTable) -> str:
+    r"""Return a table for a paper; it needs the package booktabs."""
+    *body, average = _rows(table, LATEX)
+    lines = [" & ".join([row[0], *map(_as_formula, row[1:])]) for row in body]
+    text = caption(table).replace("c_hat", r"$\hat{c}$").replace("c*", "$c^*$")
+    text = text.replace("^2", "$^2$").replace("|", r"$\vert$")
+    head, foot = " & ".join(["", *table.methods]), " & ".join(average)
+    parts = [
+        r"\begin{table}",
+        rf"\caption{{{text}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(table.methods)}}}",
+        r"\toprule",
+        rf"{head} \\",
+        r"\midrule",
+        *(rf"{line} \\" for line in lines),
+        r"\midrule",
+        rf"{foot} \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _as_formula(cell: str) -> str:
+    if r"\\" not in cell:
+        return f"${cell}$"
+    cell = cell.replace("±", r"\pm")
+    return rf"$\begin{{array}}{{r}}{cell}\end{{array}}$"
+
+
+def as_html(table: ResultTable) -> str:
+    """Return a table as an HTML element."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in ["", *table.methods])
+    body = "\n".join(
+        f"<tr><th>{escape(shape)}</th>"
+        + "".join(f"<td>{text}</td>" for text in cells)
+        + "</tr>"
+        for shape, *cells in _rows(table, HTML)
+    )
+    return (
+        f"<table>\n<caption>{escape(caption(table))}</caption>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n"
+    )
+
+
+STYLE = (
+    "body{font:15px system-ui,sans-serif;margin:2em}table{border-collapse:collapse;"
+    "margin:2em 0}th,td{padding:.3em .7em;text-align:right;vertical-align:top}"
+    "thead,tbody tr:last-child{border:solid #888;border-width:1px 0}"
+    "caption{text-align:left;max-width:60em;padding:.5em 0}small{color:#555}"
+)
+
+
+def html_page(title: str, notes: Iterable[str], tables: Iterable[ResultTable]) -> str:
+    """Return a self-contained page of tables."""
+    body = "".join(f"<p>{escape(note)}</p>\n" for note in notes)
+    body += "".join(map(as_html, tables))
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n{body}</body></html>\n"
+    )
+
+
+def markdown_page(
+    title: str, notes: Iterable[str], tables: Iterable[ResultTable]
+) -> str:
+    """Return tables in Markdown, with a heading wherever another study begins."""
+    parts = [f"# {title}", *notes]
+    for study, group in groupby(tables, key=lambda table: table.study):
+        parts += [*([f"## {study}"] if study else []), *map(as_markdown, group)]
+    return "\n\n".join(parts)
+
+
+def latex_page(notes: Iterable[str], tables: Iterable[ResultTable]) -> str:
+    """Return tables in LaTeX below comments."""
+    return "\n".join([*(f"% {note}" for note in notes), *map(as_latex, tables)])

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from calibrant.experiments import prediction_tables
+from calibrant.experiments import study_tables
 from calibrant.experiments.figures import ordering_figure
-from calibrant.experiments.rendering import as_markdown
-from calibrant.experiments.tables import printed_table
+from calibrant.experiments.tables import as_markdown, printed_table
 
 MODELS, EVENTS = ("bayes", "forest"), ("3 vs rest", "confidence")
 CALIBRATORS, SIZES, SEEDS = ("beta", "platt", "isotonic"), (100, 200), (0, 1, 2)
@@ -38,8 +37,8 @@ def made_rows(
 
 
 def table_of(rows, name):
-    (layout,) = (one for one in prediction_tables.layouts() if one.name == name)
-    return prediction_tables.layout_table(prediction_tables.split_shape(rows), layout)
+    (layout,) = (one for one in study_tables.layouts() if one.name == name)
+    return study_tables.layout_table(study_tables.split_shape(rows), layout)
 
 
 def test_lines_are_plain_means():
@@ -129,7 +128,7 @@ def test_calibrators_and_evaluators_are_apart():
     mean = 1000 * calibrators["map_error"][calibrators["method"] == "beta"].mean()
     values = table_of(both, "calibrators").values
     np.testing.assert_allclose(values[:, 0].mean(), mean)
-    names = {table.kind.name for table in prediction_tables.pseudo_real_tables(both)}
+    names = {table.kind.name for table in study_tables.pseudo_real_tables(both)}
     assert {"calmap", "ece", "spearman", "bias", "calmap_exact"} <= names
     assert table_of(both, "map_trick") is None
 
@@ -150,7 +149,7 @@ def test_every_printed_table_has_a_layout():
     # numbers of chat_dist_c_sq, ECE_sq, cal_methods_all, _trick and _std of the paper
     file = files("calibrant.experiments").joinpath("printed_predictions.json")
     printed = json.loads(file.read_text(encoding="utf-8"))["tables"]
-    names = {layout.name for layout in prediction_tables.layouts()}
+    names = {layout.name for layout in study_tables.layouts()}
     assert set(printed) <= names | {"real_biases"}
     assert all(printed_table("predictions", name) == printed[name] for name in printed)
     assert printed["map_sq"]["wide32, confidence"]["pl"] == 0.26
@@ -174,7 +173,7 @@ def real_rows():
 def test_real_biases_are_centred_on_those_of_known_data(real_rows):
     real, known = real_rows
     both = {name: np.concatenate([real[name], known[name]]) for name in real}
-    table = prediction_tables.bias_table(both)
+    table = study_tables.bias_table(both)
     labels = [f"{kind}, {n}" for kind in ("pseudo-real", "real") for n in SIZES]
     assert table.shapes == tuple(labels)
     here = (known["method"] == "pl") & (known["n"] == 200)
@@ -187,14 +186,14 @@ def test_real_biases_are_centred_on_those_of_known_data(real_rows):
     )
     gap = table.values[3, 1] - table.values[3, 0]
     np.testing.assert_allclose(gap, 1000 * (of_pl - of_es15))
-    alone = prediction_tables.bias_table(real)
+    alone = study_tables.bias_table(real)
     np.testing.assert_allclose(alone.values.mean(axis=1), 0.0, atol=1e-9)
     assert "mean over methods is 0" in alone.kind.title
 
 
 def test_orders_are_of_the_largest_subsets_and_drawn(real_rows):
     real, _ = real_rows
-    orders = prediction_tables.calibrator_orders(real)
+    orders = study_tables.calibrator_orders(real)
     here = (real["method"] == "pl") & (real["n"] == 200)
     means = {
         name: real["estimate"][here & (real["shape"] == f"a | confidence | {name}")]

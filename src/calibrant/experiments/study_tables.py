@@ -1,44 +1,49 @@
-"""Tables of the pseudo-real and the real study, with the paper's values beside ours.
+"""The tables of each study, with the paper's values beside ours.
 
-A layout says which result rows form a line, which methods are columns and what is
-measured. All methods of a table are compared on the draws that all of them have.
+In the pseudo-real study a layout says which result rows form a line, which methods are
+columns and what is measured. All methods of a table are compared on the draws that all
+of them have.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.experiments.prediction_studies import (
+from calibrant.experiments.prediction_truths import SEPARATOR
+from calibrant.experiments.predictions import CONFIDENCE
+from calibrant.experiments.studies import (
     CALIBRATORS,
     EVALUATORS,
+    FRESH_STUDIES,
     NETWORKS,
     PIECE_VARIANTS,
     REAL_EVALUATORS,
     piece_variants,
 )
-from calibrant.experiments.prediction_truths import SEPARATOR
-from calibrant.experiments.predictions import CONFIDENCE
 from calibrant.experiments.tables import (
     KINDS,
     ResultTable,
     TableKind,
     build_table,
-    column,
-    distance,
+    concatenate,
+    method_names,
     printed_table,
+    result_table,
     select,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from calibrant.core.array_types import Frame
+    from calibrant.experiments.design import Design
     from calibrant.experiments.tables import Line
+
+FRESH_TABLES = ("calmap", "ece", "bias")
 
 TRUTH_NOTES = {
     "": "",
@@ -112,7 +117,7 @@ def layouts() -> list[Layout]:
     """Return the layouts of all tables of the pseudo-real study."""
     map_, error = KINDS["calmap"], KINDS["ece"]
     title = "Squared map error (c_hat - c*)^2 on unseen rows, in thousandths"
-    squared = TableKind("calmap_sq", title, column("map_error_sq"))
+    squared = TableKind("calmap_sq", title, "map_error_sq")
     evaluators = [
         Layout("combo", map_, BY_EACH),
         Layout("ece_combo", error, BY_EACH),
@@ -145,32 +150,32 @@ def _spread(kind: TableKind) -> TableKind:
 def _calibrator_layouts() -> list[Layout]:
     title = f"Calibrators: {_lower(KINDS['calmap'].title)}"
     kind = replace(KINDS["calmap"], title=title)
-    layout = partial(Layout, kind=kind, calibrated=False)
     networks = (*NETWORKS, *BESIDE_NETWORKS)
     return [
-        layout("calibrators", lines=BY_EVENT, methods=CALIBRATORS),
-        layout("calibrators_all", lines=BY_MODEL_AND_EVENT, methods=CALIBRATORS),
-        layout("calibrators_ce_mse", lines=BY_MODEL_AND_EVENT, methods=PIECES),
-        layout("calibrators_networks", lines=BY_EVENT, methods=networks),
+        Layout(name, kind, lines, methods, calibrated=False)
+        for name, lines, methods in (
+            ("calibrators", BY_EVENT, CALIBRATORS),
+            ("calibrators_all", BY_MODEL_AND_EVENT, CALIBRATORS),
+            ("calibrators_ce_mse", BY_MODEL_AND_EVENT, PIECES),
+            ("calibrators_networks", BY_EVENT, networks),
+        )
     ]
 
 
 def _true_map_layouts() -> Iterator[Layout]:
     """Yield tables for each estimate of the true map."""
     for end, note in TRUTH_NOTES.items():
-        truth = f"true_error{end}"
-        error = _noted("ece", end, note, column=distance("estimate", truth))
-        rank = _noted("spearman", end, note, digits=3, truth=truth, signed=True)
+        error, rank, map_ = (
+            replace(KINDS[name], name=name + end, title=KINDS[name].title + note)
+            for name in ("ece", "spearman", "calmap")
+        )
+        error = replace(error, truth=f"true_error{end}")
+        rank = replace(rank, truth=f"true_error{end}", digits=3, signed=True)
         yield Layout(f"error{end}", error, BY_EVENT_KIND)
         yield Layout(f"ranking{end}", rank, BY_EVENT_KIND)
         if end:
-            map_ = _noted("calmap", end, note, column=column(f"map_error{end}"))
+            map_ = replace(map_, column=f"map_error{end}")
             yield Layout(f"map{end}", map_, BY_MODEL_AND_EVENT)
-
-
-def _noted(name: str, end: str, note: str, **changes: Any) -> TableKind:
-    title = KINDS[name].title + note
-    return replace(KINDS[name], name=name + end, title=title, **changes)
 
 
 def _variant_layouts() -> Iterator[Layout]:
@@ -179,6 +184,36 @@ def _variant_layouts() -> Iterator[Layout]:
     for end, methods in (("ce_mse", PIECES), ("es_ew", BIN_NUMBERS), ("trick", tricks)):
         yield Layout(f"map_{end}", KINDS["calmap"], BY_MODEL_AND_EVENT, methods)
         yield Layout(f"ece_{end}", KINDS["ece"], BY_MODEL_AND_EVENT, methods)
+
+
+def fresh_tables(
+    results: Mapping[str, Frame], designs: Mapping[str, Design]
+) -> list[ResultTable]:
+    """Return tables of all fresh studies together, then those of each."""
+    overall = [overall_table(results, designs, kind) for kind in FRESH_TABLES]
+    each = [
+        replace(
+            result_table(results[name], designs[name], kind),
+            study=FRESH_STUDIES[name].title,
+        )
+        for name, kind in product(designs, FRESH_TABLES)
+    ]
+    return overall + each
+
+
+def overall_table(
+    results: Mapping[str, Frame], designs: Mapping[str, Design], name: str
+) -> ResultTable:
+    """Return a table with one row per study, over all its truths.
+
+    Methods are the same in all studies.
+    """
+    study = np.repeat(list(results), [rows["n"].size for rows in results.values()])
+    lines = [(label, study == label) for label in results]
+    methods = method_names(next(iter(designs.values())), KINDS[name])
+    rows = concatenate(results.values())
+    draws = min(len(design.sizes) * len(design.seeds) for design in designs.values())
+    return replace(build_table(KINDS[name], rows, lines, methods, {}), draws=draws)
 
 
 def pseudo_real_tables(rows: Frame) -> list[ResultTable]:
@@ -216,17 +251,15 @@ def layout_table(rows: Frame, layout: Layout) -> ResultTable | None:
     printed = printed_table("predictions", name) if of_paper else {}
     table = build_table(layout.kind, rows, lines, methods, printed)
     filled = np.isfinite(table.values).any(axis=0)
-    return _with_columns(table, filled, layout.title) if filled.any() else None
-
-
-def _with_columns(table: ResultTable, kept: Any, study: str) -> ResultTable:
+    if not filled.any():
+        return None
     return replace(
         table,
-        study=study,
-        methods=tuple(np.array(table.methods)[kept].tolist()),
-        values=table.values[:, kept],
-        errors=table.errors[:, kept],
-        printed=table.printed[:, kept],
+        study=layout.title,
+        methods=tuple(np.array(table.methods)[filled].tolist()),
+        values=table.values[:, filled],
+        errors=table.errors[:, filled],
+        printed=table.printed[:, filled],
     )
 
 
@@ -276,21 +309,18 @@ def bias_table(rows: Frame) -> ResultTable:
     methods = [name for name in REAL_EVALUATORS if name in rows["method"]]
     of_paper = set(rows["model"][~is_real].tolist()) == PAPER_MODELS
     printed = printed_table("predictions", "real_biases") if of_paper else {}
-    kind = _bias_kind(centred=not is_real.all())
+    centre = "is 0"
+    if not is_real.all():
+        centre = "equals that of pseudo-real data of the same size"
+    title = (
+        f"{KINDS['bias'].title}. CE of real data is not known: a constant is "
+        f"subtracted in each row such that the mean over methods {centre}. Ranked from "
+        f"the largest bias"  # as in the paper
+    )
+    kind = replace(KINDS["bias"], name="real_biases", title=title, best="most")
     raw = build_table(replace(kind, scale=1.0), rows, lines, methods, printed)
     values, errors = _centred(raw) * kind.scale, raw.errors * kind.scale
     return replace(raw, kind=kind, values=values, errors=errors)
-
-
-def _bias_kind(*, centred: bool) -> TableKind:
-    """Return the table of biases; the largest bias ranks first, as in the paper."""
-    mean = "equals that of pseudo-real data of the same size" if centred else "is 0"
-    title = (
-        f"{KINDS['bias'].title}. CE of real data is not known: a constant is "
-        f"subtracted in each row such that the mean over methods {mean}. Ranked from "
-        f"the largest bias"
-    )
-    return replace(KINDS["bias"], name="real_biases", title=title, best="most")
 
 
 def _centred(table: ResultTable) -> Any:

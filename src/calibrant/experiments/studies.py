@@ -1,4 +1,9 @@
-"""The pseudo-real and the real study as designs.
+"""The studies as designs: synthetic (the paper's and a fresh one), pseudo-real, real.
+
+The fresh study exists because anyone who develops a method looks at the paper's grid,
+and its 15 draws of labels leave much to chance: methods are compared on draws that the
+paper does not have, on shapes that no method was tuned on, and on predictions that are
+concentrated at one end or at both.
 
 The pseudo-real study asks two questions about the same predictions (paper, section
 7.2). As the model predicts it, the probability of an event is far from calibrated:
@@ -13,30 +18,66 @@ from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from calibrant.calibrators.registry import find_method
+from calibrant.core.options import check_count
 from calibrant.exceptions import SourceError
-from calibrant.experiments.contenders import (
-    THINNING,
-    Contender,
-    calibrator_contenders,
-)
-from calibrant.experiments.design import Design
+from calibrant.experiments.design import THINNING, Contender, Design
 from calibrant.experiments.prediction_truths import (
     TOP_LABEL,
+    ClassContender,
     PseudoRealTruth,
     RealTruth,
-    check_holdout,
+    divide_holdout,
 )
-from calibrant.experiments.synthetic_studies import (
-    PAPER_SEEDS,
-    PAPER_SETTINGS,
-    PAPER_SIZES,
+from calibrant.experiments.synthetic import (
+    OTHER_SHAPES,
+    PAPER_SHAPES,
+    UNIFORM,
+    Distribution,
+    SyntheticTruth,
+    square,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from calibrant.experiments.design import Truth
     from calibrant.experiments.predictions import Event, PredictionSet
+
+PAPER_ERRORS = tuple(np.arange(0.0, 0.1001, 0.005).round(3).tolist())
+QUICK_ERRORS = (0.0, 0.05, 0.1)
+PAPER_SIZES = (1000, 3000, 10_000)
+PAPER_SEEDS = 5
+
+PAPER_METHODS = (
+    "es15", "es-sweep", "es-cv", "kce", "pl3", "pl3-mse", "pl", "pl-mse", "pl-de",
+    "platt", "beta", "isotonic",
+)  # fmt: skip
+"""The methods of the paper's synthetic tables, in their order."""
+
+CONTINUOUS_METHODS = ("pl3", "pl3-mse", "pl", "pl-mse", "pl-de", "platt", "beta")
+"""Those whose maps are compared at every 20th row."""
+
+PAPER_SETTINGS: dict[str, dict[str, Any]] = {
+    "es-cv": {"random_state": 1},
+    "ew-cv": {"random_state": 1},
+    "platt": {"smoothing": True},
+}
+PRINTED_ENSEMBLES = {"pl": "folds", "pl-mse": "folds", "pl-de": "refit"}
+"""How the paper chose numbers of pieces; this library averages over them instead."""
+
+FRESH_SEEDS = 40
+FIRST_FRESH_SEED = 200
+"""The paper has seeds 0 to 4; methods of this library were developed looking at seeds
+below 200 and from 500 on."""
+
+FRESH_METHODS = (
+    "smooth", "es15", "es-sweep", "es-cv", "pl3", "pl", "platt", "beta", "isotonic",
+    "spline-natural", "kde",
+)  # fmt: skip
+"""Those of the paper's methods that are fast enough, and others."""
 
 CALIBRATORS = (
     "platt", "beta", "isotonic", "scaling-binning", "temperature", "one-temp", "vector",
@@ -80,9 +121,132 @@ SUBSETS = {1000: 10, 3000: 3, 10_000: 1}
 QUICK_SUBSETS = {1000: 2, 10_000: 1}
 
 
-def evaluator(method: str) -> Contender:
-    """Return an evaluator with the settings of the paper's pseudo-real tables."""
-    return Contender.of(method, every=THINNING, **PAPER_SETTINGS.get(method, {}))
+def _with_settings(method: str, *, every: int, as_printed: bool = False) -> Contender:
+    """Return a method with the paper's folds, smoothing and the like."""
+    settings = dict(PAPER_SETTINGS.get(method, {}))
+    if as_printed and method in PRINTED_ENSEMBLES:
+        settings["ensemble"] = PRINTED_ENSEMBLES[method]
+    return Contender.of(method, every=every, **settings)
+
+
+def paper_contenders(*, as_printed: bool = False) -> list[Contender]:
+    """Return the twelve methods of the paper's synthetic tables, in their order.
+
+    Folds, smoothing and the like are the paper's. ``pl``, ``pl-mse`` and ``pl-de``
+    average over numbers of pieces, as is the default of this library; with
+    `as_printed` the number is chosen as in the paper.
+    """
+    every = dict.fromkeys(CONTINUOUS_METHODS, THINNING)
+    return [
+        _with_settings(method, every=every.get(method, 1), as_printed=as_printed)
+        for method in PAPER_METHODS
+    ]
+
+
+def named_contenders(
+    methods: Sequence[str], *, as_printed: bool = False
+) -> list[Contender]:
+    """Return methods by name: the paper's with its settings, others with defaults.
+
+    Examples
+    --------
+    >>> [contender.every for contender in named_contenders(["platt", "kde"])]
+    [20, 1]
+    """
+    paper = {c.name: c for c in paper_contenders(as_printed=as_printed)}
+    return [paper.get(name) or Contender.of(name) for name in methods]
+
+
+def paper_design(seeds: int = PAPER_SEEDS, *, as_printed: bool = False) -> Design:
+    """Return the grid of the paper's synthetic study.
+
+    Five shapes, 21 expected errors and three sizes. Labels depend only on size and
+    seed, so that five seeds are just 15 independent draws of labels.
+
+    Examples
+    --------
+    >>> paper_design().size
+    18900
+    """
+    return Design(
+        contenders=paper_contenders(as_printed=as_printed),
+        truths=_synthetic_truths(PAPER_SHAPES, PAPER_ERRORS),
+        sizes=PAPER_SIZES,
+        seeds=range(check_count(seeds, name="seeds")),
+    )
+
+
+def quick_design(seeds: int = 2, *, as_printed: bool = False) -> Design:
+    """Return a small part of the paper's grid: 1,000 rows, three errors."""
+    truths = _synthetic_truths(PAPER_SHAPES, QUICK_ERRORS)
+    design = paper_design(seeds, as_printed=as_printed)
+    return replace(design, truths=truths, sizes=PAPER_SIZES[:1])
+
+
+def is_paper_grid(design: Design) -> bool:
+    """Return whether shapes, errors and sizes are the paper's, whatever the seeds."""
+    paper = [truth.name for truth in _synthetic_truths(PAPER_SHAPES, PAPER_ERRORS)]
+    names = [truth.name for truth in design.truths]
+    return design.sizes == PAPER_SIZES and sorted(names) == sorted(paper)
+
+
+def _synthetic_truths(
+    shapes: Iterable[str], errors: Iterable[float], **options: Any
+) -> list[Truth]:
+    grid = product(shapes, errors)
+    return [SyntheticTruth.of(shape, error, **options) for shape, error in grid]
+
+
+@dataclass(frozen=True)
+class FreshStudy:
+    """One table of the fresh study."""
+
+    title: str
+    shapes: tuple[str, ...]  # rows of the table
+    errors: tuple[float, ...]  # expected errors of each shape
+    distribution: Distribution = UNIFORM  # of c
+    sizes: tuple[int, ...] = PAPER_SIZES
+    test_rows: int = 100_000  # unseen rows on which maps are compared with the truth
+
+    def design(
+        self, *, seeds: int = FRESH_SEEDS, methods: Sequence[str] = FRESH_METHODS
+    ) -> Design:
+        """Return the design: calibrated predictions, and each shape with each error.
+
+        The oracle takes part beside the methods.
+
+        Examples
+        --------
+        >>> design = FRESH_STUDIES["paper"].design(seeds=40, methods=["smooth", "pl"])
+        >>> len(design.truths), design.seeds[0], design.contenders[-1].name
+        (11, 200, 'oracle')
+        """
+        data: Any = {"distribution": self.distribution, "test_rows": self.test_rows}
+        # All shapes are equal at error 0; the oracle gets the square.
+        calibrated = SyntheticTruth("calibrated", 0.0, square, **data)
+        last = FIRST_FRESH_SEED + check_count(seeds, name="seeds")
+        return Design(
+            contenders=[*named_contenders(methods), Contender.oracle()],
+            truths=[calibrated, *_synthetic_truths(self.shapes, self.errors, **data)],
+            sizes=self.sizes,
+            seeds=range(FIRST_FRESH_SEED, last),
+        )
+
+
+FRESH_STUDIES = {
+    "paper": FreshStudy("The paper's shapes, c uniform", PAPER_SHAPES, (0.03, 0.08)),
+    "other": FreshStudy("Five other shapes, c uniform", OTHER_SHAPES, (0.03, 0.08)),
+    **{
+        name: FreshStudy(
+            f"All ten shapes, c from Beta({a:g}, {b:g})",
+            PAPER_SHAPES + OTHER_SHAPES,
+            errors=(0.05,),
+            distribution=(a, b),
+            sizes=PAPER_SIZES[::2],
+        )
+        for name, a, b in (("skewed", 2.0, 5.0), ("polarised", 0.5, 0.5))
+    },
+}
 
 
 def piece_variants() -> list[Contender]:
@@ -109,6 +273,24 @@ def piece_variants() -> list[Contender]:
 def has_torch() -> bool:
     """Return whether order-preserving networks can be fitted."""
     return find_spec("torch") is not None
+
+
+def _calibrators(methods: Sequence[str]) -> list[Contender]:
+    """Return calibrators of one event or of all classes by name."""
+    kinds: dict[str, type[Contender]]
+    kinds = {"binary": Contender, "multi-class": ClassContender}
+    return [kinds[find_method(name).kind].of(name, every=THINNING) for name in methods]
+
+
+def _evaluators(methods: Sequence[str]) -> list[Contender]:
+    return [_with_settings(method, every=THINNING) for method in methods]
+
+
+def _check_holdouts(models: Iterable[PredictionSet], design: Design) -> Design:
+    """Return the design, or raise where a hold-out is too small for its samples."""
+    for model, n in product(models, design.sizes):
+        divide_holdout(model.holdout().rows).sample(n, len(design.seeds) - 1)
+    return design
 
 
 @dataclass(frozen=True)
@@ -168,7 +350,7 @@ class PseudoRealStudy:
     def calibrator_design(self) -> Design:
         """Return all calibrators on events as the models predict them."""
         return Design(
-            contenders=calibrator_contenders(self.calibrators, every=THINNING),
+            contenders=_calibrators(self.calibrators),
             truths=self._truths([None]),
             sizes=[self.calibration_rows],
             seeds=range(self.calibration_sets),
@@ -178,7 +360,7 @@ class PseudoRealStudy:
     def evaluator_design(self) -> Design:
         """Return evaluators on predictions that were calibrated first."""
         return Design(
-            contenders=[evaluator(method) for method in self.evaluators],
+            contenders=_evaluators(self.evaluators),
             truths=self._truths(BEST_CALIBRATORS),
             sizes=self.sizes,
             seeds=range(self.seeds),
@@ -191,7 +373,7 @@ class PseudoRealStudy:
         slow = (*PIECE_VARIANTS, *NETWORKS) if has_torch() else PIECE_VARIANTS
         calibrators = replace(
             self.calibrator_design(),
-            contenders=calibrator_contenders(slow, every=THINNING),
+            contenders=_calibrators(slow),
             seeds=range(min(self.calibration_sets, self.variant_seeds)),
         )
         evaluators = replace(
@@ -208,10 +390,7 @@ class PseudoRealStudy:
             "evaluators": self.evaluator_design(),
             **self.variant_designs(),
         }
-        for model, design in product(self.models, designs.values()):
-            for n in design.sizes:
-                check_holdout(model, n, len(design.seeds))
-        return designs
+        return {n: _check_holdouts(self.models, d) for n, d in designs.items()}
 
     def _truths(self, calibrators: Sequence[str | None]) -> list[Truth]:
         grid = product(self.models, self.events, calibrators)
@@ -267,26 +446,24 @@ class RealStudy:
 
         Raises where a hold-out is too small for its samples.
         """
-        grid = product(self.models, self.calibrators)
-        truths: list[Truth] = [RealTruth(*place) for place in grid]
         subsets = self._feasible_subsets()
+        truths = [RealTruth(*place) for place in product(self.models, self.calibrators)]
         designs = {
             f"real, {n}": self._design(truths, [n], count)
             for n, count in subsets.items()
         }
         if self.known:
+            grid = product(self.known, [TOP_LABEL], self.calibrators)
+            known = [PseudoRealTruth(*place) for place in grid]
             sizes = self.known_sizes or list(subsets)
-            designs["pseudo-real"] = self._known_design(sizes)
+            design = self._design(known, sizes, self.seeds)
+            designs["pseudo-real"] = _check_holdouts(self.known, design)
         return designs
 
-    def _known_design(self, sizes: Sequence[int]) -> Design:
-        for model in self.known:
-            check_holdout(model, max(sizes), self.seeds)
-        grid = product(self.known, [TOP_LABEL], self.calibrators)
-        return self._design([PseudoRealTruth(*p) for p in grid], sizes, self.seeds)
-
-    def _design(self, truths: list[Truth], sizes: Sequence[int], seeds: int) -> Design:
-        contenders = [evaluator(method) for method in self.evaluators]
+    def _design(
+        self, truths: Sequence[Truth], sizes: Sequence[int], seeds: int
+    ) -> Design:
+        contenders = _evaluators(self.evaluators)
         return Design(
             contenders=contenders, truths=truths, sizes=sizes, seeds=range(seeds)
         )
