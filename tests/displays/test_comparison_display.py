@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.displays.drawing_comparison import shortened
+from calibrant.displays.comparison import shortened
 
 OPTIONS = {"method": "es5", "n_resamples": 50}
 

@@ -78,8 +78,8 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
     [
         ("es5", "diagonal", {"estimated map", "distance to the diagonal",
                              "means of the bins"}),
-        ("es5", "bars", {"share of positives"}),
-        ("es5", "centres", {"share of positives", "distance to the diagonal",
+        ("es5", "bars", {"observed rate"}),
+        ("es5", "centres", {"observed rate", "distance to the diagonal",
                             "means of the bins"}),
         ("smooth", "diagonal", {"estimated map", "distance to the diagonal", "knots",
                                 "95 % band, point-wise"}),
@@ -229,7 +229,7 @@ def test_axes_say_what_is_predicted():
     prob, y = cb.datasets.load_multiclass("forest")
     top = DISPLAY(y, prob, task="confidence", histogram=False).plot()
     assert (top.get_xlabel(), top.get_ylabel()) == ("Confidence", "Accuracy")
-    assert DISPLAY(y, prob, task=3).plot().get_ylabel() == "Share of 3"
+    assert DISPLAY(y, prob, task=3).plot().get_ylabel() == "Observed rate of class 3"
 
 
 def test_classifiers_without_probabilities_are_refused():
@@ -295,3 +295,16 @@ def test_simultaneous_bands_are_wider_and_none_is_none(smooth_sample):
         DISPLAY(y, p, band="both")
     with pytest.raises(OptionError, match="confidence must lie"):
         DISPLAY(y, p, confidence=90)
+
+
+def test_diagrams_of_labels_that_are_not_numbers_name_their_event():
+    X, y = load_breast_cancer(return_X_y=True)
+    words = np.array(["malignant", "benign"])[y]
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, words)
+    estimated = cb.ReliabilityDisplay.from_estimator(model, X, words, histogram=False)
+    p = model.predict_proba(X)[:, 1]
+    given = DISPLAY(words, p, pos_label="malignant", histogram=False)
+    for display in (estimated, given):
+        ax = display.plot()
+        assert ax.get_xlabel() == "Predicted probability of class malignant"
+        assert ax.get_ylabel() == "Observed rate of class malignant"

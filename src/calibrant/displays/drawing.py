@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibrant.displays.names import as_drawn
+from calibrant.core.wording import visible
 from calibrant.displays.parts import lowest_logit
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import logit
@@ -33,12 +33,23 @@ AXES = {
     "confidence": ("Confidence", "Accuracy"),
 }
 MAX_COLUMNS = 4
-LEAST_STEP = 0.04
+MIN_STEP = 0.04
 """Dots nearer than this share of the axis are left out: a map that is a mean of others
 has the knots of them all."""
 LOGIT_TICKS = (1e-6, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6)
 FEWER_TICKS = (1e-4, 0.01, 0.5, 0.99, 0.9999)
 MAX_TICKS = 7
+
+
+def as_drawn(name: str) -> str:
+    r"""Return a name as it is: dollar signs are no mathematics, hidden signs written.
+
+    Examples
+    --------
+    >>> print(as_drawn("cost in $, \x1b[1m$x$"))
+    cost in \$, \x1b[1m\$x\$
+    """
+    return visible(name).replace("$", "\\$")
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -72,7 +83,7 @@ def draw_reliability(
 def _draw_diagram(
     display: ReliabilityDisplay, ax: Axes, fill_style: Mapping[str, Any]
 ) -> Axes:
-    low = _lowest(display)
+    low = 0.0 if display.axes == "prob" else lowest_logit(display.outermost)
     if display.axes == "logit":
         _use_logit_axes(ax, low)
     ax.set(xlim=(low, 1.0 - low), ylim=(low, 1.0 - low), aspect="equal")
@@ -93,21 +104,21 @@ def _draw_diagram(
     if display.instances is not None:
         lines = display.instances
         _draw_gaps(ax, lines.p, lines.calibrated, low, label=INSTANCE)
-    _describe(display, ax)
+    _describe(display, ax, low)
     return ax
 
 
 def _explain(figure: Figure, axes: Sequence[Axes]) -> None:
     """Say below all diagrams what the colours mean, each once."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
-        found = dict(zip(labels, handles, strict=True)) | found
+        entries = dict(zip(labels, handles, strict=True)) | entries
     figure.legend(
-        found.values(),
-        found.keys(),
+        entries.values(),
+        entries.keys(),
         loc="outside lower center",
-        ncols=min(len(found), 3 * len(axes)),
+        ncols=min(len(entries), 3 * len(axes)),
         frameon=False,
         fontsize="small",
         handlelength=1.3,
@@ -123,13 +134,6 @@ def _use_logit_axes(ax: Axes, low: float) -> None:
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.set_ticks([], minor=True)
-
-
-def _lowest(display: ReliabilityDisplay) -> float:
-    """Return the lower limit of the axes: for logits, about the outermost rows."""
-    if display.axes == "prob":
-        return 0.0
-    return lowest_logit(display.outermost)
 
 
 def _kept(
@@ -154,7 +158,7 @@ def _centres(
         place = (logit(place) - ends[0]) / np.ptp(ends)
     kept: list[int] = []
     for knot, at in enumerate(place.tolist()):
-        if not kept or at - place[kept[-1]] >= LEAST_STEP:
+        if not kept or at - place[kept[-1]] >= MIN_STEP:
             kept.append(knot)
     return frame["p"][kept], frame["calibrated"][kept]
 
@@ -178,8 +182,8 @@ def _draw_filling(
     if display.kind != "bars" and p.size:  # no dots would upset the layout
         x, y = _kept(p, height, low)
         style = {"color": GAP, "markersize": 4.0, "clip_on": False, "zorder": 3}
-        told = "knots" if display.table is None else "means of the bins"
-        ax.plot(x, y, "o", label=told, **style)
+        label = "knots" if display.table is None else "means of the bins"
+        ax.plot(x, y, "o", label=label, **style)
 
 
 def _draw_bars(
@@ -191,7 +195,7 @@ def _draw_bars(
     ):
         x, top = _kept(np.array([left, right]), np.array([height, height]), low)
         if display.kind != "diagonal":
-            label = "share of positives" if left == bins["left"][0] else ""
+            label = "observed rate" if left == bins["left"][0] else ""
             ax.fill_between(x, low, top, **{"label": label, **style})
         outline = np.concatenate([[low], top, [low]])
         ax.plot(np.repeat(x, 2), outline, color=EDGE, linewidth=0.8)
@@ -208,24 +212,34 @@ def _draw_gaps(
     ax.vlines(x, x, end, color=GAP, linewidth=1.2, label=label)
 
 
-def _describe(display: ReliabilityDisplay, ax: Axes) -> None:
+def _describe(display: ReliabilityDisplay, ax: Axes, low: float) -> None:
     what = "calibration error" if display.table is None else "raw ECE"
     title = f"{display.method}: {what} = {display.error:.3f}"
     name = None if display.name is None else as_drawn(display.name)
     ax.set_title(title if name is None else f"{name}\n{title}")
     event = as_drawn(display.event)
     predicted, observed = AXES.get(
-        display.event, (f"Predicted probability of {event}", f"Share of {event}")
+        display.event,
+        (f"Predicted probability of class {event}", f"Observed rate of class {event}"),
     )
     ax.set_ylabel(observed)
-    below = _draw_histogram(display, ax) if display.histogram else ax
+    below = _draw_histogram(display, ax, low) if display.histogram else ax
     below.set_xlabel(predicted)
 
 
-def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
-    below = _axes_below(ax)
+def _draw_histogram(display: ReliabilityDisplay, ax: Axes, low: float) -> Axes:
+    """Draw below the axes how predictions are distributed, and return those axes."""
+    below: Axes
+    if ax.figure.get_layout_engine() is not None:  # makes room for all that is drawn
+        below = ax.inset_axes((0.0, -0.24, 1.0, 0.17), sharex=ax)
+    else:  # room is taken from the axes, so that nothing beside them is covered
+        from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+        below = make_axes_locatable(ax).append_axes(
+            "bottom", size="18%", pad=0.12, sharex=ax
+        )
     parts = display.frame("histogram")
-    left, right = _kept(parts["left"], parts["right"], _lowest(display))
+    left, right = _kept(parts["left"], parts["right"], low)
     share = parts["weight"] / parts["weight"].sum()
     below.bar(
         left, share, right - left, align="edge", color="0.75", edgecolor=EDGE, lw=0.5
@@ -234,18 +248,6 @@ def _draw_histogram(display: ReliabilityDisplay, ax: Axes) -> Axes:
     below.set_ylim(bottom=0.0)
     ax.tick_params(labelbottom=False)
     below.tick_params(labelbottom=True)
-    return below
-
-
-def _axes_below(ax: Axes) -> Axes:
-    if ax.figure.get_layout_engine() is not None:  # makes room for all that is drawn
-        return ax.inset_axes((0.0, -0.24, 1.0, 0.17), sharex=ax)
-    from mpl_toolkits.axes_grid1 import make_axes_locatable
-
-    # Otherwise room is taken from the axes, so that nothing beside them is covered.
-    below: Axes = make_axes_locatable(ax).append_axes(
-        "bottom", size="18%", pad=0.12, sharex=ax
-    )
     return below
 
 

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.sample import warn_if_small
-from calibrant.displays.one_event import check_not_classwise
-from calibrant.displays.reliability import Part, ReliabilityDisplay
+from calibrant.displays.reliability import (
+    Part,
+    ReliabilityDisplay,
+    check_one_event,
+    event_name,
+)
 from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
     from calibrant.predictions.predictions import Predictions
-    from calibrant.predictions.units import Unit
 
 MAX_DIAGRAMS = 24
 
@@ -106,7 +109,7 @@ class ReliabilityGrid:
         >>> grid.frame()["model"].tolist()
         ['forest', 'forest', 'forest', 'bayes', 'bayes', 'bayes']
         """
-        check_not_classwise(task)
+        check_one_event(task)
         preds = as_predictions(
             y_true,
             y_prob,
@@ -116,13 +119,21 @@ class ReliabilityGrid:
             labels=labels,
             scale=scale,
         )
-        check_not_classwise(preds.task)
+        check_one_event(preds.task)
         units = preds.store.units()
-        several = len(preds.models) > 1
-        displays = tuple(
-            _display(unit, several=several, **options) for unit in units[:MAX_DIAGRAMS]
-        )
-        return cls(displays, len(units) - len(displays))
+        displays = []
+        for unit in units[:MAX_DIAGRAMS]:
+            group = str(unit.group)
+            model = unit.model if len(preds.models) > 1 or not group else ""
+            name = ", ".join(filter(None, (model, group))) or None
+            sample = unit.read().samples[0]
+            warn_if_small(sample)
+            displays.append(
+                ReliabilityDisplay.of_sample(
+                    sample, name=name, event=event_name(preds), **options
+                )
+            )
+        return cls(tuple(displays), len(units) - len(displays))
 
     def frame(self, part: Part | None = None) -> Frame:
         """Return the numbers of all diagrams, with a column for the model.
@@ -149,14 +160,3 @@ class ReliabilityGrid:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.displays))
-
-
-def _display(unit: Unit, *, several: bool, **options: Any) -> ReliabilityDisplay:
-    tasks = unit.read()
-    group = str(unit.group)
-    names = [unit.model] if several or not group else []
-    names += [group] if group else []
-    sample = tasks.samples[0]
-    warn_if_small(sample)
-    name = ", ".join(names) or None
-    return ReliabilityDisplay.of_sample(sample, name=name, event=tasks.task, **options)

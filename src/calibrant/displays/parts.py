@@ -1,19 +1,16 @@
-"""What a reliability diagram is made of, computed from a sample and a fit."""
+"""The parts of a reliability diagram, computed from a sample and a fit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.calibrators.base import BandedFit
-from calibrant.calibrators.fitting import fit_family
-from calibrant.calibrators.registry import find_binary
 from calibrant.core.arrays import as_float, as_vector, check_same_length
 from calibrant.core.options import check_choice, check_fraction, generator
-from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import BinTable, bin_index, tabulate, width_edges
 from calibrant.numerics.links import logit
 
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
         Frame,
         Seed,
         Space,
-        Tops,
     )
     from calibrant.core.sample import BinarySample
 
@@ -35,7 +31,7 @@ CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 
 """Where curves are drawn: fine on both kinds of axes."""
 
 HISTOGRAM_BINS = 20
-NEAREST_LOGIT = 1e-6
+MIN_LOGIT_AXIS = 1e-6
 """Logit axes never go nearer to 0 and 1 than this."""
 
 BandKind: TypeAlias = Literal["point-wise", "simultaneous"]
@@ -58,16 +54,14 @@ NO_POINTS = Points(np.empty(0), np.empty(0))
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Limits between which the true map is thought to lie.
+    """Limits of the true calibration map.
 
     Attributes
     ----------
     p, low, high : ndarray
         Limits at predictions, in ascending order, where the sample has any.
     kind : {"point-wise", "simultaneous"}
-        Whether the level holds at each prediction, or at all of them at once.
-    confidence : float
-        The level.
+        Whether the level `confidence` holds at each prediction, or at all at once.
     """
 
     p: FloatVector
@@ -84,18 +78,10 @@ class Band:
         return f"{100 * self.confidence:g} % band, {self.kind}"
 
 
-def fit_method(
-    sample: BinarySample, method: str, *, tops: Tops | None, random_state: Seed
-) -> Fit:
-    """Return the fit of a method, its tops and seed as asked for."""
-    params: dict[str, Any] = {} if tops is None else {"tops": tops}
-    return fit_family(find_binary(method).seeded(random_state, **params), sample)
-
-
-def map_curve(fit: Fit) -> Points:
+def map_points(fit: Fit, grid: FloatVector) -> Points:
     """Return the map on a grid, and at both sides of where it bends or jumps."""
     edges = fit.edges
-    p = np.unique(np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0)]))
+    p = np.unique(np.concatenate([grid, edges, np.nextafter(edges[1:-1], 0.0)]))
     return Points(p, fit.map.values(p))
 
 
@@ -127,17 +113,16 @@ def outermost(p: FloatVector) -> float:
     return float(min(low.mean(), 1.0 + high.mean()))
 
 
-def knots_of(fit: Fit) -> Points:
-    """Return where a map without bins bends, its ends apart."""
-    if isinstance(fit.map, BinnedMap):
-        return NO_POINTS
-    bends = fit.edges[1:-1]
-    return Points(bends, fit.map.values(bends))
-
-
 def lowest_logit(outermost: float) -> float:
     """Return where logit axes begin: about at the outermost rows."""
-    return float(np.clip(outermost / 2.0, NEAREST_LOGIT, 0.05))
+    return float(np.clip(outermost / 2.0, MIN_LOGIT_AXIS, 0.05))
+
+
+def logit_edges(low: float, n_bins: int) -> FloatVector:
+    """Return edges of bins of equal width on logit axes that begin at `low`."""
+    end = float(logit(np.array(low)))
+    inner = expit(np.linspace(end, -end, n_bins + 1)[1:-1])
+    return np.concatenate([[0.0], inner, [1.0]])
 
 
 def histogram_of(sample: BinarySample, fit: Fit, axes: Space) -> BinTable:
@@ -145,23 +130,18 @@ def histogram_of(sample: BinarySample, fit: Fit, axes: Space) -> BinTable:
 
     For probabilities these are the bins of the map, if they are equally wide.
     """
-    own = fit.edges.size - 1
-    equal_width = own > 1 and np.array_equal(fit.edges, width_edges(own))
+    n_bins = fit.edges.size - 1
+    equal_width = n_bins > 1 and np.array_equal(fit.edges, width_edges(n_bins))
     edges = fit.edges if equal_width else width_edges(HISTOGRAM_BINS)
     if axes == "logit":
-        end = float(logit(np.array(lowest_logit(outermost(sample.p)))))
-        inner = expit(np.linspace(end, -end, HISTOGRAM_BINS + 1)[1:-1])
-        edges = np.concatenate([[0.0], inner, [1.0]])
+        edges = logit_edges(lowest_logit(outermost(sample.p)), HISTOGRAM_BINS)
     return tabulate(sample.p, sample.y, sample.weight, edges)
 
 
 def true_points(
-    true_map: Callable[[FloatVector], FloatVector] | ArrayLike | None,
-    sample: BinarySample,
-) -> Points | None:
+    true_map: Callable[[FloatVector], FloatVector] | ArrayLike, sample: BinarySample
+) -> Points:
     """Return the true map, given as a function or as a value for each row."""
-    if true_map is None:
-        return None
     if callable(true_map):
         grid = np.linspace(0.0, 1.0, 513)
         return Points(grid, np.asarray(true_map(grid), dtype=np.float64))
@@ -193,18 +173,14 @@ def picked_instances(
     return Points(p, fit.map.values(p))
 
 
-def ends_of(edges: FloatVector) -> Frame:
-    """Return both ends of each bin as columns."""
-    return {"left": edges[:-1], "right": edges[1:]}
-
-
 def bin_columns(table: BinTable | None) -> Frame:
-    """Return what is known of each bin that has rows, as columns."""
+    """Return the ends, means and weight of each bin that has rows, as columns."""
     if table is None:
         empty = np.empty(0)
         table = BinTable(empty, empty, empty, empty)
     columns = {
-        **ends_of(table.edges),
+        "left": table.edges[:-1],
+        "right": table.edges[1:],
         "predicted": table.mean_prob,
         "observed": table.mean_label,
         "gap": table.mean_label - table.mean_prob,

@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.registry import method_name
+from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.registry import find_binary, method_name
 from calibrant.core.array_types import Space
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.core.options import check_choice, check_count
 from calibrant.core.sample import warn_if_small
-from calibrant.displays.one_event import check_not_classwise, classifier_event
 from calibrant.displays.parts import (
+    CURVE_GRID,
     NO_POINTS,
     Band,
     BandKind,
     Points,
     band_of,
     bin_columns,
-    ends_of,
-    fit_method,
     histogram_of,
-    knots_of,
-    map_curve,
+    map_points,
     outermost,
     picked_instances,
     true_points,
 )
+from calibrant.exceptions import OptionError, Setting
+from calibrant.maps.binned import BinnedMap
 from calibrant.predictions.given import as_predictions
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class ReliabilityDisplay:
     method, kind, axes, name, histogram
         As given to `from_predictions`.
     event : str
-        What is predicted: "binary", "confidence" or a class.
+        What is predicted: "confidence", a class or the positive label; "binary" where
+        labels are 0 and 1.
     instances : Points or None
         Rows for which the distance to the diagonal is drawn.
     true_map : Points or None
@@ -148,7 +149,7 @@ class ReliabilityDisplay:
         method : str
             Which map; see `calibrator_names`.
         kind : {"diagonal", "centres", "bars"}
-            "bars": bars as high as the share of positives. "centres": with a dot at
+            "bars": bars as high as the observed rate. "centres": with a dot at
             each bin's mean prediction and a line to the diagonal. "diagonal":
             filled up to the estimated map, so that the mean distance between fill
             and diagonal is the error.
@@ -199,7 +200,7 @@ class ReliabilityDisplay:
         >>> display.frame()["gap"].round(2)
         array([-0.07, -0.22,  0.09,  0.28,  0.06])
         """
-        check_not_classwise(task)
+        check_one_event(task)
         preds = as_predictions(
             y_true,
             y_prob,
@@ -210,11 +211,9 @@ class ReliabilityDisplay:
             scale=scale,
         )
         tasks = preds.store.single_tasks("ReliabilityDisplay")
-        check_not_classwise(tasks.task)
+        check_one_event(tasks.task)
         warn_if_small(tasks.samples[0])
-        truth = None
-        if true_map is not None:
-            truth = true_points(true_map, preds.store.all_rows())
+        rows = None if true_map is None else preds.store.all_rows()
         display = cls.of_sample(
             tasks.samples[0],
             method=method,
@@ -222,8 +221,8 @@ class ReliabilityDisplay:
             axes=axes,
             histogram=histogram,
             name=name,
-            event=tasks.task,
-            truth=truth,
+            event=event_name(preds),
+            truth=None if rows is None else true_points(true_map, rows),
             instances=instances,
             tops=tops,
             band=band,
@@ -256,12 +255,15 @@ class ReliabilityDisplay:
         check_choice(kind, get_args(Kind), name="kind")
         check_choice(axes, get_args(Space), name="axes")
         check_count(instances, name="instances", least=0)
-        fit = fit_method(sample, method, tops=tops, random_state=random_state)
-        curve = map_curve(fit)
+        params: dict[str, Any] = {} if tops is None else {"tops": tops}
+        family = find_binary(method).seeded(random_state, **params)
+        fit = fit_family(family, sample)
+        curve = map_points(fit, CURVE_GRID)
+        bends = np.empty(0) if isinstance(fit.map, BinnedMap) else fit.edges[1:-1]
         return cls(
             table=getattr(fit, "table", None),
             curve=curve,
-            knots=knots_of(fit),
+            knots=Points(bends, fit.map.values(bends)),
             histogram_table=histogram_of(sample, fit, axes),
             error=fit.error(sample, alpha=1.0, debias=False),
             outermost=outermost(sample.p),
@@ -290,7 +292,7 @@ class ReliabilityDisplay:
             Test data.
         **options
             As in `from_predictions`. For a binary classifier without a task,
-            `pos_label` defaults to the second of its classes.
+            `pos_label` defaults to the second of its classes; the axes name it.
 
         Returns
         -------
@@ -310,8 +312,26 @@ class ReliabilityDisplay:
         >>> display.name, round(display.error, 3)
         ('GaussianNB', 0.012)
         """
-        prob, options = classifier_event(estimator, X, options)
-        return cls.from_predictions(y, prob, **options)
+        if not hasattr(estimator, "predict_proba"):
+            raise OptionError(
+                f"estimator must have predict_proba; {type(estimator).__name__} has "
+                f"none. Pass its probabilities to from_predictions instead."
+            )
+        prob = np.asarray(estimator.predict_proba(X))
+        classes = list(np.asarray(estimator.classes_).tolist())
+        options.setdefault("name", type(estimator).__name__)
+        if options.get("task") is not None:
+            options.setdefault("labels", classes)
+            return cls.from_predictions(y, prob, **options)
+        if len(classes) != 2:  # noqa: PLR2004
+            raise OptionError(
+                f"the estimator has {len(classes)} classes; say what to look at: ",
+                Setting("task", "confidence"),
+                " or a class.",
+            )
+        event = options.setdefault("pos_label", classes[1])
+        column = classes.index(check_choice(event, classes, name="pos_label"))
+        return cls.from_predictions(y, prob[:, column], **options)
 
     def frame(self, part: Part | None = None) -> Frame:
         """Return the numbers that `plot` draws.
@@ -319,8 +339,8 @@ class ReliabilityDisplay:
         Parameters
         ----------
         part : {"bins", "knots", "curve", "band", "histogram", "instances", "true_map"}
-            "bins": one row a bin that has rows: its ends, mean prediction and share
-            of positives, their difference (gap) and the weight. "knots": where a map
+            "bins": one row per bin that has rows: its ends, mean prediction and
+            observed rate, their difference (gap) and the weight. "knots": where a map
             without bins bends. "curve": the estimated map. "band": limits of the
             true one. "histogram": ends and weights. "instances" and "true_map": empty
             where none were asked for, as is "band" where the method has none. By
@@ -335,8 +355,8 @@ class ReliabilityDisplay:
             part = "knots" if self.table is None else "bins"
         check_choice(part, get_args(Part), name="part")
         if part == "histogram":
-            table = self.histogram_table
-            return ends_of(table.edges) | {"weight": table.weight}
+            edges, weight = self.histogram_table.edges, self.histogram_table.weight
+            return {"left": edges[:-1], "right": edges[1:], "weight": weight}
         if part == "bins":
             return bin_columns(self.table)
         if part == "band":
@@ -370,3 +390,23 @@ class ReliabilityDisplay:
     def __str__(self) -> str:
         model = "" if self.name is None else f"{self.name}, "
         return f"{model}{self.method}: error {self.error:.4f}"
+
+
+def check_one_event(task: Task) -> None:
+    """Raise where a task has several events."""
+    if isinstance(task, str) and task == "classwise":
+        raise OptionError(
+            "a diagram shows one event; pass ",
+            Setting("task", "confidence"),
+            " or one class instead of ",
+            Setting("task", "classwise"),
+            ". Aggregate the rows anew with that task.",
+        )
+
+
+def event_name(preds: Predictions) -> str:
+    """Return what a diagram calls its event: the positive label where there is one."""
+    request = preds.store.table_request
+    if preds.task != "binary" or request is None or request.spec.pos_label is None:
+        return preds.task
+    return str(request.spec.pos_label)
