@@ -29,7 +29,7 @@ import calibrant as cb
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.sample import BinarySample
 from calibrant.experiments.synthetic import PAPER_SHAPES, sample
-from calibrant.numerics.resampling import Cells, gather
+from calibrant.numerics.resampling import BootstrapCells, bootstrap_cells
 from calibrant.numerics.scores import mean_gap
 
 FIRST_SEED = 30_000
@@ -44,7 +44,7 @@ def drawn_by_map(cells, map_, count, rng):
     p = np.bincount(place, weights=cells.weight * cells.p) / total
     share = rng.binomial(total.astype(int), map_(p), (count, p.size)) / total
     weights = np.stack([(1 - share) * total, share * total], axis=2)
-    both = Cells(
+    both = BootstrapCells(
         left=np.repeat(left, 2),
         p=np.repeat(p, 2),
         y=np.tile([0.0, 1.0], p.size),
@@ -57,7 +57,7 @@ def drawn_by_map(cells, map_, count, rng):
 def estimates(method, rows, rng):
     """Return the estimates for alpha 1 and 2 by name."""
     fit = find_binary(method).build().fit(rows)
-    cells = gather(rows.p, rows.y, None, fit.edges)
+    cells = bootstrap_cells(rows.p, rows.y, None, fit.edges)
     both, weights, p, total = drawn_by_map(cells, fit.map, RESAMPLES, rng)
     rejected = cb.calibration_test(rows.y, rows.p).pvalue <= 0.05
     for alpha in (1.0, 2.0):

@@ -199,11 +199,11 @@ def test_refitting_the_sample_gives_the_sample_s_error(method):
     """A resample that draws every cell once is the sample, but for its cells."""
     from calibrant.calibrators.registry import find_method
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.resampling import gather
+    from calibrant.numerics.resampling import bootstrap_cells
 
     p, y, _ = paper_sample("sqrt", 0.05, 3000, seed=2)
     fit = find_method(method).build().fit(BinarySample(p, y))
-    cells = gather(p, y, None, fit.edges)
+    cells = bootstrap_cells(p, y, None, fit.edges)
     again = fit.resampled_errors(
         cells, cells.weight[np.newaxis], alpha=1.0, debias=False
     )

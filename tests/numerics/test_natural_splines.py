@@ -6,13 +6,13 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 
-from calibrant.numerics.natural_splines import BentBasis, curve_at, spaced_knots
+from calibrant.numerics.natural_splines import CurvatureBasis, curve_at, spaced_knots
 
 KNOTS = np.array([-3.0, -1.0, -0.8, 0.1, 2.0, 6.5])
 
 
 def test_the_basis_is_of_natural_splines():
-    basis = BentBasis.over(KNOTS)
+    basis = CurvatureBasis.over(KNOTS)
     x = np.linspace(-3.0, 6.5, 200)
     scipy = CubicSpline(KNOTS, basis.heights, bc_type="natural")
     assert_allclose(basis.at(x), scipy(x), atol=1e-12)
@@ -21,7 +21,7 @@ def test_the_basis_is_of_natural_splines():
 
 
 def test_squares_of_coefficients_are_the_curvature():
-    basis = BentBasis.over(KNOTS)
+    basis = CurvatureBasis.over(KNOTS)
     coefficients = np.array([1.0, -2.0, 0.5, 3.0])
     spline = CubicSpline(KNOTS, basis.heights @ coefficients, bc_type="natural")
     bent = sum(quad(lambda x: spline(x, 2) ** 2, a, b)[0] for a, b in pairwise(KNOTS))
@@ -29,20 +29,21 @@ def test_squares_of_coefficients_are_the_curvature():
 
 
 def test_no_spline_of_the_basis_has_a_straight_part():
-    heights = BentBasis.over(KNOTS).heights
+    heights = CurvatureBasis.over(KNOTS).heights
     assert_allclose(heights.sum(axis=0), 0, atol=1e-12)
     assert_allclose(KNOTS @ heights, 0, atol=1e-12)
 
 
 def test_curves_go_on_straight():
-    knots, heights, slopes = np.array([0.0, 1]), np.array([2.0, 5]), np.array([1.0, -3])
+    knots, heights = np.array([0.0, 1.0]), np.array([[2.0], [5.0]])
+    slopes = np.array([[1.0], [-3.0]])
     found = curve_at(np.array([-2.0, 0, 1, 3]), knots, heights, slopes)
-    assert_allclose(found, [0.0, 2.0, 5.0, -1.0])
+    assert_allclose(found[:, 0], [0.0, 2.0, 5.0, -1.0])
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_too_few_knots_have_nothing_bent(size):
-    basis = BentBasis.over(np.arange(size, dtype=float))
+    basis = CurvatureBasis.over(np.arange(size, dtype=float))
     assert basis.at(np.zeros(7)).shape == (7, 0)
 
 

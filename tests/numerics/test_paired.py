@@ -3,7 +3,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from calibrant.numerics.paired import paired_differences, ranks, significantly_different
+from calibrant.numerics.paired import (
+    holm,
+    paired_differences,
+    ranks,
+    significantly_different,
+)
 
 Z90 = norm.ppf(0.95)
 
@@ -112,3 +117,12 @@ def test_ranks_count_who_is_better_even_where_apart_is_no_order():
     apart[0, 2] = apart[0, 3] = apart[1, 3] = apart[2, 3] = True
     difference = value[:, np.newaxis] - value
     assert_array_equal(ranks(difference, apart | apart.T), [1, 1, 2, 4])
+
+
+def test_holm_is_the_published_procedure():
+    # by hand: sorted 0.01 * 4, 0.02 * 3, 0.03 * 2, 0.5 * 1, then never falling
+    assert holm([0.5, 0.01, 0.03, 0.02]).tolist() == [0.5, 0.04, 0.06, 0.06]
+
+
+def test_adjusted_values_are_chances():
+    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]

@@ -8,8 +8,8 @@ from calibrant.exceptions import LabelError
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.resampling import (
     RowGroups,
+    bootstrap_cells,
     calibrated_weights,
-    gather,
     interval,
     multinomial_weights,
     squared_interval,
@@ -20,7 +20,7 @@ def test_cells_keep_the_sums_of_every_bin(sample):
     p, y = sample
     weight = np.arange(p.size) % 3 + 1.0
     edges = width_edges(7)
-    cells = gather(p, y, weight, edges)
+    cells = bootstrap_cells(p, y, weight, edges)
     whole, gathered = (
         tabulate(p, y, weight, edges),
         tabulate(cells.p, cells.y, cells.weight, edges),
@@ -35,7 +35,7 @@ def test_cells_keep_the_sums_of_every_bin(sample):
 def test_the_sample_itself_as_a_resample_gives_its_error(smooth_sample, tops, debias):
     sample = BinarySample(*smooth_sample)
     fit = FixedBins(bins=9, tops=tops).fit(sample)
-    cells = gather(sample.p, sample.y, None, fit.edges)
+    cells = bootstrap_cells(sample.p, sample.y, None, fit.edges)
     found = fit.resampled_errors(
         cells, cells.weight[np.newaxis], alpha=1, debias=debias
     )
@@ -47,7 +47,7 @@ def test_cells_spread_as_resampled_rows_do(smooth_sample):
     sample = BinarySample(*smooth_sample)
     fit = FixedBins(bins=9).fit(sample)
     rng = np.random.default_rng(0)
-    cells = gather(sample.p, sample.y, None, fit.edges)
+    cells = bootstrap_cells(sample.p, sample.y, None, fit.edges)
     weights = multinomial_weights(cells, 4000, rng)
     fast = fit.resampled_errors(cells, weights, alpha=1, debias=False)
     slow = []
@@ -63,7 +63,7 @@ def test_groups_of_rows_spread_as_cells_do(smooth_sample):
     sample = BinarySample(*smooth_sample)
     fit = FixedBins(bins=9).fit(sample)
     rng = np.random.default_rng(0)
-    cells = gather(sample.p, sample.y, None, fit.edges)
+    cells = bootstrap_cells(sample.p, sample.y, None, fit.edges)
     groups = RowGroups.draw(sample.n, 3000, rng).weights(cells)
     cellwise = multinomial_weights(cells, 3000, rng)
     assert_allclose(groups.sum(axis=1).mean(), sample.n, rtol=0.01)
@@ -80,7 +80,7 @@ def test_a_row_of_weight_three_is_resampled_as_three_rows(smooth_sample):
 
     def spread(p, y, weight):
         groups = RowGroups.draw(p.size, 3000, np.random.default_rng(0), weight)
-        cells = gather(p, y, weight, fit.edges)
+        cells = bootstrap_cells(p, y, weight, fit.edges)
         weights = groups.weights(cells)
         assert_allclose(weights.sum(axis=1).mean(), 1800, rtol=0.01)
         return fit.resampled_errors(cells, weights, alpha=1, debias=False).std()
@@ -98,7 +98,7 @@ def test_very_heavy_rows_are_drawn_by_several_copies_at_a_time():
 
 def test_calibrated_labels_have_the_predicted_share(smooth_sample):
     p, y = smooth_sample
-    cells = gather(p, y, None, width_edges(1))
+    cells = bootstrap_cells(p, y, None, width_edges(1))
     both, weights = calibrated_weights(cells, 2000, np.random.default_rng(0))
     assert_allclose(weights.sum(axis=1), p.size)
     positives = (weights * both.y).sum(axis=1)
@@ -147,4 +147,6 @@ def test_replicates_that_are_all_equal_give_no_interval(kind, ends_of):
 
 def test_shares_of_labels_are_refused_and_not_cut_off():
     with pytest.raises(LabelError, match=r"row 1 holds 0\.7"):
-        gather(np.array([0.2, 0.6]), np.array([0.0, 0.7]), None, width_edges(1))
+        bootstrap_cells(
+            np.array([0.2, 0.6]), np.array([0.0, 0.7]), None, width_edges(1)
+        )

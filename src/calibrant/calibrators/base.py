@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
-    from calibrant.numerics.resampling import Cells
+    from calibrant.numerics.resampling import BootstrapCells
 
 
 class ErrorFit(Protocol):
@@ -33,7 +33,7 @@ class ErrorFit(Protocol):
         ...
 
     def resampled_errors(
-        self, cells: Cells, weights: FloatMatrix, *, alpha: float, debias: bool
+        self, cells: BootstrapCells, weights: FloatMatrix, *, alpha: float, debias: bool
     ) -> FloatVector:
         """Return the error for each row of cell weights, the family fitted anew."""
         ...

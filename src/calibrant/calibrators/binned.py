@@ -34,7 +34,7 @@ from calibrant.numerics.sorted_sample import SortedSample
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.resampling import Cells
+    from calibrant.numerics.resampling import BootstrapCells
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class BinnedFit:
         return mean_gap(self.map.values(sample.p), sample.p, sample.weight, alpha)
 
     def resampled_errors(
-        self, cells: Cells, weights: FloatMatrix, *, alpha: float, debias: bool
+        self, cells: BootstrapCells, weights: FloatMatrix, *, alpha: float, debias: bool
     ) -> FloatVector:
         """Return the error for each row of cell weights, over the same bins."""
         index = bin_index(cells.left, self.edges)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
-    from calibrant.numerics.resampling import Cells
+    from calibrant.numerics.resampling import BootstrapCells
 
 RESAMPLES_AT_ONCE = 128
 WHOLE_RANGE = np.array([0.0, 1.0])
@@ -97,7 +97,7 @@ class CurveFit:
 
     def resampled_errors(
         self,
-        cells: Cells,
+        cells: BootstrapCells,
         weights: FloatMatrix,
         *,
         alpha: float,

@@ -11,7 +11,7 @@ from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
 from calibrant.core.options import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
-from calibrant.numerics.kernel_density import KernelShares, kernel_matrix
+from calibrant.numerics.kernel_density import KernelRates, kernel_matrix
 from calibrant.numerics.sorted_sample import tie_starts
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class KernelDensity:
             share = label.sum() / weight.sum()
             map_ = map_through(WHOLE_RANGE, np.full(2, share))
         else:
-            polygon = KernelShares(p, weight, label, bandwidth).polygon(STRAIGHT)
+            polygon = KernelRates(p, weight, label, bandwidth).polygon(STRAIGHT)
             apart = tie_starts(polygon[0])
             map_ = map_through(polygon[0][apart], polygon[1][apart])
         return CurveFit(map_, 1, WHOLE_RANGE, self)

@@ -13,14 +13,15 @@ from calibrant.numerics.binning import width_edges
 from calibrant.numerics.kernel_error import (
     OUTCOME_FACTORS,
     ErrorKernel,
+    KernelName,
     OutcomeKernelName,
+    median_distance,
 )
-from calibrant.numerics.kernels import KernelName, median_distance
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.resampling import Cells
+    from calibrant.numerics.resampling import BootstrapCells
 
 FEWEST_ROWS = 2
 FINEST_CELLS = 1024
@@ -57,7 +58,7 @@ class KernelFit:
 
     def resampled_errors(
         self,
-        cells: Cells,
+        cells: BootstrapCells,
         weights: FloatMatrix,
         *,
         alpha: float,  # noqa: ARG002

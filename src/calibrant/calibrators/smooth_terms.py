@@ -10,8 +10,12 @@ from scipy.special import expit
 
 from calibrant.maps.smooth import SmoothMap, logit_within
 from calibrant.numerics.links import rounded_ends
-from calibrant.numerics.natural_splines import BentBasis, spaced_knots
-from calibrant.numerics.node_lines import interpolated, spread_nodes
+from calibrant.numerics.natural_splines import (
+    CurvatureBasis,
+    interpolate_rows,
+    spaced_knots,
+    spread_nodes,
+)
 from calibrant.numerics.penalised_logistic import PenalisedProblem
 
 if TYPE_CHECKING:
@@ -76,7 +80,8 @@ class Terms:
         nodes = spread_nodes(u, cells.weight, NODES)
         knots = min(knots, max(3, int(cells.weight.sum() / ROWS_PER_KNOT)))
         bases = [
-            BentBasis.over(spaced_knots(x, cells.weight, knots)) for x in (u, expit(u))
+            CurvatureBasis.over(spaced_knots(x, cells.weight, knots))
+            for x in (u, expit(u))
         ]
         curves = [
             basis.at(x) for basis, x in zip(bases, (nodes, expit(nodes)), strict=True)
@@ -85,7 +90,7 @@ class Terms:
         features = np.hstack(parts)
         sizes = np.array([part.shape[1] for part in parts])
         squares = np.average(
-            interpolated(u, nodes, features) ** 2, axis=0, weights=cells.weight
+            interpolate_rows(u, nodes, features) ** 2, axis=0, weights=cells.weight
         )
         term = np.repeat(np.arange(TERMS), sizes)
         means = np.bincount(term, squares, minlength=TERMS)
@@ -100,7 +105,7 @@ class Terms:
 
     def design(self, p: FloatVector) -> FloatMatrix:
         """Return the features of predictions."""
-        return interpolated(self.logits(p), self.nodes, self.features)
+        return interpolate_rows(self.logits(p), self.nodes, self.features)
 
     def problem(
         self, p: FloatVector, weight: FloatVector, label: FloatVector

@@ -17,11 +17,7 @@ from calibrant.core.options import (
 )
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.cross_validation import EXTRA_COST, brier_unit, simplest_within
-from calibrant.numerics.cumulative_splines import (
-    FEWEST_KNOTS,
-    Runout,
-    slopes_of_splines,
-)
+from calibrant.numerics.cumulative_splines import MIN_KNOTS, Runout, slopes_of_splines
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples
@@ -84,7 +80,7 @@ class CumulativeSpline:
     def __post_init__(self) -> None:
         check_choice(self.runout, get_args(Runout), name="runout")
         check_choice(self.ensemble, get_args(FoldEnsemble), name="ensemble")
-        fewest = FEWEST_KNOTS[self.runout]
+        fewest = MIN_KNOTS[self.runout]
         check_count(self.max_knots, name="max_knots", least=fewest)
         check_count(self.rows_per_knot, name="rows_per_knot")
         check_count(self.folds, name="folds", least=2)
@@ -99,7 +95,7 @@ class CumulativeSpline:
         whole = points.together(points.p)
         few = points.p.size <= FEW_VALUES or whole.label.min() == whole.label.max()
         if few:
-            return self._curve(points.p, whole.label[0], FEWEST_KNOTS[self.runout])
+            return self._curve(points.p, whole.label[0], MIN_KNOTS[self.runout])
         knots, losses, values = self._choose(points, sample.total)
         if self.ensemble == "refit":
             both = points.weight.sum(0)[np.newaxis], points.label.sum(0)[np.newaxis]
@@ -128,7 +124,7 @@ class CumulativeSpline:
         if self.knots != "cv":
             values = self._values(points.p, *training, self.knots)
             return self.knots, None, values
-        fewest = FEWEST_KNOTS[self.runout]
+        fewest = MIN_KNOTS[self.runout]
         by_rows = fewest + int(total // self.rows_per_knot)
         counts = np.arange(fewest, min(self.max_knots, max(by_rows, USUAL_KNOTS)) + 1)
         tried = [self._values(points.p, *training, int(knots)) for knots in counts]

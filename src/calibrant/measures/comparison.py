@@ -19,7 +19,7 @@ from calibrant.measures.fitted import FittedTasks
 from calibrant.measures.frames import columns_of
 from calibrant.measures.groups import SkippedGroups, result_key
 from calibrant.numerics.paired import paired_differences, ranks, significantly_different
-from calibrant.numerics.resampling import gather
+from calibrant.numerics.resampling import bootstrap_cells
 from calibrant.predictions.given import as_predictions
 from calibrant.predictions.predictions import Predictions
 
@@ -408,7 +408,7 @@ def _estimate(
 
     def resampled(fit: ErrorFit, sample: BinarySample) -> FloatVector:
         free = fit.loosened(sample) if isinstance(fit, SmoothFit) else fit
-        cells = gather(sample.p, sample.y, sample.weight, free.edges)
+        cells = bootstrap_cells(sample.p, sample.y, sample.weight, free.edges)
         return free.resampled_errors(
             cells,
             shared.weights(cells),

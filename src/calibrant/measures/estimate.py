@@ -25,8 +25,8 @@ from calibrant.measures.posterior import PosteriorLimits
 from calibrant.numerics.resampling import (
     IntervalKind,
     RowGroups,
+    bootstrap_cells,
     calibrated_weights,
-    gather,
     interval,
     multinomial_weights,
     squared_interval,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.base import ErrorFit
     from calibrant.core.array_types import Debias, FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.resampling import Cells
+    from calibrant.numerics.resampling import BootstrapCells
     from calibrant.predictions.input_spec import BinaryTasks
 
 
@@ -258,7 +258,7 @@ class Estimator:
         shared = self.shared_rows(events, rng) if together else None
         errors, noise = [], []
         for fit, sample in zip(fits, events.samples, strict=True):
-            cells = gather(sample.p, sample.y, sample.weight, fit.edges)
+            cells = bootstrap_cells(sample.p, sample.y, sample.weight, fit.edges)
             measure = partial(fit.resampled_errors, alpha=self.alpha, debias=debias)
             if shared is None:
                 draw = partial(multinomial_weights, cells, rng=rng)
@@ -283,8 +283,8 @@ class Estimator:
 
     def _noise(
         self,
-        cells: Cells,
-        measure: Callable[[Cells, FloatMatrix], FloatVector],
+        cells: BootstrapCells,
+        measure: Callable[[BootstrapCells, FloatMatrix], FloatVector],
         rng: np.random.Generator,
         value: float | None,
     ) -> FloatVector:
@@ -301,7 +301,7 @@ class Estimator:
             return first
         return np.concatenate([first, *drawn(self.n_resamples - first.size)])
 
-    def _parts(self, cells: Cells, count: int) -> list[int]:
+    def _parts(self, cells: BootstrapCells, count: int) -> list[int]:
         """Part the resamples so that those drawn at once fit into little memory."""
         most = max(MAX_AT_ONCE // cells.weight.size, 1)
         whole, rest = divmod(count, most)

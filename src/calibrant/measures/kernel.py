@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Scale, Seed, Task
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.kernel_error import OutcomeKernelName
-    from calibrant.numerics.kernels import KernelName
+    from calibrant.numerics.kernel_error import KernelName, OutcomeKernelName
 
 KernelEstimator: TypeAlias = Literal["unbiased", "biased", "block"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.numerics.resampling import hold
+from calibrant.numerics.resampling import widen_to
 from calibrant.numerics.smooth_test import LeastTail, least_tails
 from calibrant.numerics.weighted_points import compress_to_at_most
 
@@ -71,7 +71,7 @@ class PosteriorLimits:
     def ends(self, value: float, which: slice) -> tuple[float, float]:
         """Return the interval for the mean error of some events.
 
-        Its ends are quantiles of the drawn errors, and such that they hold the
+        Its ends are quantiles of the drawn errors, and such that they widen_to the
         estimate. No drawn error is 0; so the lower end is 0 for an event unless the
         test rejects calibration. How errors of different classes go together is not
         drawn: they are taken as going together fully, which errs towards wide
@@ -79,7 +79,7 @@ class PosteriorLimits:
         """
         clear = self._rejected(self.tests[which])
         low = float(np.where(clear, self.low[which], 0.0).mean())
-        return hold(value, low, float(self.high[which].mean()))
+        return widen_to(value, low, float(self.high[which].mean()))
 
     def _rejected(self, tests: Sequence[LeastTail]) -> BoolVector:
         """Tell which events are not calibrated; none unless there are enough of them.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.kernels import KernelName
+    from calibrant.numerics.kernel_error import KernelName
     from calibrant.predictions.predictions import Predictions
 
 Null = Literal["resampled", "asymptotic"]

@@ -13,17 +13,16 @@ import numpy as np
 
 from calibrant.numerics.binning import split_ranks
 from calibrant.numerics.cross_validation import ROUNDING
+from calibrant.numerics.sorted_sample import SortedSample
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
-        BoolVector,
         FloatMatrix,
         FloatVector,
         IntVector,
         Spacing,
         Tops,
     )
-    from calibrant.numerics.sorted_sample import SortedSample
 
 BLOCK = 32
 """How many bin counts the sweep tries at once."""
@@ -32,10 +31,10 @@ BLOCK = 32
 def inner_edges(
     sample: SortedSample, counts: IntVector, spacing: Spacing
 ) -> FloatMatrix:
-    """Return the inner edges for each number of bins, one row a number.
+    """Return the inner edges for each number of bins, one row per number.
 
-    Rows are as long as the largest needs; what a smaller number does not use is
-    infinite, which leaves empty bins behind that change nothing.
+    Rows are as long as the largest needs; unused edges of a smaller number are
+    infinite, which adds empty bins that change nothing.
     """
     bins = counts[:, np.newaxis]
     cut = np.arange(1, int(counts.max()))[np.newaxis, :]
@@ -57,15 +56,10 @@ class _Sums:
 
     @classmethod
     def of(cls, sample: SortedSample, edges: FloatMatrix) -> _Sums:
-        below = np.empty((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
-        below[:, 0], below[:, -1] = 0, sample.p.size
-        below[:, 1:-1] = sample.rows_below(edges)
-        return cls(
-            np.diff(below),
-            np.diff(sample.weight_below[below]),
-            np.diff(sample.prob_below[below]),
-            np.diff(sample.label_below[below]),
-        )
+        below = np.zeros((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
+        below[:, 1:-1], below[:, -1] = sample.rows_below(edges), sample.p.size
+        sums = (sample.weight_below, sample.prob_below, sample.label_below)
+        return cls(np.diff(below), *(np.diff(each[below]) for each in sums))
 
     def __sub__(self, other: _Sums) -> _Sums:
         return _Sums(
@@ -75,7 +69,7 @@ class _Sums:
             self.label - other.label,
         )
 
-    def over_weight(self, total: FloatMatrix) -> FloatMatrix:
+    def per_weight(self, total: FloatMatrix) -> FloatMatrix:
         """Divide by the weight of each bin; 0 where a bin has no rows."""
         used = self.rows > 0
         return np.divide(total, self.weight, out=np.zeros_like(total), where=used)
@@ -95,85 +89,66 @@ def cross_validated_losses(
     scored on this one; the result is the mean over folds of the mean loss.
     """
     counts = np.arange(1, max_bins + 1)
-    losses = [
-        _fold_losses(sample, fold == number, counts, spacing=spacing, tops=tops)
-        for number in range(int(fold.max()) + 1)
-    ]
+    losses = []
+    for number in range(int(fold.max()) + 1):
+        test = sample.take(fold == number)
+        edges = inner_edges(sample.take(fold != number), counts, spacing)
+        tested = _Sums.of(test, edges)
+        fitted = _Sums.of(sample, edges) - tested
+        loss = _loss_of_shifts if tops == "slope-1" else _loss_of_levels
+        losses.append(loss(test, tested, fitted, edges))
     return np.asarray(np.mean(losses, axis=0), dtype=np.float64)
 
 
-def _fold_losses(
-    sample: SortedSample,
-    held_out: BoolVector,
-    counts: IntVector,
-    *,
-    spacing: Spacing,
-    tops: Tops,
+def _loss_of_shifts(
+    test: SortedSample,
+    tested: _Sums,
+    fitted: _Sums,
+    edges: FloatMatrix,  # noqa: ARG001
 ) -> FloatVector:
-    test = sample.take(held_out)
-    edges = inner_edges(sample.take(~held_out), counts, spacing)
-    fitted = _Sums.of(sample, edges) - _Sums.of(test, edges)
-    if tops == "slope-1":
-        shift = fitted.over_weight(fitted.label - fitted.prob)
-        return _loss_after_shift(test, _Sums.of(test, edges), shift)
-    return _loss_of_levels(test, fitted, edges)
-
-
-def _loss_after_shift(
-    test: SortedSample, tested: _Sums, shift: FloatMatrix
-) -> FloatVector:
-    """Sum (p + shift - y)^2 per bin, without touching the rows again."""
+    """Return the mean of (p + shift - y)^2, without another pass over the rows."""
+    shift = fitted.per_weight(fitted.label - fitted.prob)
     start = np.average((test.p - test.y) ** 2, weights=test.weight)
     change = 2.0 * shift * (tested.prob - tested.label) + shift**2 * tested.weight
     return np.asarray(start + change.sum(axis=1) / test.total, dtype=np.float64)
 
 
 def _loss_of_levels(
-    test: SortedSample, fitted: _Sums, edges: FloatMatrix
+    test: SortedSample, tested: _Sums, fitted: _Sums, edges: FloatMatrix
 ) -> FloatVector:
-    """Sum (level - y)^2 per bin; where no row was fitted, the level is p itself."""
-    level = fitted.over_weight(fitted.label)
-    tested = _Sums.of(test, edges)
-    squares = _Sums.of(_with_labels(test, test.y**2), edges).label
-    loss = squares - 2.0 * level * tested.label + level**2 * tested.weight
-    untouched = _Sums.of(_with_labels(test, (test.p - test.y) ** 2), edges).label
-    loss = np.where(fitted.rows > 0, loss, untouched)
+    """Return the mean of (level - y)^2; where no row was fitted, the level is p."""
+
+    def sums(values: FloatVector) -> FloatMatrix:
+        return _Sums.of(SortedSample(test.p, values, test.weight), edges).label
+
+    level = fitted.per_weight(fitted.label)
+    loss = sums(test.y**2) - 2.0 * level * tested.label + level**2 * tested.weight
+    loss = np.where(fitted.rows > 0, loss, sums((test.p - test.y) ** 2))
     return np.asarray(loss.sum(axis=1) / test.total, dtype=np.float64)
 
 
-def _with_labels(sample: SortedSample, values: FloatVector) -> SortedSample:
-    return type(sample)(sample.p, values, sample.weight)
-
-
 def sweep(sample: SortedSample, *, max_bins: int, spacing: Spacing) -> int:
-    """Return the largest number of bins before the shares of positives first fall.
+    """Return the largest number of bins before the observed rates first fall.
 
-    Bins are tried in the order 1, 2, ...; ties of neighbouring shares are allowed and
-    empty bins passed over (Roelofs et al. 2022).
+    Bins are tried in the order 1, 2, ...; ties of neighbouring rates are allowed and
+    empty bins are skipped (Roelofs et al. 2022).
 
     References
     ----------
     R. Roelofs, N. Cain, J. Shlens, M. C. Mozer (2022). Mitigating bias in
     calibration error estimation. AISTATS.
     """
-    tried = 0
-    while tried < max_bins:
-        block = min(BLOCK, max_bins - tried)
-        counts = np.arange(tried + 1, tried + block + 1)
+    # Sums of weights are rounded, those of counts are exact.
+    slack = 0.0 if sample.weight is None else ROUNDING
+    for first in range(1, max_bins + 1, BLOCK):
+        counts = np.arange(first, min(first + BLOCK, max_bins + 1))
         sums = _Sums.of(sample, inner_edges(sample, counts, spacing))
-        # Sums of weights are rounded, those of counts are exact.
-        rising = _shares_rise(sums, 0.0 if sample.weight is None else ROUNDING)
+        rate = sums.per_weight(sums.label)
+        # An empty bin repeats the rate of the last bin that is not.
+        column = np.where(sums.rows > 0, np.arange(rate.shape[1]), 0)
+        last_used = np.maximum.accumulate(column, axis=1)
+        filled = np.take_along_axis(rate, last_used, axis=1)
+        rising = (np.diff(filled, axis=1) >= -slack).all(axis=1)
         if not rising.all():
-            return tried + int(np.argmin(rising))
-        tried += block
+            return first - 1 + int(np.argmin(rising))
     return max_bins
-
-
-def _shares_rise(sums: _Sums, slack: float) -> BoolVector:
-    used = sums.rows > 0
-    share = sums.over_weight(sums.label)
-    # An empty bin repeats the share of the last bin that is not.
-    column = np.where(used, np.arange(share.shape[1]), 0)
-    last_used = np.maximum.accumulate(column, axis=1)
-    filled = np.take_along_axis(share, last_used, axis=1)
-    return np.asarray((np.diff(filled, axis=1) >= -slack).all(axis=1))

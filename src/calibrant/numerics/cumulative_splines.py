@@ -1,8 +1,8 @@
 """Least-squares splines of a curve of cumulated labels.
 
-With rows in order of their prediction, the cumulated share of what labels exceed
-predictions by is a curve over [0, 1]; its slope is what the calibration map exceeds
-the diagonal by. The curve is a polygon, whose corners are the distinct predictions.
+With rows in order of their prediction, the cumulated share of label less prediction is
+a curve over [0, 1]; its slope is the distance of the calibration map from the
+diagonal. The curve is a polygon, whose corners are the distinct predictions.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
-    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix
 
 Runout: TypeAlias = Literal["natural", "parabolic", "cubic"]
 
-FEWEST_KNOTS: dict[Runout, int] = {"natural": 2, "parabolic": 3, "cubic": 4}
+MIN_KNOTS: dict[Runout, int] = {"natural": 2, "parabolic": 3, "cubic": 4}
 """So many knots each kind needs at least."""
 
 
@@ -28,12 +28,8 @@ FEWEST_KNOTS: dict[Runout, int] = {"natural": 2, "parabolic": 3, "cubic": 4}
 class Basis:
     """The cubic splines with given knots that are 1 at one knot and 0 at the others.
 
-    Attributes
-    ----------
-    spline, integral, twice : BSpline
-        The splines, their integrals from 0, and the integrals of those.
-    inverse : ndarray of shape (k, k)
-        Inverse of their scalar products over [0, 1].
+    `integral` and `twice` are their integrals from 0 and the integrals of those;
+    `inverse`, of shape (k, k), inverts their scalar products over [0, 1].
     """
 
     spline: BSpline
@@ -43,7 +39,7 @@ class Basis:
 
 
 @lru_cache(maxsize=64)
-def basis(knots: int, runout: Runout) -> Basis:
+def _basis(knots: int, runout: Runout) -> Basis:
     """Return cubic splines over equidistant knots from 0 to 1.
 
     Natural splines have no curvature at the ends; parabolic run-out has no third
@@ -57,20 +53,16 @@ def basis(knots: int, runout: Runout) -> Basis:
         "parabolic": ([(3, zero)], [(3, zero)]),
         "cubic": None,
     }[runout]
-    at = np.linspace(0.0, 1.0, knots)
-    spline = make_interp_spline(at, np.eye(knots), k=3, bc_type=ends)
-    integral = spline.antiderivative()
-    inverse = np.asarray(np.linalg.inv(_scalar_products(spline, at)), dtype=np.float64)
-    return Basis(spline, integral, integral.antiderivative(), inverse)
-
-
-def _scalar_products(spline: BSpline, knots: FloatVector) -> FloatMatrix:
-    """Integrate products of splines, exactly, as they are polynomials of degree 6."""
+    x = np.linspace(0.0, 1.0, knots)
+    spline = make_interp_spline(x, np.eye(knots), k=3, bc_type=ends)
+    # Four nodes integrate products exactly: they are polynomials of degree 6.
     nodes, shares = np.polynomial.legendre.leggauss(4)
-    half = 0.5 * np.diff(knots)[:, np.newaxis]
-    at = (knots[:-1, np.newaxis] + half * (1.0 + nodes)).ravel()
-    values = spline(at)
-    return np.asarray(values.T @ ((half * shares).ravel()[:, np.newaxis] * values))
+    half = 0.5 * np.diff(x)[:, np.newaxis]
+    values = spline((x[:-1, np.newaxis] + half * (1.0 + nodes)).ravel())
+    products = values.T @ ((half * shares).ravel()[:, np.newaxis] * values)
+    integral = spline.antiderivative()
+    inverse = np.asarray(np.linalg.inv(products), dtype=np.float64)
+    return Basis(spline, integral, integral.antiderivative(), inverse)
 
 
 def slopes_of_splines(
@@ -87,7 +79,7 @@ def slopes_of_splines(
     knots : int
         Number of knots.
     runout : {"natural", "parabolic", "cubic"}
-        What the splines do at the ends.
+        Condition at the ends of the splines.
 
     Examples
     --------
@@ -99,20 +91,20 @@ def slopes_of_splines(
     rise = excess / weight.sum(axis=1, keepdims=True)
     ends = np.zeros((len(weight), weight.shape[1] + 1))
     np.minimum(np.cumsum(share, axis=1), 1.0, out=ends[:, 1:])
-    found = basis(knots, runout)
-    heights = _nearest(found, ends, share, rise)
+    basis = _basis(knots, runout)
+    heights = _nearest(basis, ends, share, rise)
     width = np.diff(ends, axis=1)
     middle = 0.5 * (ends[:, 1:] + ends[:, :-1])
     # Over a point without width the mean slope is the slope.
-    slope = np.einsum("fmk,fk->fm", found.spline.derivative()(middle), heights)
-    at_ends = np.einsum("fmk,fk->fm", found.spline(ends), heights)
+    slope = np.einsum("fmk,fk->fm", basis.spline.derivative()(middle), heights)
+    at_ends = np.einsum("fmk,fk->fm", basis.spline(ends), heights)
     wide = width > 1e-6  # noqa: PLR2004  (differences of values keep enough digits)
     np.divide(np.diff(at_ends, axis=1), width, out=slope, where=wide)
     return np.asarray(slope)
 
 
 def _nearest(
-    found: Basis, ends: FloatMatrix, share: FloatMatrix, rise: FloatMatrix
+    basis: Basis, ends: FloatMatrix, share: FloatMatrix, rise: FloatMatrix
 ) -> FloatMatrix:
     """Return the heights at the knots of the splines with the least squared distance.
 
@@ -120,7 +112,7 @@ def _nearest(
     the polygon's slope is constant between its corners.
     """
     slope = np.divide(rise, share, out=np.zeros_like(rise), where=share > 0.0)
-    twice = np.diff(found.twice(ends), axis=1)
-    whole = rise.sum(axis=1)[:, np.newaxis] * found.integral(1.0)
+    twice = np.diff(basis.twice(ends), axis=1)
+    whole = rise.sum(axis=1)[:, np.newaxis] * basis.integral(1.0)
     products = whole - np.einsum("fm,fmk->fk", slope, twice)
-    return np.asarray(products @ found.inverse)
+    return np.asarray(products @ basis.inverse)

@@ -1,8 +1,8 @@
-"""Bootstrap: resampled counts, and intervals from what they give.
+"""Bootstrap: resampled counts, and intervals from resampled errors.
 
-Rows are gathered into cells first: a cell holds the rows of one label whose
-predictions lie in one short interval. How often a resample draws from each cell is
-multinomial, so a thousand resamples cost the same for a thousand rows or a billion.
+Rows are aggregated into cells first: a cell has the rows of one label whose predictions
+lie in one short interval. How often a resample draws from each cell is multinomial, so
+a thousand resamples cost the same for a thousand rows or a billion.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 CELLS = 128
-"""Cells of equal width. What varies within one, at most (1/128)^2 / 4, is far below
+"""Cells of equal width. The variance within one, at most (1/128)^2 / 4, is far below
 the variance p (1 - p) of a label, so that nothing is lost by taking its mean."""
-
 GROUPS = 512
 """How many groups of rows are resampled where several events share the rows."""
-
 MAX_COPIES = 2**22
 """How many copies of weighted rows are kept apart where several events share rows."""
-
 MAX_DRAW = 2**53
 """Draws are whole numbers; beyond this many rows there is no noise left to show."""
 
@@ -36,8 +33,8 @@ IntervalKind: TypeAlias = Literal["basic", "percentile"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Rows gathered by prediction and label.
+class BootstrapCells:
+    """Rows aggregated by prediction and label.
 
     Attributes
     ----------
@@ -56,10 +53,10 @@ class Cells:
     row_cell: IntVector
 
 
-def gather(
+def bootstrap_cells(
     p: FloatVector, y: FloatVector, weight: FloatVector | None, edges: FloatVector
-) -> Cells:
-    """Gather rows into cells of equal width that also end at the given edges.
+) -> BootstrapCells:
+    """Aggregate rows into cells of equal width that also end at the given edges.
 
     Labels must be 0 or 1: a share of both has no cell of its own.
     """
@@ -67,7 +64,7 @@ def gather(
     if shares.size:
         raise LabelError(
             f"labels must be 0 or 1 to be resampled; row {shares[0]} holds "
-            f"{y[shares[0]]:g}. Make two weighted rows of it, one a label."
+            f"{y[shares[0]]:g}. Make two weighted rows of it, one per label."
         )
     inner = np.unique(np.concatenate([edges[1:-1], width_edges(CELLS)[1:-1]]))
     fine = np.concatenate([[0.0], inner, [1.0]])
@@ -79,7 +76,7 @@ def gather(
     used = np.flatnonzero(total)
     position = np.zeros(size, dtype=np.intp)
     position[used] = np.arange(used.size)
-    return Cells(
+    return BootstrapCells(
         left=fine[used // 2],
         p=prob[used] / total[used],
         y=(used % 2).astype(np.float64),
@@ -89,7 +86,7 @@ def gather(
 
 
 def multinomial_weights(
-    cells: Cells, replicates: int, rng: np.random.Generator
+    cells: BootstrapCells, replicates: int, rng: np.random.Generator
 ) -> FloatMatrix:
     """Return the weight of each cell in each resample, shape (replicates, m)."""
     total = cells.weight.sum()
@@ -99,12 +96,12 @@ def multinomial_weights(
 
 
 def calibrated_weights(
-    cells: Cells, replicates: int, rng: np.random.Generator
-) -> tuple[Cells, FloatMatrix]:
+    cells: BootstrapCells, replicates: int, rng: np.random.Generator
+) -> tuple[BootstrapCells, FloatMatrix]:
     """Return cells and their weights in resamples of perfectly calibrated labels.
 
-    Predictions stay as they are; each label is drawn anew with the predicted
-    probability. What an estimate gives on these is pure noise.
+    Predictions stay as they are; each label is drawn again with the predicted
+    probability. Errors of these resamples are pure noise.
     """
     left, interval_of = np.unique(cells.left, return_inverse=True)
     total = np.bincount(interval_of, weights=cells.weight)
@@ -112,7 +109,7 @@ def calibrated_weights(
     draws = np.clip(np.round(total), 1, MAX_DRAW).astype(np.int64)
     share = rng.binomial(draws, np.clip(p, 0.0, 1.0), (replicates, p.size)) / draws
     weights = np.stack([(1.0 - share) * total, share * total], axis=2)
-    both = Cells(
+    both = BootstrapCells(
         left=np.repeat(left, 2),
         p=np.repeat(p, 2),
         y=np.tile([0.0, 1.0], p.size),
@@ -127,9 +124,9 @@ class RowGroups:
     """Rows in random groups, and how often each resample draws each group.
 
     With no more than `GROUPS` rows every row is a group of its own: the ordinary
-    bootstrap. Several events on the same rows use the same draws, so that what they
-    have in common stays in common. A row of weight 2 counts as two rows, which may
-    come into different groups.
+    bootstrap. Several events on the same rows use the same draws, so that their errors
+    stay correlated. A row of weight 2 counts as two rows, which may come into
+    different groups.
 
     Attributes
     ----------
@@ -167,7 +164,7 @@ class RowGroups:
         counts = rng.multinomial(groups, np.full(groups, 1.0 / groups), replicates)
         return cls(group, counts.astype(np.float64), row, share)
 
-    def weights(self, cells: Cells) -> FloatMatrix:
+    def weights(self, cells: BootstrapCells) -> FloatMatrix:
         """Return the weight of each cell in each resample of the groups."""
         groups, size = self.counts.shape[1], cells.weight.size
         cell = cells.row_cell if self.row is None else cells.row_cell[self.row]
@@ -176,12 +173,12 @@ class RowGroups:
         return np.asarray(self.counts @ share.reshape(groups, size), dtype=np.float64)
 
 
-def hold(value: float, low: float, high: float) -> tuple[float, float]:
-    """Return ends within [0, 1] between which the value lies.
+def widen_to(value: float, low: float, high: float) -> tuple[float, float]:
+    """Return the interval widened to include the value, and cut to [0, 1].
 
     Examples
     --------
-    >>> hold(0.2, 0.3, 1.2)
+    >>> widen_to(0.2, 0.3, 1.2)
     (0.2, 1.0)
     """
     low, high = min(low, value), max(high, value)
@@ -197,15 +194,15 @@ def interval(
     confidence: float,
     kind: IntervalKind,
 ) -> tuple[float, float]:
-    """Return the ends of a bootstrap interval for an error, within [0, 1].
+    """Return a bootstrap interval for an error, within [0, 1].
 
-    "percentile" takes the quantiles of the replicates. "basic" takes how far
-    replicates lie from the `truth` that they were drawn from, the plain error of the
-    sample, for how far the estimate lies from the real truth: so the bias that
-    resampling adds is taken out. Its lower end is 0 unless the estimate exceeds what
-    the same predictions, were they perfectly calibrated, give by chance (`noise`).
-    Both hold the estimate. Replicates that do not scatter, or not to where an error can
-    be, say nothing of how sure the estimate is: then both ends are NaN.
+    "percentile" takes the quantiles of the replicates. "basic" assumes that the
+    estimate lies as far from the unknown error as replicates lie from `truth`, the
+    plain error of the sample that they were drawn from: so the bias that resampling
+    adds is removed. Its lower end is 0 unless the estimate exceeds the errors that the
+    same predictions have by chance if they are perfectly calibrated (`noise`). Both
+    include the estimate. Replicates that do not scatter, or only beyond the possible
+    errors, give no information about uncertainty: then both ends are NaN.
 
     Examples
     --------
@@ -224,7 +221,7 @@ def interval(
         low, high = centre - high, centre - low
         if value <= np.quantile(noise, 1.0 - tail) + ROUNDING:
             low = 0.0
-    low, high = hold(value, low, high)
+    low, high = widen_to(value, low, high)
     return (low, high) if scattered and high - low > ROUNDING else (np.nan, np.nan)
 
 
@@ -237,9 +234,9 @@ def squared_interval(
     confidence: float,
     kind: IntervalKind,
 ) -> tuple[float, float]:
-    """Return the ends of a bootstrap interval for a squared norm.
+    """Return a bootstrap interval for a squared norm.
 
-    The norm itself scatters evenly, so that ends are found for it and squared. Near 0
+    The norm itself scatters evenly, so its interval is computed and squared. Near 0
     there is nothing left to reflect, so the upper end is at least that of the
     percentiles.
 
@@ -265,4 +262,4 @@ def squared_interval(
         kind=kind,
     )
     widest = float(np.quantile(replicates, 0.5 * (1.0 + confidence)))
-    return hold(value, low**2, max(high**2, widest))
+    return widen_to(value, low**2, max(high**2, widest))

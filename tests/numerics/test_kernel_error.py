@@ -4,8 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from calibrant.numerics.kernel_error import ErrorKernel
-from calibrant.numerics.kernels import median_distance, quadratic_forms
+from calibrant.numerics.kernel_error import (
+    ErrorKernel,
+    median_distance,
+    quadratic_forms,
+)
 
 KERNELS = {
     "laplace": lambda d, h: np.exp(-np.abs(d) / h),
@@ -131,12 +134,12 @@ def test_blocks_average_their_own_pairs():
     assert_allclose(found, wanted, rtol=1e-12, atol=1e-15)
 
 
-def test_many_small_blocks_are_taken_in_parts(monkeypatch):
+def test_many_small_blocks_are_taken_in_parts():
     p, y = tied_sample(100, seed=5)
     kernel = ErrorKernel("rbf", 0.2)
     whole = kernel.block_errors(p, y, 2)
-    monkeypatch.setattr("calibrant.numerics.kernel_error.MAX_AT_ONCE", 12)
-    assert_allclose(kernel.block_errors(p, y, 2), whole, rtol=0, atol=0)
+    parts = kernel.block_errors(p, y, 2, max_at_once=12)
+    assert_allclose(parts, whole, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
