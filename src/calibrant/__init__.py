@@ -12,13 +12,14 @@ from calibrant.__about__ import __version__
 
 if TYPE_CHECKING:
     from calibrant import datasets, exceptions, experiments, testing
-    from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
-    from calibrant.calibrators.model import CalibratedClassifier
-    from calibrant.calibrators.multiclass_estimator import (
+    from calibrant.calibrators.estimators import (
+        BinaryCalibrator,
         MulticlassCalibrator,
         OneVsRest,
         TopLabel,
+        make_calibrator,
     )
+    from calibrant.calibrators.model import CalibratedClassifier
     from calibrant.calibrators.registry import calibrator_names
     from calibrant.checks.check import Finding
     from calibrant.checks.diagnosis import Diagnosis, diagnose
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from calibrant.report.report import Report
 
 _HOME = {
-    "BinaryCalibrator": "calibrators.estimator",
+    "BinaryCalibrator": "calibrators.estimators",
     "BinnedMap": "maps.binned",
     "CalibratedClassifier": "calibrators.model",
     "CalibrationTest": "measures.significance",
@@ -45,15 +46,15 @@ _HOME = {
     "ComparisonDisplay": "displays.comparison",
     "Diagnosis": "checks.diagnosis",
     "Evaluation": "measures.evaluation",
-    "Finding": "checks.finding",
-    "MulticlassCalibrator": "calibrators.multiclass_estimator",
-    "OneVsRest": "calibrators.multiclass_estimator",
+    "Finding": "checks.check",
+    "MulticlassCalibrator": "calibrators.estimators",
+    "OneVsRest": "calibrators.estimators",
     "Predictions": "predictions.predictions",
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
     "Report": "report.report",
     "ScoreDecomposition": "measures.proper",
-    "TopLabel": "calibrators.multiclass_estimator",
+    "TopLabel": "calibrators.estimators",
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.significance",
     "calibrator_names": "calibrators.registry",
@@ -62,7 +63,7 @@ _HOME = {
     "evaluate": "measures.evaluation",
     "kernel_calibration_error": "measures.kernel",
     "load_map": "maps.stored",
-    "make_calibrator": "calibrators.estimator",
+    "make_calibrator": "calibrators.estimators",
     "map_from_dict": "maps.stored",
     "save_map": "maps.stored",
     "decompose_score": "measures.proper",

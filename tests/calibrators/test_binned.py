@@ -94,7 +94,7 @@ def test_bad_hyper_parameters_are_named(sample, name, params, words):
         cb.make_calibrator(name, **params).fit(*sample)
 
 
-def test_unknown_and_fixed_parameters_are_significantly_different():
+def test_unknown_parameters_and_fixed_ones_have_errors_of_their_own():
     with pytest.raises(UnknownNameError, match="did you mean 'max_bins'"):
         cb.make_calibrator("es-cv", maxbins=3)
     with pytest.raises(OptionError, match="bins is fixed by the method's name 'es15'"):

@@ -38,6 +38,19 @@ def test_a_column_of_a_frame_of_one_column_is_a_vector():
     assert error(p=np.array(P)[:, np.newaxis]) == REFERENCE
 
 
+def test_two_columns_of_predict_proba_are_binary_predictions():
+    both = np.stack([1.0 - np.array(P), P], axis=1)
+    assert error(p=both) == error(p=pd.DataFrame(both)) == REFERENCE
+    assert cb.evaluate(Y, both, methods=["es2"]).frame()["n"][0] == len(Y)
+    assert error(p=np.log(both), scale="logit") == REFERENCE
+    words = np.where(Y, "yes", "no")
+    assert error(words, both, pos_label="yes") == REFERENCE
+    with pytest.raises(ex.LabelError, match=r"event 'no' \(pos_label.*\[:, 0\]"):
+        error(words, both, pos_label="no")
+    with pytest.raises(ex.RowSumError, match="row 0 sums to"):
+        error(p=0.5 * both)
+
+
 @pytest.mark.parametrize(
     "labels", [np.array(Y, dtype=bool), np.array(Y, dtype=np.int8), np.array(Y, float)]
 )
@@ -154,8 +167,8 @@ def test_empty_input_is_refused():
 
 
 def test_matrix_without_a_task_asks_for_one():
-    with pytest.raises(ex.ShapeError, match=r"shape \(40, 2\).*task="):
-        error(p=np.stack([1 - np.array(P), P], axis=1))
+    with pytest.raises(ex.ShapeError, match=r"shape \(40, 3\).*task="):
+        error(p=np.full((40, 3), 1.0 / 3.0))
 
 
 def test_negative_weight_is_named():
@@ -274,10 +287,10 @@ def test_pos_label_of_another_type_is_recognised():
 
 def test_calibrators_recommend_only_what_they_take():
     calibrator = cb.make_calibrator("es2")
-    with pytest.raises(ex.LabelError, match="Turn them into 0 and 1 first"):
-        calibrator.fit(P, ["a", "b"] * 20)
+    with pytest.raises(ex.LabelError, match="one class against the rest, first"):
+        calibrator.fit(P, ["a", "b"] * 19 + ["c", "a"])
     with pytest.raises(ex.ShapeError, match=r"the positive class\.$"):
-        calibrator.fit([[0.1, 0.9]] * 40, Y)
+        calibrator.fit([[0.1, 0.2, 0.7]] * 40, Y)
 
 
 def test_names_differ_in_case_only():

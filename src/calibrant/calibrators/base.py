@@ -1,18 +1,28 @@
-"""What a family of calibration maps is, and what fitting one gives."""
+"""Families of calibration maps: what they are, how they are fitted, what that gives."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+
+from calibrant.core.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.class_sample import ClassSample
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
+    from calibrant.maps.multiclass import MulticlassMap
     from calibrant.numerics.resampling import BootstrapCells
+
+SampleT = TypeVar("SampleT")
+SampleT_contra = TypeVar("SampleT_contra", contravariant=True)
+FitT = TypeVar("FitT")
+FitT_co = TypeVar("FitT_co", covariant=True)
 
 
 class ErrorFit(Protocol):
-    """A calibration error that is settled but for the rows; perhaps without a map."""
+    """An estimate of the calibration error, perhaps without a map."""
 
     @property
     def pieces(self) -> int:
@@ -35,7 +45,7 @@ class ErrorFit(Protocol):
     def resampled_errors(
         self, cells: BootstrapCells, weights: FloatMatrix, *, alpha: float, debias: bool
     ) -> FloatVector:
-        """Return the error for each row of cell weights, the family fitted anew."""
+        """Return the error for each row of cell weights, the family refitted."""
         ...
 
 
@@ -50,7 +60,7 @@ class Fit(ErrorFit, Protocol):
 
 @runtime_checkable
 class BandedFit(Protocol):
-    """A fit that knows between which limits the true map lies."""
+    """A fit that gives limits of the true map."""
 
     def band(
         self,
@@ -64,9 +74,42 @@ class BandedFit(Protocol):
         ...
 
 
-class Family(Protocol):
+@dataclass(frozen=True, eq=False)
+class MulticlassFit:
+    """A fitted multi-class family.
+
+    Attributes
+    ----------
+    map : MulticlassMap
+        The fitted map.
+    losses : ndarray or None
+        Cross-validated log-loss of each choice tried, where there was a choice.
+    chosen : tuple of float or None
+        The penalties chosen by these losses.
+    """
+
+    map: MulticlassMap
+    losses: FloatVector | None = None
+    chosen: tuple[float, float] | None = None
+
+
+class Fittable(Protocol[SampleT_contra, FitT_co]):
     """Hyper-parameters of a family of calibration maps."""
 
-    def fit(self, sample: BinarySample) -> Fit:
-        """Estimate the calibration map of a sample."""
+    def fit(self, sample: SampleT_contra) -> FitT_co:
+        """Estimate the map of a sample."""
         ...
+
+
+if TYPE_CHECKING:
+    Family = Fittable[BinarySample, Fit]
+    MulticlassFamily = Fittable[ClassSample, MulticlassFit]
+
+
+def fit_family(family: Fittable[SampleT, FitT], sample: SampleT) -> FitT:
+    """Fit a family to a sample, its linear algebra in one thread.
+
+    Everything in the library fits families through this function.
+    """
+    with one_blas_thread():
+        return family.fit(sample)

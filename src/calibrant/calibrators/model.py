@@ -12,8 +12,12 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from calibrant.calibrators.estimator import BinaryCalibrator, make_calibrator
-from calibrant.calibrators.multiclass_estimator import MulticlassCalibrator, OneVsRest
+from calibrant.calibrators.estimators import (
+    BinaryCalibrator,
+    MulticlassCalibrator,
+    OneVsRest,
+    make_calibrator,
+)
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.scales import PERCENT
 from calibrant.core.wording import shown
@@ -206,19 +210,20 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return self.classifier, self.calibrator
 
     def _new_calibrator(self, n_classes: int) -> Any:
-        """Return an unfitted calibrator for so many classes."""
+        """Return an unfitted calibrator for so many classes, with labels from 0."""
         named = isinstance(self.calibrator, str)
         wanted = make_calibrator(self.calibrator) if named else clone(self.calibrator)
         if isinstance(wanted, MulticlassCalibrator):
-            return wanted.set_params(labels=None)  # labels become column numbers here
+            return wanted.set_params(labels=None)
         if not isinstance(wanted, BinaryCalibrator):
             raise OptionError(
                 f"calibrator must be a method's name or what make_calibrator gives; "
                 f"got {self.calibrator!r}."
             )
         if n_classes == BINARY:
-            return wanted
+            return wanted.set_params(pos_label=None)
         params = wanted.get_params()
+        del params["pos_label"]
         return OneVsRest(params.pop("method"), **params)
 
     def _unseen_probabilities(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.calibrators.base import MulticlassFit
 from calibrant.calibrators.networks import (
     check_hidden,
     forward,

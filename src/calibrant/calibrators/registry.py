@@ -7,18 +7,25 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
+from calibrant.calibrators.diagonal_network import DiagonalNetwork
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.kde import KernelDensity
 from calibrant.calibrators.kernel import KernelError
-from calibrant.calibrators.lifted import OneVsRestFamily, TopLabelFamily
 from calibrant.calibrators.logistic import Beta, Platt
-from calibrant.calibrators.multiclass_methods import MULTICLASS_METHODS
+from calibrant.calibrators.order_preserving import OrderNetwork
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.calibrators.scaling_binning import ScalingBinning
 from calibrant.calibrators.searched_pieces import SearchedPieces
 from calibrant.calibrators.smooth import Smooth
+from calibrant.calibrators.softmax_regression import MatrixScaling, VectorScaling
 from calibrant.calibrators.spline import CumulativeSpline
+from calibrant.calibrators.temperature import Temperature
 from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
+from calibrant.calibrators.wrappers import (
+    OneTemperature,
+    OneVsRestFamily,
+    TopLabelFamily,
+)
 from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
 
@@ -31,19 +38,10 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["binary", "multi-class"]
 """Whether a method takes the probability of one event, or those of all classes."""
 
-WRAPPERS: dict[str, tuple[type[Any], str]] = {
-    "ovr-": (OneVsRestFamily, "each class against the rest: "),
-    "top-": (TopLabelFamily, "the top label: "),
-}
-"""What lifts a binary method to several classes, by the start of the name."""
-
-BINS_IN_NAME = re.compile(r"(es|ew)(\d{1,9})")
-SPACINGS = {"es": "size", "ew": "width"}
-
 
 @dataclass(frozen=True)
 class Method:
-    """A name, the family behind it and what the name fixes.
+    """A name, the family behind it and the hyper-parameters that the name fixes.
 
     Attributes
     ----------
@@ -56,11 +54,13 @@ class Method:
     fixed : dict
         Hyper-parameters that the name decides.
     loss : str
-        What the family is fitted by.
-    squared : bool
-        Whether the error is a squared norm whatever the exponent asked for.
+        The loss that fitting minimises.
     kind : {"binary", "multi-class"}
         What the method takes.
+    squared : bool
+        Whether the error is a squared norm whatever the exponent asked for.
+    wrapped : Method, optional
+        The binary method that `family` applies to several classes.
     """
 
     name: str
@@ -68,17 +68,29 @@ class Method:
     family: type[Any]
     fixed: dict[str, Any] = field(default_factory=dict)
     loss: str = "Brier"
-    squared: bool = False
     kind: Kind = "binary"
+    squared: bool = False
+    wrapped: Method | None = None
 
     def defaults(self) -> dict[str, Any]:
         """Return the hyper-parameters that are free, with their defaults."""
+        if self.wrapped:
+            return self.wrapped.defaults()
         return {
             f.name: f.default for f in fields(self.family) if f.name not in self.fixed
         }
 
     def build(self, **params: Any) -> Family:
         """Return the family with the given hyper-parameters."""
+        family: Family
+        if self.wrapped:
+            family = self.family(self.wrapped.build(**params))
+            return family
+        if params and self.family is UserFamily:
+            raise OptionError(
+                f"{', '.join(params)} cannot be set from outside; set it on the "
+                f"{self.name} itself."
+            )
         free = self.defaults()
         for name in params:
             if name in self.fixed:
@@ -88,7 +100,7 @@ class Method:
                 )
             if name not in free:
                 raise UnknownNameError.among(f"parameter of {self.name}", name, free)
-        family: Family = self.family(**self.fixed, **params)
+        family = self.family(**self.fixed, **params)
         return family
 
     def seeded(self, random_state: Seed, **params: Any) -> Family:
@@ -104,180 +116,135 @@ class Method:
         return self.build(**params)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LiftedMethod(Method):
-    """A binary method lifted to several classes.
-
-    Attributes
-    ----------
-    binary : Method
-        What is lifted; its hyper-parameters are those of the lifted method.
-    """
-
-    binary: Method
-    kind: Kind = "multi-class"
-
-    def defaults(self) -> dict[str, Any]:
-        """Return the hyper-parameters of the binary method."""
-        return self.binary.defaults()
-
-    def build(self, **params: Any) -> Family:
-        """Return the lifted family."""
-        family: Family = self.family(self.binary.build(**params))
-        return family
+def _bins(name: str, bins: int) -> Method:
+    """Return the method with a fixed number of bins, by how the name starts."""
+    spacing, what = SPACINGS[name[:2]]
+    summary = f"{bins} {what} bins; any number of bins: {name[:2]}<k>"
+    return Method(name, summary, FixedBins, {"bins": bins, "spacing": spacing})
 
 
-@dataclass(frozen=True, kw_only=True)
-class UserMethod(Method):
-    """A calibrator of the user's own, in place of a name.
-
-    Attributes
-    ----------
-    calibrator : object
-        With ``fit(p, y)`` and ``transform(p)``.
-    """
-
-    calibrator: Any
-
-    def defaults(self) -> dict[str, Any]:
-        """Return nothing: its hyper-parameters are its own."""
-        return {}
-
-    def build(self, **params: Any) -> Family:
-        """Return the family; hyper-parameters are those of the object."""
-        if params:
-            raise OptionError(
-                f"{', '.join(params)} cannot be set from outside; set it on the "
-                f"{self.name} itself."
-            )
-        return UserFamily(self.calibrator)
+def _multiclass(name: str, summary: str, family: type[Any], **fixed: Any) -> Method:
+    return Method(name, summary, family, fixed, "log-loss", "multi-class")
 
 
-def user_method(calibrator: Any) -> UserMethod:
-    """Return the method that a calibrator of the user's own is.
+SPACINGS = {"es": ("size", "equal-size"), "ew": ("width", "equal-width")}
+BY_CV = "pieces by cross-validation"
+BY_SEARCH = "knots by global search"
+SPLINES = "splines of cumulated labels, {} at the ends; knots by cross-validation"
 
-    Examples
-    --------
-    >>> from sklearn.isotonic import IsotonicRegression
-    >>> user_method(IsotonicRegression(out_of_bounds="clip")).name
-    'IsotonicRegression'
-    """
-    name = type(calibrator).__name__
-    return UserMethod(
-        name, f"{name}, given as an object", UserFamily, calibrator=calibrator
-    )
-
-
-def method_name(method: Any) -> str:
-    """Return what results call a method, given by name or as an object."""
-    return method if isinstance(method, str) else type(method).__name__
-
-
-def _binned_methods() -> list[Method]:
-    methods = []
-    for prefix, kind in (("es", "equal-size"), ("ew", "equal-width")):
-        spacing = {"spacing": SPACINGS[prefix]}
-        methods += [
-            Method(
-                f"{prefix}15",
-                f"15 {kind} bins; any number of bins: {prefix}<k>",
-                FixedBins,
-                {"bins": 15, **spacing},
-            ),
+BINARY_METHODS = (
+    *(
+        method
+        for prefix, (spacing, what) in SPACINGS.items()
+        for method in (
+            _bins(f"{prefix}15", 15),
             Method(
                 f"{prefix}-cv",
-                f"{kind} bins, their number by cross-validation",
+                f"{what} bins, their number by cross-validation",
                 CrossValidatedBins,
-                spacing,
+                {"spacing": spacing},
             ),
             Method(
                 f"{prefix}-sweep",
-                f"{kind} bins, as many as keep the diagram monotone",
+                f"{what} bins, as many as keep the diagram monotone",
                 SweptBins,
-                spacing,
+                {"spacing": spacing},
             ),
-        ]
-    return methods
-
-
-def _piecewise_methods() -> list[Method]:
-    methods = []
-    for name, scale, where in (
-        ("pl", "prob", "piecewise linear"),
-        ("pl3", "logit", "piecewise linear between logits"),
-    ):
-        methods += [
-            Method(
-                name,
-                f"{where}, pieces by cross-validation",
-                PiecewiseLinear,
-                {"scale": scale, "loss": "log-loss"},
-                "log-loss",
-            ),
-            Method(
-                f"{name}-mse",
-                f"{where}, pieces by cross-validation",
-                PiecewiseLinear,
-                {"scale": scale, "loss": "brier"},
-            ),
-        ]
-    for name, degree, what in (("pl-de", 1, "linear"), ("pl-de2", 2, "quadratic")):
-        summary = (
-            f"piecewise {what}, knots by global search, pieces by cross-validation"
         )
-        methods.append(Method(name, summary, SearchedPieces, {"degree": degree}))
-    return methods
-
-
-def _other_methods() -> list[Method]:
-    return [
-        Method("platt", "logistic regression on the logit", Platt, loss="log-loss"),
-        Method("beta", "beta calibration (abm; also ab, am)", Beta, loss="log-loss"),
-        Method("isotonic", "the best map that does not fall", Isotonic),
+    ),
+    *(
         Method(
-            "scaling-binning",
-            "platt, averaged over 15 equal-size bins",
-            ScalingBinning,
-            loss="log-loss",
-        ),
-        *(
-            Method(
-                f"spline-{runout}",
-                f"splines of cumulated labels, {ends}; knots by cross-validation",
-                CumulativeSpline,
-                {"runout": runout},
-            )
-            for runout, ends in (
-                ("natural", "straight at the ends"),
-                ("cubic", "cubic at the ends"),
-                ("parabolic", "parabolic at the ends"),
-            )
-        ),
+            f"{name}{suffix}",
+            f"{what}, {BY_CV}",
+            PiecewiseLinear,
+            {"scale": scale, "loss": loss.lower()},
+            loss,
+        )
+        for name, scale, what in (
+            ("pl", "prob", "piecewise linear"),
+            ("pl3", "logit", "piecewise linear between logits"),
+        )
+        for suffix, loss in (("", "log-loss"), ("-mse", "Brier"))
+    ),
+    *(
         Method(
-            "smooth",
-            "penalised splines around the identity, by marginal likelihood",
-            Smooth,
-            loss="log-loss",
-        ),
-        Method("kde", "ratio of kernel density estimates", KernelDensity, loss="none"),
-    ]
+            name,
+            f"piecewise {what}, {BY_SEARCH}, {BY_CV}",
+            SearchedPieces,
+            {"degree": degree},
+        )
+        for name, degree, what in (("pl-de", 1, "linear"), ("pl-de2", 2, "quadratic"))
+    ),
+    Method("platt", "logistic regression on the logit", Platt, loss="log-loss"),
+    Method("beta", "beta calibration (abm; also ab, am)", Beta, loss="log-loss"),
+    Method("isotonic", "isotonic regression", Isotonic),
+    Method(
+        "scaling-binning",
+        "platt, averaged over 15 equal-size bins",
+        ScalingBinning,
+        loss="log-loss",
+    ),
+    *(
+        Method(
+            f"spline-{runout}",
+            SPLINES.format("straight" if runout == "natural" else runout),
+            CumulativeSpline,
+            {"runout": runout},
+        )
+        for runout in ("natural", "cubic", "parabolic")
+    ),
+    Method(
+        "smooth",
+        "penalised splines around the identity, by marginal likelihood",
+        Smooth,
+        loss="log-loss",
+    ),
+    Method("kde", "ratio of kernel density estimates", KernelDensity, loss="none"),
+)
 
+MULTICLASS_METHODS = (
+    _multiclass("temperature", "one temperature for all classes", Temperature),
+    _multiclass("one-temp", "one temperature per class", OneTemperature),
+    _multiclass("vector", "one slope and one intercept per class", VectorScaling),
+    _multiclass(
+        "matrix-odir",
+        "a matrix on logits, off-diagonals and intercepts penalised",
+        MatrixScaling,
+        inputs="centred",
+        regularisation="odir",
+    ),
+    _multiclass(
+        "dirichlet-l2",
+        "a matrix on log-probabilities, all weights penalised",
+        MatrixScaling,
+        inputs="log-prob",
+        regularisation="l2",
+    ),
+    _multiclass(
+        "dirichlet-odir",
+        "the same, off-diagonals and intercepts penalised",
+        MatrixScaling,
+        inputs="log-prob",
+        regularisation="odir",
+    ),
+    _multiclass(
+        "iop-oi",
+        "intra-order-preserving network on sorted logits (torch)",
+        OrderNetwork,
+        invariant=True,
+    ),
+    _multiclass(
+        "iop-op",
+        "intra-order-preserving network on logits (torch)",
+        OrderNetwork,
+        invariant=False,
+    ),
+    _multiclass(
+        "iop-diag", "one rising function of each logit (torch)", DiagonalNetwork
+    ),
+)
 
-def _multiclass_methods() -> list[Method]:
-    return [
-        Method(*row, loss="log-loss", kind="multi-class") for row in MULTICLASS_METHODS
-    ]
-
-
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        *_binned_methods(),
-        *_piecewise_methods(),
-        *_other_methods(),
-        *_multiclass_methods(),
-    )
-}
+METHODS: dict[str, Method] = {m.name: m for m in BINARY_METHODS + MULTICLASS_METHODS}
 
 EVALUATORS: dict[str, Method] = {
     "kce": Method(
@@ -288,14 +255,50 @@ EVALUATORS: dict[str, Method] = {
         squared=True,
     ),
 }
-"""Methods that estimate the error without a map: what they fit is an `ErrorFit`."""
+"""Methods that estimate the error without a map: fitting gives an `ErrorFit`."""
+
+WRAPPERS: dict[str, tuple[type[Any], str]] = {
+    "ovr-": (OneVsRestFamily, "each class against the rest: "),
+    "top-": (TopLabelFamily, "the top label: "),
+}
+"""Families that apply a binary method to several classes, by prefix of the name."""
+
+CLASSICAL_ECE = (
+    "the classical binned ECE is 'ew15' (15 bins of equal width) or 'es15' (15 bins of "
+    "equal size)"
+)
+HISTOGRAM = (
+    "histogram binning is 'es15' or 'ew15' (bins of equal size or width) with "
+    'tops="flat"'
+)
+SYNONYMS = {
+    "ece": CLASSICAL_ECE,
+    "ece15": CLASSICAL_ECE,
+    "ace": "the adaptive calibration error has bins of equal size: 'es15'",
+    "ecesweep": "the sweep is 'es-sweep' or 'ew-sweep'",
+    "histogram": HISTOGRAM,
+    "histogrambinning": HISTOGRAM,
+    "sigmoid": "sigmoid (Platt) scaling is 'platt'",
+    "plattscaling": "Platt scaling is 'platt'",
+    "logistic": "logistic calibration is 'platt'",
+    "logisticcalibration": "logistic calibration is 'platt'",
+    "betacalibration": "beta calibration is 'beta'",
+    "isotonicregression": "isotonic regression is 'isotonic'",
+    "guo": f"temperature scaling is 'temperature', and {CLASSICAL_ECE}",
+    "temperaturescaling": "temperature scaling is 'temperature'",
+    "vectorscaling": "vector scaling is 'vector'",
+    "matrixscaling": "matrix scaling is 'matrix-odir'",
+    "dirichlet": "Dirichlet calibration is 'dirichlet-odir' or 'dirichlet-l2'",
+    "ici": "the ICI is the calibration error with alpha=1 by a smooth map, 'smooth'",
+    "loess": "the smooth calibration curve is 'smooth'",
+    "skce": "the squared kernel calibration error is 'kce'",
+}
+"""What other libraries and papers call methods, in lower case without signs."""
 
 
-def find_evaluator(name: str) -> Method:
-    """Return the method of that name that can estimate errors, with a map or not."""
-    if isinstance(name, str) and name in EVALUATORS:
-        return EVALUATORS[name]
-    return find_binary(name, [*calibrator_names("binary"), *EVALUATORS])
+def method_name(method: Any) -> str:
+    """Return the display name of a method given by name or as an object."""
+    return method if isinstance(method, str) else type(method).__name__
 
 
 def find_method(name: str) -> Method:
@@ -315,59 +318,83 @@ def find_method(name: str) -> Method:
     return _find(name, METHODS)
 
 
-def _find(name: Any, known: Iterable[str]) -> Method:
-    if is_calibrator(name):
-        return user_method(name)
-    if not isinstance(name, str):
-        raise UnknownNameError.among("method", name, known)
-    if name in METHODS:
-        return METHODS[name]
-    if name[:4] in WRAPPERS:
-        return _lifted(name)
-    numbered = BINS_IN_NAME.fullmatch(name)
-    if numbered is None:
-        raise UnknownNameError.among("method", name, known)
-    prefix, bins = numbered.group(1), int(numbered.group(2))
-    if bins < 1:
-        raise OptionError(
-            f"method {name!r} asks for {bins} bins; at least 1 is needed."
-        )
-    return Method(
-        name,
-        METHODS[f"{prefix}15"].summary.replace("15", str(bins), 1),
-        FixedBins,
-        {"bins": bins, "spacing": SPACINGS[prefix]},
-    )
+def find_evaluator(name: str) -> Method:
+    """Return the method of that name that can estimate errors, with or without a map.
+
+    Examples
+    --------
+    >>> find_evaluator("ece")
+    Traceback (most recent call last):
+    ...
+    calibrant.exceptions.UnknownNameError: unknown method 'ece'; the classical binned
+    ECE is 'ew15' (15 bins of equal width) or 'es15' (15 bins of equal size).
+    """
+    if isinstance(name, str) and name in EVALUATORS:
+        return EVALUATORS[name]
+    return _check_binary(_find(name, [*calibrator_names("binary"), *EVALUATORS]))
 
 
-def _lifted(name: str) -> LiftedMethod:
-    family, told = WRAPPERS[name[:4]]
-    binary = find_method(name[4:])
-    if binary.kind == "multi-class":
-        raise OptionError(
-            f"method {name!r} lifts a binary method to several classes, but "
-            f"{binary.name!r} is a multi-class method already; use it as it is."
-        )
-    return LiftedMethod(
-        name, told + binary.summary, family, loss=binary.loss, binary=binary
-    )
+def find_binary(name: str) -> Method:
+    """Return the binary method of that name, which has a map to draw."""
+    return _check_binary(find_method(name))
 
 
-def find_binary(name: str, known: Iterable[str] | None = None) -> Method:
-    """Return the binary method of that name, which alone has a map to draw."""
-    method = _find(name, known) if known else find_method(name)
+def _check_binary(method: Method) -> Method:
     if method.kind == "multi-class":
         raise OptionError(
-            f"method {name!r} calibrates all classes at once: it has no map of one "
-            f"probability to evaluate by. Evaluate what it gives, "
-            f"make_calibrator({name!r}).fit(...).transform(P), by a binary method such "
-            f"as 'smooth' with ",
+            f"method {method.name!r} calibrates all classes at once: it has no map of "
+            f"one probability to evaluate by. Evaluate its results, "
+            f"make_calibrator({method.name!r}).fit(...).transform(P), by a binary "
+            f"method such as 'smooth' with ",
             Setting("task", "confidence"),
             ", ",
             Setting("task", "classwise"),
             " or a class.",
         )
     return method
+
+
+def _find(name: Any, known: Iterable[str]) -> Method:
+    if is_calibrator(name):
+        what = method_name(name)
+        given = {"calibrator": name}
+        return Method(what, f"{what}, given as an object", UserFamily, given)
+    if not isinstance(name, str):
+        raise UnknownNameError.among("method", name, known)
+    if name in METHODS:
+        return METHODS[name]
+    if name[:4] in WRAPPERS:
+        return _wrapped(name)
+    numbered = re.fullmatch(r"(es|ew)(\d{1,9})", name)
+    if numbered is None:
+        meant = SYNONYMS.get(re.sub("[^a-z0-9]", "", name.lower()))
+        if meant is not None:
+            raise UnknownNameError(f"unknown method {name!r}; {meant}.")
+        raise UnknownNameError.among("method", name, known)
+    n_bins = int(numbered.group(2))
+    if n_bins < 1:
+        raise OptionError(
+            f"method {name!r} asks for {n_bins} bins; at least 1 is needed."
+        )
+    return _bins(name, n_bins)
+
+
+def _wrapped(name: str) -> Method:
+    family, what = WRAPPERS[name[:4]]
+    binary = find_method(name[4:])
+    if binary.kind == "multi-class":
+        raise OptionError(
+            f"method {name!r} applies a binary method to several classes, but "
+            f"{binary.name!r} is a multi-class method already; use it as it is."
+        )
+    return Method(
+        name,
+        what + binary.summary,
+        family,
+        loss=binary.loss,
+        kind="multi-class",
+        wrapped=binary,
+    )
 
 
 def calibrator_names(kind: Kind | None = None) -> list[str]:
@@ -384,7 +411,7 @@ def calibrator_names(kind: Kind | None = None) -> list[str]:
     list of str
         Names for `make_calibrator` and the command line. A trailing number is the
         number of bins and may be any other; ``ovr-`` and ``top-`` before a binary
-        name lift it to several classes. Errors can also be estimated by "kce", which
+        name apply it to several classes. Errors can also be estimated by "kce", which
         has no map.
 
     Examples

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy.special import expit
 
-from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.smooth_few_rows import few_rows_fits
 from calibrant.calibrators.smooth_fits import Member, SmoothFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms

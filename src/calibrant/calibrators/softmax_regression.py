@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.calibrators.base import MulticlassFit
 from calibrant.core.array_types import FoldEnsemble
 from calibrant.core.options import (
     check_choice,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.calibrators.base import MulticlassFit
 from calibrant.maps.softmax import TemperatureMap
 from calibrant.numerics.class_probabilities import (
     inverse_temperature,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
-from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.smooth import Smooth
 from calibrant.checks.check import Finding, severity_of
 from calibrant.checks.formatting import format_count, format_pair, format_probability

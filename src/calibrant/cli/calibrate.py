@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.base import fit_family
 from calibrant.cli import options
 from calibrant.cli.columns import listed
 from calibrant.cli.predictions import (

@@ -65,6 +65,22 @@ def check_label_values(
         )
 
 
+def check_second_column(values: ArrayLike, pos_label: Any, *, wording: Wording) -> None:
+    """Raise where the second of two columns belongs to the other label.
+
+    Columns of scikit-learn's `predict_proba` are in the order of the sorted labels.
+    """
+    distinct = distinct_values(as_vector(values, name=wording.label), name="labels")
+    if len(distinct) == 2 and distinct[0] == pos_label:  # noqa: PLR2004
+        raise LabelError.of(
+            wording.prob,
+            f"must have the event {pos_label!r} (pos_label) in its second column",
+            f"in predict_proba of scikit-learn that column belongs to {distinct[1]!r}, "
+            f"the last of the sorted labels",
+            (f"Pass the column of the event alone: {wording.prob}[:, 0].",),
+        )
+
+
 def _zero_one(array: NDArray[Any], wording: Wording) -> FloatVector:
     if array.dtype.kind in "biuf":
         labels = array.astype(np.float64, copy=False)

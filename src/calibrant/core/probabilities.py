@@ -55,6 +55,9 @@ def check_probabilities(
 ) -> FloatVector:
     """Return `values`, on any scale, as a vector of probabilities.
 
+    Of two columns, as `predict_proba` of scikit-learn returns them, the second one
+    is taken.
+
     Examples
     --------
     >>> check_probabilities([0.2, 1.0])
@@ -68,6 +71,9 @@ def check_probabilities(
     -0.9 (2 of 3 values are outside). If these are logits, pass scale="logit".
     """
     array = as_array(values, name=wording.prob)
+    if has_two_columns(array):
+        matrix = check_probability_matrix(array, scale=scale, wording=wording)
+        return np.ascontiguousarray(matrix[:, 1])
     if array.ndim == 2 and array.shape[1] > 1:  # noqa: PLR2004
         raise ShapeError.of(
             wording.prob,
@@ -81,6 +87,11 @@ def check_probabilities(
 
         return np.asarray(expit(as_float(vector, name=wording.prob)), dtype=np.float64)
     return _as_probabilities(vector, scale, wording)
+
+
+def has_two_columns(array: NDArray[Any]) -> bool:
+    """Tell whether an array holds the probabilities of an event and its complement."""
+    return array.shape[1:] == (2,)
 
 
 def probabilities_of_any_shape(values: ArrayLike) -> NDArray[np.float64]:

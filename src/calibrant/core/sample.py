@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from calibrant.core.arrays import as_array, check_same_length
-from calibrant.core.labels import check_binary_labels
-from calibrant.core.probabilities import check_probabilities
+from calibrant.core.labels import check_binary_labels, check_second_column
+from calibrant.core.probabilities import check_probabilities, has_two_columns
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURES, Wording
@@ -143,6 +143,8 @@ def check_event(
             raise
         remedy = f"Are {wording.label} and {wording.prob} swapped?"
         raise error.with_remedy(remedy) from None
+    if pos_label is not None and has_two_columns(as_array(y_prob, name=wording.prob)):
+        check_second_column(y_true, pos_label, wording=wording)
     check_same_length(**{wording.label: y, wording.prob: p})
     return p, y
 

@@ -77,7 +77,6 @@ CALIBRATORS = Wording(
     label="y",
     prob="p",
     takes_scale=False,
-    two_labels=("Turn them into 0 and 1 first.",),
     several_labels=("Turn them into 0 and 1, one class against the rest, first.",),
     columns=("Pass the column of the positive class.",),
 )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.options import check_count
 from calibrant.core.sample import BinarySample

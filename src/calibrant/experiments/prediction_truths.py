@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.binned import FixedBins
-from calibrant.calibrators.fitting import fit_family
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.registry import find_method
 from calibrant.core.class_sample import ClassSample

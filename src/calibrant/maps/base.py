@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from calibrant.core.arrays import as_array
 from calibrant.core.probabilities import (
     check_probabilities,
+    has_two_columns,
     probabilities_of_any_shape,
 )
 from calibrant.core.wording import CALIBRATORS
@@ -73,6 +75,11 @@ class CalibrationMap(ABC):
         return self.values(probabilities_of_any_shape(p))
 
     def transform(self, p: ArrayLike) -> FloatVector:
-        """Return calibrated probabilities, held within [0, 1]."""
-        values = self.values(check_probabilities(p, wording=CALIBRATORS))
-        return np.clip(values, 0.0, 1.0)
+        """Return calibrated probabilities, clipped to [0, 1].
+
+        For two columns, those of the complement and of the event, so are the results.
+        """
+        array = as_array(p, name=CALIBRATORS.prob)
+        values = self.values(check_probabilities(array, wording=CALIBRATORS))
+        event = np.clip(values, 0.0, 1.0)
+        return np.stack([1.0 - event, event], 1) if has_two_columns(array) else event

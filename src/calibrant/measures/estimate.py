@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.core.options import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.options import check_choice
 from calibrant.numerics.isotonic import isotonic_values

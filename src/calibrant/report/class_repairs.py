@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.calibrators.fitting import fit_family
+from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_method
 from calibrant.core.options import generator
 from calibrant.numerics.class_probabilities import class_probabilities

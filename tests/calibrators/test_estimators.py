@@ -21,7 +21,7 @@ def test_clone_keeps_method_and_parameters():
 
 def test_get_params_lists_what_can_be_set():
     params = cb.make_calibrator("es15").get_params()
-    assert params == {"method": "es15", "tops": "slope-1"}
+    assert params == {"method": "es15", "pos_label": None, "tops": "slope-1"}
 
 
 def test_set_params_changes_what_is_fitted(sample):
@@ -70,6 +70,44 @@ def test_an_unfitted_calibrator_says_so():
 def test_bad_predictions_name_the_argument():
     with pytest.raises(cb.exceptions.ProbabilityRangeError, match="p must hold"):
         cb.make_calibrator("es15").fit([2.0] * 40, [0, 1] * 20)
+
+
+def test_two_columns_are_those_of_predict_proba(sample):
+    p, y = sample
+    both = np.stack([1.0 - p, p], axis=1)
+    fitted = cb.make_calibrator("platt").fit(both, y)
+    assert_array_equal(
+        fitted.map_(p), cb.make_calibrator("platt").fit(p, y).transform(p)
+    )
+    calibrated = fitted.transform(both)
+    assert_array_equal(calibrated[:, 1], fitted.transform(p))
+    assert_array_equal(calibrated[:, 0], 1.0 - calibrated[:, 1])
+
+
+def test_two_columns_must_sum_to_1_and_three_are_classes(sample):
+    p, y = sample
+    with pytest.raises(cb.exceptions.RowSumError, match=r"each row of p \(2 columns"):
+        cb.make_calibrator("platt").fit(np.stack([p, p], axis=1), y)
+    with pytest.raises(cb.exceptions.ShapeError, match="vector of shape"):
+        cb.make_calibrator("platt").fit(np.full((p.size, 3), 1.0 / 3.0), y)
+
+
+def test_pos_label_names_the_event(sample):
+    p, y = sample
+    words = np.where(y == 1.0, "spam", "ham")
+    named = cb.make_calibrator("es5", pos_label="spam").fit(p, words)
+    assert named.map_ == cb.make_calibrator("es5").fit(p, y).map_
+    assert clone(named).get_params()["pos_label"] == "spam"
+    assert repr(named) == "BinaryCalibrator('es5', pos_label='spam')"
+    with pytest.raises(cb.exceptions.LabelError, match="pos_label="):
+        cb.make_calibrator("es5").fit(p, words)
+
+
+def test_two_columns_in_the_other_order_are_not_guessed(sample):
+    p, y = sample
+    words, both = np.where(y == 1.0, "bad", "good"), np.stack([p, 1.0 - p], axis=1)
+    with pytest.raises(cb.exceptions.LabelError, match=r"'good'.*p\[:, 0\]"):
+        cb.make_calibrator("es5", pos_label="bad").fit(both, words)
 
 
 def test_fit_transform_is_fit_then_transform(sample):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.calibrators.multiclass import MulticlassFit
+from calibrant.calibrators.base import MulticlassFit
 from calibrant.core.sample import BinarySample
 from calibrant.maps.lifted import OneVsRestMap, TopLabelMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
