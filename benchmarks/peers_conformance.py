@@ -12,8 +12,13 @@ from pathlib import Path
 import peers
 
 import calibrant as cb
-from calibrant.testing.conformance import CASES, WEIGHT_CASES, conformance
-from calibrant.testing.map_conformance import MAP_CASES, map_conformance
+from calibrant.testing.conformance import (
+    CASES,
+    MAP_CASES,
+    WEIGHT_CASES,
+    conformance,
+    map_conformance,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
 WEIGHTED = ("calibrant", "probcal")

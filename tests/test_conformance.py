@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.testing.conformance import CASES, WEIGHT_CASES
-from calibrant.testing.map_conformance import MAP_CASES
+from calibrant.testing.conformance import CASES, MAP_CASES, WEIGHT_CASES
 
 
 def evaluator(method):

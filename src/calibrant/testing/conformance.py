@@ -1,25 +1,38 @@
-"""A conformance suite for calibration errors, ours and anybody's.
+"""Conformance suites for calibration errors and calibration maps, ours and anybody's.
 
-Each case is a property that any estimate of a calibration error should have, whatever
-its method: inputs at the edges of the domain, known errors of few rows and of few
-distinct predictions, array layouts, weights, and input that must be refused.
+A case of the first suite is a property that any estimate of a calibration error should
+have, whatever its method: inputs at the edges of the domain, known errors of few rows
+and of few distinct predictions, array layouts, weights, and input that must be refused.
+
+The second suite is about calibration maps where there are no data. Between two
+neighbouring predictions of the data nothing speaks for a value that is higher or lower
+than both of theirs (by more than 0.01 where they are less than 0.01 apart). Beyond the
+last prediction nothing speaks for another correction than the one there, or for less of
+one. Each case is a sample with gaps, ties, or predictions of exactly 0 and 1.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy.special import expit, logit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from calibrant.core.array_types import FloatVector
 
-Evaluator: TypeAlias = "Callable[..., float]"
+Evaluator: TypeAlias = Callable[..., float]
 """Called as ``evaluator(y, p)`` or ``evaluator(y, p, weight)``; gives the raw error."""
+Map: TypeAlias = "Callable[[FloatVector], FloatVector]"
+Fitter: TypeAlias = "Callable[[FloatVector, FloatVector], Map]"
+"""Called as ``fitter(p, y)``; gives the fitted map."""
+Case: TypeAlias = Callable[[Any], str]
+"""Takes an evaluator or a fitter; gives what is wrong, empty where nothing is."""
 
 CLOSE = 1e-9
 FLOAT32_CLOSE = 1e-3
@@ -47,15 +60,16 @@ class Finding:
         return f"{self.case}: {'passed' if self.passed else self.detail}"
 
 
-def _example(seed: int = 7, n: int = 400) -> tuple[FloatVector, FloatVector]:
-    rng = np.random.default_rng(seed)
-    p = np.round(rng.beta(0.7, 0.9, n), 2)  # ties, and some exactly 0 and 1
-    y = (rng.random(n) < p**1.3).astype(np.float64)
+def _example() -> tuple[FloatVector, FloatVector]:
+    rng = np.random.default_rng(7)
+    p = np.round(rng.beta(0.7, 0.9, 400), 2)  # ties, and some exactly 0 and 1
+    y = (rng.random(400) < p**1.3).astype(np.float64)
     return y, p
 
 
-def _expect(found: float, wanted: float, close: float = CLOSE) -> str:
-    return "" if abs(found - wanted) <= close else f"gave {found:.6g}, not {wanted:.6g}"
+def _expect(value: float, expected: float, close: float = CLOSE) -> str:
+    is_close = abs(value - expected) <= close
+    return "" if is_close else f"gave {value:.6g}, not {expected:.6g}"
 
 
 def zero_and_one(evaluate: Evaluator) -> str:
@@ -78,9 +92,9 @@ def on_inner_edges(evaluate: Evaluator) -> str:
     edges = np.concatenate([np.arange(1, 15) / 15, np.arange(1, 10) / 10])
     p = np.repeat(np.concatenate([edges, edges - 0.02, edges + 0.02]), 20)
     y = (rng.random(p.size) < p).astype(np.float64)
-    found = evaluate(y, p)
+    value = evaluate(y, p)
     sides = (evaluate(y, np.nextafter(p, 1.0)), evaluate(y, np.nextafter(p, 0.0)))
-    return min((_expect(found, wanted) for wanted in sides), key=len)
+    return min((_expect(value, side) for side in sides), key=len)
 
 
 def row_order(evaluate: Evaluator) -> str:
@@ -116,86 +130,73 @@ def one_row(evaluate: Evaluator) -> str:
 def five_values(evaluate: Evaluator) -> str:
     """Five distinct predictions, each off by 0.1, as rounded confidences are."""
     values = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-    p = np.repeat(values, 50)
     share = np.repeat(values - 0.1, 50)
     y = (np.tile(np.arange(50), 5) < np.round(share * 50)).astype(np.float64)
-    return _expect(evaluate(y, p), 0.1)
+    return _expect(evaluate(y, np.repeat(values, 50)), 0.1)
 
 
 STEEP, FLAT, SHIFTED = (3.0, 0.0), (0.1, 0.0), (1.0, -1.5)
 """Slope and shift on the logit of maps for predictions that are under-confident,
 over-confident, or too high. Mean distances to the diagonal are 0.12 to 0.27."""
 
-ROWS = (50, 100, 200, 300)
-ROWS_OF_LEVELS = {2: 60, 3: 60, 4: 120, 5: 300}
+DISTINCT = [(np.arange(n) + 0.5) / n for n in (50, 100, 200, 300)]
+"""Few rows whose predictions are all different."""
+LEVELS = [
+    np.repeat(np.linspace(0.2, 0.8, k), n // k)
+    for k, n in {2: 60, 3: 60, 4: 120, 5: 300}.items()
+]
+"""Few rows with two to five distinct predictions."""
 
 
-def _even_labels(c: FloatVector) -> FloatVector:
-    """Return labels whose sum over the first rows is never 1/2 off its expectation."""
-    return np.diff(np.floor(np.cumsum(c) + 0.5), prepend=0.0)
-
-
-def _near_the_truth(
-    evaluate: Evaluator, p: FloatVector, line: tuple[float, float]
+def _finds_errors(
+    evaluate: Evaluator, samples: list[FloatVector], line: tuple[float, float]
 ) -> str:
-    """Compare an estimate with the known error, within two of its standard errors.
+    """Compare estimates with known errors, within two of their standard errors.
 
     A mean of labels with probabilities c has the variance mean(c (1 - c)) / n, and so
-    has the error where all predictions are too high or all too low.
+    has the error where all predictions are too high or all too low. The sum of labels
+    over the first rows is never more than 1/2 off its expectation.
     """
     slope, shift = line
-    odds = (p / (1.0 - p)) ** slope * np.exp(shift)
-    c = odds / (1.0 + odds)
-    truth = float(np.abs(c - p).mean())
-    tolerance = 2.0 * float(np.sqrt((c * (1.0 - c)).mean() / p.size))
-    different = _expect(evaluate(_even_labels(c), p), truth, tolerance)
-    return different and f"{different} +- {tolerance:.2g} on {p.size} rows"
-
-
-def _maps(evaluate: Evaluator, line: tuple[float, float]) -> str:
-    """Look at few rows whose predictions are all different."""
-    found = (_near_the_truth(evaluate, (np.arange(n) + 0.5) / n, line) for n in ROWS)
-    return next(filter(None, found), "")
-
-
-def _levels(evaluate: Evaluator, line: tuple[float, float]) -> str:
-    """Look at few rows with two to five distinct predictions."""
-    levels = {k: np.linspace(0.2, 0.8, k) for k in ROWS_OF_LEVELS}
-    found = (
-        _near_the_truth(evaluate, np.repeat(levels[k], n // k), line)
-        for k, n in ROWS_OF_LEVELS.items()
-    )
-    return next(filter(None, found), "")
+    for p in samples:
+        odds = (p / (1.0 - p)) ** slope * np.exp(shift)
+        c = odds / (1.0 + odds)
+        y = np.diff(np.floor(np.cumsum(c) + 0.5), prepend=0.0)
+        tolerance = 2.0 * float(np.sqrt((c * (1.0 - c)).mean() / p.size))
+        truth = float(np.abs(c - p).mean())
+        if detail := _expect(evaluate(y, p), truth, tolerance):
+            return f"{detail} +- {tolerance:.2g} on {p.size} rows"
+    return ""
 
 
 def steep_map(evaluate: Evaluator) -> str:
     """Take 50 to 300 rows of under-confident predictions: the error is found."""
-    return _maps(evaluate, STEEP)
+    return _finds_errors(evaluate, DISTINCT, STEEP)
 
 
 def flat_map(evaluate: Evaluator) -> str:
     """Take 50 to 300 rows of over-confident predictions: the error is found."""
-    return _maps(evaluate, FLAT)
+    return _finds_errors(evaluate, DISTINCT, FLAT)
 
 
 def shifted_map(evaluate: Evaluator) -> str:
     """Take 50 to 300 rows of predictions that are too high: the error is found."""
-    return _maps(evaluate, SHIFTED)
+    return _finds_errors(evaluate, DISTINCT, SHIFTED)
 
 
 def steep_levels(evaluate: Evaluator) -> str:
     """Take two to five distinct predictions, under-confident: the error is found."""
-    return _levels(evaluate, STEEP)
+    return _finds_errors(evaluate, LEVELS, STEEP)
 
 
 def flat_levels(evaluate: Evaluator) -> str:
     """Take two to five distinct predictions, over-confident: the error is found."""
-    return _levels(evaluate, FLAT)
+    return _finds_errors(evaluate, LEVELS, FLAT)
 
 
 def shifted_levels(evaluate: Evaluator) -> str:
     """Take two to five distinct predictions that are too high: the error is found."""
-    return _levels(evaluate, SHIFTED)
+    return _finds_errors(evaluate, LEVELS, SHIFTED)
 
 
 def zero_weight(evaluate: Evaluator) -> str:
@@ -208,18 +209,16 @@ def zero_weight(evaluate: Evaluator) -> str:
 
 def repeated_rows(evaluate: Evaluator) -> str:
     """Two copies of all rows change nothing in what is estimated."""
-    y, p = np.tile(_example(), 2)
-    weight = np.ones(p.size // 2)
-    return _expect(
-        evaluate(y[: weight.size], p[: weight.size], 2 * weight), evaluate(y, p)
-    )
+    y, p = _example()
+    twice = evaluate(np.tile(y, 2), np.tile(p, 2))
+    return _expect(evaluate(y, p, np.full(p.size, 2.0)), twice)
 
 
 def huge_weights(evaluate: Evaluator) -> str:
     """Equal weights of 1e12 are counts of a very large sample: still finite."""
     y, p = _example()
-    found = evaluate(y, p, np.full(p.size, 1e12))
-    return "" if 0.0 <= found <= 1.0 else f"gave {found:.6g}"
+    value = evaluate(y, p, np.full(p.size, 1e12))
+    return "" if 0.0 <= value <= 1.0 else f"gave {value:.6g}"
 
 
 def single_precision(evaluate: Evaluator) -> str:
@@ -253,10 +252,10 @@ def strided(evaluate: Evaluator) -> str:
 
 def _refuses(evaluate: Evaluator, y: Any, p: Any) -> str:
     try:
-        found = evaluate(y, p)
+        value = evaluate(y, p)
     except Exception:  # noqa: BLE001  (any refusal will do)
         return ""
-    return f"gave {found:.6g} instead of an error"
+    return f"gave {value:.6g} instead of an error"
 
 
 def refuses_nan(evaluate: Evaluator) -> str:
@@ -297,38 +296,14 @@ def refuses_empty(evaluate: Evaluator) -> str:
     return _refuses(evaluate, np.empty(0), np.empty(0))
 
 
-CASES: tuple[Callable[[Evaluator], str], ...] = (
-    zero_and_one,
-    one_inside_the_last_bin,
-    on_inner_edges,
-    row_order,
-    constant_prediction,
-    one_class_only,
-    separable,
-    one_row,
-    five_values,
-    steep_map,
-    flat_map,
-    shifted_map,
-    steep_levels,
-    flat_levels,
-    shifted_levels,
-    single_precision,
-    big_endian,
-    read_only,
-    strided,
-    refuses_nan,
-    refuses_masked,
-    refuses_outside,
-    refuses_labels,
-    refuses_lengths,
-    refuses_empty,
-)
-WEIGHT_CASES: tuple[Callable[[Evaluator], str], ...] = (
-    zero_weight,
-    repeated_rows,
-    huge_weights,
-)
+CASES: tuple[Case, ...] = (
+    zero_and_one, one_inside_the_last_bin, on_inner_edges, row_order,
+    constant_prediction, one_class_only, separable, one_row, five_values,
+    steep_map, flat_map, shifted_map, steep_levels, flat_levels, shifted_levels,
+    single_precision, big_endian, read_only, strided, refuses_nan, refuses_masked,
+    refuses_outside, refuses_labels, refuses_lengths, refuses_empty,
+)  # fmt: skip
+WEIGHT_CASES: tuple[Case, ...] = (zero_weight, repeated_rows, huge_weights)
 
 
 def conformance(
@@ -365,25 +340,162 @@ def conformance(
     >>> all(finding.passed for finding in cb.testing.conformance(es15))
     True
     """
-    findings = [
-        run_case(case, evaluator) for case in CASES if case.__name__ not in skip
+    findings = _run_cases(CASES, evaluator, skip)
+    if weights:
+        return findings + _run_cases(WEIGHT_CASES, evaluator, skip)
+    names = [case.__name__ for case in WEIGHT_CASES if case.__name__ not in skip]
+    return findings + [
+        Finding(name, passed=False, detail="no weights") for name in names
     ]
-    for case in WEIGHT_CASES:
+
+
+def _run_cases(
+    cases: tuple[Case, ...], candidate: Any, skip: tuple[str, ...]
+) -> list[Finding]:
+    findings = []
+    for case in cases:
         if case.__name__ in skip:
             continue
-        if weights:
-            findings.append(run_case(case, evaluator))
-        else:
-            findings.append(Finding(case.__name__, passed=False, detail="no weights"))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                detail = case(candidate)
+        except Exception as error:  # noqa: BLE001  (a crash is a finding)
+            detail = f"raised {type(error).__name__}"
+        findings.append(Finding(case.__name__, passed=not detail, detail=detail))
     return findings
 
 
-def run_case(case: Callable[[Any], str], candidate: Any) -> Finding:
-    """Return how an evaluator, or whatever the case is about, did in one case."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            detail = case(candidate)
-    except Exception as error:  # noqa: BLE001  (a crash is a finding)
-        detail = f"raised {type(error).__name__}"
-    return Finding(case.__name__, passed=not detail, detail=detail)
+SEEDS = range(6)
+BETWEEN = np.linspace(0.0, 1.0, 22)[1:-1]
+MARGIN = 1e-9
+SMALL_GAP, SMALL_MARGIN = 0.01, 0.01
+"""Between neighbours nearer than the first, values may leave theirs by the second."""
+SHIFT_MARGIN = 1e-6
+"""How much a correction may grow beyond the data, in logits."""
+BEYOND = np.array([0.5, 0.1, 0.01])
+"""Distances to 0 and 1 beyond the data, as parts of the last distance."""
+
+
+def _samples(
+    draw: Callable[[np.random.Generator], FloatVector],
+) -> Iterator[tuple[FloatVector, FloatVector]]:
+    """Draw samples that are too high, too extreme and not extreme enough."""
+    for seed in SEEDS:
+        for shift, slope in ((-1.0, 1.0), (0.3, 0.3), (0.0, 2.5)):
+            rng = np.random.default_rng(seed)
+            p = draw(rng)
+            share = expit(shift + slope * logit(np.clip(p, 0.01, 0.99)))
+            yield p, np.asarray(rng.random(p.size) < share, dtype=np.float64)
+
+
+def _levels(rng: np.random.Generator) -> FloatVector:
+    """Confidences as people and language models give them, exact 0 and 1 included."""
+    values = np.array([0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0])
+    return rng.choice(values, 400, p=np.array([1, 1, 1, 2, 3, 4, 4, 3, 2, 3]) / 24)
+
+
+def _two_heaps(rng: np.random.Generator) -> FloatVector:
+    """Scores of a class that is nearly always clear: next to none in between."""
+    logits = np.append(rng.normal(-9.0, 2.2, 450), rng.normal(8.0, 1.0, 50))
+    return np.asarray(expit(logits))
+
+
+def _gap(rng: np.random.Generator) -> FloatVector:
+    """Uniform predictions, but none between 0.4 and 0.8."""
+    return np.append(rng.uniform(0.0, 0.4, 200), rng.uniform(0.8, 1.0, 200))
+
+
+def _describe_leaving(p: FloatVector, map_: Map) -> str:
+    """Return how far values leave those at the neighbouring predictions."""
+    known = np.unique(p)
+    between = known[:-1, np.newaxis] + BETWEEN * np.diff(known)[:, np.newaxis]
+    at, values = map_(known), map_(between.ravel()).reshape(between.shape)
+    low, high = np.minimum(at[:-1], at[1:]), np.maximum(at[:-1], at[1:])
+    over = np.maximum(values - high[:, np.newaxis], low[:, np.newaxis] - values)
+    over -= np.where(np.diff(known) < SMALL_GAP, SMALL_MARGIN, MARGIN)[:, np.newaxis]
+    if over.max() <= 0.0:
+        return ""
+    worst = between.ravel()[over.argmax()]
+    return f"leaves the values next to {worst:.4g} by more than {over.max():.2g}"
+
+
+def _correction(p: FloatVector, map_: Map) -> FloatVector:
+    tiny = np.finfo(float).tiny
+    value = map_(p)
+    odds = np.log(np.maximum(value, tiny)) - np.log(np.maximum(1.0 - value, tiny))
+    return np.asarray(odds - logit(p))
+
+
+def _describe_growth(p: FloatVector, map_: Map) -> str:
+    """Return how far corrections grow beyond the last predictions."""
+    low, high = p.min(), p.max()
+    ends = ((low, low * BEYOND), (high, 1.0 - (1.0 - high) * BEYOND))
+    for end, beyond in ends:
+        last = abs(_correction(np.array([end]), map_)[0])
+        grown = np.abs(_correction(beyond, map_)) - last
+        if grown.max() > SHIFT_MARGIN:
+            return (
+                f"moves {beyond[grown.argmax()]:.4g} by {grown.max():.2g} logits more "
+                f"than {end:.4g}, the last prediction"
+            )
+    return ""
+
+
+def _leaves(fit: Fitter, draw: Callable[[np.random.Generator], FloatVector]) -> str:
+    details = (_describe_leaving(p, fit(p, y)) for p, y in _samples(draw))
+    return next(filter(None, details), "")
+
+
+def between_levels(fit: Fitter) -> str:
+    """Ten tied levels with 0 and 1: values between two levels lie between theirs."""
+    return _leaves(fit, _levels)
+
+
+def between_two_heaps(fit: Fitter) -> str:
+    """Predictions near 0 and near 1 only: values between neighbours lie between."""
+    return _leaves(fit, _two_heaps)
+
+
+def across_a_gap(fit: Fitter) -> str:
+    """No predictions from 0.4 to 0.8: values between neighbours lie between theirs."""
+    return _leaves(fit, _gap)
+
+
+def beyond_the_data(fit: Fitter) -> str:
+    """Predictions from 0.2 to 0.8: beyond, logits are moved no farther than there."""
+    samples = _samples(lambda rng: rng.uniform(0.2, 0.8, 300))
+    details = (_describe_growth(p, fit(p, y)) for p, y in samples)
+    return next(filter(None, details), "")
+
+
+MAP_CASES: tuple[Case, ...] = (
+    between_levels, between_two_heaps, across_a_gap, beyond_the_data,
+)  # fmt: skip
+
+
+def map_conformance(fitter: Fitter, *, skip: tuple[str, ...] = ()) -> list[Finding]:
+    """Run a calibrator through every case about places without data.
+
+    Parameters
+    ----------
+    fitter : callable
+        ``fitter(p, y)`` gives the fitted map, a function of predictions.
+    skip : tuple of str
+        Names of cases that do not apply.
+
+    Returns
+    -------
+    list of Finding
+        One per case.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> def isotonic(p, y):
+    ...     return cb.make_calibrator("isotonic").fit(p, y).map_
+    >>> findings = cb.testing.map_conformance(isotonic)
+    >>> [finding.case for finding in findings if not finding.passed]
+    ['beyond_the_data']
+    """
+    return _run_cases(MAP_CASES, fitter, skip)
