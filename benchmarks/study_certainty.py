@@ -34,7 +34,7 @@ from calibrant.experiments.synthetic import (
     predictions,
     sample,
 )
-from calibrant.measures.posterior import PosteriorLimits
+from calibrant.measures.intervals import PosteriorLimits
 
 FIRST_SEED = 20_000
 LEVELS = (0.5, 0.8, 0.9, 0.95)

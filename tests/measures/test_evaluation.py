@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,9 @@ import calibrant as cb
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.measures import estimate
+from calibrant.measures.estimate import ErrorSettings, FittedTasks
+from calibrant.measures.intervals import bootstrap_limits
+from calibrant.predictions.input_spec import InputSpec
 
 
 def test_frame_is_one_row_a_method(sample):
@@ -145,12 +149,18 @@ def test_unknown_score_is_refused(sample):
         cb.decompose_score(y, p, score="spherical")
 
 
-def test_resampling_in_parts_changes_nothing(sample, monkeypatch):
+def test_resampling_in_parts_changes_nothing(sample):
     p, y = sample
-    whole = cb.evaluate(y, p, methods="es15", interval="basic").frame()
-    monkeypatch.setattr(estimate, "MAX_AT_ONCE", 10_000)
-    parts = cb.evaluate(y, p, methods="es15", interval="basic").frame()
-    assert_allclose(parts["high"], whole["high"], atol=2e-3)
+    tasks = InputSpec().tasks(y, p)
+    settings = ErrorSettings(confidence=0.95, interval="basic")
+    fits = FittedTasks(tasks, settings).fits("es15")
+    values = settings.errors(fits, tasks.samples, debias=True)
+    limits = partial(
+        bootstrap_limits, fits, tasks, settings, values, debias=True, squared=False
+    )
+    whole, parts = limits(), limits(max_at_once=10_000)
+    high = whole.ends(float(values[0]), slice(None))[1]
+    assert parts.ends(float(values[0]), slice(None))[1] == pytest.approx(high, abs=2e-3)
 
 
 def test_very_many_bins_are_resampled_in_little_memory():

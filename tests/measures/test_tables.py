@@ -8,7 +8,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
-from calibrant.predictions.model_columns import typed_like
+from calibrant.predictions.columns import typed_like
 
 es15 = partial(cb.calibration_error, method="es15")
 

@@ -11,8 +11,8 @@ from calibrant.checks.check import Subject
 from calibrant.checks.rows import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.core.sample import BinarySample
 from calibrant.core.threads import one_blas_thread
-from calibrant.measures import estimate
-from calibrant.measures.estimate import Estimator
+from calibrant.measures.estimate import ErrorSettings, FittedTasks
+from calibrant.measures.intervals import bootstrap_limits
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
 from calibrant.predictions.input_spec import InputSpec
 
@@ -20,13 +20,13 @@ from calibrant.predictions.input_spec import InputSpec
 def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
     p, y = smooth_sample
     fitted = Counter()
-    fit_one = Estimator.fit_one
+    fit = ErrorSettings.fit
 
     def counted(self, sample, method):
         fitted[method, sample.p.tobytes()] += 1
-        return fit_one(self, sample, method)
+        return fit(self, sample, method)
 
-    monkeypatch.setattr(Estimator, "fit_one", counted)
+    monkeypatch.setattr(ErrorSettings, "fit", counted)
     report = cb.Report.from_predictions(
         y, {"a": p, "b": np.sqrt(p)}, methods=("ew10", "es10")
     )
@@ -51,14 +51,22 @@ def test_cells_are_gathered_once_and_are_the_same():
 
 @pytest.mark.parametrize("power", [1.0, 1.05, 3.0])
 @pytest.mark.parametrize("method", ["ew15", "pl"])
-def test_noise_that_need_not_be_drawn_changes_nothing(monkeypatch, power, method):
+def test_noise_that_need_not_be_drawn_changes_nothing(power, method):
     rng = np.random.default_rng(5)
     p = rng.random(1500)
-    events = InputSpec().tasks((rng.random(1500) < p**power).astype(int), p)
-    estimator = Estimator(confidence=0.9, n_resamples=300)
-    found = estimator.estimate(events, method)
-    monkeypatch.setattr(estimate, "FAR", np.inf)
-    assert estimator.estimate(events, method) == found
+    tasks = InputSpec().tasks((rng.random(1500) < p**power).astype(int), p)
+    settings = ErrorSettings(confidence=0.9, n_resamples=300, interval="basic")
+    fits = FittedTasks(tasks, settings).fits(method)
+    values = settings.errors(fits, tasks.samples, debias=False)
+    few, all_ = (
+        bootstrap_limits(
+            fits, tasks, settings, values, debias=False, squared=False, **options
+        )
+        for options in ({}, {"far": np.inf})
+    )
+    assert few.noise.size < all_.noise.size or power < 3
+    which = slice(None)
+    assert few.ends(float(values[0]), which) == all_.ends(float(values[0]), which)
 
 
 @pytest.mark.parametrize("values", [MAX_VALUES, MAX_VALUES + 1])

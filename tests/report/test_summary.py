@@ -7,7 +7,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
-from calibrant.measures.estimate import Estimator
+from calibrant.measures.estimate import ErrorSettings
 from calibrant.predictions.input_spec import InputSpec
 from calibrant.report.diagram import nearest_end, wilson
 from calibrant.report.models import _by_error
@@ -165,7 +165,7 @@ def test_repairs_are_measured_on_rows_left_out():
     y = (rng.random(2000) < p).astype(float)
     sample = InputSpec().tasks(y, p).samples[0]
     found = repairs_of(
-        sample, measure="es15", estimator=Estimator(), methods=("isotonic", "es15")
+        sample, measure="es15", estimator=ErrorSettings(), methods=("isotonic", "es15")
     )
     assert all(row["gain"] < 0 for row in found["rows"][1:])
     assert found["advised"] == "none"
@@ -179,7 +179,7 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
     p = rng.random(n)
     y = (rng.random(n) < 0.2 + 0.6 * p).astype(float)
     weight = rng.exponential(0.5, n) if weighted else None
-    estimator = Estimator(confidence=0.95, n_resamples=50)
+    estimator = ErrorSettings(confidence=0.95, n_resamples=50)
 
     def first_row(rows):
         own = None if weight is None else weight[:rows]
@@ -198,7 +198,7 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
 
 def test_repairs_of_few_rows_are_not_spoken_of():
     sample = InputSpec().tasks([0, 1] * 10, [0.5] * 20).samples[0]
-    assert repairs_of(sample, measure="es15", estimator=Estimator()) is None
+    assert repairs_of(sample, measure="es15", estimator=ErrorSettings()) is None
 
 
 def test_wilson_at_a_half_is_the_textbook_formula():

@@ -27,7 +27,7 @@ from calibrant.checks.rows import (
 )
 from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError, UnknownNameError
-from calibrant.predictions.given import as_predictions
+from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix
     from calibrant.engines.memory import MemoryTable
     from calibrant.engines.source_files import FileSet
-    from calibrant.predictions.model_columns import ModelColumns
+    from calibrant.predictions.columns import ModelColumns
 
 NPZ = ".npz"
 MAX_NAMED = 5
@@ -160,8 +160,8 @@ def _apply_to_npz(
 ) -> None:
     from calibrant.engines.memory import open_table
     from calibrant.engines.npz_files import add_arrays
+    from calibrant.predictions.columns import models_of_table
     from calibrant.predictions.input_spec import InputSpec
-    from calibrant.predictions.model_columns import models_of_table
 
     table = open_table(source)
     (model,) = models_of_table(table, {"": listed(p)}, InputSpec())
@@ -232,7 +232,7 @@ def _apply_in_memory(
 ) -> None:
     from calibrant.engines.files import SEPARATORS, read_frame, suffix_of, write_frame
     from calibrant.engines.text_columns import typed_frame
-    from calibrant.predictions.model_columns import model_columns
+    from calibrant.predictions.columns import model_columns
 
     # From text to text nothing is read into numbers and written anew.
     frame = read_frame(source)

@@ -67,8 +67,8 @@ def calibrate(
     """Fit a calibration map to held-out predictions, for 'calibrant apply'."""
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
+    from calibrant.predictions.columns import models_of_table
     from calibrant.predictions.input_spec import InputSpec
-    from calibrant.predictions.model_columns import models_of_table
 
     _check_map_path(out)
     check_not_source(source, out)

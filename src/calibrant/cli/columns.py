@@ -103,7 +103,7 @@ def _one_or_each(given: Sequence[str], option: str, example: str) -> Any:
 
 def typed_label(table: Table, y: str, text: str) -> Any:
     """Return a label that was typed as text in the type of the label column."""
-    from calibrant.predictions.model_columns import typed_like
+    from calibrant.predictions.columns import typed_like
 
     return typed_like(table.dtype_example(y), text)
 
@@ -128,7 +128,7 @@ def typed_options(
 
 def _task(table: Table, y: str, task: str | None) -> Any:
     """Return a class as its label if the column has it, else as a column number."""
-    from calibrant.predictions.model_columns import NOT_A_CLASS
+    from calibrant.predictions.columns import NOT_A_CLASS
 
     if task in NOT_A_CLASS:
         return task

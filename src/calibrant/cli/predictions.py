@@ -97,7 +97,7 @@ def open_aggregated(source: list[str], rows_for: str = "") -> Predictions | None
     `rows_for` says what needs rows: then an error says so.
     """
     from calibrant.engines.opening import open_cells
-    from calibrant.predictions.aggregated_predictions import AggregatedPredictions
+    from calibrant.predictions.aggregates import AggregatedPredictions
     from calibrant.predictions.predictions import Predictions
 
     cells = open_cells(_files(source))

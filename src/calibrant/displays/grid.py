@@ -14,7 +14,7 @@ from calibrant.displays.reliability import (
     check_one_event,
     event_name,
 )
-from calibrant.predictions.given import as_predictions
+from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -29,7 +29,7 @@ from calibrant.displays.parts import (
 )
 from calibrant.exceptions import OptionError, Setting
 from calibrant.maps.binned import BinnedMap
-from calibrant.predictions.given import as_predictions
+from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.sample import warn_if_small
-from calibrant.measures.estimate import Estimator
+from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def calibration_error(  # noqa: PLR0913
 ) -> float:
     r"""Estimate the calibration error, the mean of abs(c(p) - p) ** alpha.
 
-    The true calibration map c is not known; the method estimates it on these very
-    data (fit-on-test). For binned methods this is the classical ECE.
+    The true calibration map c is not known; the method estimates it on the same data
+    (fit-on-test). For binned methods this is the classical ECE.
 
     Parameters
     ----------
@@ -73,10 +73,16 @@ def calibration_error(  # noqa: PLR0913
     float
         The estimate.
 
+    See Also
+    --------
+    evaluate : several methods at once, with intervals.
+    kernel_calibration_error : the error by kernels, with all their choices.
+
     References
     ----------
-    M. Kängsepp, K. Valk, M. Kull. On the usefulness of the fit-on-test view on
-    evaluating calibration of classifiers.
+    M. Kängsepp, K. Valk, M. Kull (2025). On the usefulness of the fit-on-test view on
+    evaluating calibration of classifiers. Machine Learning 114.
+    doi:10.1007/s10994-024-06652-6
 
     Examples
     --------
@@ -89,8 +95,8 @@ def calibration_error(  # noqa: PLR0913
     >>> round(cb.calibration_error(y, p, method="ew15", debias=False), 4)
     0.0975
     """
+    settings = ErrorSettings(alpha=alpha, debias=debias, random_state=random_state)
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = spec.tasks(y_true, y_prob, sample_weight)
-    warn_if_small(events.samples[0])
-    estimator = Estimator(alpha=alpha, debias=debias, random_state=random_state)
-    return estimator.value(events, method)
+    tasks = spec.tasks(y_true, y_prob, sample_weight)
+    warn_if_small(tasks.samples[0])
+    return FittedTasks(tasks, settings).value(method)

@@ -13,15 +13,12 @@ from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.core.options import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
-from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
-from calibrant.measures.estimate import Estimate, Estimator
-from calibrant.measures.fitted import FittedTasks
-from calibrant.measures.frames import columns_of
-from calibrant.measures.groups import SkippedGroups, result_key
+from calibrant.exceptions import OptionError
+from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
+from calibrant.measures.results import SkippedGroups, as_columns, result_key
 from calibrant.numerics.paired import paired_differences, ranks, significantly_different
-from calibrant.numerics.resampling import bootstrap_cells
-from calibrant.predictions.given import as_predictions
-from calibrant.predictions.predictions import Predictions
+from calibrant.numerics.resampling import RowGroups, bootstrap_cells
+from calibrant.predictions.predictions import Predictions, as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.resampling import RowGroups
 
 MIN_MODELS = 2
 ENDS = ("value", "low", "high")
@@ -90,11 +86,11 @@ class PairedDifference:
     distinct: bool
 
     def __str__(self) -> str:
-        told = "" if self.distinct else ", not significant"
+        note = "" if self.distinct else ", not significant"
         return (
             f"{self.model_a} - {self.model_b}: {self.difference:z.4f} "
             f"[{self.low:z.4f}, {self.high:z.4f}], better with probability "
-            f"{self.probability:.3f}{told}"
+            f"{self.probability:.3f}{note}"
         )
 
 
@@ -115,15 +111,19 @@ class Comparison:
     groups : tuple of Comparison
         That of each group of rows; then there are no standings of all rows.
 
+    See Also
+    --------
+    compare : makes comparisons.
+
     Examples
     --------
     >>> import calibrant as cb
     >>> forest, y = cb.datasets.load_binary("forest")
     >>> network, y = cb.datasets.load_binary("network")
-    >>> found = compare(y, {"forest": forest, "network": network}, method="es15")
-    >>> found.frame()["model"].tolist(), found.frame()["rank"].tolist()
+    >>> result = compare(y, {"forest": forest, "network": network}, method="es15")
+    >>> result.frame()["model"].tolist(), result.frame()["rank"].tolist()
     (['network', 'forest'], [1, 2])
-    >>> found.pairs()["difference"].round(4)
+    >>> result.pairs()["difference"].round(4)
     array([-0.0802])
     """
 
@@ -135,11 +135,15 @@ class Comparison:
     groups: tuple[Comparison, ...] = ()
 
     def frame(self) -> Frame:
-        """Return one row a model, best first, as columns.
+        """Return one row per model, best first, as columns.
 
-        Columns: model, rank, method, task, value, low, high, n, debiased, bins.
+        Returns
+        -------
+        dict of ndarray
+            Columns: group where there are several, model, rank, method, task, value,
+            low, high, n, debiased, bins.
         """
-        return columns_of(
+        return as_columns(
             [
                 {**part.key, "model": s.model, "rank": s.rank, **asdict(s.estimate)}
                 for part in self._parts
@@ -148,11 +152,15 @@ class Comparison:
         )
 
     def pairs(self) -> Frame:
-        """Return one row a pair of models as columns.
+        """Return one row per pair of models as columns.
 
-        Columns: model_a, model_b, difference, low, high, probability, distinct.
+        Returns
+        -------
+        dict of ndarray
+            Columns: group where there are several, model_a, model_b, difference, low,
+            high, probability, distinct.
         """
-        return columns_of(
+        return as_columns(
             [
                 {**part.key, **asdict(pair)}
                 for part in self._parts
@@ -169,7 +177,11 @@ class Comparison:
 
     def __str__(self) -> str:
         if self.groups:
-            return "\n\n".join(f"{_format_key(c.key)}\n{c}" for c in self.groups)
+            names = (
+                ", ".join(f"{k}={v}" for k, v in c.key.items()) for c in self.groups
+            )
+            pairs = zip(names, self.groups, strict=True)
+            return "\n\n".join(f"{name}\n{group}" for name, group in pairs)
         lines = [f"{s.rank}. {s.model}  {s.estimate}" for s in self.standings]
         return "\n".join([*lines, *map(str, self.differences)])
 
@@ -193,10 +205,10 @@ def compare(  # noqa: PLR0913
     random_state: Seed = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Tell which of several models is better calibrated, and how surely.
+    """Compare the calibration errors of several models in pairs, and rank the models.
 
     All models predict the same rows. Rows are resampled once for all models, so that
-    what makes rows easy or hard for all of them does not blur their difference.
+    rows that are easy or hard for all of them do not blur their difference.
 
     Parameters
     ----------
@@ -217,7 +229,7 @@ def compare(  # noqa: PLR0913
         "auto" takes out the estimated bias where the method knows it; False gives the
         raw, classical value.
     confidence : float
-        Level of the intervals, and of what differs significantly.
+        Level of the intervals, and of significance.
     n_resamples : int
         Number of bootstrap resamples.
     task : None, "confidence", "classwise", or a class
@@ -235,7 +247,8 @@ def compare(  # noqa: PLR0913
     labels : sequence, optional
         The label of each column of predictions, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"} or dict
-        What predictions hold, for all models or for each.
+        Whether predictions are probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities; for all models, or for each by name.
     random_state : int, generator or None
         Seeds cross-validation and resampling.
     progress : callable, optional
@@ -244,18 +257,28 @@ def compare(  # noqa: PLR0913
     Returns
     -------
     Comparison
-        ``frame()`` has one row a model, best first; ``pairs()`` one a pair of models
-        with their difference and the probability that the first is better calibrated.
+        ``frame()`` has one row per model, best first; ``pairs()`` one per pair of
+        models with their difference and the probability that the first is better
+        calibrated.
+
+    See Also
+    --------
+    evaluate : errors of one or several models, without differences.
+    ComparisonDisplay : the picture of a comparison.
 
     Notes
     -----
     A difference is taken as normal with its standard deviation over the resamples.
-    Where noise alone can explain a model's error (its interval begins at 0), it is
-    rarely found significantly worse than any other. Ranks count the significantly
-    better models; the chance that any of these is false is at most 1 - `confidence`
-    (Holm). Models that share a rank are beaten by equally many, and rank 1 by none. A
-    model of rank 1 may have a larger error than one of rank 2, if it is far less
-    certain.
+    A model whose error can be explained by noise (its interval begins at 0) is rarely
+    significantly worse than any other. Ranks count the significantly better models; the
+    chance that any of these is false is at most 1 - `confidence` (Holm). Models that
+    share a rank are beaten by equally many, and rank 1 by none. A model of rank 1 may
+    have a larger error than one of rank 2, if it is far less certain.
+
+    References
+    ----------
+    S. Holm (1979). A simple sequentially rejective multiple test procedure.
+    Scandinavian Journal of Statistics 6(2), 65-70.
 
     Examples
     --------
@@ -263,30 +286,33 @@ def compare(  # noqa: PLR0913
     >>> names = ("bayes", "forest", "logistic")
     >>> y = cb.datasets.load_binary("bayes")[1]
     >>> models = {name: cb.datasets.load_binary(name)[0] for name in names}
-    >>> found = cb.compare(y, models)
-    >>> dict(zip(found.frame()["model"].tolist(), found.frame()["rank"].tolist()))
+    >>> ranked = cb.compare(y, models).frame()
+    >>> dict(zip(ranked["model"].tolist(), ranked["rank"].tolist()))
     {'logistic': 1, 'bayes': 2, 'forest': 2}
 
     Two models that answer the same questions are right on different ones:
 
     >>> rng = np.random.default_rng(0)
-    >>> said = {"plain": rng.random(2000), "bold": rng.random(2000)}
+    >>> prob = {"plain": rng.random(2000), "bold": rng.random(2000)}
     >>> right = {
-    ...     "plain": rng.random(2000) < said["plain"],
-    ...     "bold": rng.random(2000) < 0.5 * said["bold"],
+    ...     "plain": rng.random(2000) < prob["plain"],
+    ...     "bold": rng.random(2000) < 0.5 * prob["bold"],
     ... }
-    >>> cb.compare(right, said).frame()["model"].tolist()
+    >>> cb.compare(right, prob).frame()["model"].tolist()
     ['plain', 'bold']
     """
-    estimator = Estimator(
+    settings = ErrorSettings(
         alpha=alpha,
         debias=debias,
         confidence=check_fraction(confidence, name="confidence"),
         n_resamples=n_resamples,
         random_state=whole_seed(random_state),
     )
-    if not isinstance(y_true, Predictions):
-        _check_is_mapping(y_prob)
+    if not isinstance(y_true, Predictions) and not isinstance(y_prob, Mapping):
+        raise OptionError(
+            f"y_prob must be a dict of predictions by name, such as "
+            f'{{"a": p_a, "b": p_b}}; got {type(y_prob).__name__}.'
+        )
     preds = as_predictions(
         y_true,
         y_prob,
@@ -299,125 +325,99 @@ def compare(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_no_clusters("compare")
-    _check_several(preds)
-    found = _compared_groups(preds, method, estimator, progress)
-    if not preds.by:
-        return found[0]
-    return Comparison((), (), float(alpha), confidence, groups=tuple(found))
-
-
-def _compared_groups(
-    preds: Predictions,
-    method: str,
-    estimator: Estimator,
-    progress: Callable[[int, int], None] | None,
-) -> list[Comparison]:
-    """Compare the models in each group, but for those that are too small."""
-    found, left_out = [], SkippedGroups()
-    parts = preds.store.paired_tasks()
-    for done, (group, tasks) in enumerate(parts):
-        if progress is not None:
-            progress(done, len(parts))
-        if not group.key:
-            warn_if_small(next(iter(tasks.values())).samples[0])
-        fitted = {name: FittedTasks(own, estimator) for name, own in tasks.items()}
-        try:
-            key = result_key(group.key, PAIR_COLUMNS)
-            found.append(compare_events(fitted, method, key))
-        except (TooFewRowsError, WeightError) as error:
-            if not group.key:
-                raise
-            left_out.add(str(group), error)
-    left_out.warn()
-    if not found:
-        raise OptionError(left_out.nothing_left)
-    return found
-
-
-def _check_is_mapping(y_prob: Any) -> None:
-    if not isinstance(y_prob, Mapping):
-        raise OptionError(
-            f"y_prob must be a dict of predictions by name, such as "
-            f'{{"a": p_a, "b": p_b}}; got {type(y_prob).__name__}.'
-        )
-
-
-def _check_several(preds: Predictions) -> None:
     if len(preds.models) < MIN_MODELS:
         raise OptionError(
             f"at least {MIN_MODELS} models are needed to compare; got "
             f"{max(len(preds.models), 1)}. For one model use evaluate. With a task, "
             f"the columns of all classes are one model."
         )
+    comparisons = _compare_groups(preds, method, settings, progress)
+    if not preds.by:
+        return comparisons[0]
+    return Comparison((), (), float(alpha), confidence, groups=tuple(comparisons))
 
 
-def _format_key(key: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in key.items())
+def _compare_groups(
+    preds: Predictions,
+    method: str,
+    settings: ErrorSettings,
+    progress: Callable[[int, int], None] | None,
+) -> list[Comparison]:
+    """Compare the models in each group, but for those that are too small."""
+    comparisons: list[Comparison] = []
+    skipped = SkippedGroups()
+    parts = preds.store.paired_tasks()
+    for done, (group, models) in enumerate(parts):
+        if progress is not None:
+            progress(done, len(parts))
+        if not group.key:
+            warn_if_small(next(iter(models.values())).samples[0])
+        fitted = {name: FittedTasks(own, settings) for name, own in models.items()}
+        with skipped.skipping(group):
+            key = result_key(group.key, PAIR_COLUMNS)
+            comparisons.append(compare_fitted(fitted, method, key))
+    return skipped.checked(comparisons)
 
 
-def compare_events(
+def compare_fitted(
     models: Mapping[str, FittedTasks],
     method: str,
     key: dict[str, Any] | None = None,
 ) -> Comparison:
-    """Compare models whose events lie on the same rows, by one estimator."""
+    """Compare models whose events lie on the same rows, by the same settings."""
     first = next(iter(models.values()))
-    estimator = first.estimator
-    level = estimator.confidence
+    settings, sample = first.settings, first.tasks.samples[0]
+    level = settings.confidence
     if level is None:
         raise OptionError("confidence must be given to compare models.")
-    rng = generator(estimator.random_state)
-    shared = estimator.shared_rows(first.events, rng)
-    found = {name: _estimate(fitted, method, shared) for name, fitted in models.items()}
+    rng = generator(settings.random_state)
+    shared = RowGroups.draw(sample.n, settings.n_resamples, rng, sample.weight)
+    estimates = {name: one.estimates(method)[0] for name, one in models.items()}
     # Whatever the order of the models was, numbers and order are the same.
-    names = sorted(found, key=lambda name: (found[name][0].value, name))
-    estimates = [found[name][0] for name in names]
-    value, low, high = (np.array([getattr(e, end) for e in estimates]) for end in ENDS)
+    names = sorted(estimates, key=lambda name: (estimates[name].value, name))
+    value, low, high = (
+        np.array([getattr(estimates[name], end) for name in names]) for end in ENDS
+    )
     low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
-    draws = np.stack([found[name][1] for name in names])
-    paired = paired_differences(value, low, high, draws, level)
-    apart = significantly_different(paired.probability, 1.0 - level)
-    rank = ranks(paired.difference, apart)
+    draws = [_resampled_errors(models[name], method, shared) for name in names]
+    paired = paired_differences(value, low, high, np.stack(draws), level)
+    distinct = significantly_different(paired.probability, 1.0 - level)
+    rank = ranks(paired.difference, distinct)
     order = np.argsort(rank, kind="stable").tolist()
-
-    def pair(a: int, b: int) -> PairedDifference:
-        return PairedDifference(
+    standings = (Standing(names[i], int(rank[i]), estimates[names[i]]) for i in order)
+    differences = (
+        PairedDifference(
             model_a=names[a],
             model_b=names[b],
             difference=float(paired.difference[a, b]),
             low=float(paired.low[a, b]),
             high=float(paired.high[a, b]),
             probability=float(paired.probability[a, b]),
-            distinct=bool(apart[a, b]),
+            distinct=bool(distinct[a, b]),
         )
-
+        for a, b in combinations(order, 2)
+    )
     return Comparison(
-        standings=tuple(Standing(names[i], int(rank[i]), estimates[i]) for i in order),
-        differences=tuple(pair(a, b) for a, b in combinations(order, 2)),
-        alpha=float(estimator.alpha),
+        standings=tuple(standings),
+        differences=tuple(differences),
+        alpha=float(settings.alpha),
         confidence=level,
         key=key or {},
     )
 
 
-def _estimate(
+def _resampled_errors(
     fitted: FittedTasks, method: str, shared: RowGroups
-) -> tuple[Estimate, FloatVector]:
-    """Return the estimate of one model, and its errors on the shared resamples."""
-    estimate = fitted.estimates(method)[0]
+) -> FloatVector:
+    """Return the errors of one model on the shared resamples."""
+    alpha, debias = fitted.settings.alpha, fitted.estimates(method)[0].debiased
 
-    def resampled(fit: ErrorFit, sample: BinarySample) -> FloatVector:
+    def errors(fit: ErrorFit, sample: BinarySample) -> FloatVector:
         free = fit.loosened(sample) if isinstance(fit, SmoothFit) else fit
         cells = bootstrap_cells(sample.p, sample.y, sample.weight, free.edges)
-        return free.resampled_errors(
-            cells,
-            shared.weights(cells),
-            alpha=fitted.estimator.alpha,
-            debias=estimate.debiased,
-        )
+        weights = shared.weights(cells)
+        return free.resampled_errors(cells, weights, alpha=alpha, debias=debias)
 
-    errors = [
-        resampled(fit, sample)
-        for fit, sample in zip(fitted.fits(method), fitted.events.samples, strict=True)
-    ]
-    return estimate, np.mean(errors, axis=0)
+    pairs = zip(fitted.fits(method), fitted.tasks.samples, strict=True)
+    each = [errors(fit, sample) for fit, sample in pairs]
+    return np.asarray(np.mean(each, axis=0))

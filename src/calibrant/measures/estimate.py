@@ -1,9 +1,8 @@
-"""One method on the events of one task: value and interval."""
+"""The calibration error by one method: its settings, fits, value and interval."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,41 +15,29 @@ from calibrant.core.options import (
     check_count,
     check_fraction,
     check_positive,
-    generator,
     whole_seed,
 )
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError
-from calibrant.measures.posterior import PosteriorLimits
-from calibrant.numerics.resampling import (
-    IntervalKind,
-    RowGroups,
-    bootstrap_cells,
-    calibrated_weights,
-    interval,
-    multinomial_weights,
-    squared_interval,
+from calibrant.measures.intervals import (
+    BootstrapLimits,
+    PosteriorLimits,
+    bootstrap_limits,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from calibrant.calibrators.base import ErrorFit
-    from calibrant.core.array_types import Debias, FloatMatrix, FloatVector, Seed
+    from calibrant.core.array_types import Debias, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.resampling import BootstrapCells
     from calibrant.predictions.input_spec import BinaryTasks
 
 
 Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
-MAX_AT_ONCE = 2**21
-"""Most weights of cells that are drawn at once."""
-LEAST_DECIMALS, MAX_DECIMALS = 4, 12
+MIN_DECIMALS, MAX_DECIMALS = 4, 12
 """Of printed estimates."""
-NOISE_AHEAD, FAR = 125, 2.0
-"""An error that is so many times larger than the largest of so many that noise alone
-gave is no noise, whatever more draws would give."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +47,19 @@ class Estimate:
     Attributes
     ----------
     method, task : str
-        What was asked.
+        Name of the method and of the task.
     value : float
-        The estimate; 0 where debiasing took it below. The debiased number as it is,
-        which averages out over many data sets, is what `calibration_error` gives.
+        The estimate; 0 where debiasing took it below. `calibration_error` returns the
+        debiased number itself, which averages out over many data sets.
     low, high : float
         Ends of the interval of the true error: within [0, 1], and the estimate lies
-        between them. NaN where no interval was asked for, or where resampling finds
+        between them. NaN where no interval was asked for, or where resampling gives
         none.
     n : int
         Number of rows.
     debiased : bool
         Whether the bias was taken out.
-    bins : int
+    bins : float
         Number of bins or pieces of the map; the mean over classes for classwise; 0
         where the method has no map.
     """
@@ -87,30 +74,20 @@ class Estimate:
     bins: float
 
     def __str__(self) -> str:
-        places = _decimals(self.high - self.low)
-        value, low, high = (
-            f"{number:.{places}f}" for number in (self.value, self.low, self.high)
+        """Return the estimate in four decimals, more if its interval is narrow."""
+        width, places = self.high - self.low, MIN_DECIMALS
+        if width > 0.0:  # two digits of the width
+            needed = 1 - int(np.floor(np.log10(width)))
+            places = min(max(needed, MIN_DECIMALS), MAX_DECIMALS)
+        ends = f" [{self.low:.{places}f}, {self.high:.{places}f}]"
+        ends = "" if np.isnan(self.low) else ends
+        return (
+            f"{self.method} ({self.task}): {self.value:.{places}f}{ends}, n = {self.n}"
         )
-        ends = "" if np.isnan(self.low) else f" [{low}, {high}]"
-        return f"{self.method} ({self.task}): {value}{ends}, n = {self.n}"
-
-
-def _decimals(width: float) -> int:
-    """Return four decimals, or so many that a narrow interval has two digits.
-
-    Examples
-    --------
-    >>> _decimals(0.02), _decimals(0.00009), _decimals(float("nan"))
-    (4, 6, 4)
-    """
-    if not width > 0.0:
-        return LEAST_DECIMALS
-    needed = 1 - int(np.floor(np.log10(width)))
-    return min(max(needed, LEAST_DECIMALS), MAX_DECIMALS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimator:
+class ErrorSettings:
     """How errors are to be estimated, whatever the method.
 
     Attributes
@@ -123,7 +100,7 @@ class Estimator:
         Level of the interval; None for no interval.
     interval : {"auto", "posterior", "basic", "percentile"}
         Kind of interval: by the posterior of `smooth`, or by bootstrap of the method
-        itself; "auto" is "posterior", but "basic" for "kce", which measures no map.
+        itself; "auto" is "posterior", but "basic" for "kce", which has no map.
     n_resamples : int
         Number of bootstrap resamples, or of draws from the posterior.
     random_state : int, generator or None
@@ -145,64 +122,13 @@ class Estimator:
         if self.confidence is not None:
             check_fraction(self.confidence, name="confidence")
 
-    def estimate(self, events: BinaryTasks, method: str) -> tuple[Estimate, ...]:
-        """Return the estimate for the task, then one for each class if it has any."""
-        return self.estimate_by(self.fit(events, method), events, method)
-
-    def fit(self, events: BinaryTasks, method: str) -> list[ErrorFit]:
-        """Fit the method to each event."""
-        return [self.fit_one(sample, method) for sample in events.samples]
-
-    def fit_one(self, sample: BinarySample, method: str) -> ErrorFit:
-        """Fit the method to one event."""
+    def fit(self, sample: BinarySample, method: str) -> ErrorFit:
+        """Fit a method to one event."""
         family = find_evaluator(method).seeded(self.random_state)
         return smooth_fit(sample) if family == Smooth() else fit_family(family, sample)
 
-    def value(self, events: BinaryTasks, method: str) -> float:
-        """Return the estimate for the task as it is, perhaps below 0."""
-        fits = self.fit(events, method)
-        debias = self._debias(fits[0], method)
-        return float(np.mean(self._errors(fits, events, debias=debias)))
-
-    def estimate_by(
-        self, fits: list[ErrorFit], events: BinaryTasks, method: str
-    ) -> tuple[Estimate, ...]:
-        """Return what `estimate` does, from fits of the method."""
-        debias = self._debias(fits[0], method)
-        values = self._errors(fits, events, debias=debias)
-        with one_blas_thread():
-            draws = self._draws(fits, events, method, values, debias=debias)
-        needed = debias and draws is not None
-        plain = self._errors(fits, events, debias=False) if needed else values
-        bins = np.array([float(fit.pieces) for fit in fits])
-
-        def row(task: str, which: slice) -> Estimate:
-            value, truth, size = (
-                float(np.mean(v[which])) for v in (values, plain, bins)
-            )
-            value = max(value, 0.0)
-            low, high = self._ends(value, truth, draws, which)
-            n = events.samples[0].n_data
-            name = method_name(method)
-            return Estimate(name, task, value, low, high, n, debias, size)
-
-        whole = row(events.task, slice(None))
-        if len(fits) == 1:
-            return (whole,)
-        each = (row(name, slice(i, i + 1)) for i, name in enumerate(events.names))
-        return (whole, *each)
-
-    def _errors(
-        self, fits: list[ErrorFit], events: BinaryTasks, *, debias: bool
-    ) -> FloatVector:
-        return np.array(
-            [
-                fit.error(sample, alpha=self.alpha, debias=debias)
-                for fit, sample in zip(fits, events.samples, strict=True)
-            ]
-        )
-
-    def _debias(self, fit: ErrorFit, method: str) -> bool:
+    def debiases(self, fit: ErrorFit, method: str) -> bool:
+        """Tell whether the bias is taken out; raise where that is not possible."""
         known = fit.debiases(float(self.alpha))
         if self.debias is True and not known:
             raise OptionError(
@@ -211,135 +137,118 @@ class Estimator:
             )
         return known and bool(self.debias)
 
-    def shared_rows(self, events: BinaryTasks, rng: np.random.Generator) -> RowGroups:
-        """Draw resamples of the rows, for all events on these rows together."""
-        sample = events.samples[0]
-        return RowGroups.draw(sample.n, self.n_resamples, rng, sample.weight)
+    def errors(
+        self, fits: Sequence[ErrorFit], samples: Sequence[BinarySample], *, debias: bool
+    ) -> FloatVector:
+        """Return the error of each event."""
+        pairs = zip(fits, samples, strict=True)
+        return np.array(
+            [fit.error(one, alpha=self.alpha, debias=debias) for fit, one in pairs]
+        )
 
-    def _draws(
+    def limits(
         self,
-        fits: list[ErrorFit],
-        events: BinaryTasks,
+        fits: Sequence[ErrorFit],
+        tasks: BinaryTasks,
         method: str,
         values: FloatVector,
         *,
         debias: bool,
-    ) -> Resampled | PosteriorLimits | None:
+    ) -> BootstrapLimits | PosteriorLimits | None:
+        """Return between which limits the errors of the events lie."""
         if self.confidence is None:
             return None
-        has_map = not find_evaluator(method).squared
-        if self.interval == "posterior" and not has_map:
+        squared = find_evaluator(method).squared
+        if self.interval == "posterior" and squared:
             raise OptionError(
                 f'interval="posterior" is not possible for method {method!r}, which '
                 f'measures no map; pass interval="auto" or "basic".'
             )
-        if has_map and self.interval in {"auto", "posterior"}:
-            return PosteriorLimits.of(
-                events.samples,
-                confidence=self.confidence,
-                alpha=self.alpha,
-                n_draws=self.n_resamples,
-                seed=whole_seed(self.random_state),
+        if squared or self.interval in {"basic", "percentile"}:
+            return bootstrap_limits(
+                fits, tasks, self, values, debias=debias, squared=squared
             )
-        return self._resampled(fits, events, method, values, debias=debias)
-
-    def _resampled(
-        self,
-        fits: list[ErrorFit],
-        events: BinaryTasks,
-        method: str,
-        values: FloatVector,
-        *,
-        debias: bool,
-    ) -> Resampled:
-        rng = generator(self.random_state)
-        # Classes that do not share rows are resampled each by itself.
-        together = len(fits) > 1 and events.same_rows
-        shared = self.shared_rows(events, rng) if together else None
-        errors, noise = [], []
-        for fit, sample in zip(fits, events.samples, strict=True):
-            cells = bootstrap_cells(sample.p, sample.y, sample.weight, fit.edges)
-            measure = partial(fit.resampled_errors, alpha=self.alpha, debias=debias)
-            if shared is None:
-                draw = partial(multinomial_weights, cells, rng=rng)
-                parts = [
-                    measure(cells, draw(n))
-                    for n in self._parts(cells, self.n_resamples)
-                ]
-            else:
-                parts = [measure(cells, shared.weights(cells))]
-            errors.append(np.concatenate(parts))
-            # Draws of several classes go together: then each class has them all.
-            alone = float(values[0]) if len(fits) == 1 else None
-            noise.append(self._noise(cells, measure, rng, alone))
-        # How noise of different classes goes together is not drawn; sorted draws
-        # take it as going together fully, which errs towards a lower end of 0.
-        return Resampled(
-            np.stack(errors),
-            np.sort(np.stack(noise), axis=1),
-            "percentile" if self.interval == "percentile" else "basic",
-            find_evaluator(method).squared,
+        return PosteriorLimits.of(
+            tasks.samples,
+            confidence=self.confidence,
+            alpha=self.alpha,
+            n_draws=self.n_resamples,
+            seed=whole_seed(self.random_state),
         )
-
-    def _noise(
-        self,
-        cells: BootstrapCells,
-        measure: Callable[[BootstrapCells, FloatMatrix], FloatVector],
-        rng: np.random.Generator,
-        value: float | None,
-    ) -> FloatVector:
-        """Return errors of calibrated resamples; few if `value` is far above them."""
-
-        def drawn(count: int) -> list[FloatVector]:
-            parts = self._parts(cells, count)
-            return [measure(*calibrated_weights(cells, n, rng)) for n in parts]
-
-        if value is None:
-            return np.concatenate(drawn(self.n_resamples))
-        first = np.concatenate(drawn(min(NOISE_AHEAD, self.n_resamples)))
-        if value > FAR * max(first.max(), 0.0):
-            return first
-        return np.concatenate([first, *drawn(self.n_resamples - first.size)])
-
-    def _parts(self, cells: BootstrapCells, count: int) -> list[int]:
-        """Part the resamples so that those drawn at once fit into little memory."""
-        most = max(MAX_AT_ONCE // cells.weight.size, 1)
-        whole, rest = divmod(count, most)
-        return [most] * whole + [rest] * (rest > 0)
-
-    def _ends(
-        self,
-        value: float,
-        truth: float,
-        draws: Resampled | PosteriorLimits | None,
-        which: slice,
-    ) -> tuple[float, float]:
-        if draws is None or self.confidence is None:
-            return float("nan"), float("nan")
-        if isinstance(draws, Resampled):
-            return draws.ends(value, truth, which, self.confidence)
-        return draws.ends(value, which)
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
-    """Errors of resamples, and of perfectly calibrated ones; one row an event."""
+class FittedTasks:
+    """Binary tasks, with fits and estimates that are made on demand and kept.
 
-    errors: FloatMatrix
-    noise: FloatMatrix
-    kind: IntervalKind
-    squared: bool
+    Attributes
+    ----------
+    tasks : BinaryTasks
+        The binary tasks of one set of predictions.
+    settings : ErrorSettings
+        How errors are estimated.
 
-    def ends(
-        self, value: float, truth: float, which: slice, confidence: float
-    ) -> tuple[float, float]:
-        """Return the bootstrap interval for the mean error of some events."""
-        ends = squared_interval if self.squared else interval
-        return ends(
-            value,
-            self.errors[which].mean(axis=0),
-            truth=truth,
-            noise=self.noise[which].mean(axis=0),
-            confidence=confidence,
-            kind=self.kind,
-        )
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> from calibrant.predictions.input_spec import InputSpec
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> fitted = FittedTasks(InputSpec().tasks(y, p), ErrorSettings())
+    >>> fitted.fit("es15") is fitted.fit("es15")
+    True
+    """
+
+    tasks: BinaryTasks
+    settings: ErrorSettings
+    _fits: dict[tuple[str, int], ErrorFit] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _estimates: dict[str, tuple[Estimate, ...]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def fit(self, method: str, place: int = 0) -> ErrorFit:
+        """Return the fit of a method to one of the events."""
+        key = method, place
+        if key not in self._fits:
+            self._fits[key] = self.settings.fit(self.tasks.samples[place], method)
+        return self._fits[key]
+
+    def fits(self, method: str) -> list[ErrorFit]:
+        """Return the fits of a method to all events."""
+        return [self.fit(method, place) for place in range(len(self.tasks.samples))]
+
+    def value(self, method: str) -> float:
+        """Return the estimate for the task as it is, perhaps below 0."""
+        fits = self.fits(method)
+        debias = self.settings.debiases(fits[0], method)
+        errors = self.settings.errors(fits, self.tasks.samples, debias=debias)
+        return float(np.mean(errors))
+
+    def estimates(self, method: str) -> tuple[Estimate, ...]:
+        """Return the estimate for the task, then one for each class if it has any."""
+        if method not in self._estimates:
+            self._estimates[method] = self._estimate(method)
+        return self._estimates[method]
+
+    def _estimate(self, method: str) -> tuple[Estimate, ...]:
+        tasks, settings = self.tasks, self.settings
+        fits = self.fits(method)
+        debias = settings.debiases(fits[0], method)
+        values = settings.errors(fits, tasks.samples, debias=debias)
+        with one_blas_thread():
+            limits = settings.limits(fits, tasks, method, values, debias=debias)
+        n, name = tasks.samples[0].n_data, method_name(method)
+        pieces = np.array([float(fit.pieces) for fit in fits])
+
+        def row(task: str, which: slice) -> Estimate:
+            value = max(float(np.mean(values[which])), 0.0)
+            ends = (np.nan, np.nan) if limits is None else limits.ends(value, which)
+            size = float(np.mean(pieces[which]))
+            return Estimate(name, task, value, *ends, n, debias, size)
+
+        whole = row(tasks.task, slice(None))
+        if len(fits) == 1:
+            return (whole,)
+        each = (row(event, slice(i, i + 1)) for i, event in enumerate(tasks.names))
+        return (whole, *each)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from html import escape
 from itertools import chain
 from math import isfinite
@@ -10,34 +11,41 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.registry import method_name
+from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.user_calibrator import is_calibrator
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
 from calibrant.core.threads import one_blas_thread
-from calibrant.exceptions import OptionError, TooFewRowsError, WeightError
-from calibrant.measures.estimate import Estimate, Estimator
-from calibrant.measures.few_rows import work_ahead
-from calibrant.measures.fitted import FittedTasks
-from calibrant.measures.frames import columns_of
-from calibrant.measures.groups import SkippedGroups, result_key
-from calibrant.measures.proper import ScoreDecomposition, mean_splits
-from calibrant.predictions.given import as_predictions
+from calibrant.exceptions import OptionError, TooFewRowsError
+from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
+from calibrant.measures.proper import (
+    ScoreDecomposition,
+    keep,
+    mean_splits,
+    prepare_splits,
+    small_samples,
+)
+from calibrant.measures.results import SkippedGroups, as_columns, result_key
+from calibrant.numerics.isotonic import SortedTogether
+from calibrant.numerics.smooth_test import least_tails
+from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.measures.estimate import Interval
+    from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
-    from calibrant.predictions.units import Unit
+    from calibrant.predictions.store import Unit
 
 UNITS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
-"""Most units that are read before any is evaluated, and most of their rows."""
+"""The maximum number of units that are read before any is evaluated, and of rows."""
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """What was found for one set of predictions: a model, or a group of its rows.
+    """The errors and scores of one unit: a model, or a group of its rows.
 
     Attributes
     ----------
@@ -45,41 +53,50 @@ class Assessment:
         One per method.
     classes : tuple of Estimate
         One per method and class, where the task is "classwise".
-    scores : tuple of ScoreDecomposition
-        Brier score and log-loss.
     base_rate, mean_prob : float
         How often the event happened, and how often it was predicted on average.
     key : dict
-        What tells this set from others: model, group.
+        Model and group of this unit.
+    tasks : BinaryTasks
+        The rows, from which scores are computed on demand.
     """
 
     estimates: tuple[Estimate, ...]
     classes: tuple[Estimate, ...]
-    scores: tuple[ScoreDecomposition, ...]
     base_rate: float
     mean_prob: float
     key: dict[str, Any]
+    tasks: BinaryTasks = field(repr=False, compare=False)
+
+    @cached_property
+    def scores(self) -> tuple[ScoreDecomposition, ...]:
+        """Return Brier score and log-loss, which need all rows in order: on demand."""
+        return mean_splits(self.tasks)
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Calibration errors with intervals, one row a method.
+    """Calibration errors with intervals, one row per method.
 
     Attributes
     ----------
     assessments : tuple of Assessment
-        One per model and group; a single one from `evaluate`.
+        One per model and group.
     alpha, confidence : float
         Exponent of the error and level of the intervals.
+
+    See Also
+    --------
+    evaluate : makes evaluations.
 
     Examples
     --------
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
-    >>> found = evaluate(y, p, methods=["es15", "ew15"], confidence=None)
-    >>> found.frame()["value"].round(4)
+    >>> result = evaluate(y, p, methods=["es15", "ew15"], confidence=None)
+    >>> result.frame()["value"].round(4)
     array([0.0819, 0.0973])
-    >>> found.scores()["brier"].round(4)
+    >>> result.scores()["brier"].round(4)
     array([0.0277])
     """
 
@@ -88,31 +105,57 @@ class Evaluation:
     confidence: float | None
 
     def frame(self) -> Frame:
-        """Return one row a method (and model, and group) as columns.
+        """Return one row per method (and model, and group) as columns.
 
-        Columns: model and group where there are several, method, task, value, low,
-        high, n, debiased, bins.
+        Returns
+        -------
+        dict of ndarray
+            Columns: model and group where there are several, method, task, value, low,
+            high, n, debiased, bins.
         """
-        return _estimate_frame((a.key, a.estimates) for a in self.assessments)
+        return self._estimate_frame("estimates")
 
     def per_class(self) -> Frame:
-        """Return one row a method and class, for the task "classwise"."""
-        return _estimate_frame((a.key, a.classes) for a in self.assessments)
+        """Return one row per method and class, for the task "classwise".
+
+        Returns
+        -------
+        dict of ndarray
+            The columns of `frame`, with the class as the task.
+        """
+        return self._estimate_frame("classes")
+
+    def _estimate_frame(self, kind: str) -> Frame:
+        names = [f.name for f in fields(Estimate)]
+        return as_columns(
+            [
+                {**one.key, **{name: getattr(estimate, name) for name in names}}
+                for one in self.assessments
+                for estimate in getattr(one, kind)
+            ]
+        )
 
     def scores(self) -> Frame:
-        """Return one row a model and group: rates, and the scores with their split."""
+        """Return one row per model and group: rates, and the scores with their parts.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: model and group where there are several, n, base_rate, mean_prob;
+            brier and log_loss, each with its calibration and refinement.
+        """
+        prepare_splits([one.tasks for one in self.assessments])
         rows = []
-        for found in self.assessments:
-            row = dict(found.key)
-            row |= {"n": found.estimates[0].n, "base_rate": found.base_rate}
-            row["mean_prob"] = found.mean_prob
-            for part in found.scores:
+        for one in self.assessments:
+            row = {**one.key, "n": one.estimates[0].n, "base_rate": one.base_rate}
+            row["mean_prob"] = one.mean_prob
+            for part in one.scores:
                 name = part.name.replace("-", "_")
                 row[name] = part.score
                 row[f"{name}_calibration"] = part.calibration
                 row[f"{name}_refinement"] = part.refinement
             rows.append(row)
-        return columns_of(rows)
+        return as_columns(rows)
 
     def _repr_html_(self) -> str:
         names = [n for n in self.frame() if n not in ("task", "debiased", "bins")]
@@ -131,12 +174,11 @@ class Evaluation:
         return f"<Evaluation, alpha = {self.alpha:g}>\n{self}"
 
     def __str__(self) -> str:
-        lines = [
-            "  ".join([*(str(v) for v in found.key.values()), str(estimate)])
-            for found in self.assessments
-            for estimate in found.estimates
-        ]
-        return "\n".join(lines)
+        return "\n".join(
+            "  ".join([*(str(v) for v in one.key.values()), str(estimate)])
+            for one in self.assessments
+            for estimate in one.estimates
+        )
 
 
 def _html_text(value: Any) -> str:
@@ -144,44 +186,6 @@ def _html_text(value: Any) -> str:
     if not isinstance(value, float):
         return escape(str(value))
     return f"{value:.4f}" if isfinite(value) else "\N{EN DASH}"
-
-
-def _estimate_frame(
-    found: Iterable[tuple[dict[str, Any], tuple[Estimate, ...]]],
-) -> Frame:
-    names = [f.name for f in fields(Estimate)]
-    return columns_of(
-        [
-            {**key, **{name: getattr(estimate, name) for name in names}}
-            for key, estimates in found
-            for estimate in estimates
-        ]
-    )
-
-
-def assess(
-    fitted: FittedTasks, methods: Sequence[str], key: dict[str, Any]
-) -> Assessment:
-    """Apply every method to the binary tasks of one unit."""
-    found = [fitted.estimates(method) for method in methods]
-    events = fitted.events
-    return Assessment(
-        estimates=tuple(rows[0] for rows in found),
-        classes=tuple(chain.from_iterable(rows[1:] for rows in found)),
-        scores=mean_splits(events),
-        base_rate=fmean(s.mean(s.y) for s in events.samples),
-        mean_prob=fmean(s.mean(s.p) for s in events.samples),
-        key=key,
-    )
-
-
-def check_methods(methods: Any) -> tuple[Any, ...]:
-    """Return methods as a tuple; one alone will do."""
-    alone = isinstance(methods, str) or is_calibrator(methods)
-    names = (methods,) if alone else tuple(methods)
-    if not names:
-        raise OptionError("methods must name at least one method.")
-    return names
 
 
 def evaluate(  # noqa: PLR0913
@@ -288,7 +292,7 @@ def evaluate(  # noqa: PLR0913
     forest  es15 (binary): 0.0819 [0.0819, 0.1006], n = 1797
     bayes  es15 (binary): 0.0876 [0.0746, 0.1028], n = 1797
     """
-    estimator = Estimator(
+    settings = ErrorSettings(
         alpha=alpha,
         debias=debias,
         confidence=confidence,
@@ -308,91 +312,115 @@ def evaluate(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_no_clusters("evaluate")
-    found = assess_units(preds, check_methods(methods), estimator, progress)
-    return Evaluation(tuple(found), float(alpha), confidence)
+    assessments = _assess_units(preds, check_methods(methods), settings, progress)
+    return Evaluation(tuple(assessments), float(alpha), confidence)
 
 
-def assess_units(
-    preds: Predictions,
-    methods: tuple[str, ...],
-    estimator: Estimator,
-    progress: Callable[[int, int], None] | None,
-) -> list[Assessment]:
-    """Apply every method to every unit, but for groups that are too small for it."""
-    units = preds.store.units()
-    found: list[Assessment] = []
-    left_out = SkippedGroups()
-    with one_blas_thread():  # taking the limit costs as much as a small fit
-        for done, (unit, fitted) in enumerate(
-            _fitted_units(units, methods, estimator, left_out)
-        ):
-            if progress is not None:
-                progress(done, len(units))
-            if not unit.group.key:
-                warn_if_small(fitted.events.samples[0])
-            key = {"model": unit.model} if preds.store.named else {}
-            key |= result_key(unit.group.key)
-            try:
-                possible = _possible(fitted, methods, str(unit.group), left_out)
-                found.append(assess(fitted, possible, key))
-            except (TooFewRowsError, WeightError) as error:
-                if not unit.group.key:
-                    raise
-                left_out.add(str(unit.group), error)
-    left_out.warn()
-    if not found:
-        raise OptionError(left_out.nothing_left)
-    return found
+def check_methods(methods: Any) -> tuple[Any, ...]:
+    """Return methods as a tuple, also where there is only one."""
+    alone = isinstance(methods, str) or is_calibrator(methods)
+    names = (methods,) if alone else tuple(methods)
+    if not names:
+        raise OptionError("methods must name at least one method.")
+    return names
 
 
 def assess_one(fitted: FittedTasks, methods: tuple[str, ...]) -> Assessment:
     """Apply the methods that there are enough rows for, and warn of the others."""
-    left_out = SkippedGroups()
-    possible = _possible(fitted, methods, "", left_out)
-    left_out.warn()
-    return assess(fitted, possible, {})
+    skipped = SkippedGroups()
+    assessment = _assess(fitted, methods, "", skipped, {})
+    skipped.warn()
+    return assessment
+
+
+def _assess_units(
+    preds: Predictions,
+    methods: tuple[str, ...],
+    settings: ErrorSettings,
+    progress: Callable[[int, int], None] | None,
+) -> list[Assessment]:
+    """Apply every method to every unit, but for groups that are too small for it."""
+    units = preds.store.units()
+    assessments: list[Assessment] = []
+    skipped = SkippedGroups()
+    with one_blas_thread():  # setting the limit costs as much as a small fit
+        fitted_units = _fitted_units(units, methods, settings, skipped)
+        for done, (unit, fitted) in enumerate(fitted_units):
+            if progress is not None:
+                progress(done, len(units))
+            if not unit.group.key:
+                warn_if_small(fitted.tasks.samples[0])
+            key = {"model": unit.model} if preds.store.named else {}
+            key |= result_key(unit.group.key)
+            with skipped.skipping(unit.group):
+                name = str(unit.group)
+                assessments.append(_assess(fitted, methods, name, skipped, key))
+    return skipped.checked(assessments)
+
+
+def _assess(
+    fitted: FittedTasks,
+    methods: tuple[str, ...],
+    group: str,
+    skipped: SkippedGroups,
+    key: dict[str, Any],
+) -> Assessment:
+    """Apply the methods that a unit has enough rows for; raise where none is."""
+    results: list[tuple[Estimate, ...]] = []
+    failed: dict[str, TooFewRowsError] = {}
+    for method in methods:
+        try:
+            results.append(fitted.estimates(method))
+        except TooFewRowsError as error:
+            failed[method_name(method)] = error
+    if not results:
+        raise next(iter(failed.values()))
+    for name, reason in failed.items():
+        skipped.add(group, reason, name)
+    samples = fitted.tasks.samples
+    return Assessment(
+        estimates=tuple(rows[0] for rows in results),
+        classes=tuple(chain.from_iterable(rows[1:] for rows in results)),
+        base_rate=fmean(s.mean(s.y) for s in samples),
+        mean_prob=fmean(s.mean(s.p) for s in samples),
+        key=key,
+        tasks=fitted.tasks.without_fits(),
+    )
 
 
 def _fitted_units(
     units: Sequence[Unit],
     methods: tuple[str, ...],
-    estimator: Estimator,
-    left_out: SkippedGroups,
+    settings: ErrorSettings,
+    skipped: SkippedGroups,
 ) -> Iterator[tuple[Unit, FittedTasks]]:
-    """Read units, as many at once as are small together; leave out what cannot be."""
+    """Read units, several small ones at once, and skip those that cannot be read."""
     batch: list[tuple[Unit, FittedTasks]] = []
     rows = 0
     for unit in units:
-        try:
-            fitted = FittedTasks(unit.read(), estimator)
-        except (TooFewRowsError, WeightError) as error:
-            if not unit.group.key:
-                raise
-            left_out.add(str(unit.group), error)
-            continue
-        batch.append((unit, fitted))
-        rows += fitted.events.samples[0].n
+        with skipped.skipping(unit.group):
+            fitted = FittedTasks(unit.read(), settings)
+            batch.append((unit, fitted))
+            rows += fitted.tasks.samples[0].n
         if len(batch) == UNITS_AT_ONCE or rows > ROWS_AT_ONCE:
-            work_ahead([fitted for _, fitted in batch], methods)
+            _prepare_small_units([fitted for _, fitted in batch], methods)
             yield from batch
             batch, rows = [], 0
-    work_ahead([fitted for _, fitted in batch], methods)
+    _prepare_small_units([fitted for _, fitted in batch], methods)
     yield from batch
 
 
-def _possible(
-    fitted: FittedTasks, methods: tuple[str, ...], group: str, left_out: SkippedGroups
-) -> list[str]:
-    """Return the methods that a unit has enough rows for; raise where none is."""
-    failed: dict[str, TooFewRowsError] = {}
-    for method in methods:
-        try:
-            fitted.estimates(method)
-        except TooFewRowsError as error:
-            failed[method] = error
-    possible = [method for method in methods if method not in failed]
-    if not possible:
-        raise failed[methods[0]]
-    for method, reason in failed.items():
-        left_out.add(group, reason, method_name(method))
-    return possible
+def _prepare_small_units(fitted: Sequence[FittedTasks], methods: Sequence[str]) -> None:
+    """Compute for all small units at once what their estimates start from.
+
+    Ten thousand groups of ten rows are quick to compute, but going through them one by
+    one costs a millisecond of calls each. Results are kept on the samples.
+    """
+    samples = small_samples([one.tasks for one in fitted])
+    if not samples:
+        return
+    cells = SortedTogether.of(samples).cells
+    keep("few cells", samples, cells)
+    if "smooth" in methods or fitted[0].settings.confidence is not None:
+        keep("smooth test", samples, least_tails(cells))
+        keep("smooth fit", samples, Smooth().fit_many(samples))

@@ -42,18 +42,21 @@ def kernel_calibration_error(  # noqa: PLR0913
 
     The mean over pairs of rows of (y - p)(y' - p') k(p, p'), which is 0 in expectation
     if and only if the predictions are calibrated. No map is fitted. The defaults are
-    those of the paper and of ``method="kce"``; for the root, take it yourself where
-    the value is positive.
+    those of the paper and of ``method="kce"``. No root is taken, since an unbiased
+    estimate may be negative.
 
     Parameters
     ----------
-    y_true, y_prob, task, sample_weight, pos_label, labels, scale
-        As in `calibration_error`.
+    y_true : array-like of shape (n,)
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks.
+    y_prob : array-like of shape (n,) or (n, k)
+        Predicted probability of the event, or of each class.
     kernel : {"rbf", "laplace"}
         Kernel of predictions with distance d: exp(-d^2 / 2h^2), or exp(-d / h).
     bandwidth : float or "median"
         The h of the kernel. "median" is the median distance between rows; a narrower
-        kernel sees errors that change faster with p.
+        kernel detects errors that change faster with p.
     outcome_kernel : {"rbf", "white", "linear"}
         Kernel of labels, which only multiplies the error: by 2 - 2 exp(-1/2) (RBF
         with bandwidth 1, as in the paper), by 2 (both columns of a binary
@@ -63,7 +66,20 @@ def kernel_calibration_error(  # noqa: PLR0913
         all pairs; never negative. "block": unbiased, over the pairs within random
         blocks of `block_size` rows only.
     block_size : int
-        Rows a block; 2 is the linear-time estimator.
+        Rows per block; 2 is the linear-time estimator.
+    task : None, "confidence", "classwise", or a class
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest. "classwise": the mean over
+        classes.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 equals the row twice.
+    pos_label : object, optional
+        The label that means that the event happened.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What `y_prob` holds: probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities.
     random_state : int, generator or None
         Seeds which rows share a block.
 
@@ -72,10 +88,15 @@ def kernel_calibration_error(  # noqa: PLR0913
     float
         The estimate; the mean over classes for the task "classwise".
 
+    See Also
+    --------
+    calibration_error : the error of a fitted calibration map.
+    calibration_test : with ``method="kce"`` the test by this error.
+
     References
     ----------
     D. Widmann, F. Lindsten, D. Zachariah (2019). Calibration tests in multi-class
-    classification: a unifying framework. NeurIPS.
+    classification: a unifying framework. NeurIPS. arXiv:1910.11385
 
     Examples
     --------
@@ -92,8 +113,8 @@ def kernel_calibration_error(  # noqa: PLR0913
         kernel=kernel, bandwidth=bandwidth, outcome_kernel=outcome_kernel
     )
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = spec.tasks(y_true, y_prob, sample_weight)
-    warn_if_small(events.samples[0])
+    tasks = spec.tasks(y_true, y_prob, sample_weight)
+    warn_if_small(tasks.samples[0])
 
     def error(sample: BinarySample) -> float:
         fit = family.fit(sample)
@@ -102,7 +123,7 @@ def kernel_calibration_error(  # noqa: PLR0913
         rng = generator(random_state)
         return float(block_errors(family, sample, block_size, rng).mean())
 
-    return float(np.mean([error(sample) for sample in events.samples]))
+    return float(np.mean([error(sample) for sample in tasks.samples]))
 
 
 def block_errors(

@@ -1,8 +1,9 @@
-"""Brier score and log-loss, split into calibration, discrimination, uncertainty."""
+"""Brier score and log-loss in parts: calibration, discrimination, uncertainty."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -10,22 +11,23 @@ import numpy as np
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.options import check_choice
-from calibrant.numerics.isotonic import isotonic_values
+from calibrant.numerics.isotonic import SortedTogether, isotonic_values
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_sample import SortedSample
 from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame, Scale, Task
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.isotonic import SortedTogether
     from calibrant.predictions.input_spec import BinaryTasks
 
 ScoreName: TypeAlias = Literal["brier", "log-loss"]
 ROW_LOSSES = {"brier": squared_errors, "log-loss": log_losses}
 ISOTONIC = "isotonic"
+SMALL_SAMPLE = 64
+"""Samples with more rows are worked on one by one."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,16 @@ class ScoreDecomposition:
     score : float
         The mean score of the predictions; lower is better.
     calibration : float
-        What recalibration would save on these data: the miscalibration. Isotonic
-        recalibration, the best that keeps the order of predictions, never costs.
+        By how much recalibration lowers the score on these data: the miscalibration.
+        Isotonic recalibration never makes it higher.
     discrimination : float
         By how much recalibrated predictions beat the base rate.
     uncertainty : float
-        The score of the base rate, which no prediction can help.
+        The score of the base rate, whatever the predictions.
+
+    See Also
+    --------
+    decompose_score : makes decompositions.
 
     Examples
     --------
@@ -63,7 +69,7 @@ class ScoreDecomposition:
 
     @property
     def refinement(self) -> float:
-        """Return the score that is left after recalibration."""
+        """Return the score after recalibration."""
         return self.uncertainty - self.discrimination
 
     def __str__(self) -> str:
@@ -89,54 +95,28 @@ Splits: TypeAlias = tuple[ScoreDecomposition, ...]
 """One for each score."""
 
 
-def _recalibrated(
-    sample: BinarySample, recalibration: str
-) -> tuple[SortedSample, FloatVector]:
-    """Return the rows, in any order, and their recalibrated predictions."""
-    if recalibration == ISOTONIC:
-        ordered = SortedSample.of(sample.p, sample.y, sample.weight)
-        return ordered, isotonic_values(ordered)
-    method = find_binary(recalibration)
-    flat = {"tops": "flat"} if "tops" in method.defaults() else {}
-    map_ = fit_family(method.build(**flat), sample).map
-    rows = SortedSample(sample.p, sample.y, sample.weight)
-    return rows, map_.transform(sample.p)
+def small_samples(tasks: Iterable[BinaryTasks]) -> list[BinarySample]:
+    """Return the samples of tasks so small that they are worked on together."""
+    alone = [one.samples[0] for one in tasks if len(one.samples) == 1]
+    return [sample for sample in alone if 0 < sample.n <= SMALL_SAMPLE]
 
 
-def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
-    if recalibration == ISOTONIC:
-        return sample.cached(
-            "isotonic splits", lambda: _made_splits(sample, recalibration)
-        )
-    return _made_splits(sample, recalibration)
+def keep(name: str, samples: Sequence[BinarySample], values: Sequence[Any]) -> None:
+    """Keep a value with each sample, where it is looked for before it is computed."""
+    for sample, value in zip(samples, values, strict=True):
+        sample.cached(name, partial(_same, value))
 
 
-def _made_splits(sample: BinarySample, recalibration: str) -> Splits:
-    rows, recalibrated = _recalibrated(sample, recalibration)
-    base = float(np.clip(sample.mean(sample.y), 0.0, 1.0))
-    splits = []
-    for name, loss in ROW_LOSSES.items():
-        before, after = (
-            float(np.average(loss(p, rows.y), weights=rows.weight))
-            for p in (rows.p, recalibrated)
-        )
-        unknown = float(_base_score(name, np.array(base)))
-        saved, known = before - after, unknown - after
-        if recalibration == ISOTONIC:  # but for rounding neither is below 0
-            saved, known = max(saved, 0.0), max(known, 0.0)
-        splits.append(ScoreDecomposition(name, before, saved, known, unknown))
-    return tuple(splits)
+def _same(value: Any) -> Any:
+    return value
 
 
-def _base_score(name: str, base: FloatVector) -> FloatVector:
-    """Return the score of base rates."""
-    loss = ROW_LOSSES[name]
-    no, yes = (loss(base, np.full_like(base, outcome)) for outcome in (0.0, 1.0))
-    return (1.0 - base) * no + base * yes
-
-
-def isotonic_splits(rows: SortedTogether) -> list[Splits]:
-    """Split every score of several samples, by isotonic recalibration."""
+def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
+    """Split the scores of all small samples at once, by isotonic recalibration."""
+    samples = small_samples(tasks)
+    if not samples:
+        return
+    rows = SortedTogether.of(samples)
     base = np.clip(rows.means(rows.y), 0.0, 1.0)
     columns = []
     for name, loss in ROW_LOSSES.items():
@@ -146,25 +126,69 @@ def isotonic_splits(rows: SortedTogether) -> list[Splits]:
         saved, known = np.maximum(before - after, 0.0), np.maximum(unknown - after, 0.0)
         parts = np.stack([before, saved, known, unknown], axis=1).tolist()
         columns.append([ScoreDecomposition(name, *part) for part in parts])
-    return list(zip(*columns, strict=True))
+    keep("isotonic splits", samples, list(zip(*columns, strict=True)))
 
 
-def mean_splits(events: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
+def mean_splits(tasks: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     """Split every score, averaged over the events of a task."""
-    parts = [_sample_splits(sample, recalibration) for sample in events.samples]
+    parts = [_splits(sample, recalibration) for sample in tasks.samples]
     if len(parts) == 1:
         return parts[0]
-    fields = ("score", "calibration", "discrimination", "uncertainty")
+    numbers = ("score", "calibration", "discrimination", "uncertainty")
     return tuple(
         ScoreDecomposition(
             same[0].name,
-            *(
-                float(np.mean([getattr(one, field) for one in same]))
-                for field in fields
-            ),
+            *(float(np.mean([getattr(one, name) for one in same])) for name in numbers),
         )
         for same in zip(*parts, strict=True)
     )
+
+
+def _splits(sample: BinarySample, recalibration: str) -> Splits:
+    if recalibration == ISOTONIC:
+        return sample.cached("isotonic splits", lambda: _isotonic_splits(sample))
+    method = find_binary(recalibration)
+    flat = {"tops": "flat"} if "tops" in method.defaults() else {}
+    map_ = fit_family(method.build(**flat), sample).map
+    rows = SortedSample(sample.p, sample.y, sample.weight)
+    return _split_rows(rows, map_.transform(sample.p), sample.mean(sample.y))
+
+
+def _isotonic_splits(sample: BinarySample) -> Splits:
+    rows = SortedSample.of(sample.p, sample.y, sample.weight)
+    return tuple(
+        replace(
+            split,  # but for rounding neither is below 0
+            calibration=max(split.calibration, 0.0),
+            discrimination=max(split.discrimination, 0.0),
+        )
+        for split in _split_rows(rows, isotonic_values(rows), sample.mean(sample.y))
+    )
+
+
+def _split_rows(
+    rows: SortedSample, recalibrated: FloatVector, base_rate: float
+) -> Splits:
+    """Split every score of rows, in any order, with their recalibrated predictions."""
+    base = np.array(np.clip(base_rate, 0.0, 1.0))
+    splits = []
+    for name, loss in ROW_LOSSES.items():
+        before, after = (
+            float(np.average(loss(p, rows.y), weights=rows.weight))
+            for p in (rows.p, recalibrated)
+        )
+        unknown = float(_base_score(name, base))
+        splits.append(
+            ScoreDecomposition(name, before, before - after, unknown - after, unknown)
+        )
+    return tuple(splits)
+
+
+def _base_score(name: str, base: FloatVector) -> FloatVector:
+    """Return the score of base rates."""
+    loss = ROW_LOSSES[name]
+    no, yes = (loss(base, np.full_like(base, outcome)) for outcome in (0.0, 1.0))
+    return (1.0 - base) * no + base * yes
 
 
 def decompose_score(  # noqa: PLR0913
@@ -181,34 +205,56 @@ def decompose_score(  # noqa: PLR0913
 ) -> ScoreDecomposition:
     """Split the Brier score or log-loss: calibration - discrimination + uncertainty.
 
-    Calibration is what recalibration takes away; by default isotonic, the best that
-    keeps the order of the predictions (CORP). Uncertainty is the score of the base
-    rate, discrimination what recalibrated predictions gain over it. What is left
-    after recalibration, uncertainty less discrimination, is the refinement.
+    Calibration is the part of the score that recalibration removes; by default
+    isotonic, the best that keeps the order of the predictions (CORP). Uncertainty is
+    the score of the base rate, discrimination the gain of recalibrated predictions over
+    it. The score after recalibration, uncertainty less discrimination, is the
+    refinement.
 
     Parameters
     ----------
-    y_true, y_prob, task, sample_weight, pos_label, labels, scale
-        As in `calibration_error`. For "classwise" the parts are means over classes.
+    y_true : array-like of shape (n,)
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks.
+    y_prob : array-like of shape (n,) or (n, k)
+        Predicted probability of the event, or of each class.
     score : {"brier", "log-loss"}
         Which score. Log-loss is in nats; failed predictions of exactly 0 or 1 count
         36.04, as in scikit-learn.
     recalibration : str
         "isotonic", or the name of any method. Of binned ones, such as "es15" and
-        "ew10", each bin predicts its share of positives, as in Murphy's reliability,
-        resolution and uncertainty; what predictions within a bin tell then counts
+        "ew10", each bin predicts its observed rate, as in Murphy's reliability,
+        resolution and uncertainty; differences of predictions within a bin then count
         for the score but not for the discrimination, and calibration may come out
         below 0.
+    task : None, "confidence", "classwise", or a class
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest. "classwise": all parts are
+        means over classes.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 equals the row twice.
+    pos_label : object, optional
+        The label that means that the event happened.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What `y_prob` holds: probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities.
 
     Returns
     -------
     ScoreDecomposition
         With `score`, `calibration`, `discrimination`, `uncertainty`, `refinement`.
 
+    See Also
+    --------
+    evaluate : calibration errors; its ``scores()`` has both scores.
+
     References
     ----------
     A. H. Murphy (1973). A new vector partition of the probability score. Journal of
-    Applied Meteorology 12(4).
+    Applied Meteorology 12(4), 595-600.
+    doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2
 
     T. Dimitriadis, T. Gneiting, A. I. Jordan (2021). Stable reliability diagrams for
     probabilistic classifiers. PNAS 118(8). doi:10.1073/pnas.2016191118
@@ -223,6 +269,5 @@ def decompose_score(  # noqa: PLR0913
     """
     check_choice(score, get_args(ScoreName), name="score")
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    events = spec.tasks(y_true, y_prob, sample_weight)
-    splits = mean_splits(events, recalibration)
+    splits = mean_splits(spec.tasks(y_true, y_prob, sample_weight), recalibration)
     return next(split for split in splits if split.name == score)

@@ -21,7 +21,7 @@ from calibrant.numerics.calibration_tests import (
 )
 from calibrant.numerics.smooth_test import ORDERS, smooth_test
 from calibrant.numerics.weighted_points import compress_to_at_most
-from calibrant.predictions.given import as_predictions
+from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

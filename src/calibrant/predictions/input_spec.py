@@ -17,11 +17,7 @@ from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import check_class_labels
 from calibrant.core.options import check_choice
 from calibrant.core.probabilities import check_probability_matrix
-from calibrant.core.sample import (
-    BinarySample,
-    check_event,
-    weighted_sample,
-)
+from calibrant.core.sample import BinarySample, check_event, weighted_sample
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURES, Wording
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
@@ -55,34 +51,18 @@ class BinaryTasks:
     samples: tuple[BinarySample, ...]
     same_rows: bool = True
 
-
-@dataclass(frozen=True, eq=False)
-class Events:
-    """Validated predictions and labels of binary events, without weights.
-
-    Attributes
-    ----------
-    task : str
-        Name of the task.
-    names : tuple of str
-        Name of each event.
-    pairs : tuple of (ndarray, ndarray)
-        Predictions and labels of each event, all of the same rows.
-    """
-
-    task: str
-    names: tuple[str, ...]
-    pairs: tuple[tuple[FloatVector, FloatVector], ...]
-
-    def tasks(
-        self, weight: FloatVector | None, rows: IntVector | slice | None = None
+    def weighted(
+        self, weight: FloatVector | None, rows: IntVector | slice = slice(None)
     ) -> BinaryTasks:
-        """Return the binary tasks of all rows, or of some with their weights."""
-        pairs = self.pairs
-        if rows is not None:
-            pairs = tuple((p[rows], y[rows]) for p, y in pairs)
-        samples = tuple(weighted_sample(p, y, weight) for p, y in pairs)
-        return BinaryTasks(self.task, self.names, samples)
+        """Return some of the rows, with weights; those of weight 0 are left out."""
+        if weight is None and isinstance(rows, slice):  # all rows
+            return self
+        samples = (weighted_sample(s.p[rows], s.y[rows], weight) for s in self.samples)
+        return replace(self, samples=tuple(samples))
+
+    def without_fits(self) -> BinaryTasks:
+        """Return the same rows, without what was fitted to them."""
+        return replace(self, samples=tuple(replace(s) for s in self.samples))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +92,13 @@ class InputSpec:
     scale: Scale | Mapping[str, Scale] = "prob"
     wording: Wording = MEASURES
 
+    @property
+    def task_name(self) -> str:
+        """Return what results call the task."""
+        return "binary" if self.task is None else str(self.task)
+
     def check_scales(self, models: Sequence[str]) -> None:
-        """Raise unless every scale is known, and is said of all models or of each."""
+        """Raise unless every model has a known scale, and every scale a model."""
         if isinstance(self.scale, Mapping):
             for name in self.scale:
                 check_choice(name, models, name="model in scale,")
@@ -131,10 +116,6 @@ class InputSpec:
             )
         return self.scale[model]
 
-    def of_model(self, model: str, wording: Wording = MEASURES) -> InputSpec:
-        """Return how to read one model."""
-        return replace(self, scale=self.scale_of(model), wording=wording)
-
     def tasks(
         self,
         y_true: ArrayLike,
@@ -142,15 +123,18 @@ class InputSpec:
         sample_weight: ArrayLike | None = None,
     ) -> BinaryTasks:
         """Validate the data and reduce them to binary tasks."""
-        events = self.events(y_true, y_prob)
-        words = self.wording
-        weight = check_weights(sample_weight, name=words.weight)
-        p, y = events.pairs[0]
-        check_same_length(**{words.label: y, words.prob: p, words.weight: weight})
-        return events.tasks(weight)
+        tasks = self.unweighted_tasks(y_true, y_prob)
+        weight = check_weights(sample_weight, name=self.wording.weight)
+        if weight is None:
+            return tasks
+        first, words = tasks.samples[0], self.wording
+        check_same_length(
+            **{words.label: first.y, words.prob: first.p, words.weight: weight}
+        )
+        return tasks.weighted(weight)
 
-    def events(self, y_true: ArrayLike, y_prob: ArrayLike) -> Events:
-        """Validate predictions and labels, and reduce them to binary events."""
+    def unweighted_tasks(self, y_true: ArrayLike, y_prob: ArrayLike) -> BinaryTasks:
+        """Validate predictions and labels, and reduce them to binary tasks."""
         self.check_options()
         scale: Any = self.scale  # of one model
         words = self.wording
@@ -158,18 +142,18 @@ class InputSpec:
             p, y = check_event(
                 y_true, y_prob, pos_label=self.pos_label, scale=scale, wording=words
             )
-            return Events("binary", ("binary",), ((p, y),))
+            return BinaryTasks("binary", ("binary",), (BinarySample(p, y),))
         prob = check_probability_matrix(y_prob, scale=scale, wording=words)
         column = check_class_labels(
             y_true, n_classes=prob.shape[1], labels=self.labels, wording=words
         )
         check_same_length(**{words.label: column, words.prob: prob})
-        chosen = self.watched(prob.shape[1])
-        pairs = tuple(event_of_class(prob, column, which) for which in chosen)
-        return Events(str(self.task), self.event_names(chosen), pairs)
+        columns, names = self.events(prob.shape[1])
+        samples = (BinarySample(*event_of_class(prob, column, k)) for k in columns)
+        return BinaryTasks(str(self.task), names, tuple(samples))
 
     def check_options(self) -> None:
-        """Raise where options are of a different task."""
+        """Raise where an option belongs to a different task."""
         if self.task is None:
             if self.labels is not None:
                 raise OptionError(
@@ -190,27 +174,20 @@ class InputSpec:
                 Setting("labels"),
             )
 
-    def watched(self, n_classes: int) -> list[int | None]:
-        """Return the columns to look at; None stands for the top class."""
+    def events(self, n_classes: int) -> tuple[list[int | None], tuple[str, ...]]:
+        """Return the column and the name of each event; None is the top class."""
         if self.task == "confidence":
-            return [None]
+            return [None], ("confidence",)
+        classes = list(range(n_classes) if self.labels is None else self.labels)
         if self.task == "classwise":
-            return list(range(n_classes))
-        classes = self._classes(n_classes)
-        if self.task in classes:
-            return [classes.index(self.task)]
+            return list(range(n_classes)), tuple(map(str, classes))
         is_number = isinstance(self.task, int | np.integer)
-        if is_number and 0 <= self.task < n_classes:
-            return [int(self.task)]
-        raise UnknownNameError.among(
-            "task", self.task, ["confidence", "classwise", *classes]
-        )
-
-    def _classes(self, n_classes: int) -> list[Any]:
-        return list(range(n_classes) if self.labels is None else self.labels)
-
-    def event_names(self, chosen: list[int | None]) -> tuple[str, ...]:
-        """Return the name of the event of each column that is looked at."""
-        n_classes = 1 + max((c for c in chosen if c is not None), default=0)
-        classes = self._classes(n_classes)
-        return tuple("confidence" if c is None else str(classes[c]) for c in chosen)
+        if self.task in classes:
+            place = classes.index(self.task)
+        elif is_number and 0 <= self.task < n_classes:
+            place = int(self.task)
+        else:
+            raise UnknownNameError.among(
+                "task", self.task, ["confidence", "classwise", *classes]
+            )
+        return [place], (str(classes[place]),)

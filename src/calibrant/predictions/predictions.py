@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from calibrant.core.arrays import as_array
@@ -16,14 +16,14 @@ from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable, open_table
 from calibrant.engines.opening import Engine, open_cells, open_source
 from calibrant.exceptions import OptionError
-from calibrant.predictions.aggregated_predictions import AggregatedPredictions
-from calibrant.predictions.aggregation import (
-    TableRequest,
-    aggregated,
+from calibrant.predictions.aggregates import (
+    AggregatedPredictions,
+    aggregate_table,
     warn_if_dropped,
 )
+from calibrant.predictions.columns import TableRequest
 from calibrant.predictions.input_spec import InputSpec
-from calibrant.predictions.row_predictions import RowPredictions
+from calibrant.predictions.rows import RowPredictions
 
 if TYPE_CHECKING:
     import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, Scale, Task
     from calibrant.engines.cells import AggregatedCells
-    from calibrant.predictions.model_columns import Columns
+    from calibrant.predictions.columns import Columns
     from calibrant.predictions.store import Store
 
 
@@ -121,7 +121,7 @@ class Predictions:
         <Predictions: 1,797 rows, 2 models, task binary>
         """
         spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
-        arrays = _Arrays({}, {})
+        arrays = _Arrays()
         label = arrays.add_all("y_true", y_true)
         prob = arrays.add_all("y_prob", y_prob)
         if isinstance(prob, str):
@@ -187,7 +187,9 @@ class Predictions:
         time : str, optional
             Column that says when a row was recorded.
         task : None, "confidence", "classwise", or a class
-            As in `from_arrays`.
+            None: binary. "confidence": the top class and whether it is right. A class,
+            by label or column number: that class against the rest. "classwise": the
+            mean over classes.
         pos_label : object, optional
             The label that means that the event happened.
         labels : sequence, optional
@@ -386,11 +388,60 @@ class Predictions:
         return f"<Predictions: {', '.join(parts)}>"
 
 
-def _cells(preds: Predictions, what: str) -> AggregatedCells:
+def as_predictions(
+    y_true: Any, y_prob: Any, *, scale: Any = "prob", **options: Any
+) -> Predictions:
+    """Return the predictions that a function was given, or those in arrays.
+
+    Options of arrays, such as `task`, are part of predictions already.
+
+    Examples
+    --------
+    >>> as_predictions([0, 1], [0.2, 0.7], task=None)
+    <Predictions: 2 rows, task binary>
+    """
+    if not isinstance(y_true, Predictions):
+        if y_prob is None:
+            raise OptionError(
+                "y_prob is missing: pass labels and predicted probabilities, or "
+                "Predictions alone."
+            )
+        return Predictions.from_arrays(y_true, y_prob, scale=scale, **options)
+    options = {"y_prob": y_prob, **options, "scale": None if scale == "prob" else scale}
+    for name, value in options.items():
+        if value is not None:
+            raise OptionError(
+                f"Predictions already have their labels, groups and scale; remove "
+                f"{name}, or pass it where they are made."
+            )
+    return y_true
+
+
+def read_table(source: Any, engine: Engine, request: TableRequest) -> Store:
+    """Return the predictions in a table: rows in memory, else aggregated."""
+    if isinstance(source, Predictions):
+        raise OptionError(
+            "source must be a table; these are Predictions, which functions take as "
+            "they are."
+        )
+    if open_cells(source) is not None:
+        raise OptionError(
+            f"{source} holds aggregated predictions, which already have their columns, "
+            f"labels and scale; read them by Predictions.load."
+        )
+    table = open_source(source, engine, bad_rows=request.bad_rows)
+    if isinstance(table, MemoryTable):
+        return RowPredictions.of(table, request)
+    cells = aggregate_table(table, request)
+    warn_if_dropped(cells.reasons, cells.dropped + cells.n)
+    return AggregatedPredictions(cells)
+
+
+def _cells(preds: Predictions, action: str) -> AggregatedCells:
     """Return the cells of aggregated predictions, or raise."""
     if not isinstance(preds.store, AggregatedPredictions):
         raise OptionError(
-            f"only aggregated predictions can be {what}; call aggregate() first."
+            f"only aggregated predictions can be {action}; call aggregate() first."
         )
     return preds.store.cells
 
@@ -399,8 +450,8 @@ def _cells(preds: Predictions, what: str) -> AggregatedCells:
 class _Arrays:
     """Arrays as columns of a table, and what the user calls each of them."""
 
-    columns: dict[str, Any]
-    words: dict[str, str]
+    columns: dict[str, Any] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict)
 
     def add(self, column: str, word: str, values: ArrayLike) -> str:
         self.columns[column] = as_array(values, name=word)
@@ -424,28 +475,3 @@ class _Arrays:
             str(model): self.add(f"{name}[{model!r}]", f"{name}[{model!r}]", one)
             for model, one in values.items()
         }
-
-
-def read_table(source: Any, engine: Engine, request: TableRequest) -> Store:
-    """Return the predictions in a table: rows in memory, else aggregated."""
-    _check_not_aggregated(source)
-    table = open_source(source, engine, bad_rows=request.bad_rows)
-    if isinstance(table, MemoryTable):
-        return RowPredictions.of(table, request)
-    cells = aggregated(table, request)
-    warn_if_dropped(cells.reasons, cells.dropped + cells.n)
-    return AggregatedPredictions(cells)
-
-
-def _check_not_aggregated(source: Any) -> None:
-    """Raise where a table was expected and something else is given."""
-    if isinstance(source, Predictions):
-        raise OptionError(
-            "source must be a table; these are Predictions, which functions take as "
-            "they are."
-        )
-    if open_cells(source) is not None:
-        raise OptionError(
-            f"{source} holds aggregated predictions, which already have their columns, "
-            f"labels and scale; read them by Predictions.load."
-        )

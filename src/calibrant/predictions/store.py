@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from calibrant.core.class_sample import ClassSample
     from calibrant.core.sample import BinarySample
     from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.groups import Group
-    from calibrant.predictions.aggregation import TableRequest
+    from calibrant.predictions.columns import ModelColumns, TableRequest
     from calibrant.predictions.input_spec import BinaryTasks
-    from calibrant.predictions.model_columns import ModelColumns
-    from calibrant.predictions.units import Unit
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """The predictions of one model in one group of rows, evaluated by themselves.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model; empty where there is one without a name.
+    group : Group
+        Which rows; one without values stands for all rows.
+    read : callable
+        Returns the binary tasks of these rows.
+    """
+
+    model: str
+    group: Group
+    read: Callable[[], BinaryTasks]
 
 
 class Store(ABC):
-    """Predictions of models in groups of rows, as verbs read them."""
+    """Predictions of models in groups of rows, as public functions read them."""
 
     @property
     @abstractmethod
@@ -41,7 +59,7 @@ class Store(ABC):
     @property
     @abstractmethod
     def models(self) -> tuple[str, ...]:
-        """Return what models are called, in order; an only one has a name, too."""
+        """Return the names of the models, in order; a single model has one, too."""
 
     @property
     @abstractmethod
@@ -114,7 +132,7 @@ class Store(ABC):
         return units[0].read()
 
     def check_no_clusters(self, verb: str) -> None:
-        """Raise where rows belong together, which a verb cannot use yet."""
+        """Raise where rows belong together, which a function cannot use yet."""
         request = self.table_request
         if request is not None and request.cluster is not None:
             raise OptionError(

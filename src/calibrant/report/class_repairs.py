@@ -9,6 +9,7 @@ import numpy as np
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_method
 from calibrant.core.options import generator
+from calibrant.measures.estimate import FittedTasks
 from calibrant.numerics.class_probabilities import class_probabilities
 from calibrant.numerics.links import clip_probability
 from calibrant.numerics.scores import brier_score, log_loss
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
     from calibrant.core.class_sample import ClassSample
-    from calibrant.measures.estimate import Estimator
+    from calibrant.measures.estimate import ErrorSettings
 
 CLASS_REPAIRS = {
     "confidence": ("temperature", "vector", "top-smooth"),
@@ -38,7 +39,7 @@ def class_repairs_of(
     task: str,
     *,
     measure: str,
-    estimator: Estimator,
+    estimator: ErrorSettings,
     methods: Sequence[str] | None = None,
 ) -> dict[str, Any] | None:
     """Return what each repair of all classes would bring; keys as of `repairs_of`.
@@ -105,12 +106,12 @@ def _error(
     sample: ClassSample,
     task: str,
     measure: str,
-    estimator: Estimator,
+    estimator: ErrorSettings,
 ) -> dict[str, float | None]:
     if task == "classwise" and sample.n_classes > MAX_CLASSES:
         return dict.fromkeys(("error", "low", "high"))
     events = InputSpec(task=task).tasks(sample.column, prob, sample.weight)
-    found = estimator.estimate(events, measure)[0]
+    found = FittedTasks(events, estimator).estimates(measure)[0]
     ends = {"low": number(found.low), "high": number(found.high)}
     return {"error": number(found.value), **ends}
 

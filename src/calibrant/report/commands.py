@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.core.array_types import Scale
+    from calibrant.predictions.columns import ModelColumns
     from calibrant.predictions.input_spec import InputSpec
-    from calibrant.predictions.model_columns import ModelColumns
 
 HELD_OUT = "held_out.parquet"
 """What commands call very many files."""

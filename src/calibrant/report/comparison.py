@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant.measures.comparison import MIN_MODELS, compare_events
+from calibrant.measures.comparison import MIN_MODELS, compare_fitted
 from calibrant.report.plain import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from calibrant.core.array_types import Frame
-    from calibrant.measures.fitted import FittedTasks
+    from calibrant.measures.estimate import FittedTasks
     from calibrant.report.models import Plan
 
 MAX_MODELS = 12
@@ -29,7 +29,7 @@ def comparison_of(
     """
     if not MIN_MODELS <= len(models) <= MAX_MODELS:
         return None
-    found = compare_events(models, plan.measure)
+    found = compare_fitted(models, plan.measure)
     return {
         "method": plan.measure_name,
         "models": _rows(found.frame(), ("model", "rank", "value", "low", "high")),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.checks.diagnosis import check_muted
 from calibrant.core.defaults import DEFAULT_METHODS
 from calibrant.core.options import whole_seed
-from calibrant.measures.estimate import Estimator
+from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import check_methods
 from calibrant.report.commands import Origin, origin_of
 from calibrant.report.models import ModelRows, Plan
@@ -46,7 +46,7 @@ def make_plan(
     names = check_methods(methods)
     return Plan(
         methods=names,
-        estimator=Estimator(
+        estimator=ErrorSettings(
             alpha=alpha,
             confidence=confidence,
             n_resamples=n_resamples,

@@ -13,6 +13,7 @@ from calibrant.checks.diagnosis import diagnose_tasks
 from calibrant.checks.rows import group_gaps
 from calibrant.core.sample import FEW_ROWS
 from calibrant.exceptions import TooFewRowsError, WeightError
+from calibrant.measures.estimate import FittedTasks
 from calibrant.measures.evaluation import assess_one
 from calibrant.report.advice import advise
 from calibrant.report.agreement import agreed, proved
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     from calibrant.calibrators.base import Fit
     from calibrant.checks.check import Finding
     from calibrant.core.class_sample import ClassSample
-    from calibrant.measures.estimate import Estimate, Estimator
+    from calibrant.measures.estimate import ErrorSettings, Estimate
     from calibrant.measures.evaluation import Assessment
-    from calibrant.measures.fitted import FittedTasks
     from calibrant.predictions.input_spec import BinaryTasks
 
 WORST_CLASSES = 4
@@ -71,7 +71,7 @@ class Plan:
     ----------
     methods : tuple of str
         Estimates of the error; see `measure` for the one that the verdict is about.
-    estimator : Estimator
+    estimator : ErrorSettings
         Exponent, intervals and seed.
     confidence : float
         Level of bands and intervals.
@@ -86,7 +86,7 @@ class Plan:
     """
 
     methods: tuple[str, ...]
-    estimator: Estimator
+    estimator: ErrorSettings
     confidence: float
     mute: tuple[str, ...] = ()
     repairs: tuple[str, ...] = REPAIRS
@@ -210,7 +210,7 @@ def _panels(fitted: FittedTasks, found: Assessment, plan: Plan) -> list[dict[str
     more = [method for method in plan.drawn if method not in plan.methods]
     every = [*more, *plan.methods]
     methods = [m for m in every if method_name(m) not in EVALUATORS]
-    events = fitted.events
+    events = fitted.tasks
     if len(events.samples) == 1:
         return [_panel(events.task, fitted, 0, methods, plan)]
     order = _worst_first(found, plan)[:WORST_CLASSES]
@@ -223,7 +223,7 @@ def _panels(fitted: FittedTasks, found: Assessment, plan: Plan) -> list[dict[str
 def _panel(
     event: str, fitted: FittedTasks, place: int, methods: Sequence[str], plan: Plan
 ) -> dict[str, Any]:
-    sample = fitted.events.samples[place]
+    sample = fitted.tasks.samples[place]
     fits = {method_name(m): cast("Fit", fitted.fit(m, place)) for m in methods}
     drawn = diagram_of(sample, fits, confidence=plan.confidence)
     banded = [curve for curve in drawn["curves"] if "low" in curve]
@@ -331,7 +331,7 @@ def _group_row(
     if row["rows"] < FEW_ROWS:
         return row
     try:
-        estimate = plan.estimator.estimate(events, plan.measure)[0]
+        estimate = FittedTasks(events, plan.estimator).estimates(plan.measure)[0]
     except (TooFewRowsError, WeightError):
         return row
     row |= {"error": number(estimate.value)}

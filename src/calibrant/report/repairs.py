@@ -11,6 +11,7 @@ from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary, find_method
 from calibrant.core.options import generator
 from calibrant.core.sample import BinarySample
+from calibrant.measures.estimate import FittedTasks
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.cross_validation import fold_counts
 from calibrant.numerics.links import clip_probability
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.core.array_types import FloatVector, IntVector, Seed
-    from calibrant.measures.estimate import Estimator
+    from calibrant.measures.estimate import ErrorSettings
 
 REPAIRS = ("platt", "beta", "isotonic", "smooth")
 NONE = "none"
@@ -37,7 +38,7 @@ def repairs_of(
     sample: BinarySample,
     *,
     measure: str,
-    estimator: Estimator,
+    estimator: ErrorSettings,
     methods: Sequence[str] = REPAIRS,
 ) -> dict[str, Any] | None:
     """Return what each repair would bring on rows that it was not fitted on.
@@ -150,13 +151,13 @@ def _row(
     name: str,
     parts: list[BinarySample],
     before: list[BinarySample] | None,
-    estimator: Estimator,
+    estimator: ErrorSettings,
     measure: str,
 ) -> dict[str, Any]:
     sample = _joined(parts)
     events = BinaryTasks("binary", ("binary",), (sample,))
     gain, error = (0.0, 0.0) if before is None else _gain(_joined(before), sample)
-    found = estimator.estimate(events, measure)[0]
+    found = FittedTasks(events, estimator).estimates(measure)[0]
     brier = _mean(sample, (sample.p - 1.0) ** 2, sample.p**2)
     log_loss = _mean(sample, *_log_losses(sample.p))
     return {

@@ -20,7 +20,7 @@ from calibrant.core.output_files import (
 )
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
-from calibrant.predictions.given import as_predictions
+from calibrant.predictions.predictions import as_predictions
 from calibrant.report.making import make_plan, summary_of
 
 if TYPE_CHECKING:

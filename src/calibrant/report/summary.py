@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator, method_name
-from calibrant.measures.fitted import FittedTasks
+from calibrant.measures.estimate import FittedTasks
 from calibrant.report.comparison import comparison_of
 from calibrant.report.models import Plan, model_summary, task_steps
 

@@ -1,4 +1,4 @@
-"""Which columns of a table are the predictions of which model."""
+"""Which columns of a table hold what, and which are those of which model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import check_single_labels
+from calibrant.core.scales import MAX_DROPPED
 from calibrant.core.wording import shown
 from calibrant.engines.files import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import Task
-    from calibrant.engines.aggregation_spec import Table
+    from calibrant.engines.aggregation_spec import BadRows, Table
     from calibrant.predictions.input_spec import InputSpec
 
 Columns = str | Sequence[str]
@@ -81,6 +82,72 @@ class ModelColumns:
         if len(self.named) == 1:
             return f"column {self.named[0]!r}"
         return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRequest:
+    """Which columns of a table hold what, and what to do with invalid rows.
+
+    Attributes
+    ----------
+    y : str or dict
+        Column of labels, or that of each model by name.
+    p : str, list or dict
+        Columns of predictions.
+    spec : InputSpec
+        Task, labels and scale.
+    by : tuple of str
+        Columns of groups.
+    model, id, weight, cluster, time : str or None
+        Columns of the model of each row, of the id that pairs rows of models, of
+        weights, of rows that belong together, and of when rows were recorded.
+    bad_rows : {"error", "drop"}
+        What to do with invalid rows.
+    max_dropped : float
+        The maximum share of rows that may be dropped.
+    """
+
+    y: str | Mapping[str, str]
+    p: Columns | Mapping[str, Columns]
+    spec: InputSpec
+    by: tuple[str, ...] = ()
+    model: str | None = None
+    id: str | None = None
+    weight: str | None = None
+    cluster: str | None = None
+    time: str | None = None
+    bad_rows: BadRows = "error"
+    max_dropped: float = MAX_DROPPED
+
+    def label_of(self, model: str) -> str:
+        """Return the column of labels of a model."""
+        return self.y if isinstance(self.y, str) else self.y[model]
+
+    def check_labels(self, models: Sequence[str], name: str) -> None:
+        """Raise unless all models have labels, of their own or together."""
+        if not isinstance(self.y, str) and set(self.y) != set(models):
+            raise OptionError(
+                f"{name} must have the labels of each model by its name, "
+                f"{', '.join(map(repr, models))}; it has "
+                f"{', '.join(map(repr, self.y))}."
+            )
+
+    def by_label(self, table: Table) -> list[TableRequest]:
+        """Return one request per model where models have labels of their own."""
+        if isinstance(self.y, str):
+            return [self]
+        names = [model.name for model in models_of_table(table, self.p, self.spec)]
+        self.check_labels(names, "y")
+        columns: Any = self.p if isinstance(self.p, Mapping) else {n: n for n in names}
+        return [
+            replace(
+                self,
+                y=self.y[name],
+                p={name: columns[name]},
+                spec=replace(self.spec, scale=self.spec.scale_of(name)),
+            )
+            for name in names
+        ]
 
 
 def typed_like(column: NDArray[Any], text: str) -> Any:

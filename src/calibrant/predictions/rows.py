@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -32,18 +32,13 @@ from calibrant.exceptions import (
     UnpairedRowsWarning,
     WeightError,
 )
-from calibrant.predictions.aggregation import (
-    aggregated,
+from calibrant.predictions.aggregates import (
+    aggregate_table,
     aggregation_spec,
     warn_if_dropped,
 )
-from calibrant.predictions.model_columns import (
-    NOT_A_CLASS,
-    is_class,
-    models_of_table,
-)
-from calibrant.predictions.store import Store
-from calibrant.predictions.units import Unit
+from calibrant.predictions.columns import NOT_A_CLASS, is_class, models_of_table
+from calibrant.predictions.store import Store, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,12 +48,10 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector
     from calibrant.core.class_sample import ClassSample
     from calibrant.core.sample import BinarySample
-    from calibrant.core.wording import Wording
     from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.memory import MemoryTable
-    from calibrant.predictions.aggregation import TableRequest
-    from calibrant.predictions.input_spec import BinaryTasks, Events, InputSpec
-    from calibrant.predictions.model_columns import ModelColumns
+    from calibrant.predictions.columns import ModelColumns, TableRequest
+    from calibrant.predictions.input_spec import BinaryTasks
 
 ABOUT_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
 """Errors about some of the rows, which can be dropped instead."""
@@ -100,19 +93,16 @@ class RowPredictions(Store):
         reasons: dict[str, int] = {}
         if request.bad_rows == "drop":
             table, reasons = _drop_invalid_rows(table, request)
-        columns = models_of_table(table, request.p, request.spec)
+        columns = tuple(models_of_table(table, request.p, request.spec))
         names = [model.name for model in columns]
         request.check_labels(names, "y" if words is None else "y_true")
-        found = cls(table, request, tuple(columns), words, reasons)
-        for model in found.columns:
-            found.validate(model)
-        found.check_same_lengths()
-        return found
-
-    @property
-    def spec(self) -> InputSpec:
-        """Return how labels and predictions are to be understood."""
-        return self.request.spec
+        rows = cls(table, request, columns, words, reasons)
+        with _suggest_dropping(is_table=words is None):
+            for model in columns:
+                rows._all_tasks(model)
+                rows._weight  # noqa: B018
+        rows._check_same_lengths()
+        return rows
 
     @property
     def table_request(self) -> TableRequest:
@@ -127,7 +117,7 @@ class RowPredictions(Store):
     @property
     def task(self) -> str:
         """Return the name of the task."""
-        return "binary" if self.spec.task is None else str(self.spec.task)
+        return self.request.spec.task_name
 
     @property
     def n(self) -> int:
@@ -155,47 +145,30 @@ class RowPredictions(Store):
     def units(self) -> list[Unit]:
         """Return each model in each group of rows."""
         return [
-            Unit(name, group, partial(self.tasks, name, group.rows))
+            Unit(name, group, partial(self._tasks, name, group.rows))
             for name in self.models
-            for group in self.groups(name)
+            for group in self._groups_of(name)
         ]
-
-    def groups(self, model: str) -> list[Group]:
-        """Return the groups of rows of a model; one of all rows without columns."""
-        if self.request.model is None:
-            return self._groups
-        return [group for name, group in self._long_groups if name == model]
 
     def whole(self, model: str) -> BinaryTasks:
         """Return all rows of a model."""
-        return self.tasks(model, self.rows(model))
-
-    def rows(self, model: str) -> Any:
-        """Return which rows are those of a model."""
-        if self.request.model is None:
-            return slice(None)
-        return np.sort(np.concatenate([group.rows for group in self.groups(model)]))
-
-    def tasks(self, model: str, rows: Any = slice(None)) -> BinaryTasks:
-        """Return the binary tasks of some rows of a model."""
-        events = self._events(self.columns_of(model))
-        return events.tasks(self._weights(rows), rows)
+        return self._tasks(model, self._rows(model))
 
     def all_rows(self) -> BinarySample:
         """Return the first event of the only model, rows of weight 0 included."""
-        events = self._events(self.columns[0])
-        return events.tasks(None, self.rows(self.models[0])).samples[0]
+        tasks = self._all_tasks(self.columns[0])
+        return tasks.weighted(None, self._rows(self.models[0])).samples[0]
 
     def class_counts(self) -> dict[str, int]:
         """Return the number of classes of each model that has one column per class."""
-        if self.spec.task is None:
+        if self.request.spec.task is None:
             return {}
         sizes = {model.name: len(model.columns) for model in self.columns}
         return {name: size for name, size in sizes.items() if size > 1}
 
     def display_name(self, model: str) -> str:
         """Return what a page calls a model: empty where it was given no name."""
-        column_is_name = self.words is None and self.spec.task is None
+        column_is_name = self.words is None and self.request.spec.task is None
         return model if self.named or column_is_name else ""
 
     def columns_of(self, model: str) -> ModelColumns:
@@ -206,14 +179,13 @@ class RowPredictions(Store):
 
     def class_sample(self, model: str) -> ClassSample | None:
         """Return the predictions of all classes, where a model has several columns."""
-        columns, spec = self.columns_of(model), self.spec
+        columns, spec = self.columns_of(model), self.request.spec
         if spec.task is None or len(columns.columns) == 1:
             return None
-        rows = self.rows(model)
-        label, weight = self._labels(columns), self.request.weight
+        rows, weight = self._rows(model), self.request.weight
         return check_class_sample(
             columns.probabilities(self.table)[rows],
-            label[rows],
+            self._labels(columns)[rows],
             scale=spec.scale_of(columns.name),
             labels=self.class_labels(model),
             sample_weight=None if weight is None else self.table.column(weight)[rows],
@@ -221,51 +193,58 @@ class RowPredictions(Store):
 
     def class_labels(self, model: str) -> Sequence[Any] | None:
         """Return the label of each class column, None where it is its number."""
-        if self.spec.labels is not None:
-            return self.spec.labels
-        columns = self.columns_of(model)
-        return columns.labels(self._labels(columns))
+        columns, labels = self.columns_of(model), self.request.spec.labels
+        return columns.labels(self._labels(columns)) if labels is None else labels
 
     def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
         """Return the same rows of all models, group by group."""
         if self.request.model is None:
-            return [(g, self._same_rows(g.rows)) for g in self._groups]
+            return [
+                (
+                    group,
+                    {model: self._tasks(model, group.rows) for model in self.models},
+                )
+                for group in self._groups
+            ]
         parts: dict[str, tuple[Group, dict[str, Any]]] = {}
         for model, group in self._long_groups:
             parts.setdefault(str(group), (group, {}))[1][model] = group.rows
-        return [(group, self._paired(rows)) for group, rows in parts.values()]
+        return [(group, self._pair_by_id(rows)) for group, rows in parts.values()]
 
-    def _same_rows(self, rows: Any) -> dict[str, BinaryTasks]:
-        return {model: self.tasks(model, rows) for model in self.models}
+    def aggregate(self) -> AggregatedCells:
+        """Return the cells of the rows, of which invalid ones are gone already."""
+        cells = aggregate_table(self.table, replace(self.request, bad_rows="error"))
+        dropped = sum(self.reasons.values())
+        return replace(cells, dropped=dropped, reasons=self.reasons)
 
-    def _paired(self, rows: dict[str, Any]) -> dict[str, BinaryTasks]:
+    def _pair_by_id(self, rows: dict[str, Any]) -> dict[str, BinaryTasks]:
         """Return the rows of models whose id all of them have, in the same order."""
-        if self.request.id is None:
+        column = self.request.id
+        if column is None:
             raise OptionError(
                 "rows of different models must be paired to compare them; pass id, the "
                 "column that says which rows belong together, such as the question."
             )
         places = {
-            model: self._places_by_id(model, own, self.request.id)
-            for model, own in rows.items()
+            model: self._places_by_id(model, own, column) for model, own in rows.items()
         }
         first, *others = places.values()
         shared = [(key,) for key in first if all(key in other for other in others)]
         common = [key for (key,) in numbered_rows(shared)[0]]  # in order of the ids
         if not common:
             raise OptionError(
-                f"no value of column {self.request.id!r} has rows of all models; "
-                f"models are compared on the rows that they share."
+                f"no value of column {column!r} has rows of all models; models are "
+                f"compared on the rows that they share."
             )
         most = max(map(len, places.values()))
         if len(common) < most:
             warn(
-                f"{len(common):,} of {most:,} values of column {self.request.id!r} "
-                f"have rows of all models; models are compared on these.",
+                f"{len(common):,} of {most:,} values of column {column!r} have rows of "
+                f"all models; models are compared on these.",
                 UnpairedRowsWarning,
             )
         return {
-            model: self.tasks(model, np.array([own[key] for key in common]))
+            model: self._tasks(model, np.array([own[key] for key in common]))
             for model, own in places.items()
         }
 
@@ -280,29 +259,26 @@ class RowPredictions(Store):
             )
         return places
 
-    def aggregate(self) -> AggregatedCells:
-        """Return the cells of the rows, of which invalid ones are gone already."""
-        cells = aggregated(self.table, replace(self.request, bad_rows="error"))
-        dropped = sum(self.reasons.values())
-        return replace(cells, dropped=dropped, reasons=self.reasons)
-
-    def validate(self, model: ModelColumns) -> None:
-        """Raise where a row of a model is invalid, named by its place in the table."""
-        with _suggest_dropping() if self.words is None else nullcontext():
-            self._events(model)
-            self._checked_weights  # noqa: B018
-
-    def check_same_lengths(self) -> None:
+    def _check_same_lengths(self) -> None:
         """Raise unless all columns have as many rows."""
         request = self.request
-        rows = (request.model, request.id, request.cluster, request.time)
-        optional = (request.weight, *rows)
+        others = (request.weight, request.model, request.id, request.cluster)
         names = [request.label_of(model.name) for model in self.columns]
-        names += [*request.by, *(name for name in optional if name is not None)]
+        names += [*request.by, *(n for n in (*others, request.time) if n is not None)]
         columns = {name: self.table.column(name) for name in names}
-        check_same_length(
-            **{self._word(name): column for name, column in columns.items()}
-        )
+        check_same_length(**{self._word(n): column for n, column in columns.items()})
+
+    def _groups_of(self, model: str) -> list[Group]:
+        """Return the groups of rows of a model; one of all rows without columns."""
+        if self.request.model is None:
+            return self._groups
+        return [group for name, group in self._long_groups if name == model]
+
+    def _rows(self, model: str) -> Any:
+        """Return which rows are those of a model."""
+        if self.request.model is None:
+            return slice(None)
+        return np.sort(np.concatenate([g.rows for g in self._groups_of(model)]))
 
     @cached_property
     def _groups(self) -> list[Group]:
@@ -318,74 +294,75 @@ class RowPredictions(Store):
             pairs.append((format_group_value(key.pop(column)), Group(key, group.rows)))
         return pairs
 
-    @cached_property
-    def _read(self) -> dict[ModelColumns, Events]:
-        return {}
-
-    def _events(self, model: ModelColumns) -> Events:
-        if model not in self._read:
-            self._read[model] = self._validated(model)
-        return self._read[model]
-
-    def _validated(self, model: ModelColumns) -> Events:
-        label, prob = self._labels(model), model.probabilities(self.table)
-        task = self.spec.task
-        spec = self.spec.of_model(model.name, self._wording(model))
-        if task not in NOT_A_CLASS and prob.ndim == 1:
-            # One column of probabilities of one class: that class against the rest.
-            alone = replace(spec, task=None, labels=None)
-            happened = is_class(label, task, spec.wording.label)
-            return replace(alone.events(happened, prob), task=str(task))
-        if task is not None and spec.labels is None:
-            spec = replace(spec, labels=model.labels(label))
-        return spec.events(label, prob)
-
-    def _labels(self, model: ModelColumns) -> NDArray[Any]:
-        return self.table.column(self.request.label_of(model.name))
+    def _tasks(self, model: str, rows: Any) -> BinaryTasks:
+        """Return the binary tasks of some rows of a model, with their weights."""
+        weight = self._weight
+        if weight is not None:
+            weight = weight[rows]
+            if not weight.any():
+                raise WeightError(
+                    f"{self._word(str(self.request.weight))} must be positive "
+                    f"somewhere; all {weight.size} weights are 0."
+                )
+            weight = effective_counts(weight)
+        return self._all_tasks(self.columns_of(model)).weighted(weight, rows)
 
     @cached_property
-    def _checked_weights(self) -> FloatVector | None:
+    def _weight(self) -> FloatVector | None:
         """Return weights as they are, with a warning if they are not counts."""
         name = self.request.weight
         if name is None:
             return None
         return check_counts(self.table.column(name), name=self._word(name))
 
-    def _weights(self, rows: Any) -> FloatVector | None:
-        weight = self._checked_weights
-        if weight is None:
-            return None
-        own = weight[rows]
-        if not own.any():
-            raise WeightError(
-                f"{self._word(str(self.request.weight))} must be positive somewhere; "
-                f"all {own.size} weights are 0."
-            )
-        return effective_counts(own)
+    @cached_property
+    def _validated(self) -> dict[ModelColumns, BinaryTasks]:
+        return {}
 
-    def _wording(self, model: ModelColumns) -> Wording:
-        columns = str(model) if self.words is None else self._word(model.named[0])
-        return replace(
+    def _all_tasks(self, model: ModelColumns) -> BinaryTasks:
+        """Return the binary tasks of all rows without weights, validated once."""
+        if model not in self._validated:
+            self._validated[model] = self._validate(model)
+        return self._validated[model]
+
+    def _validate(self, model: ModelColumns) -> BinaryTasks:
+        label, prob = self._labels(model), model.probabilities(self.table)
+        wording = replace(
             MEASURES,
             label=self._word(self.request.label_of(model.name)),
-            prob=columns,
+            prob=str(model) if self.words is None else self._word(model.named[0]),
             weight=self._word(str(self.request.weight)),
         )
+        spec = self.request.spec
+        spec = replace(spec, scale=spec.scale_of(model.name), wording=wording)
+        if spec.task not in NOT_A_CLASS and prob.ndim == 1:
+            # One column of probabilities of one class: that class against the rest.
+            binary = replace(spec, task=None, labels=None)
+            happened = is_class(label, spec.task, wording.label)
+            tasks = binary.unweighted_tasks(happened, prob)
+            return replace(tasks, task=str(spec.task))
+        if spec.task is not None and spec.labels is None:
+            spec = replace(spec, labels=model.labels(label))
+        return spec.unweighted_tasks(label, prob)
+
+    def _labels(self, model: ModelColumns) -> NDArray[Any]:
+        return self.table.column(self.request.label_of(model.name))
 
     def _word(self, column: str) -> str:
+        """Return what error messages call a column."""
         if self.words is None:
             return f"column {column!r}"
         return self.words.get(column, column)
 
 
 @contextmanager
-def _suggest_dropping() -> Iterator[None]:
-    """Add to errors about some of the rows that these can be dropped."""
+def _suggest_dropping(*, is_table: bool) -> Iterator[None]:
+    """Add to errors about some rows of a table that these can be dropped."""
     try:
         yield
     except InputError as error:
-        drop = Setting("bad_rows", "drop")
-        if type(error) not in ABOUT_ROWS or drop in error.remedy:
+        suggested = Setting("bad_rows", "drop") in error.remedy
+        if not is_table or type(error) not in ABOUT_ROWS or suggested:
             raise
         raise error.suggest_dropping() from None
 
