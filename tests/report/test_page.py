@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
-from calibrant.report.axes import Axes
+from calibrant.report.drawing import Axes
 from calibrant.report.page import json_for_script
 from calibrant.report.plain import counts, numbers
 

@@ -1,20 +1,46 @@
-"""Numbers in sentences: numbers that differ are written differently."""
+"""Numbers in sentences and tables: numbers that differ are written differently."""
 
 from __future__ import annotations
 
 MIN_DECIMALS, MAX_DECIMALS = 3, 12
 TINY = 1e-5
 """Smaller numbers are written with an exponent."""
+UNKNOWN = "\N{EN DASH}"
 
 
-def format_probability(value: float, decimals: int = MIN_DECIMALS) -> str:
+def format_number(value: float | None, decimals: int = MIN_DECIMALS) -> str:
+    """Return a number of a table; a dash where it is not known.
+
+    Examples
+    --------
+    >>> format_number(0.03149), format_number(-0.00001), format_number(12.0, 0)
+    ('0.031', '0.000', '12')
+    """
+    if value is None:
+        return UNKNOWN
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if float(text) == 0.0 else text
+
+
+def format_pvalue(value: float | None) -> str:
+    """Return a p-value; a dash where it is not known."""
+    if value is None:
+        return UNKNOWN
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004
+
+
+def format_probability(value: float | None, decimals: int = MIN_DECIMALS) -> str:
     """Return a probability; only 0 and 1 themselves read as 0 and 1.
+
+    A dash where it is not known.
 
     Examples
     --------
     >>> [format_probability(p) for p in (0.25, 0.00042, 0.99996, 1.0, 2e-7)]
     ['0.250', '0.0004', '0.99996', '1.000', '2e-07']
     """
+    if value is None:
+        return UNKNOWN
     if 0.0 < value < TINY:
         return f"{value:.1g}"
     for digits in range(decimals, MAX_DECIMALS):
@@ -67,7 +93,7 @@ def format_range(left: float, right: float) -> str:
     return f"of {left:.6g}" if first == last else f"from {first} to {last}"
 
 
-def format_count(number: float) -> str:
+def format_count(number: float, thousands: str = ",") -> str:
     """Return a number of rows, or a sum of weights, never with an exponent.
 
     Examples
@@ -75,4 +101,5 @@ def format_count(number: float) -> str:
     >>> format_count(481.0), format_count(1_709_267.0), format_count(2.25)
     ('481', '1,709,267', '2.2')
     """
-    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
+    text = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
+    return text.replace(",", thousands)

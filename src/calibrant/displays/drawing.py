@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.core.wording import visible
-from calibrant.displays.parts import lowest_logit
+from calibrant.displays.parts import axis_names, lowest_logit
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import logit
 
@@ -28,10 +28,6 @@ TRUTH = "#e07b00"
 DISTANCE = "distance to the diagonal"
 LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of an instance")
 BAND = "#4a4a4a"
-AXES = {
-    "binary": ("Predicted probability", "Observed rate"),
-    "confidence": ("Confidence", "Accuracy"),
-}
 MAX_COLUMNS = 4
 MIN_STEP = 0.04
 """Dots nearer than this share of the axis are left out: a map that is a mean of others
@@ -217,11 +213,7 @@ def _describe(display: ReliabilityDisplay, ax: Axes, low: float) -> None:
     title = f"{display.method}: {what} = {display.error:.3f}"
     name = None if display.name is None else as_drawn(display.name)
     ax.set_title(title if name is None else f"{name}\n{title}")
-    event = as_drawn(display.event)
-    predicted, observed = AXES.get(
-        display.event,
-        (f"Predicted probability of class {event}", f"Observed rate of class {event}"),
-    )
+    predicted, observed = map(as_drawn, axis_names(display.event))
     ax.set_ylabel(observed)
     below = _draw_histogram(display, ax, low) if display.histogram else ax
     below.set_xlabel(predicted)

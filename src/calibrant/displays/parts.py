@@ -34,6 +34,10 @@ HISTOGRAM_BINS = 20
 MIN_LOGIT_AXIS = 1e-6
 """Logit axes never go nearer to 0 and 1 than this."""
 
+AXIS_NAMES = {
+    "binary": ("Predicted probability", "Observed rate"),
+    "confidence": ("Confidence", "Accuracy"),
+}
 BandKind: TypeAlias = Literal["point-wise", "simultaneous"]
 
 
@@ -76,6 +80,12 @@ class Band:
 
     def __str__(self) -> str:
         return f"{100 * self.confidence:g} % band, {self.kind}"
+
+
+def axis_names(event: str) -> tuple[str, str]:
+    """Return what the axes of a diagram of an event are called."""
+    names = f"Predicted probability of class {event}", f"Observed rate of class {event}"
+    return AXIS_NAMES.get(event, names)
 
 
 def map_points(fit: Fit, grid: FloatVector) -> Points:

@@ -1,25 +1,19 @@
-"""The page: a summary laid out by templates. Nothing is computed here."""
+"""The page and the text of a report: a summary laid out by templates."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from functools import cache
+import re
+from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from calibrant.checks import formatting
 from calibrant.core.wording import visible
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import CLIP
-from calibrant.report.words import (
-    capitalise,
-    chance,
-    counted,
-    format_or_dash,
-    shown,
-    unbroken,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,12 +22,16 @@ if TYPE_CHECKING:
 
 UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 """What could end a script, or a line of one, as JSON may write it instead."""
+THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+"""A comma between thousands."""
+MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
-def page(summary: Mapping[str, Any]) -> str:
+def render_page(summary: Mapping[str, Any]) -> str:
     """Return the page of a summary."""
-    environment = _environment()
-    summary = _all_visible(summary)
+    environment = _environment("an HTML report")
+    summary = _make_visible(summary)
     from markupsafe import Markup
 
     script, style = _asset("page.js"), _asset("page.css")
@@ -42,19 +40,28 @@ def page(summary: Mapping[str, Any]) -> str:
         data=Markup(json_for_script(summary)),  # noqa: S704  (cannot end the script)
         script=Markup(script),  # noqa: S704  (our own)
         style=Markup(style),  # noqa: S704
-        policy=_policy(script, style),
+        # Browsers may run this script and this style only, by their hashes.
+        policy=f"default-src 'none'; script-src '{_digest(script)}'; "
+        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
     )
     return text
 
 
-def _all_visible(content: Any) -> Any:
-    """Return a summary whose text holds no sign that nobody sees, but ends of lines."""
+def render_markdown(summary: Mapping[str, Any]) -> str:
+    """Return a summary as Markdown; what users wrote stays text."""
+    template = _environment("a Markdown report").get_template("report.md.j2")
+    text: str = template.render(report=summary)
+    return text + "\n"
+
+
+def _make_visible(content: Any) -> Any:
+    """Return a summary with hidden signs, other than ends of lines, written out."""
     if isinstance(content, str):
-        return visible(content, keep="\n")
+        return content if content.isprintable() else visible(content, keep="\n")
     if isinstance(content, dict):
-        return {_all_visible(name): _all_visible(v) for name, v in content.items()}
+        return {_make_visible(name): _make_visible(v) for name, v in content.items()}
     if isinstance(content, list):
-        return [_all_visible(value) for value in content]
+        return [_make_visible(value) for value in content]
     return content
 
 
@@ -70,14 +77,6 @@ def json_for_script(content: Mapping[str, Any]) -> str:
     return text.translate(UNSAFE)
 
 
-def _policy(script: str, style: str) -> str:
-    """Return what browsers may run: this script and this style, by their hashes."""
-    return (
-        f"default-src 'none'; script-src '{_digest(script)}'; "
-        f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
-    )
-
-
 def _digest(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
@@ -90,35 +89,76 @@ def _asset(name: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(purpose: str) -> Environment:
     try:
         import jinja2
     except ImportError:
-        raise MissingDependencyError.for_extra(
-            "an HTML report", "jinja2", "report"
-        ) from None
+        raise MissingDependencyError.for_extra(purpose, "jinja2", "report") from None
     from calibrant.report import drawing
 
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
-        autoescape=True,
+        autoescape=jinja2.select_autoescape(
+            disabled_extensions=("md.j2",), default=True
+        ),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "shown": shown,
-        "told": format_or_dash,
-        "counted": counted,
-        "chance": chance,
+        "number": formatting.format_number,
+        "probability": formatting.format_probability,
+        "rows": partial(formatting.format_count, thousands=THIN_SPACE),
+        "pvalue": formatting.format_pvalue,
         "capitalise": capitalise,
         "unbroken": unbroken,
+        "markdown": escape_markdown,
+        "fenced": fence_code,
     }
     environment.globals |= {
         "reliability_svg": drawing.reliability_svg,
         "overview_svg": drawing.overview_svg,
         "interval_svg": drawing.interval_svg,
-        "scales": drawing.scale_names(),
+        "scales": {"prob": "probability", "logit": "logit"},
         "clip": f"{CLIP:.1e}",
     }
     return environment
+
+
+def capitalise(text: str) -> str:
+    """Return a sentence with its first letter large, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def unbroken(text: str) -> str:
+    r"""Return text whose numbers stay on one line with what belongs to them.
+
+    Examples
+    --------
+    >>> unbroken("95 % sure").replace("\u00a0", "_")
+    '95_% sure'
+    >>> unbroken("1,234 rows, 5").replace("\u202f", "_")
+    '1_234 rows, 5'
+    """
+    space = "\N{NO-BREAK SPACE}"
+    sign = "\N{PLUS-MINUS SIGN}"
+    text = THOUSANDS.sub(THIN_SPACE, text)
+    return text.replace(" %", f"{space}%").replace(f" {sign} ", f"{space}{sign}{space}")
+
+
+def escape_markdown(text: str) -> str:
+    r"""Return text that Markdown and HTML show as it is.
+
+    Examples
+    --------
+    >>> print(escape_markdown("a|b <i>"))
+    a\|b \<i\>
+    """
+    return MARKDOWN_SIGNS.sub(r"\\\1", visible(" ".join(str(text).split())))
+
+
+def fence_code(code: str) -> str:
+    """Return code as a block of Markdown that no name in it can end."""
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(longest + 1, 3)
+    return f"{fence}\n{code}\n{fence}"

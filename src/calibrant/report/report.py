@@ -171,9 +171,9 @@ class Report:
 
     def to_html(self) -> str:
         """Return one page that needs no network and no other file."""
-        from calibrant.report.page import page
+        from calibrant.report.page import render_page
 
-        return page(self.summary)
+        return render_page(self.summary)
 
     def to_json(self) -> str:
         """Return the summary as JSON."""
@@ -181,9 +181,9 @@ class Report:
 
     def to_markdown(self) -> str:
         """Return verdicts and tables as Markdown."""
-        from calibrant.report.markdown import markdown
+        from calibrant.report.page import render_markdown
 
-        return markdown(self.summary)
+        return render_markdown(self.summary)
 
     def text(self, output: str) -> str:
         """Return the report as "html", "json" or "markdown"."""
