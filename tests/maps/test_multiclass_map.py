@@ -5,8 +5,13 @@ from numpy.testing import assert_allclose
 import calibrant as cb
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.multiclass import MulticlassMeanMap
-from calibrant.maps.order_preserving import DiagonalMap, Layer, OrderPreservingMap
-from calibrant.maps.softmax import SoftmaxMap, TemperatureMap
+from calibrant.maps.softmax import (
+    DiagonalMap,
+    Layer,
+    OrderPreservingMap,
+    SoftmaxMap,
+    TemperatureMap,
+)
 
 PROB = np.array([[0.7, 0.2, 0.1], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.0, 1.0]])
 

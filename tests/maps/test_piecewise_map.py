@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 
 import calibrant as cb
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.mean import MeanMap, mean_map
-from calibrant.maps.piecewise import PiecewiseLinearMap
+from calibrant.maps.piecewise import MeanMap, PiecewiseLinearMap, mean_map
 
 P = np.concatenate([[0.0, 1.0, 1e-300, 1 - 1e-16], np.linspace(0, 1, 101)])
 

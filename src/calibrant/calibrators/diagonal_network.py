@@ -20,7 +20,7 @@ from calibrant.calibrators.networks import (
 )
 from calibrant.core.options import check_count, legacy_generator
 from calibrant.maps.multiclass import multiclass_mean
-from calibrant.maps.order_preserving import LEAST_FACTOR, DiagonalMap
+from calibrant.maps.softmax import MIN_FACTOR, DiagonalMap
 
 if TYPE_CHECKING:
     from calibrant.calibrators.networks import Part
@@ -89,8 +89,8 @@ class DiagonalNetwork:
 
         def heights() -> Any:
             raw = forward(torch, layers, inputs[:, None])[:, 0]
-            slope = (1.0 - LEAST_FACTOR) * (torch.nn.functional.elu(raw) + 1.0)
-            slope = slope + LEAST_FACTOR
+            slope = (1.0 - MIN_FACTOR) * (torch.nn.functional.elu(raw) + 1.0)
+            slope = slope + MIN_FACTOR
             rises = inverse * widths * (slope[1:] + slope[:-1]) / 2.0
             return torch.nn.functional.pad(rises.cumsum(0), (1, 0))
 

@@ -26,14 +26,14 @@ from calibrant.core.options import (
     legacy_generator,
 )
 from calibrant.maps.multiclass import multiclass_mean
-from calibrant.maps.order_preserving import LEAST_FACTOR, Layer, OrderPreservingMap
+from calibrant.maps.softmax import MIN_FACTOR, Layer, OrderPreservingMap
 
 if TYPE_CHECKING:
     from calibrant.calibrators.networks import Part
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.class_sample import ClassSample
 
-ONE = float(np.log(np.expm1(1.0 - LEAST_FACTOR)))
+ONE = float(np.log(np.expm1(1.0 - MIN_FACTOR)))
 """What softplus turns into 1, less the least factor."""
 
 
@@ -164,7 +164,7 @@ class OrderNetwork:
         """Return the mean log-loss; classes stay sorted, so does what happened."""
         seen, gaps, share, place = (array[which] for array in rows)
         factor = torch.nn.functional.softplus(forward(torch, layers, seen))
-        steps = torch.nn.functional.pad(gaps * (factor + LEAST_FACTOR), (0, 1))
+        steps = torch.nn.functional.pad(gaps * (factor + MIN_FACTOR), (0, 1))
         climbed = steps.flip(1).cumsum(1).flip(1)
         log_prob = climbed.log_softmax(1).gather(1, place[:, None])[:, 0]
         return -(share * log_prob).sum() / share.sum()

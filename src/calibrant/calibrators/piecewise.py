@@ -18,8 +18,7 @@ from calibrant.core.options import (
 )
 from calibrant.core.warn import warn
 from calibrant.exceptions import FewerPiecesWarning
-from calibrant.maps.mean import MeanMap, Part, mean_map
-from calibrant.maps.piecewise import PiecewiseLinearMap
+from calibrant.maps.piecewise import MeanMap, Part, PiecewiseLinearMap, mean_map
 from calibrant.numerics.cross_validation import (
     EXTRA_COST,
     brier_unit,

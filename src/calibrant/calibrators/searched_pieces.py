@@ -16,9 +16,13 @@ from calibrant.core.options import (
     check_fraction,
     generator,
 )
-from calibrant.maps.mean import MeanMap, Part, mean_map
-from calibrant.maps.parabolas import ParabolasMap
-from calibrant.maps.piecewise import PiecewiseLinearMap
+from calibrant.maps.piecewise import (
+    MeanMap,
+    ParabolasMap,
+    Part,
+    PiecewiseLinearMap,
+    mean_map,
+)
 from calibrant.numerics.cross_validation import (
     brier_unit,
     likelihood_weights,

@@ -67,12 +67,17 @@ class UserMap(CalibrationMap):
         """Raise: see `to_dict`."""
         raise OptionError(f"a map of kind {stored.get('kind')!r} cannot be read.")
 
-    def to_sql(self, column: str) -> str:
-        """Raise: nobody knows the formula."""
+    def _sql(self, name: str) -> str:
         raise OptionError(
             f"a map by {type(self.calibrator).__name__} cannot be written as SQL for "
-            f"column {column!r}."
+            f"column {name}."
         )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 @dataclass(frozen=True, eq=False)

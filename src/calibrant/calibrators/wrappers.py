@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.calibrators.base import MulticlassFit
 from calibrant.core.sample import BinarySample
-from calibrant.maps.lifted import OneVsRestMap, TopLabelMap
+from calibrant.maps.multiclass import OneVsRestMap, TopLabelMap
 from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.numerics.class_probabilities import (
     class_probabilities,

@@ -1,9 +1,10 @@
-"""What every calibration map can do."""
+"""What every calibration map can do, and how its fields are read from JSON."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,61 +15,79 @@ from calibrant.core.probabilities import (
     probabilities_of_any_shape,
 )
 from calibrant.core.wording import CALIBRATORS
+from calibrant.exceptions import MapFormatError
+from calibrant.maps.sql import quoted
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, FloatVector, JsonObject
 
 
-class StoredMap(Protocol):
-    """What all maps share, those of one event and those of all classes."""
+@dataclass(frozen=True, eq=False)
+class StoredMap(ABC):
+    """A frozen map, of one event or of all classes, that equals what it is stored as.
+
+    Its fields are numbers, strings, arrays, other maps, or tuples of these.
+    """
 
     kind: ClassVar[str]
 
+    @abstractmethod
     def __call__(self, p: Any) -> Any:
         """Evaluate the map."""
-        ...
 
+    @abstractmethod
     def transform(self, p: ArrayLike) -> Any:
         """Return calibrated probabilities."""
-        ...
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""
-        ...
+        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {"kind": self.kind, **plain}
 
     @classmethod
+    @abstractmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        ...
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(_hashable(self.to_dict()))
 
 
-class CalibrationMap(ABC):
+def _plain(value: Any) -> Any:
+    """Return a field of a map as JSON writes it."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value.to_dict() if isinstance(value, StoredMap) else value
+
+
+def _hashable(value: Any) -> Any:
+    """Return plain numbers with lists and dicts as tuples."""
+    if isinstance(value, dict):
+        return tuple((name, _hashable(part)) for name, part in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+class CalibrationMap(StoredMap):
     """An estimate of the true calibration map c*(p) = E[Y | p].
 
     Calling the map gives the estimate itself, which for some families (tops of bins
     with slope 1) may leave [0, 1] a little: only so does the mean distance to the
     diagonal equal the calibration error. `transform` and `to_sql` give calibrated
-    probabilities, held within [0, 1]; `to_sql` gives NULL for what is no probability.
+    probabilities, clipped to [0, 1].
     """
-
-    kind: ClassVar[str]
 
     @abstractmethod
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-
-    @classmethod
-    @abstractmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-
-    @abstractmethod
-    def to_sql(self, column: str) -> str:
-        """Return a SQL expression for the calibrated probability of a column."""
+    def _sql(self, name: str) -> str:
+        """Return a SQL expression for the map of the probabilities in a column."""
 
     def __call__(self, p: ArrayLike) -> FloatVector:
         """Evaluate the map at predictions of any shape."""
@@ -77,9 +96,101 @@ class CalibrationMap(ABC):
     def transform(self, p: ArrayLike) -> FloatVector:
         """Return calibrated probabilities, clipped to [0, 1].
 
-        For two columns, those of the complement and of the event, so are the results.
+        For two columns, the complement and the event, so are the results.
         """
         array = as_array(p, name=CALIBRATORS.prob)
         values = self.values(check_probabilities(array, wording=CALIBRATORS))
         event = np.clip(values, 0.0, 1.0)
         return np.stack([1.0 - event, event], 1) if has_two_columns(array) else event
+
+    def to_sql(self, column: str) -> str:
+        """Return a SQL expression for the calibrated probability of a column.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column of predictions; it is quoted.
+
+        Returns
+        -------
+        str
+            An expression with the values of `transform`, and NULL where the column is
+            NULL, NaN or outside [0, 1].
+
+        Examples
+        --------
+        >>> from calibrant.maps.binned import BinnedMap
+        >>> flat = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0.8]), np.zeros(2))
+        >>> print(flat.to_sql("score"))
+        CASE WHEN "score" BETWEEN 0.0 AND 1.0 THEN LEAST(1.0, GREATEST(0.0, CASE
+        WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score" ELSE 0.8 + 0.0 * "score" END)) END
+        """
+        name = quoted(column)
+        return f"CASE WHEN {name} BETWEEN 0.0 AND 1.0 THEN {self._sql(name)} END"
+
+
+def stored_numbers(
+    stored: JsonObject, field: str, *, size: int | None = None
+) -> FloatVector:
+    """Return a field of a stored map as finite numbers."""
+    values = stored.get(field)
+    if not isinstance(values, list) or not all(
+        isinstance(v, int | float) and not isinstance(v, bool) for v in values
+    ):
+        raise MapFormatError(f"field {field!r} of a map must be a list of numbers.")
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except OverflowError:
+        numbers = np.array([np.inf])
+    if not np.isfinite(numbers).all():
+        raise MapFormatError(f"field {field!r} of a map must hold finite numbers.")
+    if size is not None and numbers.size != size:
+        raise MapFormatError(
+            f"field {field!r} of a map must hold {size} numbers; got {numbers.size}."
+        )
+    return numbers
+
+
+def stored_number(stored: JsonObject, field: str) -> float:
+    """Return a field of a stored map as one finite number."""
+    value = stored.get(field)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise MapFormatError(f"field {field!r} of a map must be a number.")
+    return float(stored_numbers({field: [value]}, field)[0])
+
+
+def stored_choice(stored: JsonObject, field: str, choices: tuple[Any, ...]) -> Any:
+    """Return a field of a stored map that is one of a few words."""
+    if stored.get(field) not in choices:
+        raise MapFormatError(f"unknown {field} {stored.get(field)!r} of a map.")
+    return stored[field]
+
+
+def stored_line(
+    stored: JsonObject, heights: str = "heights"
+) -> tuple[FloatVector, FloatVector]:
+    """Return the knots of a stored map and the heights of its lines there."""
+    knots = stored_numbers(stored, "knots")
+    if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
+        raise MapFormatError("knots of a map must be two or more, and ascend.")
+    values = stored_numbers(stored, heights, size=knots.size)
+    with np.errstate(over="ignore"):
+        slopes = np.diff(values) / np.diff(knots)
+    if not np.isfinite(slopes).all():
+        raise MapFormatError("slopes between the knots of a map must be finite.")
+    return knots, values
+
+
+def stored_maps(stored: JsonObject, *, least: int = 1) -> list[Any]:
+    """Return the maps that a stored map is made of, as they are stored."""
+    maps = stored.get("maps")
+    if not isinstance(maps, list) or len(maps) < least:
+        many = "two or more maps" if least > 1 else "maps"
+        raise MapFormatError(f"field 'maps' of a map must be a list of {many}.")
+    return maps
+
+
+def stored_kind(stored: Any) -> str:
+    """Return the kind of a stored map, or nothing where it is not one."""
+    kind = stored.get("kind") if isinstance(stored, dict) else None
+    return kind if isinstance(kind, str) else ""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
-from calibrant.maps.base import CalibrationMap
-from calibrant.maps.sql import clipped_sql, expit_sql, of_probabilities, quoted
-from calibrant.maps.stored import stored_number
-from calibrant.numerics.links import log_odds_parts
+from calibrant.maps import sql
+from calibrant.maps.base import CalibrationMap, stored_number
+from calibrant.numerics.links import CLIP, log_odds_parts
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BetaMap(CalibrationMap):
     """The map ``expit(a * log(p) - b * log(1 - p) + intercept)``.
 
@@ -48,32 +47,13 @@ class BetaMap(CalibrationMap):
         f = self.a * log_p + self.b * minus_log_q + self.intercept
         return np.asarray(expit(f), dtype=np.float64)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {
-            "kind": self.kind,
-            "a": self.a,
-            "b": self.b,
-            "intercept": self.intercept,
-        }
-
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
         return cls(*(stored_number(stored, field) for field in ("a", "b", "intercept")))
 
-    def to_sql(self, column: str) -> str:
-        """Return a SQL expression for the calibrated probability of a column.
-
-        Examples
-        --------
-        >>> BetaMap(2.0, 1.0, 0.5).to_sql("score").count('"score"')
-        3
-        """
-        name = quoted(column)
-        held = clipped_sql(name)
-        logit = (
-            f"{self.a!r} * LN({held}) - {self.b!r} * LN(1.0 - {held}) "
-            f"+ {self.intercept!r}"
+    def _sql(self, name: str) -> str:
+        p = sql.between(CLIP, name, 1.0 - CLIP)
+        return sql.expit(
+            f"{self.a!r} * LN({p}) - {self.b!r} * LN(1.0 - {p}) + {self.intercept!r}"
         )
-        return of_probabilities(name, expit_sql(logit))

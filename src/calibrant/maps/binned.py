@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.base import CalibrationMap
-from calibrant.maps.sql import (
-    by_piece,
-    of_probabilities,
-    quoted,
-    within_unit_interval,
-)
-from calibrant.maps.stored import stored_numbers
+from calibrant.maps import sql
+from calibrant.maps.base import CalibrationMap, stored_numbers
 from calibrant.numerics.binning import bin_index
 
 if TYPE_CHECKING:
@@ -67,21 +61,6 @@ class BinnedMap(CalibrationMap):
         index = bin_index(p.reshape(-1), self.edges).reshape(p.shape)
         return np.asarray(self.intercepts[index] + self.slopes[index] * p)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BinnedMap) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.edges.tobytes(), self.intercepts.tobytes()))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {
-            "kind": self.kind,
-            "edges": self.edges.tolist(),
-            "intercepts": self.intercepts.tolist(),
-            "slopes": self.slopes.tolist(),
-        }
-
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
@@ -94,31 +73,7 @@ class BinnedMap(CalibrationMap):
             raise MapFormatError("edges of a binned map must not fall.")
         return cls(edges, intercepts, slopes)
 
-    def to_sql(self, column: str) -> str:
-        """Return a SQL expression for the calibrated probability of a column.
-
-        Parameters
-        ----------
-        column : str
-            Name of the column of predictions; it is quoted.
-
-        Returns
-        -------
-        str
-            An expression that gives what `transform` gives, and NULL where the
-            column is NULL, NaN or outside [0, 1].
-
-        Examples
-        --------
-        >>> flat = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0.8]), np.zeros(2))
-        >>> print(flat.to_sql("score"))
-        CASE WHEN "score" BETWEEN 0.0 AND 1.0 THEN LEAST(1.0, GREATEST(0.0, CASE
-        WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score" ELSE 0.8 + 0.0 * "score" END)) END
-        """
-        name = quoted(column)
-        lines = [
-            f"{a!r} + {b!r} * {name}"
-            for a, b in zip(self.intercepts.tolist(), self.slopes.tolist(), strict=True)
-        ]
-        value = by_piece(name, self.edges[1:-1], lines)
-        return of_probabilities(name, within_unit_interval(value))
+    def _sql(self, name: str) -> str:
+        coefficients = zip(self.intercepts.tolist(), self.slopes.tolist(), strict=True)
+        lines = [f"{a!r} + {b!r} * {name}" for a, b in coefficients]
+        return sql.between(0.0, sql.by_piece(name, self.edges[1:-1], lines), 1.0)

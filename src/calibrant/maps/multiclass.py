@@ -1,8 +1,8 @@
-"""What every multi-class map can do, and the mean of several."""
+"""Multi-class maps: what all can do, means, and binary maps applied to classes."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
@@ -10,26 +10,29 @@ import numpy as np
 
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array
+from calibrant.core.class_rows import row_sums
 from calibrant.core.probabilities import check_class_scores
 from calibrant.core.wording import CLASS_CALIBRATORS
 from calibrant.exceptions import MapFormatError, ShapeError
-from calibrant.maps.stored import stored_numbers
+from calibrant.maps.base import StoredMap, stored_choice, stored_kind, stored_maps
+from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, FloatMatrix, JsonObject
+    from calibrant.maps.base import CalibrationMap
 
 
 MAX_CLASSES = 100_000
 """More classes than this are taken for damage in a stored map."""
 
 
-class MulticlassMap(ABC):
+class MulticlassMap(StoredMap):
     """From predictions of k classes to calibrated probabilities of the same.
 
-    Calling the map and `transform` are the same: rows of the result sum to 1.
+    Calling the map and `transform` are the same: rows of the result sum to 1. The
+    field `scale` says what predictions are: "prob", "logit", "percent" or "logprob".
     """
 
-    kind: ClassVar[str]
     scale: Scale
 
     @property
@@ -40,15 +43,6 @@ class MulticlassMap(ABC):
     @abstractmethod
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities of validated predictions."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-
-    @classmethod
-    @abstractmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
 
     def __call__(self, p: ArrayLike) -> FloatMatrix:
         """Return calibrated probabilities of shape (n, k)."""
@@ -66,28 +60,11 @@ class MulticlassMap(ABC):
         """Return calibrated probabilities of shape (n, k)."""
         return self(p)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MulticlassMap) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.scale, self.n_classes))
-
 
 def stored_scale(stored: JsonObject) -> Scale:
     """Return the scale of a stored map's predictions."""
-    scale = stored.get("scale")
-    for known in get_args(Scale):
-        if scale == known:
-            return known  # type: ignore[no-any-return]
-    raise MapFormatError(f"unknown scale {scale!r} of a map.")
-
-
-def stored_positive(stored: JsonObject, field: str) -> float:
-    """Return a field of a stored map that is one number above 0."""
-    number = float(stored_numbers({field: [stored.get(field)]}, field)[0])
-    if number <= 0.0:
-        raise MapFormatError(f"field {field!r} of a map must be above 0.")
-    return number
+    scale: Scale = stored_choice(stored, "scale", get_args(Scale))
+    return scale
 
 
 def stored_classes(stored: JsonObject) -> int:
@@ -113,7 +90,7 @@ class MulticlassMeanMap(MulticlassMap):
 
     @property
     def scale(self) -> Scale:  # type: ignore[override]
-        """Return what predictions hold."""
+        """Return what predictions are."""
         return self.maps[0].scale
 
     @property
@@ -125,27 +102,126 @@ class MulticlassMeanMap(MulticlassMap):
         """Return the mean of the calibrated probabilities."""
         return np.asarray(sum(m.calibrated(scores) for m in self.maps) / len(self.maps))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {"kind": self.kind, "maps": [map_.to_dict() for map_ in self.maps]}
-
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
         from calibrant.maps.stored import map_from_dict
 
-        maps = stored.get("maps")
-        if not isinstance(maps, list) or not maps:
-            raise MapFormatError("field 'maps' of a mean must be a list of maps.")
-        if any(isinstance(m, dict) and m.get("kind") == cls.kind for m in maps):
+        stored_parts = stored_maps(stored)
+        if any(stored_kind(map_) == cls.kind for map_ in stored_parts):
             raise MapFormatError("field 'maps' of a mean must not hold means.")
-        found = tuple(map_from_dict(map_) for map_ in maps)
-        shapes = {(m.n_classes, m.scale) for m in found if isinstance(m, MulticlassMap)}
-        if len(shapes) != 1 or not all(isinstance(m, MulticlassMap) for m in found):
+        maps: tuple[Any, ...] = tuple(map(map_from_dict, stored_parts))
+        shapes = {
+            isinstance(map_, MulticlassMap) and (map_.n_classes, map_.scale)
+            for map_ in maps
+        }
+        if len(shapes) != 1 or False in shapes:
             raise MapFormatError("maps of a mean must have the same classes and scale.")
-        return cls(found)  # type: ignore[arg-type]
+        return cls(maps)
 
 
 def multiclass_mean(maps: tuple[MulticlassMap, ...]) -> MulticlassMap:
-    """Return the mean of maps, which of one is that one."""
+    """Return the mean of maps, or the only one."""
     return maps[0] if len(maps) == 1 else MulticlassMeanMap(maps)
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRestMap(MulticlassMap):
+    """A binary map for each class against the rest; rows are divided by their sum.
+
+    A row whose classes all get probability 0 stays as it was.
+
+    Parameters
+    ----------
+    maps : tuple of CalibrationMap
+        One per class.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are.
+    """
+
+    kind: ClassVar[str] = "one-vs-rest"
+    maps: tuple[CalibrationMap, ...]
+    scale: Scale = "prob"
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return len(self.maps)
+
+    def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities."""
+        prob = class_probabilities(scores, self.scale)
+        pairs = zip(self.maps, prob.T, strict=True)
+        separate = np.column_stack([map_.transform(column) for map_, column in pairs])
+        total = row_sums(separate)
+        some = total > 0.0
+        return np.where(some, separate / np.where(some, total, 1.0), prob)
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        maps = tuple(map(_binary_map, stored_maps(stored, least=2)))
+        return cls(maps, stored_scale(stored))
+
+
+@dataclass(frozen=True, eq=False)
+class TopLabelMap(MulticlassMap):
+    """A binary map of the top label's probability; the others share the rest.
+
+    The others keep their proportions; where they all have probability 0, they share
+    equally.
+
+    Parameters
+    ----------
+    map : CalibrationMap
+        From the probability of the top label to that of its being right.
+    classes : int
+        Number of classes.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are.
+    """
+
+    kind: ClassVar[str] = "top-label"
+    map: CalibrationMap
+    classes: int
+    scale: Scale = "prob"
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return self.classes
+
+    def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities."""
+        prob = class_probabilities(scores, self.scale)
+        rows, top = np.arange(len(prob)), prob.argmax(axis=1)
+        confidence = self.map.transform(prob[rows, top])
+        others = prob.copy()
+        others[rows, top] = 0.0
+        rest = others.sum(axis=1, keepdims=True)
+        alone = rest[:, 0] < np.finfo(np.float64).tiny
+        others[alone] = 1.0
+        others[rows[alone], top[alone]] = 0.0
+        rest[alone] = self.classes - 1.0
+        others *= (1.0 - confidence[:, np.newaxis]) / rest
+        others[rows, top] = confidence
+        return others
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        map_ = _binary_map(stored.get("map"))
+        return cls(map_, stored_classes(stored), stored_scale(stored))
+
+
+def _binary_map(stored: Any) -> CalibrationMap:
+    from calibrant.maps.stored import BINARY_MAPS
+
+    kinds = {map_class.kind: map_class for map_class in BINARY_MAPS}
+    kind = stored_kind(stored)
+    if kind not in kinds:
+        raise MapFormatError(
+            f"a map of classes by a binary method must hold maps of one event; got one "
+            f"of kind {kind!r}."
+        )
+    return kinds[kind].from_dict(stored)

@@ -1,29 +1,32 @@
-"""Continuous piecewise linear maps, in probability or logit scale, and their means."""
+"""Continuous maps of lines or parabolas between knots, and their means."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import expit
 
+from calibrant.core.array_types import Space
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.base import CalibrationMap
-from calibrant.maps.sql import (
-    by_piece,
-    clipped_sql,
-    expit_sql,
-    of_probabilities,
-    quoted,
-    within_unit_interval,
+from calibrant.maps import sql
+from calibrant.maps.base import (
+    CalibrationMap,
+    stored_choice,
+    stored_kind,
+    stored_line,
+    stored_maps,
+    stored_numbers,
 )
-from calibrant.maps.stored import check_not_too_steep, stored_knots, stored_numbers
+from calibrant.numerics.cross_validation import ROUNDING
 from calibrant.numerics.links import logit
 from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector, JsonObject, Space
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import FloatVector, JsonObject
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class PiecewiseLinearMap(CalibrationMap):
         Where pieces meet, ascending, and the value there.
     scale : {"prob", "logit"}
         With "logit" knots and heights are logits: the map is
-        ``expit(line(logit(p)))``. With "prob" its values are held within [0, 1].
+        ``expit(line(logit(p)))``. With "prob" its values are clipped to [0, 1].
 
     Examples
     --------
@@ -64,60 +67,19 @@ class PiecewiseLinearMap(CalibrationMap):
         inner = self.knots[1:-1]
         return np.asarray(expit(inner) if self.scale == "logit" else inner)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PiecewiseLinearMap):
-            return False
-        return self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.scale, self.knots.tobytes(), self.heights.tobytes()))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {
-            "kind": self.kind,
-            "scale": self.scale,
-            "knots": self.knots.tolist(),
-            "heights": self.heights.tolist(),
-        }
-
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        knots = stored_knots(stored)
-        heights = stored_numbers(stored, "heights", size=knots.size)
-        scale = stored.get("scale")
-        if scale not in ("prob", "logit"):
-            raise MapFormatError(f"unknown scale {scale!r} of a piecewise linear map.")
-        check_not_too_steep(knots, heights)
-        return cls(knots, heights, scale)
+        knots, heights = stored_line(stored)
+        return cls(knots, heights, stored_choice(stored, "scale", get_args(Space)))
 
-    def to_sql(self, column: str) -> str:
-        """Return a SQL expression for the calibrated probability of a column.
-
-        Examples
-        --------
-        >>> line = PiecewiseLinearMap(np.array([0.0, 1.0]), np.array([0.25, 0.75]))
-        >>> line.to_sql("score")
-        'CASE WHEN "score" BETWEEN 0.0 AND 1.0 THEN LEAST(1.0, GREATEST(0.0,
-        0.25 + 0.5 * ("score" - 0.0))) END'
-        """
-        name = quoted(column)
-        if self.scale == "prob":
-            return of_probabilities(name, within_unit_interval(self._lines(name)))
-        held = clipped_sql(name)
-        line = self._lines(f"LN({held} / (1.0 - {held}))")
-        return of_probabilities(name, expit_sql(line))
-
-    def _lines(self, x: str) -> str:
-        slopes = (np.diff(self.heights) / np.diff(self.knots)).tolist()
-        lines = [
-            f"{height!r} + {slope!r} * ({x} - {knot!r})"
-            for knot, height, slope in zip(
-                self.knots.tolist(), self.heights.tolist(), slopes, strict=False
-            )
-        ]
-        return by_piece(x, self.knots[1:-1], lines)
+    def _sql(self, name: str) -> str:
+        x = sql.logit(name) if self.scale == "logit" else name
+        lines = sql.lines(x, self.knots, self.heights)
+        value = sql.by_piece(x, self.knots[1:-1], lines)
+        if self.scale == "logit":
+            return sql.expit(value)
+        return sql.between(0.0, value, 1.0)
 
 
 def map_through(p: FloatVector, values: FloatVector) -> PiecewiseLinearMap:
@@ -133,3 +95,152 @@ def map_through(p: FloatVector, values: FloatVector) -> PiecewiseLinearMap:
     if p[-1] < 1.0:
         p, values = np.append(p, 1.0), np.append(values, values[-1])
     return PiecewiseLinearMap(p, values)
+
+
+@dataclass(frozen=True, eq=False)
+class ParabolasMap(CalibrationMap):
+    """Parabolas from knot to knot, level beyond the last ones.
+
+    Parameters
+    ----------
+    knots, heights : ndarray of shape (k + 1,)
+        Where parabolas meet, ascending, and the value there.
+    middles : ndarray of shape (k,)
+        The value midway between knots.
+
+    Examples
+    --------
+    >>> bow = ParabolasMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([0.25]))
+    >>> bow(np.array([0.1, 0.5, 0.9]))
+    array([0.01, 0.25, 0.81])
+    """
+
+    kind: ClassVar[str] = "parabolas"
+    knots: FloatVector
+    heights: FloatVector
+    middles: FloatVector
+
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
+        x = np.clip(p, self.knots[0], self.knots[-1])
+        piece = np.searchsorted(self.knots[1:-1], x, side="right")
+        start, linear, square = (c[piece] for c in self._coefficients())
+        along = x - self.knots[piece]
+        return np.clip(start + along * (linear + along * square), 0.0, 1.0)
+
+    def _coefficients(self) -> tuple[FloatVector, FloatVector, FloatVector]:
+        """Return the powers 0, 1 and 2 of the distance from the left knot."""
+        width = np.diff(self.knots)
+        left, right = self.heights[:-1], self.heights[1:]
+        linear = (4.0 * self.middles - 3.0 * left - right) / width
+        return left, linear, 2.0 * (left + right - 2.0 * self.middles) / width**2
+
+    @property
+    def bends(self) -> FloatVector:
+        """Return the inner knots."""
+        return self.knots[1:-1]
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        knots, heights = stored_line(stored)
+        middles = stored_numbers(stored, "middles", size=knots.size - 1)
+        map_ = cls(knots, heights, middles)
+        if not np.isfinite(map_._coefficients()).all():
+            raise MapFormatError("parabolas of a map must be finite.")
+        return map_
+
+    def _sql(self, name: str) -> str:
+        x = sql.between(float(self.knots[0]), name, float(self.knots[-1]))
+        parts = (part.tolist() for part in (self.knots[:-1], *self._coefficients()))
+        curves = [
+            f"{start!r} + ({x} - {knot!r}) * "
+            f"({linear!r} + ({x} - {knot!r}) * {square!r})"
+            for knot, start, linear, square in zip(*parts, strict=True)
+        ]
+        return sql.between(0.0, sql.by_piece(x, self.bends, curves), 1.0)
+
+
+Part: TypeAlias = PiecewiseLinearMap | ParabolasMap
+PART_KINDS: dict[str, type[Part]] = {
+    PiecewiseLinearMap.kind: PiecewiseLinearMap,
+    ParabolasMap.kind: ParabolasMap,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MeanMap(CalibrationMap):
+    """The mean of several maps, such as those of the folds of a cross-validation.
+
+    Parameters
+    ----------
+    maps : tuple of PiecewiseLinearMap or ParabolasMap
+        At least one.
+    weights : tuple of float
+        The weight of each; their sum is 1.
+    """
+
+    kind: ClassVar[str] = "mean"
+    maps: tuple[Part, ...]
+    weights: tuple[float, ...]
+
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
+        pairs = zip(self.weights, self.maps, strict=True)
+        return np.asarray(sum(weight * map_.values(p) for weight, map_ in pairs))
+
+    @property
+    def bends(self) -> FloatVector:
+        """Return the inner knots of all maps, as probabilities."""
+        return np.concatenate([map_.bends for map_ in self.maps])
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        maps = stored_maps(stored)
+        weights = stored_numbers(stored, "weights", size=len(maps))
+        if (weights < 0.0).any() or abs(weights.sum() - 1.0) > ROUNDING:
+            raise MapFormatError("weights of a mean must be 0 or more and sum to 1.")
+        if not all(stored_kind(map_) in PART_KINDS for map_ in maps):
+            kinds = ", ".join(PART_KINDS)
+            raise MapFormatError(f"field 'maps' must hold maps of kind {kinds}.")
+        parts = tuple(PART_KINDS[map_["kind"]].from_dict(map_) for map_ in maps)
+        return cls(parts, tuple(weights.tolist()))
+
+    def _sql(self, name: str) -> str:
+        pairs = zip(self.weights, self.maps, strict=True)
+        return " + ".join(f"{w!r} * ({map_._sql(name)})" for w, map_ in pairs)  # noqa: SLF001
+
+
+def mean_map(
+    maps: Sequence[Part], weights: FloatVector | None = None
+) -> Part | MeanMap:
+    """Return the mean of maps, as a single map where possible.
+
+    The mean of lines between probabilities is piecewise linear again, with all their
+    knots, unless some of them must be clipped to [0, 1].
+
+    Examples
+    --------
+    >>> flat = PiecewiseLinearMap(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> bent = PiecewiseLinearMap(np.array([0.0, 0.2, 1.0]), np.array([0.0, 0.5, 1.0]))
+    >>> mean_map([flat, bent]).heights
+    array([0.25, 0.5 , 0.75])
+    """
+    if len(maps) == 1:
+        return maps[0]
+    share = np.full(len(maps), 1.0) if weights is None else weights
+    share = share / share.sum()
+    if not all(_is_straight(map_) for map_ in maps):
+        return MeanMap(tuple(maps), tuple(share.tolist()))
+    knots = np.unique(np.concatenate([map_.knots for map_ in maps]))
+    heights = share @ np.array([map_(knots) for map_ in maps])
+    return PiecewiseLinearMap(knots, heights)
+
+
+def _is_straight(map_: Part) -> bool:
+    """Tell whether a map is straight between its knots over all of [0, 1]."""
+    if not isinstance(map_, PiecewiseLinearMap) or map_.scale == "logit":
+        return False
+    whole = map_.knots[0] <= 0.0 and map_.knots[-1] >= 1.0
+    return bool(whole and map_.heights.min() >= 0.0 and map_.heights.max() <= 1.0)

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.base import CalibrationMap
-from calibrant.maps.sql import (
-    by_piece,
-    expit_sql,
-    of_probabilities,
-    quoted,
-)
-from calibrant.maps.stored import check_not_too_steep, stored_knots, stored_numbers
+from calibrant.maps import sql
+from calibrant.maps.base import CalibrationMap, stored_line, stored_numbers
 from calibrant.numerics.links import NEAREST, logit
 
 if TYPE_CHECKING:
@@ -75,48 +69,21 @@ class SmoothMap(CalibrationMap):
         u = logit_within(p, self.ends)
         return np.asarray(expit(u + np.interp(u, self.knots, self.shifts)))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SmoothMap) and self.to_dict() == other.to_dict()
-
-    def __hash__(self) -> int:
-        return hash((self.knots.tobytes(), self.shifts.tobytes(), self.ends))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {
-            "kind": self.kind,
-            "knots": self.knots.tolist(),
-            "shifts": self.shifts.tolist(),
-            "ends": list(self.ends),
-        }
-
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        knots = stored_knots(stored)
-        shifts = stored_numbers(stored, "shifts", size=knots.size)
+        knots, shifts = stored_line(stored, "shifts")
         low, high = stored_numbers(stored, "ends", size=2).tolist()
         if not 0.0 < low <= high < 1.0:
             raise MapFormatError(
                 "field 'ends' of a smooth map must be two ascending probabilities "
                 "between 0 and 1."
             )
-        check_not_too_steep(knots, shifts)
         return cls(knots, shifts, (low, high))
 
-    def to_sql(self, column: str) -> str:
-        """Return a SQL expression for the calibrated probability of a column."""
-        name = quoted(column)
-        low, high = self.ends
-        held = f"LEAST({high!r}, GREATEST({low!r}, {name}))"
-        u = f"LN({held} / (1.0 - {held}))"
-        return of_probabilities(name, expit_sql(f"{u} + ({self._shift_sql(u)})"))
-
-    def _shift_sql(self, u: str) -> str:
-        knots, shifts = self.knots.tolist(), self.shifts.tolist()
-        slopes = (np.diff(self.shifts) / np.diff(self.knots)).tolist()
-        lines = [
-            f"{shift!r} + {slope!r} * ({u} - {knot!r})"
-            for knot, shift, slope in zip(knots, shifts, slopes, strict=False)
-        ]
-        return by_piece(u, self.knots, [repr(shifts[0]), *lines, repr(shifts[-1])])
+    def _sql(self, name: str) -> str:
+        u = sql.logit(name, *self.ends)
+        first, last = repr(float(self.shifts[0])), repr(float(self.shifts[-1]))
+        lines = sql.lines(u, self.knots, self.shifts)
+        shift = sql.by_piece(u, self.knots, [first, *lines, last])
+        return sql.expit(f"{u} + ({shift})")

@@ -1,4 +1,8 @@
-"""Maps that are the softmax of linear scores: a temperature, a vector or a matrix."""
+"""Maps that are the softmax of transformed logits.
+
+A temperature, a vector, a matrix; or intra-order-preserving functions (Rahimi et al.
+2020), which keep the order of the classes within each row and need no torch here.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,24 @@ import numpy as np
 
 from calibrant.core.class_rows import softmax
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.multiclass import (
-    MulticlassMap,
-    stored_classes,
-    stored_positive,
-    stored_scale,
-)
-from calibrant.maps.stored import stored_numbers
+from calibrant.maps.base import stored_choice, stored_numbers
+from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
 from calibrant.numerics.class_probabilities import centred, log_probabilities, logits_of
+from calibrant.numerics.piecewise_problems import values_at
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale
 
 Inputs: TypeAlias = Literal["centred", "log-prob"]
 """Logits with mean 0 in each row, or log-probabilities."""
+
+
+def stored_positive(stored: JsonObject, field: str) -> float:
+    """Return a field of a stored map that is one number above 0."""
+    number = float(stored_numbers({field: [stored.get(field)]}, field)[0])
+    if number <= 0.0:
+        raise MapFormatError(f"field {field!r} of a map must be above 0.")
+    return number
 
 
 def linear_inputs(scores: FloatMatrix, scale: Scale, inputs: Inputs) -> FloatMatrix:
@@ -42,7 +50,7 @@ class TemperatureMap(MulticlassMap):
     classes : int
         Number of classes.
     scale : {"prob", "logit", "percent", "logprob"}
-        What predictions hold.
+        What predictions are.
 
     Examples
     --------
@@ -57,7 +65,7 @@ class TemperatureMap(MulticlassMap):
 
     @property
     def temperature(self) -> float:
-        """Return the temperature: above 1 for predictions that were too sure."""
+        """Return the temperature: above 1 for over-confident predictions."""
         return 1.0 / self.inverse
 
     @property
@@ -68,15 +76,6 @@ class TemperatureMap(MulticlassMap):
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""
         return softmax(self.inverse * logits_of(scores, self.scale))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {
-            "kind": self.kind,
-            "scale": self.scale,
-            "inverse": self.inverse,
-            "classes": self.classes,
-        }
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
@@ -92,13 +91,13 @@ class SoftmaxMap(MulticlassMap):
     Parameters
     ----------
     weights : ndarray of shape (k,) or (k, k)
-        One slope a class, or a row of weights a class.
+        One slope per class, or one row of weights per class.
     intercepts : ndarray of shape (k,)
         What is added to the score of each class.
     inputs : {"centred", "log-prob"}
         What weights multiply: logits with mean 0 in each row, or log-probabilities.
     scale : {"prob", "logit", "percent", "logprob"}
-        What predictions hold.
+        What predictions are.
 
     Examples
     --------
@@ -124,38 +123,166 @@ class SoftmaxMap(MulticlassMap):
         weighted = x * self.weights if self.weights.ndim == 1 else x @ self.weights.T
         return softmax(weighted + self.intercepts)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {
-            "kind": self.kind,
-            "scale": self.scale,
-            "inputs": self.inputs,
-            "weights": self.weights.tolist(),
-            "intercepts": self.intercepts.tolist(),
-        }
-
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
         intercepts = stored_numbers(stored, "intercepts")
         if intercepts.size < 2:  # noqa: PLR2004
             raise MapFormatError("field 'intercepts' of a map must hold two or more.")
-        inputs = stored.get("inputs")
-        if inputs not in get_args(Inputs):
-            raise MapFormatError(f"unknown inputs {inputs!r} of a softmax map.")
+        inputs = stored_choice(stored, "inputs", get_args(Inputs))
         weights = _stored_weights(stored, intercepts.size)
-        return cls(weights, intercepts, inputs, stored_scale(stored))  # type: ignore[arg-type]
+        return cls(weights, intercepts, inputs, stored_scale(stored))
 
 
 def _stored_weights(stored: JsonObject, classes: int) -> FloatMatrix:
     weights = stored.get("weights")
     if not (isinstance(weights, list) and weights and isinstance(weights[0], list)):
         return stored_numbers(stored, "weights", size=classes)
-    rows = [
-        stored_numbers({"weights": row}, "weights", size=classes) for row in weights
-    ]
-    if len(rows) != classes:
+    if len(weights) != classes:
         raise MapFormatError(
-            f"field 'weights' of a map must hold {classes} rows; got {len(rows)}."
+            f"field 'weights' of a map must hold {classes} rows; got {len(weights)}."
         )
-    return np.stack(rows)
+    return _stored_matrix(weights, columns=classes)
+
+
+def _stored_matrix(rows: list[Any], columns: int | None = None) -> FloatMatrix:
+    numbers = [stored_numbers({"weights": r}, "weights", size=columns) for r in rows]
+    if len({row.size for row in numbers}) != 1:
+        raise MapFormatError("rows of weights of a map must be equally long.")
+    return np.stack(numbers)
+
+
+MIN_FACTOR = 1e-4
+"""Added to what a network gives, so that rounding makes no two classes equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Weights of shape (outputs, inputs) and biases of shape (outputs,)."""
+
+    weights: FloatMatrix
+    biases: FloatVector
+
+
+@dataclass(frozen=True, eq=False)
+class OrderPreservingMap(MulticlassMap):
+    """Gaps between sorted logits, each times a positive number from a network.
+
+    Parameters
+    ----------
+    layers : tuple of Layer
+        Of the network; rectified between layers, k - 1 outputs.
+    invariant : bool
+        Whether the network sees the logits sorted, so that classes are alike.
+    size : float
+        What logits are divided by before they enter the network.
+    inverse : float
+        What gaps are multiplied by besides: one over a temperature.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are.
+    """
+
+    kind: ClassVar[str] = "order-preserving"
+    layers: tuple[Layer, ...]
+    invariant: bool
+    size: float
+    inverse: float = 1.0
+    scale: Scale = "prob"
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return self.layers[-1].biases.size + 1
+
+    def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities."""
+        logits = linear_inputs(scores, self.scale, "centred")
+        order = np.argsort(-logits, axis=1, kind="stable")
+        falling = np.take_along_axis(logits, order, axis=1)
+        gaps = self.inverse * (falling[:, :-1] - falling[:, 1:])
+        seen = (falling if self.invariant else logits) / self.size
+        steps = gaps * (np.logaddexp(0.0, self._outputs(seen)) + MIN_FACTOR)
+        climbed = np.zeros_like(logits)
+        climbed[:, :-1] = steps[:, ::-1].cumsum(axis=1)[:, ::-1]
+        moved = np.empty_like(logits)
+        np.put_along_axis(moved, order, climbed, axis=1)
+        return softmax(moved)
+
+    def _outputs(self, x: FloatMatrix) -> FloatMatrix:
+        for layer in self.layers[:-1]:
+            x = np.maximum(x @ layer.weights.T + layer.biases, 0.0)
+        return np.asarray(x @ self.layers[-1].weights.T + self.layers[-1].biases)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        layers = [
+            {"weights": layer.weights.tolist(), "biases": layer.biases.tolist()}
+            for layer in self.layers
+        ]
+        return {**super().to_dict(), "layers": layers}
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        invariant, layers = stored.get("invariant"), stored.get("layers")
+        if not isinstance(invariant, bool):
+            raise MapFormatError("field 'invariant' of a map must be true or false.")
+        if not isinstance(layers, list) or not layers:
+            raise MapFormatError("field 'layers' of a map must be a list of layers.")
+        network = tuple(map(_stored_layer, layers))
+        sizes = [network[-1].biases.size + 1, *(one.biases.size for one in network)]
+        if [layer.weights.shape[1] for layer in network] != sizes[:-1]:
+            raise MapFormatError("layers of a map must fit each other.")
+        size, inverse = (stored_positive(stored, name) for name in ("size", "inverse"))
+        return cls(network, invariant, size, inverse, stored_scale(stored))
+
+
+def _stored_layer(stored: Any) -> Layer:
+    if not isinstance(stored, dict) or not isinstance(stored.get("weights"), list):
+        raise MapFormatError("field 'layers' of a map must be a list of layers.")
+    biases = stored_numbers(stored, "biases")
+    if not biases.size or len(stored["weights"]) != biases.size:
+        raise MapFormatError("weights of a layer must have one row per bias.")
+    return Layer(_stored_matrix(stored["weights"]), biases)
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalMap(MulticlassMap):
+    """The same rising function of each logit, straight from knot to knot.
+
+    Parameters
+    ----------
+    knots, heights : ndarray of shape (m,)
+        Of logits with mean 0 in each row; both rise.
+    classes : int
+        Number of classes.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are.
+    """
+
+    kind: ClassVar[str] = "diagonal"
+    knots: FloatVector
+    heights: FloatVector
+    classes: int
+    scale: Scale = "prob"
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return self.classes
+
+    def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities."""
+        logits = linear_inputs(scores, self.scale, "centred")
+        raised = values_at(logits.reshape(-1), self.knots, self.heights)
+        return softmax(raised.reshape(logits.shape))
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        knots = stored_numbers(stored, "knots")
+        heights = stored_numbers(stored, "heights", size=knots.size)
+        rise = knots.size > 1 and (np.diff(knots) > 0.0).all()
+        if not rise or (np.diff(heights) < 0.0).any():
+            raise MapFormatError("knots and heights of a diagonal map must rise.")
+        return cls(knots, heights, stored_classes(stored), stored_scale(stored))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from calibrant.core.array_types import FloatVector
 
 
@@ -21,46 +25,43 @@ def quoted(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def within_unit_interval(expression: str) -> str:
-    """Return an expression held between 0 and 1."""
-    return f"LEAST(1.0, GREATEST(0.0, {expression}))"
+def between(low: float, expression: str, high: float) -> str:
+    """Return an expression clipped to an interval."""
+    return f"LEAST({high!r}, GREATEST({low!r}, {expression}))"
 
 
-def of_probabilities(name: str, expression: str) -> str:
-    """Return an expression that is NULL where the column holds no probability.
-
-    Examples
-    --------
-    >>> of_probabilities("p", "p * p")
-    'CASE WHEN p BETWEEN 0.0 AND 1.0 THEN p * p END'
-    """
-    return f"CASE WHEN {name} BETWEEN 0.0 AND 1.0 THEN {expression} END"
-
-
-def by_piece(x: str, bends: FloatVector, pieces: list[str]) -> str:
+def by_piece(x: str, bends: FloatVector, pieces: Iterable[str]) -> str:
     """Return the expression of the piece that `x` lies in.
 
     Examples
     --------
-    >>> import numpy as np
     >>> by_piece("x", np.array([0.5]), ["low", "high"])
     'CASE WHEN x < 0.5 THEN low ELSE high END'
     """
-    if len(pieces) == 1:
-        return pieces[0]
+    *inner, last = pieces
     cases = [
         f"WHEN {x} < {bend!r} THEN {piece}"
-        for bend, piece in zip(bends.tolist(), pieces, strict=False)
+        for bend, piece in zip(bends.tolist(), inner, strict=True)
     ]
-    return f"CASE {' '.join(cases)} ELSE {pieces[-1]} END"
+    return f"CASE {' '.join(cases)} ELSE {last} END" if cases else last
 
 
-def clipped_sql(expression: str, clip: float = CLIP) -> str:
-    """Return a probability kept off 0 and 1 as for logits."""
-    return f"LEAST({1.0 - clip!r}, GREATEST({clip!r}, {expression}))"
+def lines(x: str, knots: FloatVector, heights: FloatVector) -> list[str]:
+    """Return the straight lines from knot to knot."""
+    slopes = (np.diff(heights) / np.diff(knots)).tolist()
+    parts = zip(knots.tolist(), heights.tolist(), slopes, strict=False)
+    return [
+        f"{height!r} + {slope!r} * ({x} - {knot!r})" for knot, height, slope in parts
+    ]
 
 
-def expit_sql(logit: str) -> str:
-    """Return the probability that belongs to a logit."""
+def logit(name: str, low: float = CLIP, high: float = 1.0 - CLIP) -> str:
+    """Return the logit of a probability that is clipped first."""
+    p = between(low, name, high)
+    return f"LN({p} / (1.0 - {p}))"
+
+
+def expit(expression: str) -> str:
+    """Return the probability with a given logit."""
     # Beyond 700 EXP would overflow; probabilities are 0 or 1 long before.
-    return f"1.0 / (1.0 + EXP(LEAST(700.0, -({logit}))))"
+    return f"1.0 / (1.0 + EXP(LEAST(700.0, -({expression}))))"

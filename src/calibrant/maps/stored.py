@@ -6,67 +6,54 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from calibrant.core.atomic_write import atomic_write
 from calibrant.core.output_files import MAP, check_named
 from calibrant.exceptions import MapFormatError, OptionError
+from calibrant.maps.beta import BetaMap
+from calibrant.maps.binned import BinnedMap
+from calibrant.maps.multiclass import MulticlassMeanMap, OneVsRestMap, TopLabelMap
+from calibrant.maps.piecewise import MeanMap, ParabolasMap, PiecewiseLinearMap
+from calibrant.maps.smooth import SmoothMap
+from calibrant.maps.softmax import (
+    DiagonalMap,
+    OrderPreservingMap,
+    SoftmaxMap,
+    TemperatureMap,
+)
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from calibrant.core.array_types import FloatVector, JsonObject
-    from calibrant.maps.base import StoredMap
+    from calibrant.core.array_types import JsonObject
+    from calibrant.maps.base import CalibrationMap, StoredMap
+    from calibrant.maps.multiclass import MulticlassMap
 
 FORMAT = "calibrant-map"
 VERSION = 1
 
 
-def stored_numbers(
-    stored: JsonObject, field: str, *, size: int | None = None
-) -> FloatVector:
-    """Return a field of a stored map as finite numbers."""
-    values = stored.get(field)
-    if not isinstance(values, list) or not all(
-        isinstance(v, int | float) and not isinstance(v, bool) for v in values
-    ):
-        raise MapFormatError(f"field {field!r} of a map must be a list of numbers.")
-    try:
-        numbers = np.array(values, dtype=np.float64)
-    except OverflowError:
-        numbers = np.array([np.inf])
-    if not np.isfinite(numbers).all():
-        raise MapFormatError(f"field {field!r} of a map must hold finite numbers.")
-    if size is not None and numbers.size != size:
-        raise MapFormatError(
-            f"field {field!r} of a map must hold {size} numbers; got {numbers.size}."
-        )
-    return numbers
-
-
-def stored_knots(stored: JsonObject) -> FloatVector:
-    """Return the knots of a stored map."""
-    knots = stored_numbers(stored, "knots")
-    if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
-        raise MapFormatError("knots of a map must be two or more, and ascend.")
-    return knots
-
-
-def check_not_too_steep(knots: FloatVector, heights: FloatVector) -> None:
-    """Raise where a line from knot to knot is too steep to be computed."""
-    with np.errstate(over="ignore"):
-        slopes = np.diff(heights) / np.diff(knots)
-    if not np.isfinite(slopes).all():
-        raise MapFormatError("slopes between the knots of a map must be finite.")
-
-
-def stored_number(stored: JsonObject, field: str) -> float:
-    """Return a field of a stored map as one finite number."""
-    value = stored.get(field)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MapFormatError(f"field {field!r} of a map must be a number.")
-    return float(stored_numbers({field: [value]}, field)[0])
+BINARY_MAPS: tuple[type[CalibrationMap], ...] = (
+    BinnedMap,
+    PiecewiseLinearMap,
+    MeanMap,
+    BetaMap,
+    ParabolasMap,
+    SmoothMap,
+)
+MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
+    TemperatureMap,
+    SoftmaxMap,
+    MulticlassMeanMap,
+    OneVsRestMap,
+    TopLabelMap,
+    OrderPreservingMap,
+    DiagonalMap,
+)
+MAP_KINDS: dict[str, type[StoredMap]] = {
+    map_class.kind: map_class for map_class in (*BINARY_MAPS, *MULTICLASS_MAPS)
+}
+"""Kinds of map by the name that JSON files carry."""
 
 
 def map_from_dict(stored: JsonObject) -> StoredMap:
@@ -91,11 +78,9 @@ def map_from_dict(stored: JsonObject) -> StoredMap:
     --------
     >>> import calibrant as cb
     >>> fields = {"edges": [0.0, 1.0], "intercepts": [0.1], "slopes": [1.0]}
-    >>> cb.map_from_dict({"kind": "binned", **fields})(np.array([0.5]))
+    >>> cb.map_from_dict({"kind": "binned", **fields})([0.5])
     array([0.6])
     """
-    from calibrant.maps.kinds import MAP_KINDS
-
     if not isinstance(stored, dict):
         raise MapFormatError("a stored map must be a JSON object.")
     kind = stored.get("kind")
