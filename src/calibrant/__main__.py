@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from calibrant.cli.ending import exit_codes
-from calibrant.cli.streams import flush_streams, prepare_streams
+from calibrant.cli.process import exit_codes, flush_streams, prepare_streams
 
 
 def main() -> None:

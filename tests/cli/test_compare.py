@@ -96,7 +96,7 @@ def test_fail_above_looks_at_every_model(run, threshold, code):
         (["--p", "forest,bayes", "--method", "smoth"], "did you mean 'smooth'"),
         (["--p", "forest,bayes", "--confidence", "1"], "strictly between 0 and 1"),
         (["--p", "forest,bayes", "--plot", "a.exe"], "figures are written as"),
-        (["--p", "forest,bayes", "--plot", "a.png", "--by", "even"], "leave out --by"),
+        (["--p", "forest,bayes", "--plot", "a.png", "--by", "even"], "remove --by"),
         (["--p", "forest,bayes", "--scale", "per"], "unknown scale 'per'"),
     ],
 )

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import atomic_write
 
 
 def test_a_link_stays_a_link(tmp_path):
@@ -33,7 +33,7 @@ def test_nothing_is_left_of_a_writer_that_fails(tmp_path):
 
 WAITING = """
 import sys, time
-from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import atomic_write
 from calibrant.cli import app
 
 def wait():

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize, minimize_scalar
 
-from calibrant.core.class_rows import softmax
+from calibrant.core.probabilities import softmax
 from calibrant.numerics.class_probabilities import (
     centred,
     inverse_temperature,

@@ -15,10 +15,10 @@ from calibrant.cli.apply import apply
 from calibrant.cli.calibrate import calibrate
 from calibrant.cli.compare import compare
 from calibrant.cli.demo import demo
-from calibrant.cli.ending import end_with
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.methods import methods
 from calibrant.cli.plot import plot
+from calibrant.cli.process import end_with
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
 from calibrant.core.wording import visible

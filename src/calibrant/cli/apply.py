@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from calibrant.cli import options
-from calibrant.cli.columns import listed
-from calibrant.cli.predictions import check_not_source
+from calibrant.cli.columns import split_list
+from calibrant.cli.data_options import check_not_source
 from calibrant.core.options import check_choice
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.core.probabilities import check_class_scores, check_probabilities
@@ -33,7 +33,15 @@ if TYPE_CHECKING:
 NPZ = ".npz"
 MAX_NAMED = 5
 """How many new columns are named one by one."""
-APPLY_ENGINE_HELP = "memory or duckdb; auto: memory for one file up to 256 MiB."
+
+
+class ScaleChoice(StrEnum):
+    """What a column of predictions contains."""
+
+    prob = "prob"
+    logit = "logit"
+    percent = "percent"
+    logprob = "logprob"
 
 
 def apply(
@@ -69,10 +77,12 @@ def apply(
         typer.Option("--suffix", help="What new columns are called after their p."),
     ] = APPLIED,
     scale: Annotated[
-        options.ScaleChoice | None,
+        ScaleChoice | None,
         typer.Option("--scale", help="What a single column holds; usually prob."),
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", help=APPLY_ENGINE_HELP)] = "auto",
+    engine: Annotated[
+        str, typer.Option("--engine", help="memory or duckdb; auto: by size.")
+    ] = "auto",
 ) -> None:
     """Add calibrated probabilities to files; all their rows and columns stay."""
     from calibrant.engines.files import check_writable
@@ -100,7 +110,7 @@ def apply(
     if engine == "duckdb" or (
         engine == "auto" and engine_of_files(given, files) == "duckdb"
     ):
-        _apply_in_duckdb(map_, files, listed(p), out, suffix, scale)
+        _apply_in_duckdb(map_, files, split_list(p), out, suffix, scale)
     elif len(files.paths) > 1:
         raise OptionError(
             f"in memory a map is applied file by file, and {files} means "
@@ -117,7 +127,7 @@ def _apply_in_duckdb(
     columns: list[str],
     out: Path,
     suffix: str,
-    scale: options.ScaleChoice | None,
+    scale: ScaleChoice | None,
 ) -> None:
     from calibrant.engines.applying import apply_in_duckdb
 
@@ -131,7 +141,7 @@ def _apply_in_duckdb(
             f"this map needs one column by --p; it names {len(columns)}: "
             f"{', '.join(columns)}."
         )
-    if scale not in (None, options.ScaleChoice.prob):
+    if scale not in (None, ScaleChoice.prob):
         raise OptionError(
             f"--scale {scale} is applied in memory; use --engine memory, file by file."
         )
@@ -156,7 +166,7 @@ def _apply_to_npz(
     p: str,
     out: Path,
     suffix: str,
-    scale: options.ScaleChoice | None,
+    scale: ScaleChoice | None,
 ) -> None:
     from calibrant.engines.memory import open_table
     from calibrant.engines.npz_files import add_arrays
@@ -164,7 +174,7 @@ def _apply_to_npz(
     from calibrant.predictions.input_spec import InputSpec
 
     table = open_table(source)
-    (model,) = models_of_table(table, {"": listed(p)}, InputSpec())
+    (model,) = models_of_table(table, {"": split_list(p)}, InputSpec())
     model = _in_order_of_fit(model, fitted)
     calibrated = _calibrated(map_, model.probabilities(table), model, scale)
     new = {f"{name}{suffix}": calibrated for name in model.named}
@@ -228,7 +238,7 @@ def _apply_in_memory(
     p: str,
     out: Path,
     suffix: str,
-    scale: options.ScaleChoice | None,
+    scale: ScaleChoice | None,
 ) -> None:
     from calibrant.engines.files import SEPARATORS, read_frame, suffix_of, write_frame
     from calibrant.engines.text_columns import typed_frame
@@ -238,7 +248,7 @@ def _apply_in_memory(
     frame = read_frame(source)
     if suffix_of(source) in SEPARATORS and out.suffix.lower() not in SEPARATORS:
         frame = typed_frame(frame)
-    (model,) = model_columns({"": listed(p)}, task=None, names=frame.columns)
+    (model,) = model_columns({"": split_list(p)}, task=None, names=frame.columns)
     model = _in_order_of_fit(model, fitted)
     names = [f"{column}{suffix}" for column in model.columns]
     _check_names_free(source, names, frame.columns)
@@ -274,7 +284,7 @@ def _calibrated(
     map_: Any,
     values: NDArray[Any],
     model: ModelColumns,
-    scale: options.ScaleChoice | None,
+    scale: ScaleChoice | None,
 ) -> FloatMatrix:
     """Return the calibrated columns, (n, k)."""
     several = isinstance(map_, MulticlassMap)
@@ -282,7 +292,7 @@ def _calibrated(
         raise OptionError(_needed(map_, model))
     if not several:
         words = replace(CALIBRATORS, prob=str(model), takes_scale=True)
-        held: Any = (scale or options.ScaleChoice.prob).value
+        held: Any = (scale or ScaleChoice.prob).value
         p = check_probabilities(values, scale=held, wording=words)
         return np.asarray(map_.transform(p))[:, np.newaxis]
     if scale not in (None, map_.scale):

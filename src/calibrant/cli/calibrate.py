@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -9,98 +10,81 @@ import typer
 
 from calibrant.calibrators.base import fit_family
 from calibrant.cli import options
-from calibrant.cli.columns import listed
-from calibrant.cli.predictions import (
-    check_not_source,
-    open_aggregated,
-    open_rows,
-    predictions_of,
-)
+from calibrant.cli.columns import split_list
+from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
 from calibrant.cli.progress import progress_bar
 from calibrant.core.defaults import DEFAULT_CLASS_METHOD, DEFAULT_METHOD
 from calibrant.core.output_files import MAP, check_named
 from calibrant.core.sample import warn_if_small
-from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from calibrant.calibrators.registry import Method
     from calibrant.core.class_sample import ClassSample
+    from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.predictions import Predictions
 
 
+@takes_predictions("task", "by", "model", "id_", "engine")
 def calibrate(
-    source: Annotated[
-        list[str],
-        typer.Argument(
-            help="Held-out predictions: CSV, TSV, Parquet, JSON lines or npz; several "
-            "files, a folder or a pattern.",
-            metavar="FILE...",
-        ),
-    ],
-    y: options.LabelColumn,
-    p: Annotated[
-        str,
-        typer.Option(
-            "--p",
-            help="Column of probabilities of the event; or the columns of all classes, "
-            "a,b,c or 'forest_*'.",
-        ),
-    ],
+    data: DataOptions,
     out: Annotated[Path, typer.Option("--out", help="Where to write the map, .json.")],
     method: Annotated[
         str | None,
         typer.Option(
             "--method",
-            help="See 'calibrant methods'. Without: pl3 for one column, temperature "
-            "for several.",
+            help=f"See 'calibrant methods'. Without: {DEFAULT_METHOD} for one column, "
+            f"{DEFAULT_CLASS_METHOD} for several.",
         ),
     ] = None,
-    weight: options.WeightColumn = None,
-    pos_label: options.PositiveLabel = None,
-    labels: options.ClassLabels = None,
-    scale: options.OneScale = options.ScaleChoice.prob,
-    bad_rows: options.BadRowsRule = "error",
-    max_dropped: options.MaxDropped = MAX_DROPPED,
     seed: options.RandomSeed = 0,
 ) -> None:
-    """Fit a calibration map to held-out predictions, for 'calibrant apply'."""
+    """Fit a calibration map to held-out predictions, for 'calibrant apply'.
+
+    Name one column of probabilities, or those of all classes.
+    """
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
+
+    _check_map_path(out)
+    check_not_source(data.source, out)
+    data.aggregated(rows_for="a map")
+    table = data.open_rows(in_memory=True)
+    columns = _columns(table, data)
+    several = len(columns) > 1
+    chosen = find_method(
+        method or (DEFAULT_CLASS_METHOD if several else DEFAULT_METHOD)
+    )
+    _check_kind(chosen, several=several)
+    if several:
+        typed = replace(data, task="confidence", pos_label=None)
+    else:
+        typed = replace(data, labels=None)
+    preds = typed.predictions_in(table)
+    fit = _fit_classes if several else _fit_event
+    with progress_bar("fitting"):
+        change, map_ = fit(chosen.seeded(seed), preds)
+    save_map(map_, out, columns=columns)
+    scale = (data.scale or ["prob"])[0]
+    hint = f"; apply it with --scale {scale}" if scale != "prob" and not several else ""
+    classes = f" of {len(columns)} classes" if several else ""
+    typer.echo(f"{chosen.name} fitted to {preds.n:,} rows{classes}: {change}")
+    typer.echo(f"wrote {out}{hint}")
+
+
+def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:
+    """Return the columns of the one model that is calibrated."""
     from calibrant.predictions.columns import models_of_table
     from calibrant.predictions.input_spec import InputSpec
 
-    _check_map_path(out)
-    check_not_source(source, out)
-    open_aggregated(source, rows_for="a map")
-    table = open_rows(source, "memory", bad_rows)
-    (model,) = models_of_table(table, {"": listed(p)}, InputSpec())
-    several = len(model.columns) > 1
-    found = find_method(method or (DEFAULT_CLASS_METHOD if several else DEFAULT_METHOD))
-    _check_kind(found, several=several)
-    family = found.seeded(seed)
-    preds = predictions_of(
-        table,
-        y=y,
-        p=[p],
-        by=None,
-        task="confidence" if several else None,
-        weight=weight,
-        pos_label=None if several else pos_label,
-        labels=labels if several else None,
-        scale=[scale.value],
-        bad_rows=bad_rows,
-        max_dropped=max_dropped,
-    )
-    fit = _fit_classes if several else _fit_event
-    with progress_bar("fitting"):
-        told, map_ = fit(family, preds)
-    save_map(map_, out, columns=model.columns)
-    other = scale is not options.ScaleChoice.prob and not several
-    hint = f"; apply it with --scale {scale}" if other else ""
-    classes = f" of {len(model.columns)} classes" if several else ""
-    typer.echo(f"{found.name} fitted to {preds.n:,} rows{classes}: {told}")
-    typer.echo(f"wrote {out}{hint}")
+    if data.p is None or len(data.p) != 1:
+        given = len(data.p or ())
+        raise OptionError(
+            f"--p must be given once: one column, or those of all classes; it is given "
+            f"{given} times. Columns are: {', '.join(table.all_names)}."
+        )
+    (model,) = models_of_table(table, {"": split_list(data.p[0])}, InputSpec())
+    return tuple(model.columns)
 
 
 def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:

@@ -6,7 +6,6 @@ import csv
 import re
 from typing import TYPE_CHECKING, Any
 
-from calibrant.cli.options import ScaleChoice
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -18,14 +17,14 @@ NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(.*)', re.DOTALL)
 """A name, in quotes or not, before the first = sign."""
 
 
-def listed(text: str | None) -> list[str]:
+def split_list(text: str | None) -> list[str]:
     """Return the parts of a list with commas; a part in quotes may hold any sign.
 
     Examples
     --------
-    >>> listed("a, b,,c")
+    >>> split_list("a, b,,c")
     ['a', 'b', 'c']
-    >>> listed('"a, b",c')
+    >>> split_list('"a, b",c')
     ['a, b', 'c']
     """
     lines = (text or "").split("\n")
@@ -45,14 +44,14 @@ def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] |
     """
     named = [NAMED.fullmatch(entry) for entry in p]
     if not any(named) and (len(p) == 1 or task is None):
-        columns = [column for entry in p for column in listed(entry)]
+        columns = [column for entry in p for column in split_list(entry)]
         return columns[0] if len(columns) == 1 else columns
     found: dict[str, list[str]] = {}
     for entry, match in zip(p, named, strict=True):
         name = entry if match is None else _name(match)
         if name in found:
             raise OptionError(f"--p names the model {name!r} twice.")
-        found[name] = listed(entry if match is None else match.group(3))
+        found[name] = split_list(entry if match is None else match.group(3))
     return found
 
 
@@ -69,7 +68,7 @@ def scales(given: Sequence[str] | None) -> Any:
     >>> scales(None), scales(["percent"]), scales(["a=logit", "b=prob"])
     ('prob', 'percent', {'a': 'logit', 'b': 'prob'})
     """
-    return _one_or_each(given or [ScaleChoice.prob.value], "--scale", "logit")
+    return _one_or_each(given or ["prob"], "--scale", "logit")
 
 
 def label_columns(names: Sequence[str], y: Sequence[str]) -> str | dict[str, str]:
@@ -122,7 +121,7 @@ def typed_options(
     return {
         "task": _task(table, y, task),
         "pos_label": None if pos_label is None else typed_label(table, y, pos_label),
-        "labels": [typed_label(table, y, part) for part in listed(labels)] or None,
+        "labels": [typed_label(table, y, part) for part in split_list(labels)] or None,
     }
 
 

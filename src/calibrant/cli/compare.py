@@ -8,33 +8,21 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
+from calibrant.cli.data_options import DataOptions, takes_predictions
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
-from calibrant.cli.predictions import read_predictions
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_comparison
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
-from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 
+@takes_predictions("engine")
 def compare(
-    source: options.Sources,
-    y: options.LabelColumns,
-    p: options.ModelColumns,
-    task: options.TaskName = None,
+    data: DataOptions,
     method: options.MethodName = DEFAULT_METHOD,
     alpha: options.Alpha = 1.0,
     debias: options.Debiased = True,
-    by: options.GroupColumns = None,
-    model: options.ModelColumn = None,
-    id_: options.IdColumn = None,
-    weight: options.WeightColumn = None,
-    pos_label: options.PositiveLabel = None,
-    labels: options.ClassLabels = None,
-    scale: options.InputScale = None,
-    bad_rows: options.BadRowsRule = "error",
-    max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
     seed: options.RandomSeed = 0,
     output: options.Output = Format.table,
@@ -51,30 +39,16 @@ def compare(
     ] = None,
     fail_above: options.FailAbove = None,
 ) -> None:
-    """Tell which of several models is better calibrated, and how surely."""
+    """Rank several models by calibration error, and test their differences."""
+    from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.measures.comparison import compare as compare_models
 
     check_figure_path(plot)
-    if plot is not None and by is not None:
-        raise OptionError("--plot shows one comparison; leave out --by.")
+    if plot is not None and data.by is not None:
+        raise OptionError("--plot shows one comparison; remove --by.")
     with progress_bar("comparing") as progress:
-        preds = read_predictions(
-            source,
-            y=y,
-            p=p,
-            by=by,
-            model=model,
-            id=id_,
-            task=task,
-            weight=weight,
-            pos_label=pos_label,
-            labels=labels,
-            scale=scale,
-            bad_rows=bad_rows,
-            max_dropped=max_dropped,
-            rows_for="differences on the same rows",
-        )
-        found = compare_models(
+        preds = data.predictions(rows_for="differences on the same rows")
+        comparison = compare_models(
             preds,
             method=method,
             alpha=alpha,
@@ -83,15 +57,14 @@ def compare(
             random_state=seed,
             progress=progress,
         )
-    print_comparison(found, output, pairs=pairs, classes=preds.store.class_counts())
+    classes = preds.store.class_counts()
+    print_comparison(comparison, output, pairs=pairs, classes=classes)
     if plot is not None:
-        from calibrant.displays.comparison import ComparisonDisplay
-
-        write_figure(ComparisonDisplay.from_comparison(found).figure(), plot)
+        write_figure(ComparisonDisplay.from_comparison(comparison).figure(), plot)
     fail_above_threshold(
         [
             (one.key | {"model": standing.model}, standing.estimate)
-            for one in found.groups or (found,)
+            for one in comparison.groups or (comparison,)
             for standing in one.standings
         ],
         fail_above,

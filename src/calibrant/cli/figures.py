@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from calibrant.__about__ import __version__
-from calibrant.core.atomic_write import atomic_write
-from calibrant.core.output_files import FIGURE, check_derived, check_named
+from calibrant.core.output_files import FIGURE, atomic_write, check_derived, check_named
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:

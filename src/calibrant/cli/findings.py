@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from calibrant.cli.columns import listed
-from calibrant.cli.ending import ConditionNotMet
+from calibrant.cli.columns import split_list
+from calibrant.cli.process import ConditionNotMet
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
 
@@ -42,7 +42,7 @@ def read_mute(mute: str | None) -> list[str]:
         return []
     from calibrant.checks.diagnosis import check_muted
 
-    return list(check_muted(listed(mute)))
+    return list(check_muted(split_list(mute)))
 
 
 def print_repairs(
@@ -89,7 +89,7 @@ def read_fail_on(fail_on: str | None) -> Failing:
     from calibrant.checks.check import SEVERITIES
     from calibrant.checks.diagnosis import check_codes
 
-    wanted = listed(fail_on)
+    wanted = split_list(fail_on)
     if not wanted:
         raise OptionError(
             "--fail-on must name a severity or codes of checks, such as severe or "

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
+from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
 from calibrant.cli.figures import check_figure_path, write_grid
-from calibrant.cli.predictions import check_not_source, read_predictions
 from calibrant.cli.progress import progress_bar
 from calibrant.core.defaults import DEFAULT_METHOD
-from calibrant.core.scales import MAX_DROPPED
 from calibrant.exceptions import OptionError
 
 
@@ -25,69 +24,54 @@ class Kind(StrEnum):
     bars = "bars"
 
 
+class Axes(StrEnum):
+    """What the axes of a diagram show."""
+
+    prob = "prob"
+    logit = "logit"
+
+
+@takes_predictions("engine", "id_")
 def plot(
-    source: options.Sources,
+    data: DataOptions,
     out: Annotated[
         Path, typer.Option("--out", help="Where to write: .png, .svg or .pdf.")
     ],
-    y: options.LabelColumnUnlessCells = None,
-    p: options.ModelColumnsUnlessCells = None,
-    task: options.TaskName = None,
     method: options.MethodName = DEFAULT_METHOD,
     kind: Annotated[
         Kind,
         typer.Option(
             "--kind",
-            help="diagonal: filled up to the map; bars: shares of positives; "
+            help="diagonal: filled between curve and diagonal; bars: observed rates; "
             "centres: with dots and lines to the diagonal.",
         ),
     ] = Kind.diagonal,
     axes: Annotated[
-        options.AxesScale,
-        typer.Option("--axes", help="Probabilities, or logits that show both ends."),
-    ] = options.AxesScale.prob,
+        Axes,
+        typer.Option(
+            "--axes", help="Probabilities, or logits, which spread both ends."
+        ),
+    ] = Axes.prob,
     histogram: Annotated[
         bool,
         typer.Option(
             "--histogram/--no-histogram", help="How predictions are distributed."
         ),
     ] = True,
-    by: options.GroupColumns = None,
-    model: options.ModelColumn = None,
-    weight: options.WeightColumn = None,
-    pos_label: options.PositiveLabel = None,
-    labels: options.ClassLabels = None,
-    scale: options.InputScale = None,
-    bad_rows: options.BadRowsRule = "error",
-    max_dropped: options.MaxDropped = MAX_DROPPED,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Draw one reliability diagram per model."""
     from calibrant.displays.grid import ReliabilityGrid
 
     check_figure_path(out)
-    check_not_source(source, out)
-    if task == "classwise":
+    check_not_source(data.source, out)
+    if data.task == "classwise":
         raise OptionError(
             "a diagram shows one event; use --task confidence or a class."
         )
     with progress_bar("drawing"):
-        preds = read_predictions(
-            source,
-            y=y,
-            p=p,
-            by=by,
-            model=model,
-            task=task,
-            weight=weight,
-            pos_label=pos_label,
-            labels=labels,
-            scale=scale,
-            bad_rows=bad_rows,
-            max_dropped=max_dropped,
-        )
         grid = ReliabilityGrid.from_predictions(
-            preds,
+            data.predictions(prefer_memory=True),
             kind=kind.value,
             axes=axes.value,
             method=method,

@@ -9,18 +9,12 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.columns import listed
+from calibrant.cli.columns import split_list
+from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
 from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
-from calibrant.cli.predictions import (
-    check_not_source,
-    describe_source,
-    dropping_options,
-    read_predictions,
-)
 from calibrant.cli.progress import progress_bar
-from calibrant.core.atomic_write import check_place
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
-from calibrant.core.scales import MAX_DROPPED
+from calibrant.core.output_files import check_place
 from calibrant.exceptions import OptionError
 
 
@@ -35,10 +29,9 @@ class ReportFormat(StrEnum):
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
+@takes_predictions("engine")
 def report(
-    source: options.Sources,
-    y: options.LabelColumnUnlessCells = None,
-    p: options.ModelColumnsUnlessCells = None,
+    data: DataOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -51,22 +44,12 @@ def report(
         ReportFormat | None,
         typer.Option("--format", help="What to write; by default by the name."),
     ] = None,
-    by: options.GroupColumns = None,
-    model: options.ModelColumn = None,
-    id_: options.IdColumn = None,
-    task: options.TaskName = None,
     methods: Annotated[
         str | None,
         typer.Option(
             "--methods", help="a,b,c; the verdict uses the first method other than kce."
         ),
     ] = None,
-    weight: options.WeightColumn = None,
-    pos_label: options.PositiveLabel = None,
-    labels: options.ClassLabels = None,
-    scale: options.InputScale = None,
-    bad_rows: options.BadRowsRule = "error",
-    max_dropped: options.MaxDropped = MAX_DROPPED,
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
     mute: options.Mute = None,
     fail_on: options.FailOn = None,
@@ -79,43 +62,28 @@ def report(
     written = _format(out, output)
     page = Path("report.html") if out is None and written == "html" else out
     if page is not None:
-        check_not_source(source, check_place(page))
+        check_not_source(data.source, check_place(page))
         check_outputs(page, written, named=out is not None)
     with progress_bar("reporting") as progress:
-        preds = read_predictions(
-            source,
-            y=y,
-            p=p,
-            by=by,
-            model=model,
-            id=id_,
-            task=task,
-            weight=weight,
-            pos_label=pos_label,
-            labels=labels,
-            scale=scale,
-            bad_rows=bad_rows,
-            max_dropped=max_dropped,
-        )
-        found = Report.from_predictions(
-            preds,
-            methods=listed(methods) or DEFAULT_METHODS,
+        made = Report.from_predictions(
+            data.predictions(prefer_memory=True),
+            methods=split_list(methods) or DEFAULT_METHODS,
             confidence=confidence,
             mute=muted,
             random_state=seed,
-            title=describe_source(source),
-            files=[Path(name).name for name in source],
-            fit_options=dropping_options(bad_rows, max_dropped),
+            title=data.describe(),
+            files=[Path(name).name for name in data.source],
+            fit_options=data.dropping_options(),
             progress=progress,
         )
     if page is None:
-        typer.echo(found.text(written))
+        typer.echo(made.text(written))
     else:
-        for path in found.save(page, output=written):
+        for path in made.save(page, output=written):
             typer.echo(f"wrote {path}", err=True)
-        typer.echo(str(found))
+        typer.echo(str(made))
     fail_on_findings(
-        [finding for model in found.summary["models"] for finding in model["findings"]],
+        [finding for model in made.summary["models"] for finding in model["findings"]],
         failing,
     )
 

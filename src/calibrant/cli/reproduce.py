@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli.columns import listed
+from calibrant.cli.columns import split_list
 from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
-from calibrant.core.atomic_write import atomic_write
 from calibrant.core.options import check_choice
+from calibrant.core.output_files import atomic_write
 from calibrant.exceptions import CalibrantError, FailedCellsWarning, OptionError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def synthetic(
     make = studies.quick_design if quick else studies.paper_design
     design = make(**({} if seeds is None else {"seeds": seeds}), as_printed=as_printed)
     if methods is not None:
-        names = listed(methods)
+        names = split_list(methods)
         contenders = studies.named_contenders(names, as_printed=as_printed)
         design = replace(design, contenders=contenders)
     rows = _run({"synthetic": design}, out, jobs, retry=retry_failures)["synthetic"]
@@ -138,9 +138,9 @@ def fresh(
     from calibrant.experiments.study_tables import fresh_tables
     from calibrant.experiments.tables import concatenate
 
-    names = FRESH_METHODS if methods is None else listed(methods)
+    names = FRESH_METHODS if methods is None else split_list(methods)
     designs = {}
-    for name in FRESH_STUDIES if studies is None else listed(studies):
+    for name in FRESH_STUDIES if studies is None else split_list(studies):
         study = FRESH_STUDIES[check_choice(name, FRESH_STUDIES, name="study")]
         designs[name] = study.design(seeds=seeds, methods=names)
     results = _run(designs, out, jobs, retry=retry_failures)
@@ -190,7 +190,7 @@ def pseudo_real(
     from calibrant.experiments.study_tables import pseudo_real_tables
     from calibrant.experiments.tables import concatenate
 
-    texts = listed(events or (CIFAR_EVENTS if data else DIGIT_EVENTS))
+    texts = split_list(events or (CIFAR_EVENTS if data else DIGIT_EVENTS))
     study = PseudoRealStudy(
         _models(data, quick=quick),
         [Event.of(text) for text in texts],
@@ -279,9 +279,9 @@ def _models(data: Sequence[Path] | None, *, quick: bool) -> list[PredictionSet]:
 
 def _counts(text: str) -> list[int]:
     """Return the numbers of a comma-separated list."""
-    if not all(part.isdecimal() for part in listed(text)):
+    if not all(part.isdecimal() for part in split_list(text)):
         raise OptionError(f"--sizes must be numbers with commas; got {text!r}.")
-    return [int(part) for part in listed(text)]
+    return [int(part) for part in split_list(text)]
 
 
 def _run(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from calibrant.cli.ending import ConditionNotMet
 from calibrant.cli.output import Format, print_frame, rows_of
+from calibrant.cli.process import ConditionNotMet
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
 

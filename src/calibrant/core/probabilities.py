@@ -17,7 +17,6 @@ from calibrant.core.arrays import (
     check_nothing_missing,
     first_place,
 )
-from calibrant.core.class_rows import softmax
 from calibrant.core.options import check_choice
 from calibrant.core.row_rules import (
     ROW_SUM_TOLERANCE,
@@ -45,6 +44,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector
+
+EXACT_DIGITS = 52
+"""Whole numbers of one binary digit more are exact, and so are their sums."""
 
 MAX_LOGIT = 1e100
 """Squares of logits beyond it overflow in sums. Those that mask a class stay below."""
@@ -218,3 +220,38 @@ def row_sum_remedy(wording: Wording) -> Text:
     logits = wording.pass_scale("logit")
     ways = "Normalise the rows, or pass all class columns. If these are logits, "
     return (ways, *logits, ".")
+
+
+def row_sums(values: FloatMatrix) -> FloatMatrix:
+    """Return the sum of each row as a column, for values from 0 to about 1.
+
+    The same to the last digit in any order of the classes: a row that is divided by a
+    sum which depends on their order may fall on either side of the edge of a bin.
+    Values are parted into two whole numbers, of a large and of a tiny unit, whose sums
+    are exact.
+
+    Examples
+    --------
+    >>> row_sums(np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2]])).ravel().tolist()
+    [1.0, 1.0]
+    >>> 0.7 + 0.2 + 0.1 == 0.1 + 0.7 + 0.2
+    False
+    """
+    unit = 2.0 ** (EXACT_DIGITS - int(values.shape[1]).bit_length())
+    scaled = values * unit
+    large = np.rint(scaled)
+    tiny = np.rint((scaled - large) * unit)
+    totals = [part.sum(axis=1, keepdims=True) for part in (large, tiny)]
+    return np.asarray((totals[0] + totals[1] / unit) / unit)
+
+
+def softmax(scores: FloatMatrix) -> FloatMatrix:
+    """Return the softmax of each row.
+
+    Examples
+    --------
+    >>> softmax(np.array([[5000.0, 5000.0, -5000.0]]))
+    array([[0.5, 0.5, 0. ]])
+    """
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / row_sums(raised))

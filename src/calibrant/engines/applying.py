@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import atomic_write
 from calibrant.core.scales import precision_of
 from calibrant.engines.duckdb import open_in_place
 from calibrant.engines.duckdb_sources import literal, quoted, reading

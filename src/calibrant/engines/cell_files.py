@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.atomic_write import atomic_write
-from calibrant.core.output_files import AGGREGATES, check_named
+from calibrant.core.output_files import AGGREGATES, atomic_write, check_named
 from calibrant.engines.cell_checks import (
     GRID,
     VERSION,

@@ -6,8 +6,7 @@ import csv
 import gzip
 from typing import TYPE_CHECKING, Any
 
-from calibrant.core.atomic_write import atomic_write
-from calibrant.core.output_files import ROWS, check_named
+from calibrant.core.output_files import ROWS, atomic_write, check_named
 from calibrant.engines.text_lines import (
     UNREADABLE,
     has_all_fields,

@@ -7,7 +7,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import atomic_write
 from calibrant.exceptions import SourceError
 
 if TYPE_CHECKING:

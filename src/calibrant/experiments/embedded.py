@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.__about__ import __version__
-from calibrant.core.class_rows import softmax
+from calibrant.core.probabilities import softmax
 from calibrant.experiments.predictions import StoredPredictions, find_predictions
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.__about__ import __version__
-from calibrant.core.atomic_write import atomic_write
+from calibrant.core.output_files import atomic_write
 from calibrant.engines.files import load_polars
 from calibrant.exceptions import FailedCellsWarning, OptionError
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array
-from calibrant.core.class_rows import row_sums
-from calibrant.core.probabilities import check_class_scores
+from calibrant.core.probabilities import check_class_scores, row_sums
 from calibrant.core.wording import CLASS_CALIBRATORS
 from calibrant.exceptions import MapFormatError, ShapeError
 from calibrant.maps.base import StoredMap, stored_choice, stored_kind, stored_maps

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_a
 
 import numpy as np
 
-from calibrant.core.class_rows import softmax
+from calibrant.core.probabilities import softmax
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.base import stored_choice, stored_numbers
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.core.atomic_write import atomic_write
-from calibrant.core.output_files import MAP, check_named
+from calibrant.core.output_files import MAP, atomic_write, check_named
 from calibrant.exceptions import MapFormatError, OptionError
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap

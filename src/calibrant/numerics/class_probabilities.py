@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.core.class_rows import row_sums, softmax
+from calibrant.core.probabilities import row_sums, softmax
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:

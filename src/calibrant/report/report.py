@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.core.atomic_write import atomic_write
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.options import check_choice
 from calibrant.core.output_files import (
     REPORT_DATA,
     REPORT_PAGE,
     REPORT_TEXT,
+    atomic_write,
     check_derived,
     check_named,
 )

@@ -1,0 +1,276 @@
+"""Which predictions a command is about: options, parsed into predictions.
+
+Every command that reads predictions takes the same options, which are stated here once
+and reach it as one value.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from calibrant.cli.columns import (
+    label_columns,
+    models,
+    scales,
+    split_list,
+    typed_options,
+)
+from calibrant.core.options import check_choice
+from calibrant.core.scales import MAX_DROPPED
+from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from calibrant.engines.aggregation_spec import Table
+    from calibrant.predictions.predictions import Predictions
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Which predictions are meant, as typed."""
+
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            help="CSV, TSV, Parquet, JSON lines or npz file; several, a folder or a "
+            "pattern, 'lake/*.parquet'; or aggregated predictions, as written by "
+            "'calibrant aggregate'.",
+            metavar="FILE...",
+        ),
+    ]
+    y: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--y",
+            help="Column of labels; where each model has its own, name=column for "
+            "each.",
+        ),
+    ] = None
+    p: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--p",
+            help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
+            "are the classes of one model. Repeat for several models. 'forest_*' "
+            "stands for all columns that match, name=... names a model; names with a "
+            "comma or = go in quotes, '\"a,b\"'.",
+        ),
+    ] = None
+    task: Annotated[
+        str | None, typer.Option("--task", help="confidence, classwise, or a class.")
+    ] = None
+    by: Annotated[
+        str | None, typer.Option("--by", help="Column(s) of groups, a,b.")
+    ] = None
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="Column that names the model of each row."),
+    ] = None
+    id_: Annotated[
+        str | None,
+        typer.Option(
+            "--id", help="With --model: column that says which rows belong together."
+        ),
+    ] = None
+    weight: Annotated[
+        str | None, typer.Option("--weight", help="Column of sample weights.")
+    ] = None
+    pos_label: Annotated[
+        str | None, typer.Option("--pos-label", help="Label of the event.")
+    ] = None
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="Label of each class column, a,b,c.")
+    ] = None
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scale",
+            help="What the columns contain: prob, logit, percent (0 to 100) or "
+            "logprob; where models differ, name=logit for each.",
+            show_default="prob",
+        ),
+    ] = None
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            help="memory, duckdb or spark; auto: memory for files that fit into it.",
+        ),
+    ] = "auto"
+    bad_rows: Annotated[
+        str,
+        typer.Option(
+            "--bad-rows",
+            help="What to do with rows that cannot be used: error or drop.",
+        ),
+    ] = "error"
+    max_dropped: Annotated[
+        float,
+        typer.Option(
+            "--max-dropped",
+            min=0.0,
+            max=1.0,
+            help="With --bad-rows drop: the largest share of rows that may be dropped.",
+        ),
+    ] = MAX_DROPPED
+
+    def predictions(
+        self, *, rows_for: str = "", prefer_memory: bool = False
+    ) -> Predictions:
+        """Return the predictions that the options describe.
+
+        `rows_for` says what needs rows in memory, and cannot be computed from
+        aggregated predictions. With `prefer_memory`, several files are read into
+        memory too, if they fit.
+        """
+        aggregated = self.aggregated(rows_for)
+        if aggregated is None:
+            fits = prefer_memory and self._fits_in_memory()
+            return self.predictions_in(self.open_rows(in_memory=fits or bool(rows_for)))
+        for option in fields(self):
+            given = getattr(self, option.name)
+            if option.name not in ("source", "by") and given != option.default:
+                raise OptionError(
+                    f"aggregated predictions already fix columns, labels and scale; "
+                    f"remove --{option.name.strip('_').replace('_', '-')}."
+                )
+        return aggregated if self.by is None else aggregated.grouped_by(self.groups)
+
+    def predictions_in(self, table: Table) -> Predictions:
+        """Return the predictions in an open table."""
+        from calibrant.predictions.predictions import Predictions
+
+        if not self.y or not self.p:
+            raise OptionError(
+                f"--y and --p must name columns, of labels and probabilities. Columns "
+                f"are: {', '.join(table.all_names)}."
+            )
+        label = label_columns(table.names, self.y)
+        first = label if isinstance(label, str) else next(iter(label.values()))
+        return Predictions.from_table(
+            table,
+            y=label,
+            p=models(self.p, self.task),
+            by=self.groups,
+            model=self.model,
+            id=self.id_,
+            weight=self.weight,
+            scale=scales(self.scale),
+            bad_rows=self.bad_rows,  # type: ignore[arg-type]
+            max_dropped=self.max_dropped,
+            **typed_options(table, first, self.task, self.pos_label, self.labels),
+        )
+
+    @property
+    def groups(self) -> list[str]:
+        """Return the columns of groups."""
+        return split_list(self.by)
+
+    def aggregated(self, rows_for: str = "") -> Predictions | None:
+        """Return the aggregated predictions in the files; None where they hold rows."""
+        from calibrant.engines.opening import open_cells
+        from calibrant.predictions.aggregates import AggregatedPredictions
+        from calibrant.predictions.predictions import Predictions
+
+        cells = open_cells(self._files)
+        if cells is None:
+            return None
+        if rows_for:
+            raise OptionError(
+                f"{self.source[0]} holds aggregated predictions, which do not suffice "
+                f"for {rows_for}; name the files of rows that were aggregated. "
+                f"'calibrant evaluate' takes aggregated predictions."
+            )
+        return Predictions(AggregatedPredictions(cells))
+
+    def open_rows(self, *, in_memory: bool = False) -> Table:
+        """Open the files of rows by the engine that was asked for."""
+        from calibrant.engines.aggregation_spec import BadRows
+        from calibrant.engines.opening import Engine, open_source
+
+        check_choice(self.bad_rows, get_args(BadRows), name="--bad-rows")
+        check_choice(self.engine, get_args(Engine), name="--engine")
+        engine: Any = "memory" if in_memory else self.engine
+        if in_memory and self.engine not in ("auto", "memory"):
+            raise OptionError("this command reads rows in memory; remove --engine.")
+        bad_rows: Any = self.bad_rows
+        return open_source(self._files, engine, bad_rows=bad_rows)
+
+    def _fits_in_memory(self) -> bool:
+        from calibrant.engines.opening import MAX_FILES_IN_MEMORY
+        from calibrant.engines.source_files import find_files
+
+        if self.engine != "auto":
+            return False
+        npz = self.source[0].endswith(".npz")
+        return npz or find_files(self.source).size <= MAX_FILES_IN_MEMORY
+
+    @property
+    def _files(self) -> str | list[str]:
+        return self.source[0] if len(self.source) == 1 else self.source
+
+    def dropping_options(self) -> list[str]:
+        """Return what was typed about invalid rows, for commands that are printed."""
+        if self.bad_rows != "drop":
+            return []
+        usual = self.max_dropped == MAX_DROPPED
+        share = [] if usual else ["--max-dropped", f"{self.max_dropped:g}"]
+        return ["--bad-rows", self.bad_rows, *share]
+
+    def describe(self) -> str:
+        """Return what to call the files: names without folders."""
+        more = f" and {len(self.source) - 1} more" if len(self.source) > 1 else ""
+        return Path(self.source[0]).name + more
+
+
+def takes_predictions(*without: str) -> Callable[..., Callable[..., None]]:
+    """Give a command the options of `DataOptions`, but for some, as its first argument.
+
+    The command line shows each as an option of the command.
+    """
+    hints = get_type_hints(DataOptions, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=hints[option.name],
+            **({} if option.name == "source" else {"default": option.default}),
+        )
+        for option in fields(DataOptions)
+        if option.name not in without
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+
+        @wraps(command)
+        def run(**typed: Any) -> None:
+            data = {one.name: typed.pop(one.name) for one in shared}
+            command(DataOptions(**data), **typed)
+
+        keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+        parameters = [*shared, *keyword]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+def check_not_source(source: list[str], *written: Path) -> None:
+    """Raise if a file that would be written is one of those that are read."""
+    from calibrant.engines.source_files import find_files
+
+    there = [name for name in written if name.exists()]
+    if there:
+        npz = source[0].endswith(".npz")
+        read = source if npz else find_files(source).paths
+        if any(name.samefile(path) for name in there for path in read):
+            raise OptionError("--out is a file that is read; choose another name.")
