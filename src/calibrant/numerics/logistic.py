@@ -8,18 +8,13 @@ they do not raise the loss reaches its minimum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import (
-        BoolVector,
-        FloatMatrix,
-        FloatVector,
-        IntVector,
-    )
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 GRADIENT = 1e-12
 """A problem is solved where the gradient of its mean loss is shorter than this, with
@@ -49,15 +44,6 @@ class LogisticFit:
     slopes: FloatMatrix
     intercepts: FloatVector
     losses: FloatVector
-
-    def replaced(self, rows: BoolVector | IntVector, other: LogisticFit) -> LogisticFit:
-        """Return the fits with those of some problems taken from others."""
-        found = [self.slopes.copy(), self.intercepts.copy(), self.losses.copy()]
-        for ours, theirs in zip(
-            found, (other.slopes, other.intercepts, other.losses), strict=True
-        ):
-            ours[rows] = theirs
-        return LogisticFit(*found)
 
 
 def fit_logistic(
@@ -125,101 +111,91 @@ def fit_rising(
     falling = np.flatnonzero((best.slopes < 0.0).any(axis=1))
     if falling.size == 0:
         return best
-    width = features.shape[1]
-    part = _without(features, (), weight[falling], label[falling], intercept=intercept)
-    for size in range(1, width):
-        for kept in combinations(range(width), size):
-            other = _without(
-                features, kept, weight[falling], label[falling], intercept=intercept
-            )
-            rising = (other.slopes >= 0.0).all(axis=1) & (other.losses < part.losses)
-            chosen = LogisticFit(
-                other.slopes[rising], other.intercepts[rising], other.losses[rising]
-            )
-            part = part.replaced(rising, chosen)
-    return best.replaced(falling, part)
-
-
-def _without(
-    features: FloatMatrix,
-    kept: tuple[int, ...],
-    weight: FloatMatrix,
-    label: FloatMatrix,
-    *,
-    intercept: bool,
-) -> LogisticFit:
-    """Fit with some features only; the slopes of others are 0."""
-    found = fit_logistic(features[:, kept], weight, label, intercept=intercept)
-    slopes = np.zeros((len(weight), features.shape[1]))
-    slopes[:, kept] = found.slopes
-    return LogisticFit(slopes, found.intercepts, found.losses)
+    weight, label = weight[falling], label[falling]
+    best.losses[falling] = np.inf
+    columns = range(features.shape[1])
+    subsets = chain.from_iterable(combinations(columns, size) for size in columns)
+    for subset in subsets:
+        kept = np.array(subset, dtype=np.intp)
+        other = fit_logistic(features[:, kept], weight, label, intercept=intercept)
+        rising = (other.slopes >= 0.0).all(axis=1)
+        better = rising & (other.losses < best.losses[falling])
+        rows = falling[better]
+        best.slopes[rows] = 0.0
+        best.slopes[rows[:, np.newaxis], kept] = other.slopes[better]
+        best.intercepts[rows] = other.intercepts[better]
+        best.losses[rows] = other.losses[better]
+    return best
 
 
 def _newton(
     design: FloatMatrix, weight: FloatMatrix, label: FloatMatrix
 ) -> tuple[FloatMatrix, FloatVector]:
+    """Return the coefficients with the smallest loss, and that loss."""
     width = design.shape[1]
-    pairs = np.triu_indices(width)
-    products = design[:, pairs[0]] * design[:, pairs[1]]
-    found = np.zeros((len(weight), width))
-    losses = _losses(found @ design.T, weight, label)
-    open_ = np.arange(len(weight))
-    for _ in range(MAX_STEPS):
-        if open_.size == 0 or width == 0:
+    solution = np.zeros((len(weight), width))
+    losses = _losses(solution @ design.T, weight, label)
+    hessians = Hessians(design)
+    unsolved = np.arange(len(weight))
+    for _ in range(MAX_STEPS if width else 0):
+        f = solution[unsolved] @ design.T
+        # Rounding never makes the derivative of expit, upper * lower, 0.
+        e = np.exp(-np.abs(f))
+        upper = 1.0 / (1.0 + e)
+        lower = e * upper
+        share = np.where(f > 0.0, upper, lower)
+        gradient = (weight[unsolved] * share - label[unsolved]) @ design
+        steep = np.abs(gradient).max(axis=1) > GRADIENT
+        unsolved, gradient = unsolved[steep], gradient[steep]
+        if unsolved.size == 0:
             break
-        w, t = weight[open_], label[open_]
-        c, bend = _value_and_bend(found[open_] @ design.T)
-        gradient = (w * c - t) @ design
-        unsolved = np.abs(gradient).max(axis=1) > GRADIENT
-        open_, w, t = open_[unsolved], w[unsolved], t[unsolved]
-        bend, gradient = bend[unsolved], gradient[unsolved]
-        curvature = np.zeros((open_.size, width, width))
-        curvature[:, pairs[0], pairs[1]] = (w * bend) @ products
-        curvature[:, pairs[1], pairs[0]] = curvature[:, pairs[0], pairs[1]]
-        step = _steps(curvature, gradient)
-        moved = _descend(design, w, t, found[open_], step, losses[open_])
-        found[open_], losses[open_], improved = moved
-        open_ = open_[improved]
-    return found, losses
-
-
-def _steps(curvature: FloatMatrix, gradient: FloatMatrix) -> FloatMatrix:
-    size = np.trace(curvature, axis1=1, axis2=2)[:, np.newaxis, np.newaxis]
-    eye = np.eye(gradient.shape[1])
-    damped = curvature + (DAMPING * size + np.finfo(float).tiny) * eye
-    return np.asarray(-np.linalg.solve(damped, gradient[..., np.newaxis])[..., 0])
+        hessian = hessians.at(weight[unsolved] * (upper * lower)[steep])
+        size = np.trace(hessian, axis1=1, axis2=2)[:, np.newaxis, np.newaxis]
+        hessian += (DAMPING * size + np.finfo(float).tiny) * np.eye(width)
+        step = -np.linalg.solve(hessian, gradient[..., np.newaxis])[..., 0]
+        unsolved = _descend(design, weight, label, (solution, losses), unsolved, step)
+    return solution, losses
 
 
 def _descend(
     design: FloatMatrix,
     weight: FloatMatrix,
     label: FloatMatrix,
-    start: FloatMatrix,
+    best: tuple[FloatMatrix, FloatVector],
+    rows: IntVector,
     step: FloatMatrix,
-    before: FloatVector,
-) -> tuple[FloatMatrix, FloatVector, BoolVector]:
-    """Halve steps until none raises the loss; tell which problems have moved."""
-    found, after = start.copy(), before.copy()
-    waiting = np.arange(len(start))
+) -> IntVector:
+    """Move `best` by steps, halved until no loss rises; return the rows that moved."""
+    solution, losses = best
+    waiting = np.arange(rows.size)
     for halving in range(MAX_HALVINGS):
-        tried = start[waiting] + 0.5**halving * step[waiting]
-        loss = _losses(tried @ design.T, weight[waiting], label[waiting])
-        fine = loss <= before[waiting] * (1.0 + ROUNDING)
-        found[waiting[fine]], after[waiting[fine]] = tried[fine], loss[fine]
+        row = rows[waiting]
+        trial = solution[row] + 0.5**halving * step[waiting]
+        loss = _losses(trial @ design.T, weight[row], label[row])
+        fine = loss <= losses[row] * (1.0 + ROUNDING)
+        solution[row[fine]] = trial[fine]
+        losses[row[fine]] = np.minimum(loss, losses[row])[fine]
         waiting = waiting[~fine]
         if waiting.size == 0:
             break
-    improved = np.ones(len(start), dtype=bool)
-    improved[waiting] = False
-    return found, np.minimum(after, before), improved
+    return np.delete(rows, waiting)
 
 
-def _value_and_bend(f: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return expit(f) and its derivative, which rounding never makes 0."""
-    e = np.exp(-np.abs(f))
-    upper = 1.0 / (1.0 + e)
-    lower = e * upper
-    return np.where(f > 0.0, upper, lower), upper * lower
+class Hessians:
+    """Hessians X' diag(w) X of a batch of problems that share their design X."""
+
+    def __init__(self, design: FloatMatrix) -> None:
+        self.pairs = np.triu_indices(design.shape[1])
+        self.products = design[:, self.pairs[0]] * design[:, self.pairs[1]]
+        self.shape = (design.shape[1], design.shape[1])
+
+    def at(self, weight: FloatMatrix) -> FloatMatrix:
+        """Return the Hessian of each row of weights."""
+        first, second = self.pairs
+        hessian = np.empty((len(weight), *self.shape))
+        hessian[:, first, second] = weight @ self.products
+        hessian[:, second, first] = hessian[:, first, second]
+        return hessian
 
 
 def _losses(f: FloatMatrix, weight: FloatMatrix, label: FloatMatrix) -> FloatVector:

@@ -28,12 +28,12 @@ from calibrant.numerics.penalised_logistic import solve_penalised
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
 
 MAX_STEPS = 60
 MAX_HALVINGS = 12
-LONGEST_STEP = 3.0
+MAX_STEP = 3.0
 FLAT = 1e-6
 """The search ends where no derivative exceeds this."""
 FADING = 0.2
@@ -44,12 +44,12 @@ PRIOR_SPREAD = 3.0
 """The prior of the spread of a term, the root of one over its penalty, is half of a
 normal distribution, as wide as this times the logits themselves: a term that doubles
 logits is nothing unusual, one that multiplies them by ten is. Without it, labels that
-are nearly separable by the prediction ask for steps without end."""
-LEAST = float(np.log(1e-4))
-"""Least logarithm of a penalty."""
+are nearly separable by the prediction lead to endless steps."""
+MIN_LOG = float(np.log(1e-4))
+"""Smallest logarithm of a penalty."""
 STARTS = (0.0, 5.0)
 """Logarithms of penalties to start from, in all combinations: V may have several
-minima, as a term that seems not to be needed hides what it could do."""
+minima, since a term that seems unnecessary hides its possible effect."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,89 +64,71 @@ class Evidence:
         sizes, penalties = self.mode.problem.sizes, self.mode.penalties
         half_log_det = float(np.log(self.mode.factor.diagonal()).sum())
         laplace = self.mode.value + half_log_det
-        surprise = float(self._prior_surprise.sum())
-        return laplace - 0.5 * float(sizes @ np.log(penalties)) + surprise
+        log_prior = -float(self._prior_surprise.sum())
+        return laplace - 0.5 * float(sizes @ np.log(penalties)) - log_prior
 
-    @property
+    @cached_property
     def _prior_surprise(self) -> FloatVector:
-        """Return minus the log prior of each spread.
+        """Return minus the log prior of each spread, which is its second derivative.
 
-        Minus that is its first derivative by r, and it is itself its second one.
+        Its first derivative by r is minus that.
         """
         problem = self.mode.problem
+        square = float(np.average(problem.offset**2, weights=problem.weight))
+        typical_logit = max(1.0, float(np.sqrt(square)))
         variance = np.where(problem.sizes > 0, 1.0 / self.mode.penalties, 0.0)
-        return variance / (2.0 * (PRIOR_SPREAD * problem.typical_logit) ** 2)
+        return variance / (2.0 * (PRIOR_SPREAD * typical_logit) ** 2)
+
+    @cached_property
+    def _members(self) -> FloatMatrix:
+        """Return 1 where a coefficient (row) belongs to a group (column), else 0."""
+        return np.eye(self.mode.penalties.size)[self.mode.problem.group]
+
+    @cached_property
+    def _pulls(self) -> FloatMatrix:
+        """Return each penalty's part of the gradient, one column each."""
+        mode = self.mode
+        return self._members * (mode.penalties * mode.coefficients[:, np.newaxis])
 
     @cached_property
     def moves(self) -> FloatMatrix:
-        """Return how coefficients move with each log penalty, shape (d, groups)."""
+        """Return the derivative of coefficients by log penalties, (d, groups)."""
         return -self.mode.solve(self._pulls)
 
     @cached_property
     def derivatives(self) -> tuple[FloatVector, FloatMatrix]:
         """Return the gradient and the Hessian of V."""
         mode, design = self.mode, self.mode.problem.design
-        third, fourth = self._third_and_fourth
+        yes, no = expit(mode.logits), expit(-mode.logits)
+        weighted = mode.problem.weight * (yes * no)
+        third = weighted * (no - yes)  # of the loss by the logit, as is the fourth
+        fourth = weighted * (1.0 - 6.0 * (yes * no))
         inverse = mode.solve(np.eye(design.shape[1]))
         lifted = dtrtrs(mode.factor, design.T, lower=True)[0]
         leverage = np.einsum("ij,ij->j", lifted, lifted)
         tilts = design @ self.moves
         groups = self._members * mode.penalties
-        # How the Hessian moves with each log penalty, times its inverse.
-        changes = []
-        for group, tilt in zip(groups.T, tilts.T, strict=True):
+        # The derivative of the Hessian by each log penalty, times its inverse.
+        changes = np.empty((groups.shape[1], *inverse.shape))
+        for k, (group, tilt) in enumerate(zip(groups.T, tilts.T, strict=True)):
             bent = (design * (third * tilt)[:, np.newaxis]).T @ design
             bent[np.diag_indices_from(bent)] += group
-            changes.append(inverse @ bent)
+            changes[k] = inverse @ bent
         squares = np.diag(0.5 * (mode.coefficients**2 @ groups))
         traces = np.array([np.trace(change) for change in changes])
         gradient = squares.diagonal() + 0.5 * traces - 0.5 * mode.problem.sizes
         gradient -= self._prior_surprise
-        pulled = self._pulls.T @ self.moves
-        both = np.einsum("aij,bji->ab", np.array(changes), np.array(changes))
-        second = self._second_traces(groups, tilts, leverage, inverse, third, fourth)
-        curved = squares + np.diag(self._prior_surprise)
-        return gradient, curved + pulled + 0.5 * (second - both)
-
-    def _second_traces(
-        self,
-        groups: FloatMatrix,
-        tilts: FloatMatrix,
-        leverage: FloatVector,
-        inverse: FloatMatrix,
-        third: FloatVector,
-        fourth: FloatVector,
-    ) -> FloatMatrix:
-        """Return the trace of the inverse times the Hessian's second derivatives."""
-        design = self.mode.problem.design
-        found = (tilts * (fourth * leverage)[:, np.newaxis]).T @ tilts
-        # Moves of moves meet the third derivative at every point alike.
+        # The trace of the inverse times the Hessian's second derivatives. Second
+        # derivatives of coefficients meet the third derivative at every point alike.
+        second = (tilts * (fourth * leverage)[:, np.newaxis]).T @ tilts
         felt = inverse @ (design.T @ (third * leverage))
         bent = (tilts * (third * (design @ felt))[:, np.newaxis]).T @ tilts
         drawn = (groups * felt[:, np.newaxis]).T @ self.moves
-        found -= bent + drawn + drawn.T
-        straight = (third * leverage) @ tilts + inverse.diagonal() @ groups
-        return np.asarray(found + np.diag(straight))
-
-    @cached_property
-    def _members(self) -> FloatMatrix:
-        group = self.mode.problem.group
-        groups = np.arange(self.mode.penalties.size)
-        return np.asarray(group[:, np.newaxis] == groups, dtype=np.float64)
-
-    @property
-    def _pulls(self) -> FloatMatrix:
-        """Return each penalty's share in the gradient, a column each."""
-        drawn = self.mode.penalties * self.mode.coefficients[:, np.newaxis]
-        return self._members * drawn
-
-    @property
-    def _third_and_fourth(self) -> tuple[FloatVector, FloatVector]:
-        """Return the higher derivatives of the loss by the logit."""
-        yes, no = expit(self.mode.logits), expit(-self.mode.logits)
-        bend = yes * no
-        weighted = self.mode.problem.weight * bend
-        return weighted * (no - yes), weighted * (1.0 - 6.0 * bend)
+        second -= bent + drawn + drawn.T
+        second += np.diag((third * leverage) @ tilts + inverse.diagonal() @ groups)
+        both = np.einsum("aij,bji->ab", changes, changes)
+        curved = squares + np.diag(self._prior_surprise)
+        return gradient, curved + self._pulls.T @ self.moves + 0.5 * (second - both)
 
 
 def evidence_at(
@@ -161,10 +143,10 @@ def evidence_at(
 def most_likely(
     problem: PenalisedProblem, starts: Iterable[FloatVector] | None = None
 ) -> Evidence:
-    """Return the marginal likelihood at the penalties that make it largest.
+    """Return the marginal likelihood at the penalties that maximise it.
 
     Penalties stay above 1e-4 and below the number of rows times 10,000, at which a
-    term is as good as absent. Groups without coefficients keep the penalty 1.
+    term is practically absent. Groups without coefficients keep the penalty 1.
 
     Parameters
     ----------
@@ -174,86 +156,75 @@ def most_likely(
         Logarithms of penalties; the search starts from the best of them.
     """
     used = problem.sizes > 0
-    most = float(np.log(1e4 * (1.0 + problem.weight.sum())))
+    max_log = float(np.log(1e4 * (1.0 + problem.weight.sum())))
     if starts is None:
         starts = (np.array(corner) for corner in product(STARTS, repeat=used.size))
     places = np.unique([np.where(used, start, 0.0) for start in starts], axis=0)
-    tried = [evidence_at(problem, np.minimum(place, most)) for place in places]
-    return _descend(problem, min(tried, key=lambda found: found.value), most)
+    tried = [evidence_at(problem, np.minimum(place, max_log)) for place in places]
+    best = min(tried, key=lambda evidence: evidence.value)
+    for _ in range(MAX_STEPS):
+        step = _step(best, max_log)
+        moved = None if step is None else _line_search(best, step, max_log)
+        if moved is None:
+            break
+        best = moved
+    return best
 
 
 def most_likely_members(
     problem: PenalisedProblem, core: Collection[int] = (0,)
 ) -> list[Evidence]:
-    """Return the best penalties for every set of groups that holds the groups `core`.
+    """Return the best penalties for every set of groups that includes `core`.
 
-    Each set starts from what the sets with one group less have found, so that larger
-    ones need few steps. Sets come by size; a set's problem has the other groups empty.
+    Each set starts from the results of the sets with one group less, so that larger
+    ones need few steps. Sets are ordered by size; a set's problem has the other groups
+    empty.
     """
     groups = np.arange(problem.sizes.size)
     others = [k for k in groups.tolist() if k not in core and problem.sizes[k]]
-    found: dict[frozenset[int], Evidence] = {}
+    best: dict[frozenset[int], Evidence] = {}
     for size in range(len(others) + 1):
         for chosen in combinations(others, size):
             kept = np.isin(groups, [*core, *chosen])
-            smaller = [found[frozenset(chosen) - {k}] for k in chosen]
-            starts = _starts_after(smaller, kept) if smaller else None
-            found[frozenset(chosen)] = most_likely(problem.only(kept), starts)
-    return list(found.values())
+            starts = []
+            for smaller in (best[frozenset(chosen) - {k}] for k in chosen):
+                # A new group starts from either corner; penalties so large that their
+                # group has faded start from the larger one, where V is not yet flat.
+                place = np.minimum(np.log(smaller.mode.penalties), STARTS[-1])
+                new = kept & (smaller.mode.problem.sizes == 0)
+                starts += [np.where(new, corner, place) for corner in STARTS]
+            best[frozenset(chosen)] = most_likely(problem.only(kept), starts or None)
+    return list(best.values())
 
 
-def _starts_after(smaller: list[Evidence], kept: BoolVector) -> list[FloatVector]:
-    """Return places to start from, given where sets with one group less ended.
-
-    What is new starts from either corner. Penalties that have become so large that
-    their group has faded start from the larger corner, where V is not yet flat.
-    """
-    starts = []
-    for end in smaller:
-        place = np.minimum(np.log(end.mode.penalties), STARTS[-1])
-        new = kept & (end.mode.problem.sizes == 0)
-        starts += [np.where(new, corner, place) for corner in STARTS]
-    return starts
-
-
-def _descend(problem: PenalisedProblem, at: Evidence, most: float) -> Evidence:
-    for _ in range(MAX_STEPS):
-        place = np.log(at.mode.penalties)
-        gradient, hessian = at.derivatives
-        held = ((place <= LEAST) & (gradient > 0.0)) | (
-            (place >= most) & (gradient < 0.0)
-        )
-        free = ~held & (np.abs(gradient) > FLAT)
-        if not free.any():
-            break
-        step = np.zeros_like(place)
-        step[free] = _step(gradient[free], hessian[np.ix_(free, free)])
-        # Where a term fades, V falls as exp(-r), and Newton would go by ones.
-        fades = (np.abs(step - 1.0) < FADING) & (np.abs(gradient) < FADING)
-        step[fades] = most - place[fades]
-        moved = _line_search(problem, at, step, most)
-        if moved is None:
-            break
-        at = moved
-    return at
-
-
-def _step(gradient: FloatVector, hessian: FloatMatrix) -> FloatVector:
-    """Return the Newton step with curvatures made positive, not too long."""
-    bends, axes = np.linalg.eigh(hessian)
-    floor = np.abs(gradient).max() / LONGEST_STEP
-    step = -axes @ ((axes.T @ gradient) / np.maximum(np.abs(bends), 0.1 * floor))
-    return np.asarray(step * min(1.0, LONGEST_STEP / np.abs(step).max()))
-
-
-def _line_search(
-    problem: PenalisedProblem, at: Evidence, step: FloatVector, most: float
-) -> Evidence | None:
+def _step(at: Evidence, max_log: float) -> FloatVector | None:
+    """Return the Newton step with curvatures made positive, or None at a minimum."""
     place = np.log(at.mode.penalties)
-    for halving in range(MAX_HALVINGS):
-        aim = np.clip(place + 0.5**halving * step, LEAST, most)
+    gradient, hessian = at.derivatives
+    at_low, at_high = place <= MIN_LOG, place >= max_log
+    held = (at_low & (gradient > 0.0)) | (at_high & (gradient < 0.0))
+    free = ~held & (np.abs(gradient) > FLAT)
+    if not free.any():
+        return None
+    curvatures, axes = np.linalg.eigh(hessian[np.ix_(free, free)])
+    floor = 0.1 * (np.abs(gradient[free]).max() / MAX_STEP)
+    along = (axes.T @ gradient[free]) / np.maximum(np.abs(curvatures), floor)
+    move = -axes @ along
+    step = np.zeros_like(place)
+    step[free] = move * min(1.0, MAX_STEP / np.abs(move).max())
+    # Where a term fades, V falls as exp(-r), and Newton steps would have length 1.
+    fades = (np.abs(step - 1.0) < FADING) & (np.abs(gradient) < FADING)
+    step[fades] = max_log - place[fades]
+    return step
+
+
+def _line_search(at: Evidence, step: FloatVector, max_log: float) -> Evidence | None:
+    """Halve the step until it does not raise V; None where rounding hides that."""
+    place = np.log(at.mode.penalties)
+    for length in 0.5 ** np.arange(MAX_HALVINGS):
+        aim = np.clip(place + length * step, MIN_LOG, max_log)
         start = at.mode.coefficients + at.moves @ (aim - place)
-        moved = evidence_at(problem, aim, start)
+        moved = evidence_at(at.mode.problem, aim, start)
         if moved.value <= at.value + ROUNDING * abs(at.value):
             return moved
     return None

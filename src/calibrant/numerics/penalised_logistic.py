@@ -1,9 +1,9 @@
-"""Logistic regression around an offset, coefficients drawn to 0 by group.
+"""Logistic regression around an offset, with a penalty for each group of coefficients.
 
 Minimised is the log-loss, summed over rows, plus half of each group's penalty times the
 sum of its squared coefficients. Seen as the posterior of normal coefficients whose
-variance is one over the penalty, the minimum is the mode; the Hessian there tells the
-spread.
+variance is one over the penalty, the minimum is the mode, and the Hessian there is the
+inverse covariance.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
+
+from calibrant.numerics.logistic import Hessians
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
@@ -28,13 +30,13 @@ MAX_STEPS = 100
 MAX_HALVINGS = 40
 SOLVED = 1e-7
 """The step that promises to lower the loss by less than this is taken and is the last:
-steps square the error, so that what is left is far less."""
+steps square the error, so that the remaining error is far smaller."""
 ROUNDING = 1e-14
 """The loss is known up to this share of it."""
 BATCH_STEPS = 12
 BATCH_SOLVED = 1e-4
 """The step of a batch that moves no logit by more than this is the last."""
-LONGEST_MOVE = 2.0
+MAX_MOVE = 2.0
 """How far a step of a batch may move a logit."""
 DAMPING = 1e-13
 """Added to the Hessian, as a share of its diagonal, so that it can be inverted."""
@@ -65,30 +67,19 @@ class PenalisedProblem:
         """Return the number of the group of each coefficient, from 0."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
-    @cached_property
-    def typical_logit(self) -> float:
-        """Return the root of the mean square of the offset, but at least 1."""
-        square = float(np.average(self.offset**2, weights=self.weight))
-        return max(1.0, float(np.sqrt(square)))
-
     def only(self, kept: BoolVector) -> PenalisedProblem:
         """Return the problem without the coefficients of some groups."""
-        return PenalisedProblem(
-            self.design[:, kept[self.group]],
-            self.offset,
-            self.weight,
-            self.label,
-            np.where(kept, self.sizes, 0),
-        )
+        design, sizes = self.design[:, kept[self.group]], np.where(kept, self.sizes, 0)
+        return replace(self, design=design, sizes=sizes)
 
     def joined(self, count: int) -> PenalisedProblem:
         """Return the problem with the first groups as one."""
         sizes = np.append(self.sizes[:count].sum(), self.sizes[count:])
         return replace(self, sizes=sizes)
 
-    def coarser(self, most: int) -> PenalisedProblem:
-        """Return the problem with neighbouring points joined into at most so many."""
-        each = -(-self.offset.size // most)
+    def coarser(self, max_points: int) -> PenalisedProblem:
+        """Return the problem with neighbouring points merged into at most so many."""
+        each = -(-self.offset.size // max_points)
         first = np.arange(0, self.offset.size, each)
         weight = np.add.reduceat(self.weight, first)
         rows = np.column_stack([self.offset, self.design]) * self.weight[:, np.newaxis]
@@ -110,7 +101,7 @@ class Mode:
     Attributes
     ----------
     problem : PenalisedProblem
-        What was solved.
+        The regression.
     penalties : ndarray of shape (groups,)
         Penalty of each group.
     coefficients : ndarray of shape (d,)
@@ -132,11 +123,12 @@ class Mode:
     @cached_property
     def factor(self) -> FloatMatrix:
         """Return the lower Cholesky factor of the Hessian."""
-        bend = self.problem.weight * expit(self.logits) * expit(-self.logits)
-        return _factor(self.problem.design, bend, self.penalties[self.problem.group])
+        curvature = self.problem.weight * expit(self.logits) * expit(-self.logits)
+        penalty = self.penalties[self.problem.group]
+        return _factor(self.problem.design, curvature, penalty)
 
     def solve(self, right: FloatMatrix) -> FloatMatrix:
-        """Return the inverse Hessian times something."""
+        """Return the inverse Hessian times a vector or matrix."""
         return _solve(self.factor, right)
 
 
@@ -152,39 +144,39 @@ def solve_penalised(
     >>> solve_penalised(odds, np.zeros(1)).coefficients.round(4)  # minus log 3
     array([-1.0986])
     """
-    drawn = penalties[problem.group]
-    design = problem.design
-    found = np.zeros(problem.group.size) if start is None else start
+    penalty, design = penalties[problem.group], problem.design
+    solution = np.zeros(problem.group.size) if start is None else start
 
     def value_at(coefficients: FloatVector) -> tuple[float, FloatVector]:
         f = problem.offset + design @ coefficients
-        return problem.loss(f) + 0.5 * float(drawn @ coefficients**2), f
+        return problem.loss(f) + 0.5 * float(penalty @ coefficients**2), f
 
-    value, f = value_at(found)
+    value, f = value_at(solution)
     for _ in range(MAX_STEPS):
-        # Both shares apart: where one is nearly 1, the other has all the digits.
+        # Both probabilities: where one is nearly 1, the other has all the digits.
         yes, no = expit(f), expit(-f)
         surplus = (problem.weight - problem.label) * yes - problem.label * no
-        gradient = surplus @ design + drawn * found
-        step = _solve(_factor(design, problem.weight * yes * no, drawn), gradient)
+        gradient = surplus @ design + penalty * solution
+        step = _solve(_factor(design, problem.weight * yes * no, penalty), gradient)
         if gradient @ step <= max(SOLVED, ROUNDING * value):
-            found = found - step
-            value, f = value_at(found)
-            break
-        for halving in range(MAX_HALVINGS):
-            tried = found - 0.5**halving * step
-            new, new_f = value_at(tried)
+            solution = solution - step
+            return Mode(problem, penalties, solution, value_at(solution)[0])
+        for length in 0.5 ** np.arange(MAX_HALVINGS):
+            trial = solution - length * step
+            new, new_f = value_at(trial)
             if new <= value * (1.0 + ROUNDING):
                 break
         else:  # rounding hides any further decrease
             break
-        found, value, f = tried, new, new_f
-    return Mode(problem, penalties, found, value)
+        solution, value, f = trial, new, new_f
+    return Mode(problem, penalties, solution, value)
 
 
-def _factor(design: FloatMatrix, bend: FloatVector, drawn: FloatVector) -> FloatMatrix:
-    hessian = (design * bend[:, np.newaxis]).T @ design
-    diagonal = hessian.diagonal() + drawn
+def _factor(
+    design: FloatMatrix, curvature: FloatVector, penalty: FloatVector
+) -> FloatMatrix:
+    hessian = (design * curvature[:, np.newaxis]).T @ design
+    diagonal = hessian.diagonal() + penalty
     np.fill_diagonal(hessian, diagonal * (1.0 + DAMPING) + np.finfo(float).tiny)
     factor, failed = dpotrf(hessian, lower=True, overwrite_a=True)
     if failed:
@@ -193,7 +185,7 @@ def _factor(design: FloatMatrix, bend: FloatVector, drawn: FloatVector) -> Float
 
 
 def _solve(factor: FloatMatrix, right: FloatMatrix) -> FloatMatrix:
-    # LAPACK itself: for so small systems SciPy's wrappers take as long as the work.
+    # LAPACK itself: for such small systems SciPy's wrappers take as long as the work.
     return np.asarray(dpotrs(factor, right, lower=True)[0])
 
 
@@ -204,26 +196,22 @@ def solve_many(
     weight: FloatMatrix,
     label: FloatMatrix,
 ) -> FloatMatrix:
-    """Return the fitted logits of resamples, a row each.
+    """Return the fitted logits of resamples, one row each.
 
     Every resample starts from the same coefficients, which should be near.
     """
-    design, drawn = problem.design, penalties[problem.group]
-    width = problem.group.size
-    pairs = np.triu_indices(width)
-    products = design[:, pairs[0]] * design[:, pairs[1]]
-    found = np.repeat(start[np.newaxis], len(weight), axis=0)
-    hessian = np.empty((len(weight), width, width))
+    design, penalty = problem.design, penalties[problem.group]
+    hessians = Hessians(design)
+    solution = np.repeat(start[np.newaxis], len(weight), axis=0)
     for _ in range(BATCH_STEPS):
-        share = expit(problem.offset + found @ design.T)
-        gradient = (weight * share - label) @ design + drawn * found
-        hessian[:, pairs[0], pairs[1]] = (weight * share * (1.0 - share)) @ products
-        hessian[:, pairs[1], pairs[0]] = hessian[:, pairs[0], pairs[1]]
-        diagonal = np.einsum("rjj->rj", hessian)  # a view: what is written stays
-        diagonal[:] = (diagonal + drawn) * (1.0 + DAMPING) + np.finfo(float).tiny
+        share = expit(problem.offset + solution @ design.T)
+        gradient = (weight * share - label) @ design + penalty * solution
+        hessian = hessians.at(weight * share * (1.0 - share))
+        diagonal = np.einsum("rjj->rj", hessian)  # a view: changes reach the Hessian
+        diagonal[:] = (diagonal + penalty) * (1.0 + DAMPING) + np.finfo(float).tiny
         step = np.linalg.solve(hessian, gradient[..., np.newaxis])[..., 0]
         longest = np.abs(step @ design.T).max(axis=1, keepdims=True)
-        found -= step * (LONGEST_MOVE / np.maximum(longest, LONGEST_MOVE))
+        solution -= step * (MAX_MOVE / np.maximum(longest, MAX_MOVE))
         if longest.max() < BATCH_SOLVED:
             break
-    return np.asarray(problem.offset + found @ design.T)
+    return np.asarray(problem.offset + solution @ design.T)

@@ -1,12 +1,12 @@
 """The posterior of shift and tilt of small samples, many samples at once.
 
-Few rows say nothing about curves; what they say about a shift of all logits and about
-their slope is integrated over, instead of taken where it is most probable: labels of
-three rows are often most probable under a map that goes to 0 or 1. Coefficients are
-normal around 0 with one spread, which goes through a grid. For each spread the normal
-distribution with the mode and the curvature of the posterior is drawn from, evenly
-rather than at random, and draws are weighed by how probable they are. So a sample gives
-the same whether it comes alone or with a hundred thousand others.
+Few rows contain no information about curves, and shift and slope of their logits are
+integrated over instead of maximised: labels of three rows are often most probable under
+a map that goes to 0 or 1. Coefficients are normal around 0 with one spread, which goes
+through a grid. For each spread, draws come from the normal distribution with the mode
+and the curvature of the posterior, evenly rather than at random, weighted by how
+probable they are. So a sample gives the same result whether it comes alone or with a
+hundred thousand others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.numerics.links import logit, rounded_ends
-from calibrant.numerics.penalty_mixture import MAX_SPREAD, PRIOR_POWER, UNSEEN
+from calibrant.numerics.posterior_mixture import MAX_SPREAD, MIN_SPREAD, PRIOR_POWER
 from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ DRAWS = 48
 """Draws for each spread."""
 LIKELY_SPREAD = 1.0
 """Half of a normal distribution, as wide as this times the logits themselves, is the
-prior of spreads for estimates. Few rows would not stop a wide one."""
+prior of spreads for estimates. Few rows would not rule out a wide one."""
 WIDENED = 1.2
-"""Draws come from normal distributions wider than the curvature says: what is never
-drawn cannot be weighed."""
+"""Draws come from normal distributions wider than the curvature suggests: only drawn
+coefficients can get weight."""
 MAX_STEPS = 40
-LONGEST_MOVE = 2.0
+MAX_MOVE = 2.0
 """How far a Newton step may move a logit."""
 SOLVED = 1e-6
 """The step that moves no logit by more than this is the last."""
@@ -46,11 +46,11 @@ SOLVED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SmallSamples(WeightedPoints):
-    """Samples of few rows side by side, and what their labels say of maps."""
+    """Samples of few rows side by side, and the posterior of their maps."""
 
     @cached_property
     def ends(self) -> FloatMatrix:
-        """Return the least and the largest that predictions count as, a row each."""
+        """Return the range that predictions are clipped to, shape (2, samples)."""
         return np.stack(rounded_ends(self.p, self.weight))
 
     @cached_property
@@ -75,7 +75,7 @@ class SmallSamples(WeightedPoints):
         """Return the spreads that are tried, shape (samples, spreads)."""
         p = expit(self.logits)
         information = (self.weight * p * (1.0 - p)).sum(axis=1)
-        least = UNSEEN / np.sqrt(1.0 / MAX_SPREAD**2 + information)
+        least = MIN_SPREAD / np.sqrt(1.0 / MAX_SPREAD**2 + information)
         return np.geomspace(least, MAX_SPREAD, SPREADS, axis=1)
 
     @cached_property
@@ -85,7 +85,28 @@ class SmallSamples(WeightedPoints):
         Shapes are (samples, spreads, 2) and (samples, spreads, 3): the factor's
         diagonal is first and last.
         """
-        return _modes(self)
+        precision = self.spreads**-2.0
+        features = np.stack([self.tilt**power for power in range(3)], axis=-1)
+        weight, label = self.weight[:, np.newaxis], self.label[:, np.newaxis]
+        modes = np.zeros((*precision.shape, 2))
+        for _ in range(MAX_STEPS):
+            p = self.probabilities(modes)
+            slope = (label - weight * p) @ features[..., :2]
+            slope -= precision[..., np.newaxis] * modes
+            curvature = (weight * p * (1.0 - p)) @ features
+            first = np.sqrt(curvature[..., 0] + precision)
+            second = curvature[..., 1] / first
+            rest = np.maximum(curvature[..., 2] - second**2, 0.0)
+            third = np.sqrt(rest + precision)
+            half = slope[..., 0] / first
+            tilt = (slope[..., 1] - second * half) / third**2
+            step = np.stack([(half - second * tilt) / first, tilt], axis=-1)
+            moved = step[..., :1] + step[..., 1:] * self.tilt[:, np.newaxis]
+            longest = np.abs(moved).max(axis=-1, keepdims=True)
+            modes += step * (MAX_MOVE / np.maximum(longest, MAX_MOVE))
+            if longest.max() < SOLVED:
+                break
+        return modes, np.stack([first, second, third], axis=-1)
 
     @cached_property
     def draws(self) -> ShiftTiltDraws:
@@ -95,33 +116,33 @@ class SmallSamples(WeightedPoints):
         tilt = normal[:, 1] / factor[..., 2, np.newaxis]
         shift = normal[:, 0] - factor[..., 1, np.newaxis] * tilt
         shift /= factor[..., 0, np.newaxis]
-        found = modes[:, :, np.newaxis] + np.stack([shift, tilt], axis=-1)
+        drawn = modes[:, :, np.newaxis] + np.stack([shift, tilt], axis=-1)
         precision = self.spreads**-2.0
-        logs = self.log_likelihoods(found.reshape(len(found), -1, 2))
-        logs = logs.reshape(found.shape[:3])
-        logs -= 0.5 * precision[..., np.newaxis] * np.square(found).sum(axis=-1)
+        logs = self._log_likelihoods(drawn.reshape(len(drawn), -1, 2))
+        logs = logs.reshape(drawn.shape[:3])
+        logs -= 0.5 * precision[..., np.newaxis] * np.square(drawn).sum(axis=-1)
         logs += 0.5 * np.square(normal / WIDENED).sum(axis=-1)
         prior = np.log(precision) + PRIOR_POWER * np.log(self.spreads)
         logs += (prior - np.log(factor[..., 0] * factor[..., 2]))[..., np.newaxis]
-        return ShiftTiltDraws(self, found, logs)
+        return ShiftTiltDraws(self, drawn, logs)
 
     def probabilities(self, coefficients: FloatMatrix) -> FloatMatrix:
-        """Return predictions as maps change them, shape (samples, maps, m)."""
-        return np.asarray(expit(self._moved(coefficients)))
+        """Return calibrated predictions of maps, shape (samples, maps, m)."""
+        return np.asarray(expit(self._map_logits(coefficients)))
 
-    def log_likelihoods(self, coefficients: FloatMatrix) -> FloatMatrix:
+    def _log_likelihoods(self, coefficients: FloatMatrix) -> FloatMatrix:
         """Return those of maps, shape (samples, maps)."""
-        f = self._moved(coefficients)
+        f = self._map_logits(coefficients)
         surprise = np.log1p(np.exp(-np.abs(f)))
         surprise += np.maximum(f, 0.0)
         fit = f @ self.label[..., np.newaxis] - surprise @ self.weight[..., np.newaxis]
         return np.asarray(fit[..., 0])
 
-    def _moved(self, coefficients: FloatMatrix) -> FloatMatrix:
+    def _map_logits(self, coefficients: FloatMatrix) -> FloatMatrix:
         """Return the logits of maps with given shifts and tilts."""
-        moved = coefficients[..., 1:] * self.tilt[:, np.newaxis]
-        moved += coefficients[..., :1] + self.logits[:, np.newaxis]
-        return np.asarray(moved)
+        f = coefficients[..., 1:] * self.tilt[:, np.newaxis]
+        f += coefficients[..., :1] + self.logits[:, np.newaxis]
+        return np.asarray(f)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +152,7 @@ class ShiftTiltDraws:
     Attributes
     ----------
     samples : SmallSamples
-        What was fitted.
+        The data.
     coefficients : ndarray of shape (samples, spreads, draws, 2)
         Shift, and tilt of logits scaled to a mean square of 1.
     logs : ndarray of shape (samples, spreads, draws)
@@ -141,7 +162,7 @@ class ShiftTiltDraws:
     samples: SmallSamples
     coefficients: FloatMatrix
     logs: FloatMatrix
-    _kept: dict[tuple[object, ...], FloatMatrix] = field(
+    _cache: dict[tuple[object, ...], FloatMatrix] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -154,7 +175,7 @@ class ShiftTiltDraws:
     def likely_share(self) -> FloatMatrix:
         """Return how probable draws are where large spreads are unusual.
 
-        Intervals are to hold unusual maps, too; estimates need not.
+        Intervals should include unusual maps, too; estimates need not.
         """
         typical = LIKELY_SPREAD * np.maximum(self.samples.typical_logit, 1.0)
         unusual = 0.5 * np.square(self.samples.spreads / typical[:, np.newaxis])
@@ -166,34 +187,41 @@ class ShiftTiltDraws:
         return np.asarray(self.likely_share.reshape(self.logs.shape).sum(axis=2))
 
     @cached_property
+    def _maps(self) -> FloatMatrix:
+        """Return shift and tilt of all drawn maps, shape (samples, draws, 2)."""
+        return self.coefficients.reshape(len(self.logs), -1, 2)
+
+    @cached_property
     def probabilities(self) -> FloatMatrix:
-        """Return predictions as drawn maps change them, shape (samples, draws, m)."""
-        flat = self.coefficients.reshape(len(self.logs), -1, 2)
-        return self.samples.probabilities(flat)
+        """Return calibrated predictions of drawn maps, shape (samples, draws, m)."""
+        return self.samples.probabilities(self._maps)
 
     @cached_property
     def mean_coefficients(self) -> FloatMatrix:
         """Return the mean shift and tilt of each sample, shape (samples, 2)."""
-        flat = self.coefficients.reshape(len(self.logs), -1, 2)
-        return np.asarray((self.likely_share[:, np.newaxis] @ flat)[:, 0])
+        return np.asarray((self.likely_share[:, np.newaxis] @ self._maps)[:, 0])
 
     @cached_property
     def mean_probabilities(self) -> FloatMatrix:
-        """Return predictions as the map changes them, shape (samples, m)."""
+        """Return calibrated predictions of the mean map, shape (samples, m)."""
         mean = self.likely_share[:, np.newaxis] @ self.probabilities
         return np.asarray(mean[:, 0])
 
     def map_errors(self, alpha: float) -> FloatVector:
-        """Return the error of the map of each sample."""
+        """Return the error of the mean map of each sample."""
         key = ("map", alpha)
-        if key not in self._kept:
-            found = self._errors(self.mean_probabilities[:, np.newaxis], alpha)
-            self._kept[key] = found[:, 0]
-        return self._kept[key]
+        if key not in self._cache:
+            errors = self._errors(self.mean_probabilities[:, np.newaxis], alpha)
+            self._cache[key] = errors[:, 0]
+        return self._cache[key]
 
-    def errors(self, alpha: float) -> FloatMatrix:
-        """Return the error of drawn maps, shape (samples, draws)."""
-        return self._errors(self.probabilities, alpha)
+    def error_quantiles(self, levels: tuple[float, ...], alpha: float) -> FloatMatrix:
+        """Return quantiles of the errors of drawn maps, shape (samples, levels)."""
+        key = levels, alpha
+        if key not in self._cache:
+            errors = self._errors(self.probabilities, alpha)
+            self._cache[key] = weighted_quantiles(errors, self.share, levels)
+        return self._cache[key]
 
     def _errors(self, probabilities: FloatMatrix, alpha: float) -> FloatMatrix:
         gaps = np.abs(probabilities - self.samples.p[:, np.newaxis])
@@ -202,54 +230,11 @@ class ShiftTiltDraws:
         weight = self.samples.weight[..., np.newaxis]
         return np.asarray((gaps @ weight)[..., 0] / weight.sum(axis=1))
 
-    def error_quantiles(self, levels: tuple[float, ...], alpha: float) -> FloatMatrix:
-        """Return quantiles of the errors of drawn maps, shape (samples, levels)."""
-        key = levels, alpha
-        if key not in self._kept:
-            found = weighted_quantiles(self.errors(alpha), self.share, levels)
-            self._kept[key] = found
-        return self._kept[key]
-
 
 def _shares(logs: FloatMatrix) -> FloatMatrix:
     logs = logs.reshape(len(logs), -1)
     share = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(share / share.sum(axis=1, keepdims=True))
-
-
-def _modes(samples: SmallSamples) -> tuple[FloatMatrix, FloatMatrix]:
-    precision = samples.spreads**-2.0
-    features = np.stack([samples.tilt**power for power in range(3)], axis=-1)
-    weight, label = samples.weight[:, np.newaxis], samples.label[:, np.newaxis]
-    found = np.zeros((*precision.shape, 2))
-    for _ in range(MAX_STEPS):
-        share = samples.probabilities(found)
-        slope = (label - weight * share) @ features[..., :2]
-        slope -= precision[..., np.newaxis] * found
-        bend = (weight * share * (1.0 - share)) @ features
-        factor = _factor(bend, precision)
-        step = _solved(factor, slope)
-        moved = step[..., :1] + step[..., 1:] * samples.tilt[:, np.newaxis]
-        longest = np.abs(moved).max(axis=-1, keepdims=True)
-        found += step * (LONGEST_MOVE / np.maximum(longest, LONGEST_MOVE))
-        if longest.max() < SOLVED:
-            break
-    return found, factor
-
-
-def _factor(bend: FloatMatrix, precision: FloatMatrix) -> FloatMatrix:
-    """Return Cholesky factors of two by two matrices, and of what is added to them."""
-    first = np.sqrt(bend[..., 0] + precision)
-    second = bend[..., 1] / first
-    last = np.sqrt(np.maximum(bend[..., 2] - second**2, 0.0) + precision)
-    return np.stack([first, second, last], axis=-1)
-
-
-def _solved(factor: FloatMatrix, right: FloatMatrix) -> FloatMatrix:
-    """Return the inverse of two by two matrices times vectors."""
-    half = right[..., 0] / factor[..., 0]
-    last = (right[..., 1] - factor[..., 1] * half) / factor[..., 2] ** 2
-    return np.stack([(half - factor[..., 1] * last) / factor[..., 0], last], axis=-1)
 
 
 @cache
@@ -284,5 +269,5 @@ def weighted_quantiles(
     values = np.take_along_axis(values, order, axis=1)
     weight = np.take_along_axis(weight, order, axis=1)
     below = np.cumsum(weight, axis=1) - 0.5 * weight
-    found = [np.interp(levels, *row) for row in zip(below, values, strict=True)]
-    return np.array(found)
+    rows = zip(below, values, strict=True)
+    return np.array([np.interp(levels, *row) for row in rows])

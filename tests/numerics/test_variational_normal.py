@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from calibrant import datasets, evaluate
-from calibrant.numerics.averaged_curvature import nearest_normals
 from calibrant.numerics.penalised_logistic import PenalisedProblem
-from calibrant.numerics.penalty_mixture import posterior
+from calibrant.numerics.posterior_mixture import posterior
+from calibrant.numerics.variational_normal import variational_normals
 
 GRID = np.linspace(-60.0, 60.0, 200_001)
 
@@ -35,7 +35,7 @@ def exact(problem, penalty):
 @pytest.mark.parametrize("penalty", [0.02, 1.0])
 def test_the_moments_are_near_those_of_the_posterior(rows, penalty):
     problem = all_yes(rows)
-    found = nearest_normals(problem, np.array([[penalty]]), np.array([3.0]))
+    found = variational_normals(problem, np.array([[penalty]]), np.array([3.0]))
     mean, spread, evidence = exact(problem, penalty)
     assert_allclose(found.mean[0, 0], mean, rtol=0.05)
     assert 0.6 * spread < 1.0 / found.factor[0, 0, 0] < 1.01 * spread  # never too wide
@@ -50,9 +50,9 @@ def test_choices_of_penalties_do_not_disturb_each_other():
         design, np.zeros(40), weight, rng.binomial(2, 0.9, 40) * 1.0, np.array([3])
     )
     penalty = np.geomspace(1e-2, 1e4, 12)[:, np.newaxis] * np.ones(3)
-    together = nearest_normals(problem, penalty, np.zeros(3))
+    together = variational_normals(problem, penalty, np.zeros(3))
     for place, row in enumerate(penalty):
-        alone = nearest_normals(problem, row[np.newaxis], np.zeros(3))
+        alone = variational_normals(problem, row[np.newaxis], np.zeros(3))
         assert_allclose(together.mean[place], alone.mean[0], atol=1e-9)
         assert_allclose(together.evidence[place], alone.evidence[0], atol=1e-9)
 
@@ -63,7 +63,7 @@ def test_draws_follow_the_posterior_where_it_is_far_from_normal(rows):
     mode = np.array([6.0])
     found = posterior(problem, mode, np.array([penalty]))
     rng = np.random.default_rng(0)
-    drawn = found._better_draws(20_000, rng)[0]
+    drawn = found.variational_draws(20_000, rng)[0]
     mean, spread, _ = exact(problem, penalty)
     # The nearest normal is too narrow, and what it never draws cannot be kept.
     assert_allclose(drawn.mean(), mean, atol=0.15 * spread)
@@ -80,7 +80,7 @@ def test_a_start_from_far_off_ends_where_others_do(penalty):
     problem = PenalisedProblem(design, u, weight, label, np.array([2]))
     drawn = np.full((1, 2), penalty)
     found, expected = (
-        nearest_normals(problem, drawn, np.array(start))
+        variational_normals(problem, drawn, np.array(start))
         for start in ([0.4, 7.0], [0.4, -6.9])
     )
     assert_allclose(found.evidence, expected.evidence, atol=0.01)

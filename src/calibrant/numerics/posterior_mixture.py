@@ -1,11 +1,10 @@
 """The posterior of penalised coefficients where penalties are uncertain, too.
 
-Around a fit the log-likelihood is as good as quadratic. Then coefficients are normal
-for each choice of penalties, and how probable the choice is has a closed form: so a
-grid of penalties is gone through at the cost of small systems, whatever the number of
-rows. The posterior is the mixture of all those normal distributions, corrected for what
-is not quadratic. One that takes the best penalties as known would be too sure of what
-it does not see.
+Around a fit the log-likelihood is nearly quadratic. Then coefficients are normal for
+each choice of penalties, and the probability of the choice has a closed form: so a grid
+of penalties costs only small systems, whatever the number of rows. The posterior is the
+mixture of all those normal distributions, corrected for departures from the quadratic.
+A posterior that took the best penalties as known would be too narrow.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from calibrant.numerics.averaged_curvature import nearest_normals
+from calibrant.numerics.variational_normal import variational_normals
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -27,31 +26,31 @@ if TYPE_CHECKING:
 GRID = 8
 """Spreads that are tried for each group, evenly on the log scale."""
 COARSE_GRID = 5
-"""As many where each costs more."""
+"""The same for the more expensive variational mixture."""
 COARSE_POINTS = 128
-"""Most points of the likelihood there: what they leave out is corrected for."""
+"""Most points of its likelihood: their error is corrected for."""
 MAX_SPREAD = 9.0
 """The largest spread: the root of what a group adds to the logit, in mean square."""
-UNSEEN = 0.25
-"""The least spread, in units of what the noise of all labels makes of a constant."""
+MIN_SPREAD = 0.25
+"""The smallest spread, in units of the standard error of a constant."""
 PRIOR_POWER = 0.3
 """The prior of a spread's logarithm is the spread to this power: between 0, under which
 most spreads are next to nothing, and 1, under which they are as large as can be."""
 LOOSENED = 1.5
 """Coefficients of all groups but the first are drawn with spreads larger by this
-factor than the labels ask for. What is smoothed away leaves no trace in the labels, and
-without this intervals miss the steepest stairs."""
+factor than the labels suggest. Details that were smoothed away leave no trace in the
+labels, and without this intervals miss the steepest stairs."""
 NEGLIGIBLE = 1e-4
-"""Choices that are less probable than the best by this factor are left out."""
+"""Choices that are less probable than the best by this factor are dropped."""
 ROUND = 1000
-"""Least number of coefficients that are drawn at once."""
+"""Minimum number of coefficients that are drawn at once."""
 MAX_ROUNDS = 3
 ENOUGH = 400
-"""Draws that count, at which no more are drawn."""
+"""Effective number of draws at which no more are drawn."""
 SURPLUS = 5
-"""How many are drawn from a better mixture for each that is kept."""
-COUNTING = 0.05
-"""The share of them that must count."""
+"""How many are drawn from the variational mixture for each that is kept."""
+MIN_EFFECTIVE = 0.05
+"""The share of them that must be effective."""
 HALVINGS = 12
 
 
@@ -77,12 +76,10 @@ class NormalMixture:
     penalty: FloatMatrix
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
-        """Return coefficients drawn from the mixture, a column each."""
+        """Return coefficients drawn from the mixture, one column each."""
         counts = rng.multinomial(count, self.share)
-        found = [
-            self.draws_of(k, counts[k], rng) for k in np.flatnonzero(counts).tolist()
-        ]
-        return np.hstack(found)
+        used = np.flatnonzero(counts).tolist()
+        return np.hstack([self.draws_of(k, counts[k], rng) for k in used])
 
     def draws_of(self, k: int, count: int, rng: np.random.Generator) -> FloatMatrix:
         """Return coefficients drawn from one of the distributions."""
@@ -93,16 +90,16 @@ class NormalMixture:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What is known of coefficients after having seen the labels.
+    """The distribution of coefficients given the labels.
 
     Attributes
     ----------
     problem : PenalisedProblem
-        What was fitted.
+        The regression.
     pilot : ndarray of shape (d,)
         Fitted coefficients, around which the log-likelihood is taken as quadratic.
     mixture : NormalMixture
-        The posterior, were that exact.
+        The posterior, if that were exact.
     penalties : ndarray of shape (groups,) or None
         Of each group, where they are known.
     """
@@ -113,25 +110,35 @@ class Posterior:
     penalties: FloatVector | None
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
-        """Return coefficients drawn from the posterior, a column each.
+        """Return coefficients drawn from the posterior, one column each.
 
-        Draws from the mixture are drawn again by how much more probable they make the
-        labels than was thought: where fitted shares are near 0 or 1 the likelihood is
-        far from quadratic. The fewer of them count, the more are drawn; where hardly
-        any do, they are drawn from a better mixture.
+        Draws from the mixture are resampled by the ratio of the likelihood to its
+        quadratic model, which is poor where fitted probabilities are near 0 or 1. The
+        fewer draws are effective, the more are drawn; where hardly any is, they are
+        drawn from a variational mixture.
         """
-        found, logs = [], []
+        drawn, logs = [], []
         for _ in range(MAX_ROUNDS):
-            found.append(self.mixture.draws(max(count, ROUND), rng))
-            logs.append(self._surplus(found[-1]))
+            drawn.append(self.mixture.draws(max(count, ROUND), rng))
+            logs.append(self._log_surplus(drawn[-1]))
             share = _shares(np.concatenate(logs))
             if ENOUGH * np.square(share).sum() <= 1.0:
                 chosen = rng.choice(share.size, count, p=share)
-                return np.hstack(found)[:, chosen]
-        return self._better_draws(count, rng)
+                return np.hstack(drawn)[:, chosen]
+        return self.variational_draws(count, rng)
+
+    def variational_draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
+        """Return coefficients drawn from the variational mixture, then resampled."""
+        counts = rng.multinomial(count, self.variational.share)
+        kept = []
+        for k in np.flatnonzero(counts).tolist():
+            drawn = self.variational.draws_of(k, SURPLUS * counts[k], rng)
+            share = _tempered_shares(self._log_ratio(k, drawn))
+            kept.append(drawn[:, rng.choice(share.size, counts[k], p=share)])
+        return np.hstack(kept)
 
     @cached_property
-    def better(self) -> NormalMixture:
+    def variational(self) -> NormalMixture:
         """Return a mixture that fits where the likelihood is far from quadratic."""
         share, penalty = np.ones(1), self.mixture.penalty
         problem = self.problem.coarser(COARSE_POINTS)
@@ -140,31 +147,22 @@ class Posterior:
             spreads = spread_grid(information, problem.sizes.size, COARSE_GRID)
             penalty = spreads[:, problem.group] ** -2.0
             value = PRIOR_POWER * np.log(spreads).sum(axis=1)
-            value += nearest_normals(problem, penalty, self.pilot).evidence
-            share, penalty = _probable(value, _loosened(problem, penalty))
-        found = nearest_normals(problem, penalty, self.pilot)
-        return NormalMixture(share, found.mean, found.factor, penalty)
-
-    def _better_draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
-        counts = rng.multinomial(count, self.better.share)
-        found = []
-        for k in np.flatnonzero(counts).tolist():
-            drawn = self.better.draws_of(k, SURPLUS * counts[k], rng)
-            share = _tempered(self._log_ratio(k, drawn))
-            found.append(drawn[:, rng.choice(share.size, counts[k], p=share)])
-        return np.hstack(found)
+            value += variational_normals(problem, penalty, self.pilot).evidence
+            share, penalty = _probable_choices(problem, value, penalty)
+        normals = variational_normals(problem, penalty, self.pilot)
+        return NormalMixture(share, normals.mean, normals.factor, penalty)
 
     def _log_ratio(self, k: int, coefficients: FloatMatrix) -> FloatVector:
         """Return the log of posterior over approximation, up to a constant."""
-        problem = self.problem
+        problem, mixture = self.problem, self.variational
         f = problem.offset[:, np.newaxis] + problem.design @ coefficients
         fit = problem.label @ f - problem.weight @ np.logaddexp(0.0, f)
-        prior = -0.5 * (self.better.penalty[k] @ np.square(coefficients))
-        apart = coefficients - self.better.centre[k][:, np.newaxis]
-        normal = -0.5 * np.square(self.better.factor[k].T @ apart).sum(axis=0)
+        prior = -0.5 * (mixture.penalty[k] @ np.square(coefficients))
+        apart = coefficients - mixture.centre[k][:, np.newaxis]
+        normal = -0.5 * np.square(mixture.factor[k].T @ apart).sum(axis=0)
         return np.asarray(fit + prior - normal, dtype=np.float64)
 
-    def _surplus(self, coefficients: FloatMatrix) -> FloatVector:
+    def _log_surplus(self, coefficients: FloatMatrix) -> FloatVector:
         """Return by how much the log-likelihood exceeds the quadratic."""
         problem = self.problem
         f = problem.offset + problem.design @ self.pilot
@@ -182,41 +180,38 @@ def _shares(logs: FloatVector) -> FloatVector:
     return np.asarray(share / share.sum())
 
 
-def _tempered(logs: FloatVector) -> FloatVector:
-    """Return shares by a power of the ratios, at which enough of the draws count.
+def _tempered_shares(logs: FloatVector) -> FloatVector:
+    """Return shares by a power of the ratios, at which enough draws are effective.
 
-    A mixture that misses the posterior altogether is better than one draw that
+    A mixture that misses the posterior altogether is better than the one draw that
     happened to come nearest to it.
     """
     for power in 0.5 ** np.arange(HALVINGS):
         share = _shares(power * logs)
-        if COUNTING * logs.size * np.square(share).sum() <= 1.0:
+        if MIN_EFFECTIVE * logs.size * np.square(share).sum() <= 1.0:
             return share
     return np.full(logs.size, 1.0 / logs.size)
 
 
-def _probable(
-    value: FloatVector, penalty: FloatMatrix
+def _probable_choices(
+    problem: PenalisedProblem, value: FloatVector, penalty: FloatMatrix
 ) -> tuple[FloatVector, FloatMatrix]:
-    """Return shares and penalties of the choices that are not negligible."""
+    """Return shares and loosened penalties of the choices that are not negligible."""
     share = np.exp(value - value.max())
     kept = share > NEGLIGIBLE
-    return share[kept] / share[kept].sum(), penalty[kept]
-
-
-def _loosened(problem: PenalisedProblem, penalty: FloatMatrix) -> FloatMatrix:
-    return np.where(problem.group > 0, penalty / LOOSENED**2, penalty)
+    loosened = np.where(problem.group > 0, penalty / LOOSENED**2, penalty)
+    return share[kept] / share[kept].sum(), loosened[kept]
 
 
 def spread_grid(information: float, groups: int, size: int = GRID) -> FloatMatrix:
-    """Return spreads of groups, a row a choice.
+    """Return spreads of groups, one row per choice.
 
     Examples
     --------
     >>> spread_grid(100.0, 1)[[0, -1]].ravel().round(3)
     array([0.025, 9.   ])
     """
-    least = UNSEEN / np.sqrt(1.0 / MAX_SPREAD**2 + information)
+    least = MIN_SPREAD / np.sqrt(1.0 / MAX_SPREAD**2 + information)
     each = np.geomspace(least, MAX_SPREAD, size)
     return np.array(list(product(each, repeat=groups)))
 
@@ -231,57 +226,54 @@ def posterior(
     Parameters
     ----------
     problem : PenalisedProblem
-        What was fitted.
+        The regression.
     coefficients : ndarray of shape (d,)
         Where the log-likelihood is taken as quadratic.
     penalties : ndarray of shape (groups,), optional
         Of each group, where they are known.
     """
-    slope, bend, information = _quadratic(problem, coefficients)
+    slope, hessian, information = _quadratic(problem, coefficients)
     if penalties is None:
         spreads = spread_grid(information, problem.sizes.size)
+        penalty = spreads[:, problem.group] ** -2.0
+        factor, half = _solved(hessian, penalty, slope)
+        value = PRIOR_POWER * np.log(spreads).sum(axis=1)
+        value += 0.5 * np.square(half).sum(axis=1)
+        diagonal = np.einsum("kjj->kj", factor)
+        value += 0.5 * np.log(penalty / diagonal**2).sum(axis=1)
+        share, penalty = _probable_choices(problem, value, penalty)
     else:
         with np.errstate(divide="ignore"):  # no penalty
             spreads = penalties[np.newaxis] ** -0.5
-    drawn = spreads[:, problem.group] ** -2.0
-    share = np.ones(1)
-    if penalties is None:
-        factor, half = _solved(bend, drawn, slope)
-        diagonal = np.einsum("kjj->kj", factor)
-        value = PRIOR_POWER * np.log(spreads).sum(axis=1)
-        value += 0.5 * np.square(half).sum(axis=1)
-        value += 0.5 * np.log(drawn / diagonal**2).sum(axis=1)
-        share, drawn = _probable(value, _loosened(problem, drawn))
-    factor, half = _solved(bend, drawn, slope)
+        share, penalty = np.ones(1), spreads[:, problem.group] ** -2.0
+    factor, half = _solved(hessian, penalty, slope)
     centre = np.linalg.solve(factor.transpose(0, 2, 1), half[..., np.newaxis])
     means = np.asarray(centre[..., 0], np.float64)
-    mixture = NormalMixture(share, means, factor, drawn)
+    mixture = NormalMixture(share, means, factor, penalty)
     return Posterior(problem, coefficients, mixture, penalties)
 
 
 def _solved(
-    bend: FloatMatrix, drawn: FloatMatrix, slope: FloatVector
+    hessian: FloatMatrix, penalty: FloatMatrix, slope: FloatVector
 ) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return Cholesky factors of Hessians, one a row of penalties, and halves of modes.
-
-    A factor times its half is the slope.
-    """
-    hessian = np.repeat(bend[np.newaxis], len(drawn), axis=0)
-    np.einsum("kjj->kj", hessian)[:] += drawn
-    factor = np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
-    target = np.broadcast_to(slope, drawn.shape)[..., np.newaxis]
+    """Return Cholesky factors for each row of penalties, and factors^-1 slope."""
+    hessians = np.repeat(hessian[np.newaxis], len(penalty), axis=0)
+    np.einsum("kjj->kj", hessians)[:] += penalty
+    factor = np.asarray(np.linalg.cholesky(hessians), dtype=np.float64)
+    target = np.broadcast_to(slope, penalty.shape)[..., np.newaxis]
     return factor, np.asarray(np.linalg.solve(factor, target)[..., 0])
 
 
 def _quadratic(
     problem: PenalisedProblem, coefficients: FloatVector
 ) -> tuple[FloatVector, FloatMatrix, float]:
-    """Return slope at 0 and Hessian of the log-likelihood, and labels' variance."""
+    """Return slope at 0 and Hessian of the log-likelihood, and the label variance."""
     design = problem.design
     share = expit(problem.offset + design @ coefficients)
     variance = problem.weight * share * (1.0 - share)
-    bend = (design * variance[:, np.newaxis]).T @ design
-    slope = (problem.label - problem.weight * share) @ design + bend @ coefficients
-    # Features that all rows lack leave a system to solve.
-    bend[np.diag_indices_from(bend)] += np.finfo(float).eps * (1.0 + bend.trace())
-    return slope, bend, float(variance.sum())
+    hessian = (design * variance[:, np.newaxis]).T @ design
+    slope = (problem.label - problem.weight * share) @ design + hessian @ coefficients
+    # Features that are 0 in all rows would make it singular.
+    eps = np.finfo(float).eps
+    hessian[np.diag_indices_from(hessian)] += eps * (1.0 + hessian.trace())
+    return slope, hessian, float(variance.sum())

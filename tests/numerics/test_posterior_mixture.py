@@ -6,7 +6,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from calibrant.numerics.penalised_logistic import PenalisedProblem, solve_penalised
-from calibrant.numerics.penalty_mixture import (
+from calibrant.numerics.posterior_mixture import (
     PRIOR_POWER,
     NormalMixture,
     posterior,
