@@ -11,6 +11,7 @@ from calibrant.checks.check import Subject
 from calibrant.checks.rows import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.core.sample import BinarySample
 from calibrant.core.threads import one_blas_thread
+from calibrant.measures import estimate
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.measures.intervals import bootstrap_limits
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
@@ -20,13 +21,13 @@ from calibrant.predictions.input_spec import InputSpec
 def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
     p, y = smooth_sample
     fitted = Counter()
-    fit = ErrorSettings.fit
+    fit_family = estimate.fit_family
 
-    def counted(self, sample, method):
-        fitted[method, sample.p.tobytes()] += 1
-        return fit(self, sample, method)
+    def counted(family, sample):
+        fitted[family, sample.p.tobytes()] += 1
+        return fit_family(family, sample)
 
-    monkeypatch.setattr(ErrorSettings, "fit", counted)
+    monkeypatch.setattr(estimate, "fit_family", counted)
     report = cb.Report.from_predictions(
         y, {"a": p, "b": np.sqrt(p)}, methods=("ew10", "es10")
     )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
+SMOOTH = Smooth()
 MIN_DECIMALS, MAX_DECIMALS = 4, 12
 """Of printed estimates."""
 
@@ -88,24 +89,7 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorSettings:
-    """How errors are to be estimated, whatever the method.
-
-    Attributes
-    ----------
-    alpha : float
-        Exponent of the distance to the diagonal.
-    debias : {"auto", True, False}
-        "auto" takes out the bias where a method knows it.
-    confidence : float or None
-        Level of the interval; None for no interval.
-    interval : {"auto", "posterior", "basic", "percentile"}
-        Kind of interval: by the posterior of `smooth`, or by bootstrap of the method
-        itself; "auto" is "posterior", but "basic" for "kce", which has no map.
-    n_resamples : int
-        Number of bootstrap resamples, or of draws from the posterior.
-    random_state : int, generator or None
-        Seeds folds and resamples.
-    """
+    """How errors are to be estimated, whatever the method: parameters of `evaluate`."""
 
     alpha: float = 1.0
     debias: Debias = "auto"
@@ -121,11 +105,6 @@ class ErrorSettings:
         check_count(self.n_resamples, name="n_resamples", least=2)
         if self.confidence is not None:
             check_fraction(self.confidence, name="confidence")
-
-    def fit(self, sample: BinarySample, method: str) -> ErrorFit:
-        """Fit a method to one event."""
-        family = find_evaluator(method).seeded(self.random_state)
-        return smooth_fit(sample) if family == Smooth() else fit_family(family, sample)
 
     def debiases(self, fit: ErrorFit, method: str) -> bool:
         """Tell whether the bias is taken out; raise where that is not possible."""
@@ -211,7 +190,11 @@ class FittedTasks:
         """Return the fit of a method to one of the events."""
         key = method, place
         if key not in self._fits:
-            self._fits[key] = self.settings.fit(self.tasks.samples[place], method)
+            sample = self.tasks.samples[place]
+            family = find_evaluator(method).seeded(self.settings.random_state)
+            self._fits[key] = (
+                smooth_fit(sample) if family == SMOOTH else fit_family(family, sample)
+            )
         return self._fits[key]
 
     def fits(self, method: str) -> list[ErrorFit]:

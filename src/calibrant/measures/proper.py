@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -17,7 +17,7 @@ from calibrant.numerics.sorted_sample import SortedSample
 from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame, Scale, Task
     from calibrant.core.sample import BinarySample
@@ -80,15 +80,18 @@ class ScoreDecomposition:
         )
 
     def frame(self) -> Frame:
-        """Return the parts as columns of one row."""
-        return {
-            "score": np.array([self.name]),
-            "value": np.array([self.score]),
-            "calibration": np.array([self.calibration]),
-            "refinement": np.array([self.refinement]),
-            "discrimination": np.array([self.discrimination]),
-            "uncertainty": np.array([self.uncertainty]),
-        }
+        """Return the parts as columns of one row.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: score (its name), value, calibration, refinement, discrimination,
+            uncertainty.
+        """
+        row = {"score": self.name, "value": self.score}
+        for name in ("calibration", "refinement", "discrimination", "uncertainty"):
+            row[name] = getattr(self, name)
+        return {name: np.array([value]) for name, value in row.items()}
 
 
 Splits: TypeAlias = tuple[ScoreDecomposition, ...]
@@ -114,24 +117,22 @@ def _same(value: Any) -> Any:
 def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
     """Split the scores of all small samples at once, by isotonic recalibration."""
     samples = small_samples(tasks)
-    if not samples:
-        return
-    rows = SortedTogether.of(samples)
-    base = np.clip(rows.means(rows.y), 0.0, 1.0)
-    columns = []
-    for name, loss in ROW_LOSSES.items():
-        before = rows.means(loss(rows.p, rows.y))
-        after = rows.means(loss(rows.isotonic, rows.y))
-        unknown = _base_score(name, base)
-        saved, known = np.maximum(before - after, 0.0), np.maximum(unknown - after, 0.0)
-        parts = np.stack([before, saved, known, unknown], axis=1).tolist()
-        columns.append([ScoreDecomposition(name, *part) for part in parts])
-    keep("isotonic splits", samples, list(zip(*columns, strict=True)))
+    if samples:
+        rows = SortedTogether.of(samples)
+        base = rows.means(rows.y)
+        splits = _splits(rows, rows.isotonic, rows.means, base, isotonic=True)
+        keep("isotonic splits", samples, splits)
 
 
 def mean_splits(tasks: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     """Split every score, averaged over the events of a task."""
-    parts = [_splits(sample, recalibration) for sample in tasks.samples]
+    if recalibration == ISOTONIC:
+        key = "isotonic splits"
+        parts = [
+            s.cached(key, partial(_sample_splits, s, ISOTONIC)) for s in tasks.samples
+        ]
+    else:
+        parts = [_sample_splits(sample, recalibration) for sample in tasks.samples]
     if len(parts) == 1:
         return parts[0]
     numbers = ("score", "calibration", "discrimination", "uncertainty")
@@ -144,51 +145,42 @@ def mean_splits(tasks: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     )
 
 
-def _splits(sample: BinarySample, recalibration: str) -> Splits:
+def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
+    def means(values: FloatVector) -> FloatVector:
+        return np.array([np.average(values, weights=rows.weight)])
+
+    base = np.array([sample.mean(sample.y)])
     if recalibration == ISOTONIC:
-        return sample.cached("isotonic splits", lambda: _isotonic_splits(sample))
+        rows = SortedSample.of(sample.p, sample.y, sample.weight)
+        return _splits(rows, isotonic_values(rows), means, base, isotonic=True)[0]
     method = find_binary(recalibration)
     flat = {"tops": "flat"} if "tops" in method.defaults() else {}
     map_ = fit_family(method.build(**flat), sample).map
     rows = SortedSample(sample.p, sample.y, sample.weight)
-    return _split_rows(rows, map_.transform(sample.p), sample.mean(sample.y))
+    return _splits(rows, map_.transform(sample.p), means, base)[0]
 
 
-def _isotonic_splits(sample: BinarySample) -> Splits:
-    rows = SortedSample.of(sample.p, sample.y, sample.weight)
-    return tuple(
-        replace(
-            split,  # but for rounding neither is below 0
-            calibration=max(split.calibration, 0.0),
-            discrimination=max(split.discrimination, 0.0),
-        )
-        for split in _split_rows(rows, isotonic_values(rows), sample.mean(sample.y))
-    )
-
-
-def _split_rows(
-    rows: SortedSample, recalibrated: FloatVector, base_rate: float
-) -> Splits:
-    """Split every score of rows, in any order, with their recalibrated predictions."""
-    base = np.array(np.clip(base_rate, 0.0, 1.0))
-    splits = []
+def _splits(
+    rows: SortedSample | SortedTogether,
+    recalibrated: FloatVector,
+    means: Callable[[FloatVector], FloatVector],
+    base_rate: FloatVector,
+    *,
+    isotonic: bool = False,
+) -> list[Splits]:
+    """Split every score of one or several samples; `means` are those of each."""
+    base = np.clip(base_rate, 0.0, 1.0)
+    columns = []
     for name, loss in ROW_LOSSES.items():
-        before, after = (
-            float(np.average(loss(p, rows.y), weights=rows.weight))
-            for p in (rows.p, recalibrated)
-        )
-        unknown = float(_base_score(name, base))
-        splits.append(
-            ScoreDecomposition(name, before, before - after, unknown - after, unknown)
-        )
-    return tuple(splits)
-
-
-def _base_score(name: str, base: FloatVector) -> FloatVector:
-    """Return the score of base rates."""
-    loss = ROW_LOSSES[name]
-    no, yes = (loss(base, np.full_like(base, outcome)) for outcome in (0.0, 1.0))
-    return (1.0 - base) * no + base * yes
+        before, after = means(loss(rows.p, rows.y)), means(loss(recalibrated, rows.y))
+        no, yes = (loss(base, np.full_like(base, outcome)) for outcome in (0.0, 1.0))
+        unknown = (1.0 - base) * no + base * yes
+        saved, known = before - after, unknown - after
+        if isotonic:  # but for rounding neither is below 0
+            saved, known = np.maximum(saved, 0.0), np.maximum(known, 0.0)
+        parts = np.stack([before, saved, known, unknown], axis=1).tolist()
+        columns.append([ScoreDecomposition(name, *part) for part in parts])
+    return list(zip(*columns, strict=True))
 
 
 def decompose_score(  # noqa: PLR0913

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtr
@@ -24,7 +25,7 @@ from calibrant.numerics.weighted_points import compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from calibrant.core.array_types import (
         ArrayLike,
@@ -39,17 +40,17 @@ if TYPE_CHECKING:
     from calibrant.predictions.predictions import Predictions
 
 Null = Literal["resampled", "asymptotic"]
-FEWEST_BLOCKS = 2
+MIN_BLOCKS = 2
 
 
 @dataclass(frozen=True)
 class CalibrationTest:
-    """How surprising the labels are, were the predictions calibrated.
+    """How surprising the labels would be if the predictions were calibrated.
 
     Attributes
     ----------
     method, task : str
-        What was asked.
+        Name of the test and of the task.
     statistic : float
         The test's statistic.
     pvalue : float
@@ -59,15 +60,16 @@ class CalibrationTest:
     alternative : str
         What the test looks for.
 
+    See Also
+    --------
+    calibration_test : makes tests.
+
     Examples
     --------
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
-    >>> found = calibration_test(y, p, method="spiegelhalter")
-    >>> print(found)
+    >>> print(calibration_test(y, p, method="spiegelhalter"))
     spiegelhalter (binary): statistic -13.05, p-value 6.72e-39, n = 1797
-    >>> found.pvalue < 0.05
-    True
     """
 
     method: str
@@ -84,188 +86,113 @@ class CalibrationTest:
         )
 
     def frame(self) -> Frame:
-        """Return the result as columns of one row."""
+        """Return the result as columns of one row.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: method, task, statistic, pvalue, n, alternative.
+        """
         return {f.name: np.array([getattr(self, f.name)]) for f in fields(self)}
 
 
-class Test(Protocol):
-    """A test with its options."""
+def _smooth(
+    sample: BinarySample,
+    rng: np.random.Generator,  # noqa: ARG001
+    *,
+    most: int = ORDERS[-1],
+) -> Outcome:
+    """Return minus the log of the least p-value, and its own p-value."""
+    check_count(most, name="most")
+    return smooth_test(compress_to_at_most(sample), most)
 
-    alternative: ClassVar[str]
 
-    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
-        """Return statistic and p-value."""
-        ...
+def _kernel(
+    sample: BinarySample,
+    rng: np.random.Generator,
+    *,
+    kernel: KernelName = "rbf",
+    bandwidth: float | Literal["median"] = "median",
+    null: Null = "resampled",
+    n_resamples: int = 1000,
+    block_size: int = 2,
+) -> Outcome:
+    """Return the squared kernel error and its p-value, one-sided.
 
-
-@dataclass(frozen=True, kw_only=True)
-class SmoothTest:
-    """Smooth departures of growing order, from a line to a fine wave.
-
-    Attributes
-    ----------
-    most : int
-        Largest number of functions of the prediction that labels are held against.
-        With few rows fewer are used.
+    The kernel of labels does not matter here and is the linear one.
     """
+    family = KernelError(kernel=kernel, bandwidth=bandwidth, outcome_kernel="linear")
+    check_choice(null, get_args(Null), name="null")
+    check_count(n_resamples, name="n_resamples")
+    check_count(block_size, name="block_size", least=2)
+    check_two_rows(sample, debias=True)
+    if null == "asymptotic":
+        blocks = block_errors(family, sample, block_size, rng)
+        return _asymptotic(blocks, block_size, sample.total)
+    fit = family.fit(sample)
+    error = fit.error(sample, alpha=2.0, debias=True)
+    drawn = fit.kernel.calibrated_errors(sample.p, sample.weight, n_resamples, rng)
+    # Labels on few predictions give equal statistics, but for rounding.
+    level = error - 1e-9 * np.abs(drawn).max()
+    above = np.count_nonzero(drawn >= level)
+    return Outcome(error, float((1 + above) / (1 + n_resamples)))
 
-    alternative = "any smooth map"
-    most: int = ORDERS[-1]
 
-    def __post_init__(self) -> None:
-        check_count(self.most, name="most")
-
-    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
-        """Return minus the log of the least p-value, and its own p-value."""
-        return smooth_test(compress_to_at_most(sample), self.most)
-
-
-@dataclass(frozen=True, kw_only=True)
-class KernelTest:
-    """The kernel calibration error against what calibrated labels give.
-
-    Attributes
-    ----------
-    kernel : {"rbf", "laplace"}
-        As in `kernel_calibration_error`; the kernel of labels does not matter here
-        and is the linear one.
-    bandwidth : float or "median"
-        The same.
-    null : {"resampled", "asymptotic"}
-        "resampled": the unbiased error over all pairs, against labels drawn anew with
-        the predicted probabilities; the p-value is exact at any number of rows.
-        "asymptotic": the mean over random blocks against a normal distribution; far
-        less power, no draws.
-    n_resamples : int
-        How often labels are drawn.
-    block_size : int
-        Rows a block of the asymptotic test.
-    """
-
-    alternative = "any map"
-    kernel: KernelName = "rbf"
-    bandwidth: float | Literal["median"] = "median"
-    null: Null = "resampled"
-    n_resamples: int = 1000
-    block_size: int = 2
-
-    def __post_init__(self) -> None:
-        self._family()
-        check_choice(self.null, get_args(Null), name="null")
-        check_count(self.n_resamples, name="n_resamples")
-        check_count(self.block_size, name="block_size", least=2)
-
-    def _family(self) -> KernelError:
-        return KernelError(
-            kernel=self.kernel, bandwidth=self.bandwidth, outcome_kernel="linear"
+def _asymptotic(blocks: FloatVector, size: int, total: float) -> Outcome:
+    """Return the mean error of blocks, and its p-value as a normal variable."""
+    if blocks.size < MIN_BLOCKS:
+        raise TooFewRowsError(
+            f'null="asymptotic" needs at least {MIN_BLOCKS} blocks of {size} rows; got '
+            f'{total:g} rows. Lower block_size or use null="resampled".'
         )
+    mean = float(blocks.mean())
+    error = float(blocks.std(ddof=1)) / np.sqrt(blocks.size)
+    if error == 0.0:
+        return Outcome(mean, 0.0 if mean > 0.0 else 1.0)
+    return Outcome(mean, float(ndtr(-mean / error)))
 
-    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
-        """Return the squared kernel error and its p-value, one-sided."""
-        check_two_rows(sample, debias=True)
-        if self.null == "asymptotic":
-            return self._asymptotic(sample, rng)
-        fit = self._family().fit(sample)
-        found = fit.error(sample, alpha=2.0, debias=True)
-        drawn = fit.kernel.calibrated_errors(
-            sample.p, sample.weight, self.n_resamples, rng
+
+def _spiegelhalter(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG001
+    """Return Spiegelhalter's z and its two-sided p-value."""
+    return spiegelhalter_z(sample.p, sample.y, _weights(sample))
+
+
+def _hosmer_lemeshow(
+    sample: BinarySample,
+    rng: np.random.Generator,  # noqa: ARG001
+    *,
+    groups: int = 10,
+    fitted: int = 0,
+) -> Outcome:
+    """Return chi-square and its p-value; NaN where ties leave too few groups."""
+    check_count(groups, name="groups")
+    check_count(fitted, name="fitted", least=0)
+    if fitted >= groups:
+        raise OptionError(
+            f"fitted must be less than groups; got {fitted} and {groups}."
         )
-        # Labels on few predictions give equal statistics, but for rounding.
-        level = found - 1e-9 * np.abs(drawn).max()
-        above = np.count_nonzero(drawn >= level)
-        return Outcome(found, float((1 + above) / (1 + self.n_resamples)))
-
-    def _asymptotic(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:
-        blocks = block_errors(self._family(), sample, self.block_size, rng)
-        if blocks.size < FEWEST_BLOCKS:
-            raise TooFewRowsError(
-                f'null="asymptotic" needs at least {FEWEST_BLOCKS} blocks of '
-                f"{self.block_size} rows; got {sample.total:g} rows. Lower block_size "
-                f'or use null="resampled".'
-            )
-        mean = float(blocks.mean())
-        error = float(blocks.std(ddof=1)) / np.sqrt(blocks.size)
-        if error == 0.0:
-            return Outcome(mean, 0.0 if mean > 0.0 else 1.0)
-        return Outcome(mean, float(ndtr(-mean / error)))
+    return hosmer_lemeshow(
+        sample.p, sample.y, sample.weight, groups=groups, fitted=fitted
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpiegelhalterTest:
-    """Spiegelhalter's z: whether the Brier score is what the predictions promise."""
-
-    alternative = "a Brier score other than promised"
-
-    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
-        """Return z and its two-sided p-value."""
-        return spiegelhalter_z(sample.p, sample.y, _weights(sample))
-
-
-@dataclass(frozen=True, kw_only=True)
-class HosmerLemeshowTest:
-    """Hosmer and Lemeshow's chi-square over groups of equal size.
-
-    Attributes
-    ----------
-    groups : int
-        Number of groups.
-    fitted : int
-        Degrees of freedom that fitting used up: 0 for predictions of held-out rows,
-        2 by custom for those of a logistic regression on its own training rows.
-    """
-
-    alternative = "a share of positives off in some group"
-    groups: int = 10
-    fitted: int = 0
-
-    def __post_init__(self) -> None:
-        check_count(self.groups, name="groups")
-        check_count(self.fitted, name="fitted", least=0)
-        if self.fitted >= self.groups:
-            raise OptionError(
-                f"fitted must be less than groups; got {self.fitted} and {self.groups}."
-            )
-
-    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
-        """Return chi-square and its p-value; NaN where ties leave too few groups."""
-        return hosmer_lemeshow(
-            sample.p, sample.y, sample.weight, groups=self.groups, fitted=self.fitted
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CoxTest:
-    """Cox's test: whether a regression on logit(p) has intercept 0 and slope 1."""
-
-    alternative = "an intercept other than 0 or a slope other than 1"
-
-    def run(self, sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG002
-        """Return the likelihood ratio, chi-square with two degrees of freedom."""
-        return cox(sample.p, sample.y, _weights(sample))
-
-
-TESTS: dict[str, type[Any]] = {
-    "smooth": SmoothTest,
-    "kce": KernelTest,
-    "spiegelhalter": SpiegelhalterTest,
-    "hosmer-lemeshow": HosmerLemeshowTest,
-    "cox": CoxTest,
-}
+def _cox(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG001
+    """Return the likelihood ratio, chi-square with two degrees of freedom."""
+    return cox(sample.p, sample.y, _weights(sample))
 
 
 def _weights(sample: BinarySample) -> FloatVector:
     return np.ones(sample.n) if sample.weight is None else sample.weight
 
 
-def _build(method: str, options: dict[str, Any]) -> Test:
-    if not isinstance(method, str) or method not in TESTS:
-        raise UnknownNameError.among("method", method, TESTS)
-    known = [f.name for f in fields(TESTS[method])]
-    for name in options:
-        if name not in known:
-            raise UnknownNameError.among(f"parameter of {method}", name, known)
-    test: Test = TESTS[method](**options)
-    return test
+TESTS: dict[str, tuple[Callable[..., Outcome], str]] = {
+    "smooth": (_smooth, "any smooth map"),
+    "kce": (_kernel, "any map"),
+    "spiegelhalter": (_spiegelhalter, "a Brier score other than promised"),
+    "hosmer-lemeshow": (_hosmer_lemeshow, "an observed rate off in some group"),
+    "cox": (_cox, "an intercept other than 0 or a slope other than 1"),
+}
+"""Each test, and what it looks for; its keywords are its options."""
 
 
 def calibration_test(  # noqa: PLR0913
@@ -293,9 +220,9 @@ def calibration_test(  # noqa: PLR0913
         Predicted probability of the event, or of each class.
     method : {"smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
         "smooth": lines and curves of growing order, simple ones first, without draws;
-        "kce": the kernel calibration error, which sees any departure, given enough
-        rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": shares of positives
-        in groups; "cox": intercept and slope of a logistic regression.
+        "kce": the kernel calibration error, which detects any departure, given enough
+        rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": observed rates in
+        groups; "cox": intercept and slope of a logistic regression.
     task : None, "confidence" or a class
         None: binary. "confidence": the top class and whether it is right. A class, by
         label or column number: that class against the rest.
@@ -308,13 +235,17 @@ def calibration_test(  # noqa: PLR0913
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"}
-        What `y_prob` holds.
+        What `y_prob` holds: probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities.
     random_state : int, generator or None
         Seeds drawn labels and blocks.
     **options
         Of the method. "smooth": ``most=24``, the largest number of functions.
-        "kce": ``kernel``, ``bandwidth`` (by default "median"),
-        ``null="resampled"`` or "asymptotic", ``n_resamples=1000``, ``block_size=2``.
+        "kce": ``kernel="rbf"`` or "laplace", ``bandwidth="median"`` or a number;
+        ``null="resampled"``, labels drawn anew with the predicted probabilities
+        ``n_resamples=1000`` times, exact for any number of rows, or "asymptotic", the
+        mean over random blocks of ``block_size=2`` rows as a normal variable, which is
+        quick but has less power.
         "hosmer-lemeshow": ``groups=10``, ``fitted=0`` (degrees of freedom that
         fitting on the same rows used up).
 
@@ -323,13 +254,18 @@ def calibration_test(  # noqa: PLR0913
     CalibrationTest
         With `statistic`, `pvalue` and the `alternative`.
 
+    See Also
+    --------
+    evaluate : how large the error is, with intervals.
+    diagnose : which kinds of miscalibration there are.
+
     References
     ----------
     J. Fan (1996). Test of significance based on wavelet thresholding and Neyman's
     truncation. JASA 91. doi:10.1080/01621459.1996.10476936
 
     D. Widmann, F. Lindsten, D. Zachariah (2019). Calibration tests in multi-class
-    classification: a unifying framework. NeurIPS.
+    classification: a unifying framework. NeurIPS. arXiv:1910.11385
 
     D. J. Spiegelhalter (1986). Probabilistic prediction in patient management and
     clinical trials. Statistics in Medicine 5. doi:10.1002/sim.4780050506
@@ -349,7 +285,13 @@ def calibration_test(  # noqa: PLR0913
     >>> print(cb.calibration_test(y, p, method="hosmer-lemeshow", groups=5))
     hosmer-lemeshow (binary): statistic 101, p-value 3.2e-20, n = 1797
     """
-    test = _build(method, options)
+    if not isinstance(method, str) or method not in TESTS:
+        raise UnknownNameError.among("method", method, TESTS)
+    test, alternative = TESTS[method]
+    known = [*signature(test).parameters][2:]
+    for name in options:
+        if name not in known:
+            raise UnknownNameError.among(f"parameter of {method}", name, known)
     preds = as_predictions(
         y_true,
         y_prob,
@@ -372,5 +314,5 @@ def calibration_test(  # noqa: PLR0913
         )
     sample = tasks.samples[0]
     warn_if_small(sample)
-    found = test.run(sample, generator(random_state))
-    return CalibrationTest(method, tasks.task, *found, sample.n_data, test.alternative)
+    outcome = test(sample, generator(random_state), **options)
+    return CalibrationTest(method, tasks.task, *outcome, sample.n_data, alternative)

@@ -86,26 +86,7 @@ class ModelColumns:
 
 @dataclass(frozen=True, kw_only=True)
 class TableRequest:
-    """Which columns of a table hold what, and what to do with invalid rows.
-
-    Attributes
-    ----------
-    y : str or dict
-        Column of labels, or that of each model by name.
-    p : str, list or dict
-        Columns of predictions.
-    spec : InputSpec
-        Task, labels and scale.
-    by : tuple of str
-        Columns of groups.
-    model, id, weight, cluster, time : str or None
-        Columns of the model of each row, of the id that pairs rows of models, of
-        weights, of rows that belong together, and of when rows were recorded.
-    bad_rows : {"error", "drop"}
-        What to do with invalid rows.
-    max_dropped : float
-        The maximum share of rows that may be dropped.
-    """
+    """Which columns of a table hold what: parameters of `Predictions.from_table`."""
 
     y: str | Mapping[str, str]
     p: Columns | Mapping[str, Columns]
@@ -174,13 +155,15 @@ def models_of_table(
 ) -> list[ModelColumns]:
     """Return the columns of each model, checked against the table and the scales."""
     width = table.width if isinstance(table, MemoryTable) else _one_column
-    names = table.all_names if has_pattern(p) else table.names
-    models = model_columns(p, task=spec.task, names=names, width=width)
-    found = [model.name for model in models]
-    twice = [name for name in found if found.count(name) > 1]
+    entries = p.values() if isinstance(p, Mapping) else [p]
+    has_pattern = any("*" in part for columns in entries for part in columns)
+    there = table.all_names if has_pattern else table.names
+    models = model_columns(p, task=spec.task, names=there, width=width)
+    names = [model.name for model in models]
+    twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise OptionError(f"p names the model {twice[0]!r} twice.")
-    spec.check_scales(found)
+    spec.check_scales(names)
     return models
 
 
@@ -198,7 +181,7 @@ def model_columns(
     """Return the columns of each model.
 
     A mapping names the models itself. Otherwise, with a multi-class task all columns
-    belong to one model, one column a class; without one each column is a model. An
+    belong to one model, one column per class; without one each column is a model. An
     entry with ``*`` stands for all columns of the table that match it, in order. Among
     the classes of a model, columns that ``calibrant apply`` added to others which match
     too do not count. `width` gives the number of columns of an array.
@@ -212,24 +195,12 @@ def model_columns(
     3
     """
     if isinstance(p, Mapping):
-        return [_one_model(str(m), cols, names, width) for m, cols in p.items()]
+        return [_one_model(str(m), _entries(c), names, width) for m, c in p.items()]
+    entries = _entries(p)
     if task is None:
-        found = [match for entry in _entries(p) for match in _matching(entry, names)]
-        return [_of_columns(column, (column,), names, width) for column, _ in found]
-    label = p if isinstance(p, str) else ",".join(p)
-    return [_one_model(label, p, names, width)]
-
-
-def has_pattern(p: Columns | Mapping[str, Columns]) -> bool:
-    """Tell whether a name may stand for several columns.
-
-    Examples
-    --------
-    >>> has_pattern("forest_*"), has_pattern({"rf": ["a", "b"]})
-    (True, False)
-    """
-    models = p.values() if isinstance(p, Mapping) else [p]
-    return any("*" in part for columns in models for part in columns)
+        matching = [match for entry in entries for match in _matching(entry, names)]
+        return [_of_columns(column, (column,), names, width) for column, _ in matching]
+    return [_one_model(",".join(entries), entries, names, width)]
 
 
 def _entries(columns: Columns) -> list[str]:
@@ -240,15 +211,13 @@ def _entries(columns: Columns) -> list[str]:
 
 
 def _one_model(
-    name: str, columns: Columns, names: Sequence[str], width: Callable[[str], int]
+    name: str, entries: list[str], names: Sequence[str], width: Callable[[str], int]
 ) -> ModelColumns:
-    entries = _entries(columns)
-    found = [
-        match for entry in entries for match in _not_applied(_matching(entry, names))
-    ]
-    there, classes = zip(*found, strict=True)
-    model = _of_columns(name, there, names, width)
-    if model.matrix or there == tuple(entries):
+    """Return the model whose columns are all that match its entries."""
+    matching = [m for entry in entries for m in _not_applied(_matching(entry, names))]
+    columns, classes = zip(*matching, strict=True)
+    model = _of_columns(name, columns, names, width)
+    if model.matrix or columns == tuple(entries):
         return model
     return replace(model, classes=classes, by_pattern=True)
 
@@ -259,7 +228,7 @@ def _of_columns(
     names: Sequence[str],
     width: Callable[[str], int],
 ) -> ModelColumns:
-    """Return a model of columns, or of a matrix with a column for each class."""
+    """Return a model of columns, or of a matrix with one column per class."""
     first = columns[0]
     size = width(first) if columns == (first,) and first in names else 1
     if size == 1:
@@ -272,22 +241,22 @@ def _of_columns(
 def _matching(entry: str, names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the columns that an entry stands for, and what ``*`` stands for in each.
 
-    Without a ``*``, or where a column is called like that, it is the column itself.
+    Without a ``*``, or where a column has that very name, it is the column itself.
     """
     before, star, after = entry.partition("*")
     matching = [
-        (there, there[len(before) : len(there) - len(after)])
-        for there in names
-        if star and len(there) >= len(entry) - 1
-        if there.startswith(before) and there.endswith(after)
+        (name, name[len(before) : len(name) - len(after)])
+        for name in names
+        if star and len(name) >= len(entry) - 1
+        if name.startswith(before) and name.endswith(after)
     ]
     return [(entry, entry)] if entry in names or not matching else matching
 
 
 def _not_applied(matching: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Leave out columns that were added to others which are there.
+    """Return columns without those that `calibrant apply` added to others among them.
 
-    `calibrant apply` adds one to each column; its ending may be any.
+    It adds one to each column, named by any ending.
     """
     there = {column for column, _ in matching}
     matching = [

@@ -69,21 +69,7 @@ class BinaryTasks:
 class InputSpec:
     """How labels and probabilities are to be understood.
 
-    Attributes
-    ----------
-    task : None, "confidence", "classwise", or a class
-        None: `y_prob` is a vector, the probability of one event. "confidence": the
-        probability of the top class, and whether it is right. A class, by its label
-        or column number: that class against the rest. "classwise": each class
-        against the rest, averaged.
-    pos_label : object, optional
-        Binary: the label that means that the event happened.
-    labels : sequence, optional
-        Multi-class: the label of each probability column, in order.
-    scale : {"prob", "logit", "percent", "logprob"} or dict
-        What `y_prob` holds, of all models or of each by its name.
-    wording : Wording
-        What error messages call things.
+    Parameters of `Predictions.from_arrays`; `wording` is what messages call things.
     """
 
     task: Task = None

@@ -13,7 +13,7 @@ from calibrant.engines.aggregation_spec import BadRows
 from calibrant.engines.cell_files import load_cells, save_cells
 from calibrant.engines.cells import merged
 from calibrant.engines.groups import group_columns
-from calibrant.engines.memory import MemoryTable, open_table
+from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import Engine, open_cells, open_source
 from calibrant.exceptions import OptionError
 from calibrant.predictions.aggregates import (
@@ -134,7 +134,7 @@ class Predictions:
             weight=arrays.add_optional("sample_weight", sample_weight),
             cluster=arrays.add_optional("clusters", clusters),
         )
-        table = open_table(arrays.columns)
+        table = MemoryTable(tuple(arrays.columns), arrays.columns.__getitem__)
         return cls(RowPredictions.of(table, request, arrays.words))
 
     @classmethod
