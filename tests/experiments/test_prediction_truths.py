@@ -110,6 +110,7 @@ def test_every_row_of_a_hold_out_is_in_one_part():
     parts = divide_holdout(1001)
     together = np.concatenate([parts.drawn, parts.fitted, parts.measured])
     np.testing.assert_array_equal(np.sort(together), np.arange(1001))
+    assert [part.size for part in divide_holdout(1000)] == [150, 425, 425]
 
 
 def test_samples_of_one_size_have_no_row_in_common():

@@ -25,6 +25,7 @@ from calibrant.experiments.studies import (
     FRESH_STUDIES,
     NETWORKS,
     is_paper_grid,
+    named_contenders,
 )
 from calibrant.experiments.study_tables import overall_table
 from calibrant.experiments.synthetic import OTHER_SHAPES, SHAPES, mixing_amount
@@ -63,6 +64,18 @@ def test_seeds_are_neither_the_papers_nor_shared_between_sizes():
         assert len(design.seeds) == 40
         assert len(set(sums)) == len(sums)
         assert not papers & set(sums)
+
+
+def test_named_methods_have_the_papers_settings_where_it_has_some():
+    assert [c.every for c in named_contenders(["platt", "kde"])] == [20, 1]
+    assert named_contenders(["platt"])[0].family.smoothing
+
+
+def test_the_oracle_and_calibrated_predictions_take_part_in_the_fresh_study():
+    design = FRESH_STUDIES["paper"].design(seeds=40, methods=["smooth", "pl"])
+    assert (len(design.truths), design.truths[0].shape) == (11, "calibrated")
+    assert [c.name for c in design.contenders] == ["smooth", "pl", "oracle"]
+    assert design.seeds == tuple(range(200, 240))
 
 
 def test_all_shapes_are_seen_through_three_distributions():

@@ -81,7 +81,7 @@ def _draw_diagram(
 ) -> Axes:
     low = 0.0 if display.axes == "prob" else lowest_logit(display.outermost)
     if display.axes == "logit":
-        _use_logit_axes(ax, low)
+        use_logit_axes(ax, low)
     ax.set(xlim=(low, 1.0 - low), ylim=(low, 1.0 - low), aspect="equal")
 
     _draw_filling(display, ax, low, fill_style)
@@ -122,7 +122,8 @@ def _explain(figure: Figure, axes: Sequence[Axes]) -> None:
     )
 
 
-def _use_logit_axes(ax: Axes, low: float) -> None:
+def use_logit_axes(ax: Axes, low: float) -> None:
+    """Put both axes on the logit scale, with ticks from `low` to 1 - `low`."""
     ticks = [t for t in LOGIT_TICKS if low <= t <= 1.0 - low]
     if len(ticks) > MAX_TICKS:
         ticks = [t for t in FEWER_TICKS if low <= t <= 1.0 - low]

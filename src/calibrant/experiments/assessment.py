@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy.special import rel_entr
 
 from calibrant.core.array_types import FloatVector
 from calibrant.core.options import check_choice
@@ -30,16 +31,12 @@ if TYPE_CHECKING:
 Divergence: TypeAlias = Callable[[FloatVector, FloatVector], FloatVector]
 
 
-def _kullback_leibler(prediction: FloatVector, truth: FloatVector) -> FloatVector:
-    from scipy.special import rel_entr
-
-    return np.asarray(rel_entr(truth, prediction) + rel_entr(1 - truth, 1 - prediction))
-
-
 DIVERGENCES: dict[str, Divergence] = {
     "absolute": lambda prediction, truth: np.abs(prediction - truth),
     "squared": lambda prediction, truth: (prediction - truth) ** 2,
-    "kullback-leibler": _kullback_leibler,
+    "kullback-leibler": lambda prediction, truth: (
+        rel_entr(truth, prediction) + rel_entr(1 - truth, 1 - prediction)
+    ),
 }
 """The last two are Bregman divergences; the paper's tables use the first."""
 
@@ -206,13 +203,13 @@ def measure_errors(
     fit: Any, sample: BinarySample, *, squared_only: bool
 ) -> dict[str, float]:
     """Return the estimated errors of the rows that were fitted on."""
-    measures = {}
-    for alpha, end in ((1.0, ""), (2.0, "_sq"))[squared_only:]:
+    measures: dict[str, float] = {}
+    ends = {2.0: "_sq"} if squared_only else {1.0: "", 2.0: "_sq"}
+    for alpha, end in ends.items():
+        debias = fit.debiases(alpha)
         raw = fit.error(sample, alpha=alpha, debias=False)
-        measures["raw_estimate" + end] = measures["estimate" + end] = raw
-        if fit.debiases(alpha):
-            debiased = fit.error(sample, alpha=alpha, debias=True)
-            measures["estimate" + end] = debiased
+        debiased = fit.error(sample, alpha=alpha, debias=True) if debias else raw
+        measures |= {f"raw_estimate{end}": raw, f"estimate{end}": debiased}
     return measures
 
 

@@ -182,12 +182,16 @@ def _create(place: Path, rows: dict[str, int]) -> None:
 
 
 def _write(folder: Path, rows: dict[str, int]) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
     population = digit_population()
     rng = np.random.default_rng(SEED)
     drawn = {name: population.draw(count, rng) for name, count in rows.items()}
     exact = _in_chunks(population.posterior, drawn["holdout"][0])
     for name, model in classifiers().items():
-        _train(model, *drawn["train"])
+        with warnings.catch_warnings():  # the network is stopped early on purpose
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(*drawn["train"])
         place = folder / name
         place.mkdir(parents=True)
         for split in ("cal", "test", "holdout"):
@@ -195,14 +199,6 @@ def _write(folder: Path, rows: dict[str, int]) -> None:
             np.save(place / f"probs_{split}.npy", _in_chunks(model.predict_proba, x))
             np.save(place / f"y_{split}.npy", y.astype(np.uint8))
         np.save(place / "posterior_holdout.npy", exact)
-
-
-def _train(model: Any, x: FloatMatrix, y: IntVector) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():  # the network is stopped early on purpose
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(x, y)
 
 
 def _in_chunks(predict: Any, x: FloatMatrix) -> Any:

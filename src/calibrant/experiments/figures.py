@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.displays.drawing import EDGE, GAP, LOGIT_TICKS, TRUTH, new_figure
+from calibrant.displays.drawing import EDGE, GAP, TRUTH, new_figure, use_logit_axes
 from calibrant.displays.reliability import ReliabilityDisplay
 from calibrant.experiments.assessment import KnownSample
 from calibrant.experiments.study_tables import calibrator_orders
@@ -89,12 +89,9 @@ def truth_and_classical() -> Figure:
     data = example()
     figure = new_figure(7.6, 4.6)
     _draw_truth(figure.add_subplot(1, 2, 1), data, "true error")
+    ax = figure.add_subplot(1, 2, 2)
     ReliabilityDisplay.from_predictions(
-        data.y,
-        data.p,
-        method="ew15",
-        kind="centres",
-        ax=figure.add_subplot(1, 2, 2),
+        data.y, data.p, method="ew15", kind="centres", ax=ax
     )
     return figure
 
@@ -123,19 +120,11 @@ def beta_map() -> Figure:
         line = 1.0 / (1.0 + np.exp(-slope * x))
         right.plot(p, line, style, color=GAP, label=f"slope {slope:g}")
     right.plot(p, p, "--", color=EDGE, linewidth=1.0)
-    _set_logit_axes(right, (float(p[0]), float(p[-1])))
+    use_logit_axes(right, float(p[0]))
+    right.set(xlim=p[[0, -1]], ylim=p[[0, -1]], aspect="equal")
+    right.set(title="between logits", xlabel="Predicted probability")
     right.legend(loc="upper left", frameon=False, fontsize="small")
     return figure
-
-
-def _set_logit_axes(ax: Axes, ends: tuple[float, float]) -> None:
-    ax.set(xscale="logit", yscale="logit", xlim=ends, ylim=ends, title="between logits")
-    ax.set_aspect("equal")
-    ticks = [tick for tick in LOGIT_TICKS if ends[0] <= tick <= ends[1]]
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-        axis.set_ticks([], minor=True)
-    ax.set_xlabel("Predicted probability")
 
 
 def _frame_axes(ax: Axes, title: str) -> None:

@@ -91,13 +91,7 @@ class HoldoutParts(NamedTuple):
 
 @lru_cache(maxsize=4)
 def divide_holdout(rows: int) -> HoldoutParts:
-    """Divide rows at random, always in the same way.
-
-    Examples
-    --------
-    >>> [part.size for part in divide_holdout(1000)]
-    [150, 425, 425]
-    """
+    """Divide rows at random, always in the same way."""
     order = np.random.default_rng(SHUFFLE_SEED).permutation(rows)
     drawn = int(rows * DRAWN_SHARE)
     half = drawn + (rows - drawn) // 2

@@ -233,12 +233,6 @@ def outcomes_of(
 
     With `map_`, from scores to calibrated probabilities of all classes, calibrated
     probabilities replace the predictions.
-
-    Examples
-    --------
-    >>> split = Split(np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([0, 0]), "prob")
-    >>> outcomes_of(split, Event("confidence")).y
-    array([1., 0.])
     """
     p, y = np.empty(split.rows), np.empty(split.rows)
     exact = None if split.posterior is None else np.empty(split.rows)

@@ -146,13 +146,7 @@ def paper_contenders(*, as_printed: bool = False) -> list[Contender]:
 def named_contenders(
     methods: Sequence[str], *, as_printed: bool = False
 ) -> list[Contender]:
-    """Return methods by name: the paper's with its settings, others with defaults.
-
-    Examples
-    --------
-    >>> [contender.every for contender in named_contenders(["platt", "kde"])]
-    [20, 1]
-    """
+    """Return methods by name: the paper's with its settings, others with defaults."""
     paper = {c.name: c for c in paper_contenders(as_printed=as_printed)}
     return [paper.get(name) or Contender.of(name) for name in methods]
 
@@ -214,12 +208,6 @@ class FreshStudy:
         """Return the design: calibrated predictions, and each shape with each error.
 
         The oracle takes part beside the methods.
-
-        Examples
-        --------
-        >>> design = FRESH_STUDIES["paper"].design(seeds=40, methods=["smooth", "pl"])
-        >>> len(design.truths), design.seeds[0], design.contenders[-1].name
-        (11, 200, 'oracle')
         """
         data: Any = {"distribution": self.distribution, "test_rows": self.test_rows}
         # All shapes are equal at error 0; the oracle gets the square.

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from calibrant.core.array_types import FloatVector
-from calibrant.core.options import check_count, check_positive
-from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.core.options import check_choice, check_count, check_positive
+from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import KnownSample
 
 Shape: TypeAlias = Callable[[FloatVector], FloatVector]
@@ -134,12 +134,10 @@ SHAPES: dict[str, Shape] = {
 
 
 def find_shape(shape: str | Shape) -> Shape:
-    """Return the shape of that name, or raise with the nearest names."""
+    """Return a shape by its name, or raise with the nearest names."""
     if callable(shape):
         return shape
-    if shape not in SHAPES:
-        raise UnknownNameError.among("shape", shape, SHAPES)
-    return SHAPES[shape]
+    return SHAPES[check_choice(shape, SHAPES, name="shape")]
 
 
 def add_shape(name: str, shape: Shape) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
-from itertools import groupby
+from itertools import groupby, product
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -170,13 +170,7 @@ class ResultTable:
 
 
 def ranks_of(values: FloatVector, best: str) -> FloatVector:
-    """Return ranks from 1, ties at their mean rank; NaN where there is no value.
-
-    Examples
-    --------
-    >>> ranks_of(np.array([3.0, 1.0, 3.0, np.nan]), "least")
-    array([2.5, 1. , 2.5, nan])
-    """
+    """Return ranks from 1, ties at their mean rank; NaN where there is no value."""
     from scipy.stats import rankdata
 
     keys = {"least": values, "most": -values, "nearest 0": np.abs(values)}[best]
@@ -235,25 +229,18 @@ def build_table(
 
     `printed` has the paper's values by line and method.
     """
-    cells = [
-        [
-            _value_and_error(select(rows, mask & (rows["method"] == m)), kind)
-            for m in methods
-        ]
-        for _, mask in lines
-    ]
-    values, errors = np.moveaxis(np.array(cells) * kind.scale, -1, 0)
-    papers = [
-        [printed.get(label, {}).get(method, np.nan) for method in methods]
-        for label, _ in lines
-    ]
+    values, errors, papers = np.full((3, len(lines), len(methods)), nan)
+    for (i, (label, mask)), (j, name) in product(enumerate(lines), enumerate(methods)):
+        cell = select(rows, mask & (rows["method"] == name))
+        values[i, j], errors[i, j] = _value_and_error(cell, kind)
+        papers[i, j] = printed.get(label, {}).get(name, nan)
     return ResultTable(
         kind,
         tuple(label for label, _ in lines),
         tuple(methods),
-        values,
-        errors,
-        np.array(papers),
+        values * kind.scale,
+        errors * kind.scale,
+        papers,
         draws=len(_draws(rows)[0]),
         failures=int(np.sum(rows["failure"] != "")),
     )
@@ -303,12 +290,9 @@ def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:
     """Return the standard error of a mean over sizes of means over seeds."""
     sizes, counts = np.unique(n, return_counts=True)
     if counts.min() == 1:
-        return float("nan")
-    parts = [
-        of_draw[n == size].var(ddof=1) / count
-        for size, count in zip(sizes, counts, strict=True)
-    ]
-    return float(np.sqrt(np.sum(parts)) / sizes.size)
+        return nan
+    variances = np.array([of_draw[n == size].var(ddof=1) for size in sizes])
+    return float(np.sqrt(np.sum(variances / counts)) / sizes.size)
 
 
 @cache
