@@ -39,7 +39,7 @@ test: lint types layers tests ## lint, types, layers and all tests
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell src tests docs examples benchmarks *.md
+	$(BIN)/codespell src tests docs examples benchmarks tools *.md
 
 types: $(READY)
 	$(BIN)/mypy

@@ -26,9 +26,9 @@ SHORT_SCORES = {
     "base_rate": "base rate",
     "mean_prob": "mean p",
     "brier": "Brier",
-    "brier_calibration": "Brier saved",
+    "brier_calibration": "Brier gain",
     "log_loss": "log-loss",
-    "log_loss_calibration": "log-loss saved",
+    "log_loss_calibration": "log-loss gain",
 }
 """What a table on a terminal shows of the scores, under shorter names."""
 
@@ -77,7 +77,9 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
             "Intervals are those of the true error, by the posterior of smooth.\n"
         )
 
-    typer.echo("Scores, and how much of each the best recalibration would save")
+    typer.echo(
+        "Scores, and the gain of isotonic recalibration on these rows (optimistic)"
+    )
     dropped = {"brier_refinement", "log_loss_refinement"}
     kept = {k: v for k, v in found.scores().items() if k not in dropped}
     print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
