@@ -51,8 +51,8 @@ def test_average_ranks_are_the_papers(name):
 
 def test_ranks_of_ties_failures_and_biases():
     values = np.array([-3.0, 2.0, 2.0, np.nan])
-    np.testing.assert_array_equal(ranks_of(values, "least"), [1, 2.5, 2.5, np.nan])
-    np.testing.assert_array_equal(ranks_of(values, "most"), [3, 1.5, 1.5, np.nan])
+    np.testing.assert_array_equal(ranks_of(values, "lowest"), [1, 2.5, 2.5, np.nan])
+    np.testing.assert_array_equal(ranks_of(values, "highest"), [3, 1.5, 1.5, np.nan])
     np.testing.assert_array_equal(ranks_of(values, "nearest 0"), [3, 1.5, 1.5, np.nan])
 
 

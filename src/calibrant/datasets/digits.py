@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.exceptions import UnknownNameError
+from calibrant.core.options import check_choice
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
@@ -42,8 +42,9 @@ def load_binary(classifier: str) -> tuple[FloatVector, IntVector]:
     >>> p.shape, round(float(y.mean()), 3)
     ((1797,), 0.496)
     """
+    check_choice(classifier, CLASSIFIERS, name="classifier")
     columns = _columns(BINARY_FILE)
-    return _of(classifier, columns), columns["even"].astype(np.intp)
+    return columns[classifier], columns["even"].astype(np.intp)
 
 
 def load_multiclass(classifier: str) -> tuple[FloatMatrix, IntVector]:
@@ -68,8 +69,9 @@ def load_multiclass(classifier: str) -> tuple[FloatMatrix, IntVector]:
     >>> prob.shape
     (1797, 10)
     """
+    check_choice(classifier, CLASSIFIERS, name="classifier")
     columns = _columns(MULTICLASS_FILE)
-    digits = [_of(f"{classifier}_{digit}", columns) for digit in range(10)]
+    digits = [columns[f"{classifier}_{digit}"] for digit in range(10)]
     return np.stack(digits, axis=1), columns["digit"].astype(np.intp)
 
 
@@ -79,10 +81,3 @@ def _columns(path: Path) -> dict[str, FloatVector]:
         rows = list(csv.reader(file))
     table = np.ascontiguousarray(np.array(rows[1:], dtype=np.float64).T)
     return dict(zip(rows[0], table, strict=True))
-
-
-def _of(name: str, columns: dict[str, FloatVector]) -> FloatVector:
-    if name not in columns:
-        classifier = name.split("_", maxsplit=1)[0]
-        raise UnknownNameError.among("classifier", classifier, CLASSIFIERS)
-    return columns[name]

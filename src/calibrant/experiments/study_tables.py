@@ -317,7 +317,7 @@ def bias_table(rows: Frame) -> ResultTable:
         f"subtracted in each row such that the mean over methods {centre}. Ranked from "
         f"the largest bias"  # as in the paper
     )
-    kind = replace(KINDS["bias"], name="real_biases", title=title, best="most")
+    kind = replace(KINDS["bias"], name="real_biases", title=title, best="highest")
     raw = build_table(replace(kind, scale=1.0), rows, lines, methods, printed)
     values, errors = _centred(raw) * kind.scale, raw.errors * kind.scale
     return replace(raw, kind=kind, values=values, errors=errors)

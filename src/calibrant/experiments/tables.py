@@ -53,7 +53,7 @@ class TableKind:
     statistic: str = "mean"  # or "distance", "bias" or "rank correlation" to the truth
     scale: float = 1000.0  # values are shown in thousandths
     digits: int = 2
-    best: str = "least"  # or "most" or "nearest 0": which value ranks first
+    best: str = "lowest"  # or "highest" or "nearest 0": which value ranks first
     signed: bool = False  # values may be negative, so that ratios are meaningless
     spread: bool = False  # the standard deviation over seeds instead of the mean
 
@@ -89,7 +89,7 @@ _KINDS = (
         *("estimate", "true_error", "rank correlation"),
         scale=1.0,
         digits=4,
-        best="most",
+        best="highest",
     ),
     TableKind(
         "bias",
@@ -142,7 +142,7 @@ class ResultTable:
     def over_oracle(self) -> FloatMatrix:
         """Return the errors divided by the oracle's; NaN where that is 0 or missing."""
         ratios = np.full(self.values.shape, np.nan)
-        if self._is_oracle.any() and self.kind.best == "least":
+        if self._is_oracle.any() and self.kind.best == "lowest":
             oracle = self.values[:, self._is_oracle]
             compared = ~self._is_oracle & (oracle > 0.0)
             np.divide(self.values, oracle, out=ratios, where=compared)
@@ -173,7 +173,7 @@ def ranks_of(values: FloatVector, best: str) -> FloatVector:
     """Return ranks from 1, ties at their mean rank; NaN where there is no value."""
     from scipy.stats import rankdata
 
-    keys = {"least": values, "most": -values, "nearest 0": np.abs(values)}[best]
+    keys = {"lowest": values, "highest": -values, "nearest 0": np.abs(values)}[best]
     return np.asarray(rankdata(keys, nan_policy="omit"), dtype=np.float64)
 
 
