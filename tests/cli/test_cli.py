@@ -153,6 +153,17 @@ def test_fail_above_sets_the_exit_code(run, threshold, code):
     assert ("failed: smooth: 0.0960 exceeds 0.05" in err) == (code == 1)
 
 
+@pytest.mark.parametrize(
+    ("by", "threshold", "code"),
+    [("low", 0.095, 0), ("low", 0.09, 1), ("high", 0.1, 1), ("high", 0.11, 0)],
+)
+def test_an_end_of_the_interval_can_be_judged(run, by, threshold, code):
+    one = ("evaluate", BINARY, "--y", "even", "--p", "forest")
+    found, _, err = run(*one, "--fail-above", threshold, "--fail-by", by)
+    assert found == code
+    assert ("end of the interval" in err) == (code == 1)
+
+
 def test_fail_above_judges_the_first_method(run):
     options = ("--y", "even", "--p", "forest", "--fail-above", "0.09")
     for methods, code in (("es15,ew15", 0), ("ew15,es15", 1)):  # 0.0819, 0.0973

@@ -38,6 +38,7 @@ def compare(
         typer.Option("--plot", help="Draw errors and pairs, .png .svg .pdf."),
     ] = None,
     fail_above: options.FailAbove = None,
+    fail_by: options.FailByWhich = options.FailBy.estimate,
 ) -> None:
     """Rank several models by calibration error, and test their differences."""
     from calibrant.displays.comparison import ComparisonDisplay
@@ -68,4 +69,5 @@ def compare(
             for standing in one.standings
         ],
         fail_above,
+        fail_by,
     )

@@ -52,6 +52,7 @@ def evaluate(
     ] = False,
     fail_on: options.FailOn = None,
     fail_above: options.FailAbove = None,
+    fail_by: options.FailByWhich = options.FailBy.estimate,
 ) -> None:
     """Estimate calibration errors of predictions in files, with intervals."""
     from calibrant.checks.diagnosis import diagnose
@@ -95,8 +96,7 @@ def evaluate(
     if plot is not None:
         method = evaluation.assessments[0].estimates[0].method
         write_grid(ReliabilityGrid.from_predictions(preds, method=method), plot)
-    fail_above_threshold(
-        [(a.key, a.estimates[0]) for a in evaluation.assessments], fail_above
-    )
+    first = [(a.key, a.estimates[0]) for a in evaluation.assessments]
+    fail_above_threshold(first, fail_above, fail_by)
     if findings is not None:
         fail_on_findings([asdict(f) for f in findings.findings], failing)

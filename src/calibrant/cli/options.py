@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -27,6 +28,25 @@ FailAbove = Annotated[
         "--fail-above",
         min=0.0,
         help="Exit with 1 if the error by the first method is larger.",
+    ),
+]
+
+
+class FailBy(StrEnum):
+    """What is held against a threshold."""
+
+    estimate = "estimate"
+    low = "low"
+    high = "high"
+
+
+FailByWhich = Annotated[
+    FailBy,
+    typer.Option(
+        "--fail-by",
+        help="What --fail-above looks at: the estimate, or an end of its interval. low "
+        "fails only where the error is surely larger, high passes only where it is "
+        "surely not.",
     ),
 ]
 Mute = Annotated[

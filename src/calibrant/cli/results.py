@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from calibrant.cli.options import FailBy
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.wording import visible
@@ -137,7 +138,9 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
 
 
 def fail_above_threshold(
-    found: Iterable[tuple[dict[str, Any], Estimate]], threshold: float | None
+    estimates: Iterable[tuple[dict[str, Any], Estimate]],
+    threshold: float | None,
+    by: FailBy,
 ) -> None:
     """Exit with 1 where the largest error exceeds the threshold."""
     if threshold is None:
@@ -145,9 +148,14 @@ def fail_above_threshold(
     if threshold != threshold:  # noqa: PLR0124  (NaN would never be exceeded)
         raise OptionError("--fail-above must be a number.")
     worst, whose = max(
-        (estimate.value, visible(" ".join([estimate.method, *map(str, key.values())])))
-        for key, estimate in found
+        (
+            estimate.value if by is FailBy.estimate else getattr(estimate, by.value),
+            visible(" ".join([estimate.method, *map(str, key.values())])),
+        )
+        for key, estimate in estimates
     )
-    if worst > threshold:
-        typer.echo(f"failed: {whose}: {worst:.4f} exceeds {threshold:g}", err=True)
+    if not worst <= threshold:  # an interval that is not there passes no gate
+        what = "" if by is FailBy.estimate else f" ({by} end of the interval)"
+        message = f"failed: {whose}: {worst:.4f}{what} exceeds {threshold:g}"
+        typer.echo(message, err=True)
         raise ConditionNotMet

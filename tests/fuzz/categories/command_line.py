@@ -32,6 +32,7 @@ OPTIONS = {
     "--format": ("table", "json", "csv", "markdown", "x"),
     "--mute": ("CAL001", "x", ""),
     "--fail-above": ("0", "0.5", "-1", "nan", "x"),
+    "--fail-by": ("estimate", "low", "high", "x"),
     "--fail-on": ("minor", "severe", "CAL001", "x"),
     "--axes": ("prob", "logit", "x"),
     "--kind": ("bars", "diagonal", "x"),
@@ -42,7 +43,7 @@ KNOWN = {
     "evaluate": (
         "--y --p --by --weight --methods --task --pos-label --labels --scale "
         "--engine --bad-rows --confidence --alpha --seed --format --mute "
-        "--fail-above --fail-on"
+        "--fail-above --fail-by --fail-on"
     ),
     "compare": "--y --p --weight --task --pos-label --scale --bad-rows --seed --format",
     "plot": "--y --p --by --task --method --kind --axes --scale --bad-rows",
