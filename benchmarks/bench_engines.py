@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 import calibrant as cb
-from calibrant.engines.source_files import find_files
+from calibrant.engines.files import find_files
 
 THREADS = 2
 ROWS_A_FILE = 10**8

@@ -25,7 +25,7 @@ from scipy.special import softmax
 import calibrant as cb
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.sample import BinarySample
-from calibrant.engines import few_rows
+from calibrant.engines import cells
 from calibrant.numerics.cell_grid import WIDTHS
 
 METHODS = [*cb.calibrator_names("binary"), "kce"]
@@ -54,17 +54,15 @@ SETS = {"forecasts": forecasts, "llm": llm, "pseudo-real": pseudo_real}
 
 def gathered(path, *, on_grid):
     """Return what DuckDB gathers, the way it gathers few rows or many."""
-    usual = few_rows.FEW_IN_TABLE, few_rows.FEW_IN_GROUP
+    usual = cells.MAX_EXACT_IN_TABLE, cells.MAX_EXACT_IN_GROUP
     if on_grid:
-        few_rows.FEW_IN_TABLE = few_rows.FEW_IN_GROUP = 0
+        cells.MAX_EXACT_IN_TABLE = cells.MAX_EXACT_IN_GROUP = 0
     try:
-        return (
-            cb.Predictions.from_table(path, y="y", p="p", engine="duckdb")
-            .cells("read")
-            .sample(0, 0)
-        )
+        return cb.Predictions.from_table(
+            path, y="y", p="p", engine="duckdb"
+        ).store.cells.sample(0, 0)
     finally:
-        few_rows.FEW_IN_TABLE, few_rows.FEW_IN_GROUP = usual
+        cells.MAX_EXACT_IN_TABLE, cells.MAX_EXACT_IN_GROUP = usual
 
 
 def samples(p, y):

@@ -16,8 +16,9 @@ from numpy.testing import assert_allclose
 
 import calibrant as cb
 from calibrant.engines.duckdb import DuckDBTable
+from calibrant.engines.files import find_files
 from calibrant.engines.memory import MemoryTable
-from calibrant.engines.opening import open_source
+from calibrant.engines.opening import engine_of_files, open_source
 from calibrant.exceptions import DroppedRowsWarning, SourceError
 
 WANTED = {"y": "y", "p": "p"}
@@ -62,12 +63,13 @@ def test_folders_of_partitions_give_columns(rows, tmp_path):
     assert found.groups == ((2023,), (2024,))
 
 
-def test_engines_by_the_kind_of_source(row_file, rows, monkeypatch):
+def test_engines_by_the_kind_of_source(row_file, rows):
     assert isinstance(open_source(row_file), MemoryTable)
     assert isinstance(open_source(rows), MemoryTable)
     assert isinstance(open_source(duckdb.read_parquet(str(row_file))), DuckDBTable)
-    monkeypatch.setattr("calibrant.engines.opening.MAX_FILE_IN_MEMORY", 1000)
-    assert isinstance(open_source(row_file), DuckDBTable)
+    files = find_files(row_file)
+    assert engine_of_files(row_file, files) == "memory"
+    assert engine_of_files(row_file, files, max_size=1000) == "duckdb"
 
 
 def test_relations_and_frames_through_duckdb(rows):

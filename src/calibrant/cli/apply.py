@@ -16,7 +16,7 @@ from calibrant.core.options import check_choice
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.core.probabilities import check_class_scores, check_probabilities
 from calibrant.core.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
-from calibrant.engines.files import APPLIED
+from calibrant.engines.file_formats import APPLIED
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
 from calibrant.maps.multiclass import MulticlassMap
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import FloatMatrix
+    from calibrant.engines.files import FileSet
     from calibrant.engines.memory import MemoryTable
-    from calibrant.engines.source_files import FileSet
     from calibrant.predictions.columns import ModelColumns
 
 NPZ = ".npz"
@@ -85,24 +85,23 @@ def apply(
     ] = "auto",
 ) -> None:
     """Add calibrated probabilities to files; all their rows and columns stay."""
-    from calibrant.engines.files import check_writable
+    from calibrant.engines.files import check_writable, find_files, is_arrays
     from calibrant.engines.opening import engine_of_files
-    from calibrant.engines.source_files import find_files
     from calibrant.maps.stored import load_columns, load_map
 
-    of_npz = any(name.endswith(NPZ) for name in source)
-    if of_npz and out.suffix.lower() == NPZ:
+    of_arrays = any(is_arrays(name) for name in source)
+    if source[0].endswith(NPZ) and out.suffix.lower() == NPZ:
         check_named(out, ROWS)
     else:
         check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
-    if of_npz:
+    if of_arrays:
         _check_one_npz(source, engine)
     check_not_source(source, out)
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out is the map that is read; choose another name.")
     map_ = load_map(map_file)
-    if of_npz:
+    if of_arrays:
         _apply_to_npz(map_, load_columns(map_file), source[0], p, out, suffix, scale)
         return
     files = find_files(source)
@@ -129,7 +128,7 @@ def _apply_in_duckdb(
     suffix: str,
     scale: ScaleChoice | None,
 ) -> None:
-    from calibrant.engines.applying import apply_in_duckdb
+    from calibrant.engines.duckdb import apply_in_duckdb
 
     if isinstance(map_, MulticlassMap):
         raise OptionError(
@@ -168,8 +167,8 @@ def _apply_to_npz(
     suffix: str,
     scale: ScaleChoice | None,
 ) -> None:
+    from calibrant.engines.file_formats import add_arrays
     from calibrant.engines.memory import open_table
-    from calibrant.engines.npz_files import add_arrays
     from calibrant.predictions.columns import models_of_table
     from calibrant.predictions.input_spec import InputSpec
 
@@ -198,10 +197,17 @@ def _write_columns(
     suffix: str,
 ) -> list[str]:
     """Write the arrays of an npz file as columns of a table; name the new ones."""
-    from calibrant.engines.files import load_polars, write_frame
-    from calibrant.engines.npz_files import array_columns, split_matrix
+    from calibrant.engines.file_formats import split_matrix, write_frame
+    from calibrant.engines.files import load_polars
 
-    columns, others = array_columns(table, len(calibrated))
+    columns: dict[str, Any] = {}
+    others = []
+    for name in table.names:
+        array = table.read(name)
+        if array.ndim not in (1, 2) or len(array) != len(calibrated):
+            others.append(name)
+        else:
+            columns |= split_matrix(name, array)
     parts = [calibrated] if model.matrix else list(calibrated.T)
     new: dict[str, Any] = {}
     for name, values in zip(model.named, parts, strict=True):
@@ -240,12 +246,13 @@ def _apply_in_memory(
     suffix: str,
     scale: ScaleChoice | None,
 ) -> None:
-    from calibrant.engines.files import SEPARATORS, read_frame, suffix_of, write_frame
-    from calibrant.engines.text_columns import typed_frame
+    from calibrant.engines.file_formats import read_rows, write_frame
+    from calibrant.engines.files import SEPARATORS, suffix_of
+    from calibrant.engines.text_files import typed_frame
     from calibrant.predictions.columns import model_columns
 
     # From text to text nothing is read into numbers and written anew.
-    frame = read_frame(source)
+    frame, _ = read_rows(source)
     if suffix_of(source) in SEPARATORS and out.suffix.lower() not in SEPARATORS:
         frame = typed_frame(frame)
     (model,) = model_columns({"": split_list(p)}, task=None, names=frame.columns)

@@ -204,13 +204,14 @@ class DataOptions:
         return open_source(self._files, engine, bad_rows=bad_rows)
 
     def _fits_in_memory(self) -> bool:
+        from calibrant.engines.files import find_files, is_arrays
         from calibrant.engines.opening import MAX_FILES_IN_MEMORY
-        from calibrant.engines.source_files import find_files
 
         if self.engine != "auto":
             return False
-        npz = self.source[0].endswith(".npz")
-        return npz or find_files(self.source).size <= MAX_FILES_IN_MEMORY
+        if is_arrays(self.source):
+            return True
+        return find_files(self.source).size <= MAX_FILES_IN_MEMORY
 
     @property
     def _files(self) -> str | list[str]:
@@ -266,11 +267,10 @@ def takes_predictions(*without: str) -> Callable[..., Callable[..., None]]:
 
 def check_not_source(source: list[str], *written: Path) -> None:
     """Raise if a file that would be written is one of those that are read."""
-    from calibrant.engines.source_files import find_files
+    from calibrant.engines.files import find_files, is_arrays
 
     there = [name for name in written if name.exists()]
     if there:
-        npz = source[0].endswith(".npz")
-        read = source if npz else find_files(source).paths
+        read = source if is_arrays(source) else find_files(source).paths
         if any(name.samefile(path) for name in there for path in read):
             raise OptionError("--out is a file that is read; choose another name.")

@@ -1,4 +1,4 @@
-"""What is to be gathered from a table, and what every engine can do."""
+"""What is to be aggregated from a table, and what every engine's table can do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BadRows: TypeAlias = Literal["error", "drop"]
 
 @dataclass(frozen=True)
 class WatchedModel:
-    """The columns of a model, and the events that are looked at.
+    """The columns of a model, and the events that are evaluated.
 
     Attributes
     ----------
@@ -28,15 +28,15 @@ class WatchedModel:
     columns : tuple of str
         One column of probabilities, or one per class.
     labels : tuple
-        The label of each column; empty where there is one.
+        The label of each column; empty where there is one column.
     watched : tuple of int or None
         Columns whose classes are the events; None stands for the top class.
     events : tuple of str
         Name of each event.
     scale : {"prob", "logit", "percent", "logprob"}
-        What the columns hold.
+        What the columns contain.
     display_name : str
-        What messages call the columns, where that is something else than their names.
+        What messages call the columns, where it differs from their names.
     """
 
     name: str
@@ -57,7 +57,7 @@ class WatchedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregationSpec:
-    """What is to be gathered.
+    """What is to be aggregated.
 
     Attributes
     ----------
@@ -70,15 +70,15 @@ class AggregationSpec:
     pos_label : object
         For one column: the label of the event; None where labels are 0 and 1.
     against_rest : bool
-        For one column: whether all other labels, however many, are no event.
+        For one column: whether all other labels, however many, mean no event.
     weight : str or None
         Column of weights.
     by : tuple of str
         Columns of groups.
     bad_rows : {"error", "drop"}
-        What to do with rows that cannot be used.
+        What to do with invalid rows.
     max_dropped : float
-        The largest share of rows that may be dropped.
+        The maximum share of rows that may be dropped.
     """
 
     models: tuple[WatchedModel, ...]
@@ -103,36 +103,46 @@ class AggregationSpec:
         return {name: place for place, name in enumerate(self.columns)}
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """Return the columns that must contain numbers: predictions and weights."""
+        return (*self.columns, *([] if self.weight is None else [self.weight]))
+
+    @property
     def events(self) -> tuple[tuple[str, str], ...]:
         """Return model and name of each event, in order."""
         return tuple((m.name, event) for m in self.models for event in m.events)
 
+    @property
+    def compares_labels(self) -> bool:
+        """Tell whether all labels other than the event's must be one and the same."""
+        return self.pos_label is not None and not self.against_rest
+
 
 class Table(Protocol):
-    """Rows somewhere, of which an engine can gather cells."""
+    """Rows somewhere, which an engine can aggregate."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
+        """Return the columns, in order."""
         ...
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows, which may take a look at all of them."""
+        """Return the columns of all rows, for which all may have to be read."""
         ...
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there."""
+        """Raise where a column does not exist."""
         ...
 
     def dtype_example(self, name: str) -> Any:
-        """Return an empty array of the type that a column of labels holds."""
+        """Return an empty array of the type of a column of labels."""
         ...
 
     def contains(self, name: str, value: Any) -> bool:
-        """Tell whether a column holds a value."""
+        """Tell whether a column contains a value."""
         ...
 
-    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
+    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows and return their cells."""
         ...

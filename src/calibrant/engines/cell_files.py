@@ -1,35 +1,43 @@
-"""Tables of cells in Parquet files, which say themselves what they are."""
+"""Aggregated cells in Parquet files, which describe and check themselves."""
 
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.core.output_files import AGGREGATES, atomic_write, check_named
-from calibrant.engines.cell_checks import (
-    GRID,
-    VERSION,
-    check_groups,
-    check_sums,
-    damaged,
-    read_origin,
+from calibrant.engines.cells import (
+    COUNTS,
+    AggregatedCells,
+    CellOrigin,
+    exact_groups,
+    merge_cells,
 )
-from calibrant.engines.cells import AggregatedCells, cell_table, merged
-from calibrant.engines.files import PARQUET, load_polars
+from calibrant.engines.files import PARQUET, first_line, load_polars
 from calibrant.engines.groups import numbered_keys
-from calibrant.exceptions import OptionError, SourceError
+from calibrant.exceptions import CalibrantError, OptionError, SourceError
+from calibrant.numerics.cell_grid import ROOTS, WIDTHS, cell_numbers
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
 KEY = "calibrant_cells"
+VERSION = 2
+GRID = f"{WIDTHS} widths, {ROOTS} fourth roots"
+"""Only cells of the same grid add up."""
+ROUNDING = 1e-9
+"""Relative rounding error that sums over many rows may have."""
 
 
 def save_cells(cells: AggregatedCells, path: str | os.PathLike[str]) -> None:
-    """Write a table of cells as a Parquet file, whole or not at all."""
+    """Write cells as a Parquet file, whole or not at all."""
     target = Path(path)
     check_cell_path(target)
     pl = load_polars("writing cells")
@@ -40,23 +48,19 @@ def save_cells(cells: AggregatedCells, path: str | os.PathLike[str]) -> None:
         for place, name in enumerate(origin.by)
     }
     own = {name: values for name, values in cells.columns.items() if name != "group"}
-    told = {
+    description = vars(origin) | {
         "version": VERSION,
         "grid": GRID,
-        "task": origin.task,
-        "events": origin.events,
-        "by": origin.by,
-        "weighted": origin.weighted,
-        "model_column": origin.model_column,
         "dropped": cells.dropped,
     }
     with atomic_write(target) as temporary:
         frame = pl.DataFrame(by | own)
         try:
-            frame.write_parquet(temporary, metadata={KEY: json.dumps(told)})
+            frame.write_parquet(temporary, metadata={KEY: json.dumps(description)})
         except pl.exceptions.PolarsError as error:
-            what = str(error).splitlines()[0]
-            raise SourceError(f"{path} cannot be written: {what}") from None
+            raise SourceError(
+                f"{path} cannot be written: {first_line(error)}"
+            ) from None
 
 
 def check_cell_path(path: Path) -> None:
@@ -70,27 +74,24 @@ def check_cell_path(path: Path) -> None:
 
 
 def holds_cells(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file is a table of cells."""
+    """Tell whether a file contains cells."""
     return Path(path).suffix.lower() in PARQUET and KEY in _metadata(path)
 
 
 def load_cells(*paths: str | os.PathLike[str]) -> AggregatedCells:
     """Read one or several files of cells, added up."""
-    return merged(_read_one(path) for path in paths)
+    return merge_cells(_read_one(path) for path in paths)
 
 
 def _metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     pl = load_polars("reading .parquet files")
+    failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
     try:
-        found: dict[str, str] = pl.read_parquet_metadata(path)
-    except (
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-        OSError,
-    ) as error:
-        what = str(error).splitlines()[0]
+        metadata: dict[str, str] = pl.read_parquet_metadata(path)
+    except failures as error:
+        what = first_line(error)
         raise SourceError(f"{path} cannot be read as parquet: {what}") from None
-    return found
+    return metadata
 
 
 def _read_one(path: str | os.PathLike[str]) -> AggregatedCells:
@@ -101,17 +102,110 @@ def _read_one(path: str | os.PathLike[str]) -> AggregatedCells:
             f"{path} holds no aggregated predictions; keep files of rows apart, and "
             f"read them as a table."
         )
-    with damaged(path):
-        origin, dropped = read_origin(json.loads(stored))
+    with _damage_reported(path):
+        origin, dropped = _read_origin(json.loads(stored))
         frame = pl.read_parquet(path, glob=False)
         columns = {
             name: frame[name].to_numpy() for name in origin.columns if name != "group"
         }
-        check_sums(columns, len(origin.events))
+        _check_sums(columns, len(origin.events))
         by = [frame[f"by.{name}"].to_list() for name in origin.by]
-        groups: tuple[tuple[Any, ...], ...] = ((),)
-        columns["group"] = np.zeros(len(frame), dtype=np.int64)
-        if by:
-            groups, columns["group"] = numbered_keys(by, origin.by)
-        check_groups(columns, groups)
-        return cell_table(origin, groups, columns, dropped)
+        groups, columns["group"] = numbered_keys(by, origin.by, len(frame))
+        _check_groups(columns, len(groups))
+        return AggregatedCells.of_columns(origin, groups, columns, dropped)
+
+
+@contextmanager
+def _damage_reported(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever is wrong with a file into one clear error."""
+    pl = load_polars("reading .parquet files")
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(f"{path} {error}") from None
+    except (
+        CalibrantError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise SourceError(
+            f"{path} is a damaged file of cells: {first_line(error).rstrip('.')}. "
+            f"Aggregate the rows again."
+        ) from None
+
+
+def _read_origin(stored: Any) -> tuple[CellOrigin, int]:
+    """Return what was aggregated, and the number of rows that were dropped."""
+    if (stored["version"], stored["grid"]) != (VERSION, GRID):
+        raise SourceError(
+            "holds cells of another version of calibrant; aggregate the rows again."
+        )
+    events = tuple((model, event) for model, event in stored["events"])
+    by, weighted = tuple(stored["by"]), stored["weighted"]
+    model, dropped = stored.get("model_column", ""), stored["dropped"]
+    names = [stored["task"], *(name for event in events for name in event), *by, model]
+    _raise_if(not events, "it names no events")
+    _raise_if(not all(isinstance(name, str) for name in names), "names must be text")
+    _raise_if(not isinstance(weighted, bool), "weighted must be true or false")
+    _raise_if(type(dropped) is not int or dropped < 0, "dropped must be a count")
+    _raise_if(bool(model) and model not in by, "the column of models is no group")
+    return CellOrigin(stored["task"], events, by, weighted, model), dropped
+
+
+def _check_sums(columns: dict[str, NDArray[Any]], events: int) -> None:
+    """Raise unless columns can be sums over rows of cells of the grid."""
+    for name, values in columns.items():
+        kinds = "iu" if name in COUNTS else "f"
+        _raise_if(values.dtype.kind not in kinds, f"column {name!r} has a wrong type")
+        _raise_if(not np.isfinite(values).all(), f"column {name!r} has values missing")
+    cell, rows, happened = (columns[name] for name in ("cell", "rows", "happened"))
+    low, high, near = (columns[name] for name in ("low", "high", "near"))
+    known = np.isin(columns["event"], np.arange(events))
+    _raise_if(cell.size == 0, "there are no cells")
+    _raise_if(~known, "column 'event' names none")
+    _raise_if(rows < 1, "column 'rows' must hold counts")
+    _raise_if((happened < 0) | (happened > rows), "more happened than there are rows")
+    _raise_if((low < 0.0) | (low > high) | (high > 1.0), "predictions leave [0, 1]")
+    elsewhere = (cell_numbers(low) != cell) | (cell_numbers(high) != cell)
+    _raise_if(elsewhere, "predictions are outside their cells")
+    weight = rows
+    if "weight" in columns:
+        weight = columns["weight"]
+        _check_weights(columns)
+    ends = np.sort([np.minimum(low, 1.0 - low), np.minimum(high, 1.0 - high)], axis=0)
+    slack = ROUNDING * weight * ends[1]
+    outside = (near < weight * ends[0] - slack) | (near > weight * ends[1] + slack)
+    _raise_if(outside, "mean predictions are outside their cells")
+
+
+def _check_weights(columns: dict[str, NDArray[Any]]) -> None:
+    weight, happened = columns["weight"], columns["weight_happened"]
+    maximum = weight * (1.0 + ROUNDING)
+    minimum = weight * weight / columns["rows"] * (1.0 - ROUNDING)
+    impossible = (happened < 0.0) | (happened > maximum)
+    _raise_if(weight <= 0.0, "weights must be above 0")
+    _raise_if(impossible, "weights of events are impossible")
+    _raise_if(columns["weight_squared"] < minimum, "squared weights are impossible")
+
+
+def _check_groups(columns: dict[str, NDArray[Any]], n_groups: int) -> None:
+    """Raise unless all events have the rows of their group, few of them exactly."""
+    events = int(columns["event"].max()) + 1
+    unit = columns["group"] * events + columns["event"]
+    rows = np.bincount(unit, columns["rows"], minlength=n_groups * events)
+    rows = rows.reshape(-1, events)
+    _raise_if(rows != rows[:, :1], "events of a group have different rows")
+    exact = exact_groups(columns, n_groups)[columns["group"]]
+    _raise_if(exact & (columns["low"] != columns["high"]), "few rows are not kept")
+
+
+def _raise_if(wrong: Any, what: str) -> None:
+    """Raise where something is wrong, be it one thing or one of many."""
+    if np.any(wrong):
+        raise ValueError(what)

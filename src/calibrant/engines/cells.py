@@ -1,6 +1,9 @@
-"""WeightedPoints cells: the small table that stands for all rows, wherever they live.
+"""Aggregated cells: the small table that stands for all rows, wherever they live.
 
-Tables of different days, files or machines add up, as all have the cells of one grid.
+Tables of different days, files or machines add up, since all use the cells of one grid.
+Few rows are kept exactly: only equal ones share a cell. What counts as few depends on
+numbers of rows alone, and more rows never turn many into few. So parts that were
+aggregated one by one and added end as the whole does.
 """
 
 from __future__ import annotations
@@ -11,35 +14,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.few_rows import are_few
 from calibrant.engines.groups import alike_keys, numbered_rows
-from calibrant.exceptions import (
-    EmptyInputError,
-    OptionError,
-    UnknownNameError,
-)
-from calibrant.numerics.cell_grid import CellSums
+from calibrant.exceptions import EmptyInputError, OptionError, UnknownNameError
+from calibrant.numerics.cell_grid import CellSums, cell_numbers
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import BoolVector, IntVector
+    from calibrant.core.array_types import BoolVector, FloatVector, IntVector
     from calibrant.core.sample import BinarySample
+    from calibrant.engines.aggregation_spec import AggregationSpec
 
 COUNTS = ("group", "event", "cell", "rows", "happened")
 """Columns of whole numbers."""
 SUMS = ("near", "low", "high")
 WEIGHTED_SUMS = ("weight", "weight_happened", "weight_squared")
-"""Columns that are there if rows have weights."""
-SMALLEST, LARGEST = ("low",), ("high",)
+"""Columns of tables whose rows have weights."""
 KEYS = ("group", "event", "cell")
+ADDED_BY = {"low": np.minimum, "high": np.maximum}
+"""How columns are combined that are not sums."""
+MAX_EXACT_IN_GROUP = MAX_EXACT_ROWS
+"""A group of at most so many rows is kept: methods look at its rows one by one."""
+MAX_EXACT_IN_TABLE = 2**21
+"""A table of at most so many rows, counted once per event, is kept as well."""
+MAX_EXACT_IN_ALL_GROUPS = 2**21
+"""Kept groups have at most so many rows together, however many groups there are."""
 
 
 @dataclass(frozen=True)
 class CellOrigin:
-    """What cells were gathered from; only those of the same kind add up.
+    """What was aggregated; only cells of the same origin add up.
 
     Attributes
     ----------
@@ -52,7 +59,7 @@ class CellOrigin:
     weighted : bool
         Whether rows have weights.
     model_column : str
-        The column of groups that names the model of each row; empty without.
+        The column of groups that names the model of each row; empty if there is none.
     """
 
     task: str
@@ -61,48 +68,55 @@ class CellOrigin:
     weighted: bool = False
     model_column: str = ""
 
+    @classmethod
+    def of(cls, spec: AggregationSpec) -> CellOrigin:
+        """Return the origin of the cells that a spec asks for."""
+        return cls(spec.task, spec.events, spec.by, spec.weight is not None)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns that a table of such cells has."""
         return (*COUNTS, *SUMS, *(WEIGHTED_SUMS if self.weighted else ()))
+
+    def __str__(self) -> str:
+        events = ", ".join(f"{m} {event}".strip() for m, event in self.events[:3])
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        weights = "with weights" if self.weighted else "without weights"
+        return f"task {self.task} of {events}{by} {weights}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AggregatedCells:
     """Sums over the rows of each cell, per group and event.
 
-    Where rows are few, those of a cell are alike: nothing is lost. Where they are many,
-    a cell holds all rows within it.
-
     Attributes
     ----------
     origin : CellOrigin
-        What was gathered.
+        What was aggregated.
     groups : tuple of tuple
         Values of the group columns of each group.
     columns : dict of ndarray
         Equally long columns: number of the group, of the event and of the cell; number
-        of rows and of those in which the event happened; sum of (weighted) distances of
-        predictions to the nearer end of [0, 1], their least and largest; and where rows
-        have weights their sum, that over rows in which the event happened, and that of
-        squared weights.
+        of rows and of those with the event; sum of (weighted) distances of predictions
+        to the nearer end of [0, 1], and their minimum and maximum; and where rows have
+        weights their sum, that over rows with the event, and that of squared weights.
     dropped : int
-        Rows that could not be used.
+        Number of invalid rows.
     reasons : dict
-        How many of these there were by reason, known until tables are added or saved.
+        Their number by reason, known until tables are added or saved.
 
     Examples
     --------
     >>> from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
     >>> from calibrant.engines.memory import open_table
     >>> models = (WatchedModel("p", ("p",)),)
-    >>> wanted = AggregationSpec(models=models, y="y", by=("day",))
+    >>> spec = AggregationSpec(models=models, y="y", by=("day",))
     >>> monday = {"day": ["Mo", "Mo", "Mo"], "y": [0, 1, 1], "p": [0.2, 0.7, 0.7]}
     >>> tuesday = {"day": ["Tu", "Tu"], "y": [0, 1], "p": [0.2, 0.9]}
-    >>> both = [open_table(day).aggregate(wanted) for day in (monday, tuesday)]
-    >>> both[0] + both[1]
+    >>> days = [open_table(day).aggregate(spec) for day in (monday, tuesday)]
+    >>> merge_cells(days)
     <AggregatedCells: 5 rows in 2 groups, 4 cells>
-    >>> (both[0] + both[1]).grouped_by([])
+    >>> merge_cells(days).grouped_by([])
     <AggregatedCells: 5 rows, 3 cells>
     """
 
@@ -111,6 +125,23 @@ class AggregatedCells:
     columns: dict[str, NDArray[Any]]
     dropped: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_columns(
+        cls,
+        origin: CellOrigin,
+        groups: tuple[tuple[Any, ...], ...],
+        columns: dict[str, NDArray[Any]],
+        dropped: int = 0,
+    ) -> AggregatedCells:
+        """Return cells with columns in their types and rows in order."""
+        typed = {
+            name: np.asarray(columns[name]).astype(
+                np.int64 if name in COUNTS else np.float64
+            )
+            for name in origin.columns
+        }
+        return cls(origin, groups, _add_equal_cells(typed, len(groups)), dropped)
 
     @property
     def n(self) -> int:
@@ -122,12 +153,11 @@ class AggregatedCells:
         return int(self.columns["cell"].size)
 
     def __repr__(self) -> str:
-        told = f", {self.dropped:,} rows dropped" if self.dropped else ""
+        dropped = f", {self.dropped:,} rows dropped" if self.dropped else ""
         groups = f" in {len(self.groups):,} groups" if self.origin.by else ""
-        return f"<AggregatedCells: {self.n:,} rows{groups}, {len(self):,} cells{told}>"
-
-    def __add__(self, other: AggregatedCells) -> AggregatedCells:
-        return merged([self, other])
+        return (
+            f"<AggregatedCells: {self.n:,} rows{groups}, {len(self):,} cells{dropped}>"
+        )
 
     def grouped_by(self, by: Sequence[str]) -> AggregatedCells:
         """Return the cells of larger groups, by some of the columns of groups."""
@@ -141,45 +171,30 @@ class AggregatedCells:
         origin = replace(self.origin, by=tuple(by), model_column=kept)
         groups, code = numbered_rows(keys)
         columns = self.columns | {"group": code[self.columns["group"]]}
-        return AggregatedCells(
-            origin, groups, _added(columns, len(groups)), self.dropped
-        )
+        columns = _add_equal_cells(columns, len(groups))
+        return AggregatedCells(origin, groups, columns, self.dropped)
 
     def sample(self, group: int, event: int) -> BinarySample:
-        """Return the rows of one group and event, or many of them as weighted cells."""
-        number = self._set(group, event)
-        own = slice(*np.searchsorted(self._sets, (number, number + 1)))
+        """Return the rows of one group and event, many of them as weighted cells."""
+        number = group * len(self.origin.events) + event
+        own = slice(*np.searchsorted(self._units, (number, number + 1)))
         names = [name for name in self.origin.columns if name != "event"]
         sums = CellSums(**{name: self.columns[name][own] for name in names})
-        return sums.rows_apart() if self._few[group] else sums.sample()
-
-    def _set(self, group: Any, event: Any) -> IntVector:
-        return np.asarray(group * len(self.origin.events) + event)
+        return sums.rows_apart() if self._exact[group] else sums.sample()
 
     @cached_property
-    def _sets(self) -> IntVector:
+    def _units(self) -> IntVector:
         """Return the number of the group and event of each cell, ascending."""
-        return self._set(self.columns["group"], self.columns["event"])
+        number = self.columns["group"] * len(self.origin.events) + self.columns["event"]
+        return np.asarray(number)
 
     @cached_property
-    def _few(self) -> BoolVector:
-        """Return which groups have few rows."""
-        return few_groups(self.columns, len(self.groups))
+    def _exact(self) -> BoolVector:
+        return exact_groups(self.columns, len(self.groups))
 
 
-def merged(tables: Iterable[AggregatedCells]) -> AggregatedCells:
-    """Return the cells of several tables as one.
-
-    Examples
-    --------
-    >>> from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
-    >>> from calibrant.engines.memory import open_table
-    >>> rows = {"y": np.array([0, 1]), "p": np.array([0.25, 0.5])}
-    >>> wanted = AggregationSpec(models=(WatchedModel("p", ("p",)),), y="y")
-    >>> day = open_table(rows).aggregate(wanted)
-    >>> merged([day, day])
-    <AggregatedCells: 4 rows, 2 cells>
-    """
+def merge_cells(tables: Iterable[AggregatedCells]) -> AggregatedCells:
+    """Return the cells of several tables as one."""
     parts = list(tables)
     if not parts:
         raise EmptyInputError("there are no aggregated predictions to add.")
@@ -188,81 +203,96 @@ def merged(tables: Iterable[AggregatedCells]) -> AggregatedCells:
         if part.origin != first:
             raise OptionError(
                 f"predictions add up only if they were aggregated alike; "
-                f"{_told(part.origin)} differs from {_told(first)}. Aggregate all with "
-                f"the same options."
+                f"{part.origin} differs from {first}. Aggregate all with the same "
+                f"options."
             )
     keys = alike_keys([part.groups for part in parts])
     groups, code = numbered_rows([key for own in keys for key in own])
-    ends = np.cumsum([len(own) for own in keys])[:-1]
+    codes = np.split(code, np.cumsum([len(own) for own in keys])[:-1])
     columns = {
         name: np.concatenate([part.columns[name] for part in parts])
         for name in first.columns
         if name != "group"
     }
     columns["group"] = np.concatenate(
-        [
-            own[part.columns["group"]]
-            for part, own in zip(parts, np.split(code, ends), strict=True)
-        ]
+        [own[part.columns["group"]] for part, own in zip(parts, codes, strict=True)]
     )
     dropped = sum(part.dropped for part in parts)
-    return AggregatedCells(first, groups, _added(columns, len(groups)), dropped)
+    columns = _add_equal_cells(columns, len(groups))
+    return AggregatedCells(first, groups, columns, dropped)
 
 
-def few_groups(columns: dict[str, NDArray[Any]], groups: int) -> BoolVector:
-    """Return which groups have few rows: those are kept as they are."""
-    first = columns["event"] == 0
-    own = np.bincount(columns["group"][first], columns["rows"][first], minlength=groups)
-    return are_few(own, int(columns["rows"].sum()))
-
-
-def _added(columns: dict[str, NDArray[Any]], groups: int) -> dict[str, NDArray[Any]]:
-    """Return one row a group, event and cell, in this order.
-
-    Of few rows only those that are alike are added up.
-    """
+def _add_equal_cells(
+    columns: dict[str, NDArray[Any]], n_groups: int
+) -> dict[str, NDArray[Any]]:
+    """Return one row per group, event and cell, in order; exact rows add if equal."""
     if columns["cell"].size == 0:
         return columns
-    alike = [columns["low"]]
+    exact = [columns["low"]]
     if "weight" in columns:
-        alike.append(columns["weight"] / columns["rows"])
-    order = np.lexsort([*reversed(alike), columns["event"], columns["group"]])
+        exact.append(columns["weight"] / columns["rows"])
+    order = np.lexsort([*reversed(exact), columns["event"], columns["group"]])
     columns = {name: values[order] for name, values in columns.items()}
     new = [np.diff(columns[name], prepend=-1) != 0 for name in KEYS]
-    few = few_groups(columns, groups)[columns["group"]]
-    new += [few & (np.diff(own[order], prepend=-1.0) != 0.0) for own in alike]
+    kept = exact_groups(columns, n_groups)[columns["group"]]
+    new += [kept & (np.diff(own[order], prepend=-1.0) != 0.0) for own in exact]
     starts = np.flatnonzero(reduce(np.logical_or, new))
-    added = {}
-    for name, values in columns.items():
-        if name in KEYS:
-            added[name] = values[starts]
-        elif name in SMALLEST:
-            added[name] = np.minimum.reduceat(values, starts)
-        elif name in LARGEST:
-            added[name] = np.maximum.reduceat(values, starts)
-        else:
-            added[name] = np.add.reduceat(values, starts)
-    return added
-
-
-def cell_table(
-    origin: CellOrigin,
-    groups: tuple[tuple[Any, ...], ...],
-    columns: dict[str, NDArray[Any]],
-    dropped: int = 0,
-) -> AggregatedCells:
-    """Return a table with its columns in their types and its rows in order."""
-    typed = {
-        name: np.asarray(columns[name]).astype(
-            np.int64 if name in COUNTS else np.float64
-        )
-        for name in origin.columns
+    return {
+        name: values[starts]
+        if name in KEYS
+        else ADDED_BY.get(name, np.add).reduceat(values, starts)
+        for name, values in columns.items()
     }
-    return AggregatedCells(origin, groups, _added(typed, len(groups)), dropped)
 
 
-def _told(origin: CellOrigin) -> str:
-    events = ", ".join(f"{model} {event}".strip() for model, event in origin.events[:3])
-    by = f" by {', '.join(origin.by)}" if origin.by else ""
-    weighted = " with weights" if origin.weighted else " without weights"
-    return f"task {origin.task} of {events}{by}{weighted}"
+def exact_groups(columns: dict[str, NDArray[Any]], n_groups: int) -> BoolVector:
+    """Return the groups whose rows are kept exactly."""
+    first = columns["event"] == 0
+    rows = np.bincount(
+        columns["group"][first], columns["rows"][first], minlength=n_groups
+    )
+    return keeps_exact_rows(rows, int(columns["rows"].sum()))
+
+
+def keeps_exact_rows(rows: IntVector, total: int) -> BoolVector:
+    """Tell of each group, given its number of rows, whether they are kept exactly.
+
+    `total` counts the rows of the table once per event.
+
+    Examples
+    --------
+    >>> keeps_exact_rows(np.array([3_000_000, 500]), 3_000_500)
+    array([False,  True])
+    >>> keeps_exact_rows(np.full(10_000, 50_000), 500_000_000).any()  # too many
+    np.False_
+    """
+    if total <= MAX_EXACT_IN_TABLE:
+        return np.ones(rows.size, dtype=bool)
+    # The more groups, the fewer rows of each: neither number falls when tables add up.
+    events = total / rows.sum()
+    share = MAX_EXACT_IN_ALL_GROUPS / (rows.size * events)
+    return np.asarray(rows <= min(MAX_EXACT_IN_GROUP, share))
+
+
+def exact_columns(
+    p: FloatVector, rows: IntVector, happened: IntVector, weight: FloatVector | None
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of cells that each contain equal rows.
+
+    The rows of a cell are predicted `p` and have weight `weight` each; the event
+    happened in `happened` of them.
+    """
+    near = rows * np.minimum(p, 1.0 - p)
+    columns = {
+        "cell": cell_numbers(p),
+        "rows": rows,
+        "happened": happened,
+        "near": near if weight is None else weight * near,
+        "low": p,
+        "high": p,
+    }
+    if weight is not None:
+        columns["weight"] = weight * rows
+        columns["weight_happened"] = weight * happened
+        columns["weight_squared"] = weight**2 * rows
+    return columns

@@ -1,16 +1,17 @@
-"""Tables of any size in files, through DuckDB: one pass, in little memory."""
+"""Tables of any size through DuckDB: one pass, in little memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.core.output_files import atomic_write
 from calibrant.core.scales import precision_of
-from calibrant.engines.collected import count_unusable
+from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.engines.duckdb_sources import (
     KEY,
     ParquetFiles,
@@ -18,25 +19,37 @@ from calibrant.engines.duckdb_sources import (
     connect,
     literal,
     load_duckdb,
+    quoted,
     reading,
 )
-from calibrant.engines.duckdb_text import JsonLines, SeparatedFiles
+from calibrant.engines.duckdb_text import JsonFiles, SeparatedFiles
+from calibrant.engines.files import PARQUET, SEPARATORS, FileSet, check_writable
 from calibrant.engines.groups import plain_keys
-from calibrant.engines.passes import Passes
-from calibrant.engines.prepared import comparable, label_cases, prepared_columns
-from calibrant.engines.row_checks import check_some_numbers, row_rules
-from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import Dialect, number
+from calibrant.engines.row_checks import (
+    RowFaults,
+    check_some_numbers,
+    prediction_rules,
+    row_rules,
+)
+from calibrant.engines.sql import (
+    Dialect,
+    comparable,
+    label_cases,
+    number,
+    source_columns,
+)
 from calibrant.engines.usable_rows import LINES_REASON, check_dropped
 from calibrant.exceptions import (
     InputError,
     MissingDependencyError,
+    OptionError,
     Setting,
     SourceError,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -46,86 +59,71 @@ if TYPE_CHECKING:
         WatchedModel,
     )
     from calibrant.engines.cells import AggregatedCells
-    from calibrant.engines.duckdb_sources import Source
+    from calibrant.engines.duckdb_sources import FileSource, Source
     from calibrant.engines.sql import Event
 
-    SourceOfFiles: TypeAlias = ParquetFiles | JsonLines | SeparatedFiles
+NO_PROBABILITY = "no probability"
+SCORE = "calibrant_score"
 
 
 class WrongGuessError(Exception):
-    """Columns hold something else than their first rows."""
+    """Columns contain something else than their first rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class DuckDBTable:
-    """Rows that DuckDB reads.
-
-    Attributes
-    ----------
-    source : Source
-        Where they are.
-    """
+    """Rows that DuckDB reads from a source."""
 
     source: Source
 
     @property
-    def told(self) -> str:
-        """Return what errors call the source."""
-        return self.source.told
-
-    @property
     def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
-        with reading(self.told):
+        """Return the columns, in order."""
+        with reading(self.source.display_name):
             return self.source.names
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows, which may take a look at all of them."""
-        with reading(self.told):
+        """Return the columns of all rows, for which all may have to be read."""
+        with reading(self.source.display_name):
             return self.source.all_names
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there, or lacks in some of the files."""
-        with reading(self.told):
+        """Raise where a column does not exist, or is missing from some of the files."""
+        with reading(self.source.display_name):
             self.source.check_columns(names)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type that a column of labels holds."""
-        return np.empty(0, dtype=self._kind(name))
+        """Return an empty array of the type of a column of labels."""
+        self.check_columns([name])
+        with reading(self.source.display_name):
+            return np.empty(0, dtype=self.source.kind_of_few(name))
 
     def contains(self, name: str, value: Any) -> bool:
-        """Tell whether a column holds a value."""
+        """Tell whether a column contains a value."""
         if not comparable([value], self.dtype_example(name)):
             return False
-        column = self.source.select([(name, self._kind(name))])
-        equal = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)} LIMIT 1"
-        with reading(self.told):
-            return bool(self.source.run(equal)["one"].size)
+        with reading(self.source.display_name):
+            column = self.source.select([(name, self.source.kind_of_few(name))])
+            query = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)}"
+            return bool(self.source.run(f"{query} LIMIT 1")["one"].size)
 
-    def _kind(self, name: str) -> str:
-        self.check_columns([name])
-        with reading(self.told):
-            return self.source.kind_of_few(name)
-
-    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
+    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows and return their cells."""
-        weights = () if wanted.weight is None else (wanted.weight,)
-        numbers = (*wanted.columns, *weights)
-        self.check_columns([wanted.y, *numbers, *wanted.by])
-        with reading(self.told):
-            guessed = self.source.guess(wanted.y, numbers)
+        self.check_columns([spec.y, *spec.numbers, *spec.by])
+        with reading(self.source.display_name):
+            guessed = self.source.guess(spec.y, spec.numbers)
         try:
-            return TypedRows(self.source, guessed, wanted, sure=False).cells()
+            return TypedRows(self.source, guessed, spec, sure=False).cells()
         except WrongGuessError:
-            with reading(self.told):
+            with reading(self.source.display_name):
                 kinds = self.source.kinds(list(guessed))
-            return TypedRows(self.source, kinds, wanted).cells()
+            return TypedRows(self.source, kinds, spec).cells()
 
 
 @dataclass(frozen=True, eq=False)
 class TypedRows:
-    """The rows of a source, read as a gathering wants them.
+    """The rows of a source, read as a spec asks.
 
     Attributes
     ----------
@@ -133,50 +131,47 @@ class TypedRows:
         Where they are.
     kinds : mapping
         What the columns of labels, predictions and weights are read as.
-    wanted : AggregationSpec
-        What is to be gathered.
+    spec : AggregationSpec
+        What is to be aggregated.
     sure : bool
         Whether all values of these columns are known to be that.
     """
 
     source: Source
     kinds: Mapping[str, str]
-    wanted: AggregationSpec
+    spec: AggregationSpec
     sure: bool = True
 
     def cells(self) -> AggregatedCells:
         """Go once through the rows and return their cells."""
-        wanted = self.wanted
+        spec = self.spec
         try:
-            check_some_numbers(self, wanted, numbers_as_text=wanted.bad_rows == "drop")
+            check_some_numbers(self, spec, numbers_as_text=spec.bad_rows == "drop")
         except InputError:  # about a file that may not be what it seems
             if self.sure:
                 raise
             raise WrongGuessError from None
         precision = {
-            name: precision_of(self.dtype_example(name).dtype)
-            for name in wanted.columns
+            name: precision_of(self.dtype_example(name).dtype) for name in spec.columns
         }
-        passes = Passes(
-            wanted=wanted,
-            source=self._prepared(),
-            rules=row_rules(wanted, precision),
-            dialect=Dialect(_exploded, "HASH"),
-            run=lambda query: self._read_groups(self._run(query)),
-            told=self.source.told,
+        query = AggregationQuery(
+            spec=spec,
+            source=self._source_query(),
+            rules=row_rules(spec, precision),
+            dialect=Dialect(_unnest, "HASH"),
+            run=self._run,
+            display_name=self.source.display_name,
+            on_invalid=None if self.sure else self._check_guess,
         )
-        cells = passes.cells()
-        groups = plain_keys(cells.groups) if self.source.is_text else cells.groups
-        return self._without_lines(replace(cells, groups=groups))
-
-    def _without_lines(self, cells: AggregatedCells) -> AggregatedCells:
-        """Count lines of a text file that are no rows among those dropped."""
+        cells = query.cells()
+        if self.source.is_text:
+            cells = replace(cells, groups=plain_keys(cells.groups))
         lines = self.source.lines_left_out()
         if not lines:
             return cells
         reasons = cells.reasons | {LINES_REASON: lines}
         dropped = cells.dropped + lines
-        check_dropped(reasons, cells.n + dropped, self.wanted.max_dropped)
+        check_dropped(reasons, cells.n + dropped, spec.max_dropped)
         return replace(cells, dropped=dropped, reasons=reasons)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
@@ -190,33 +185,29 @@ class TypedRows:
         return sorted(self._run(f"{query} LIMIT {most}")["c_0"].tolist(), key=str)
 
     def _run(self, query: str) -> dict[str, NDArray[Any]]:
-        with reading(self.source.told):
-            return self.source.run(query)
-
-    def _read_groups(self, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return a query's result with the values of groups as they are meant."""
-        if not self.sure and "cell" in found and count_unusable(found):
-            self._check_guess()
-        keys = {f"by_{place}": name for place, name in enumerate(self.wanted.by)}
-        return {
-            name: self.source.key_values(keys[name], v) if name in keys else v
-            for name, v in found.items()
-        }
+        """Return a query's result, with the values of groups as they are meant."""
+        with reading(self.source.display_name):
+            columns = self.source.run(query)
+            for place, name in enumerate(self.spec.by):
+                key = f"by_{place}"
+                if key in columns:
+                    columns[key] = self.source.key_values(name, columns[key])
+        return columns
 
     def _check_guess(self) -> None:
-        """Raise where rows cannot be used because columns hold something else."""
-        with reading(self.source.told):
+        """Raise where rows are invalid because columns contain something else."""
+        with reading(self.source.display_name):
             kinds = self.source.kinds(list(self.kinds))
-        if self.wanted.bad_rows == "drop":  # whole numbers are numbers
+        if self.spec.bad_rows == "drop":  # whole numbers are numbers
             kinds = {name: kind.replace("i", "f") for name, kind in kinds.items()}
         if kinds != self.kinds:
             raise WrongGuessError
 
-    def _prepared(self) -> str:
+    def _source_query(self) -> str:
         """Return the query for rows with names of our own, as `sql` reads them."""
-        by = self.wanted.by
-        chosen = prepared_columns(
-            self.wanted,
+        by = self.spec.by
+        chosen = source_columns(
+            self.spec,
             column=self._column,
             key=lambda name: Sql(f"c_{len(self.kinds) + by.index(name)}"),
             number=self._number,
@@ -233,14 +224,14 @@ class TypedRows:
         return Sql(f"c_{self._place[name]}")
 
     def _number(self, name: str) -> Sql:
-        """Return a column as numbers; text that is none is missing."""
+        """Return a column as numbers; text that is not a number is missing."""
         cast = "TRY_CAST" if self.kinds[name] == "U1" else "CAST"
         return Sql(f"{cast}({self._column(name)} AS DOUBLE)")
 
     def _code(self, model: WatchedModel) -> Sql:
         """Return the number of the label's class."""
-        name = self.wanted.y
-        cases = label_cases(self.wanted, model, self.dtype_example(name))
+        name = self.spec.y
+        cases = label_cases(self.spec, model, self.dtype_example(name))
         if cases is None:
             return self._number(name)
         label = self._column(name)
@@ -263,21 +254,20 @@ class Sql(str):
 
 def open_duckdb(source: Any, *, bad_rows: BadRows = "error") -> DuckDBTable:
     """Open files, a data frame or a DuckDB relation."""
-    duckdb = load_duckdb()
-    if isinstance(source, duckdb.DuckDBPyRelation):
+    if isinstance(source, load_duckdb().DuckDBPyRelation):
         return DuckDBTable(RelationSource(source, "the relation"))
-    if not isinstance(source, FileSet):
-        return DuckDBTable(_of_frame(source))
-    return DuckDBTable(open_in_place(source, bad_rows=bad_rows))
+    if isinstance(source, FileSet):
+        return DuckDBTable(open_in_place(source, bad_rows=bad_rows))
+    return DuckDBTable(_of_frame(source))
 
 
-def open_in_place(files: FileSet, *, bad_rows: BadRows = "error") -> SourceOfFiles:
+def open_in_place(files: FileSet, *, bad_rows: BadRows = "error") -> FileSource:
     """Open files by a connection of our own."""
     connection = connect()
     if files.kind == "parquet":
         return ParquetFiles(connection, files)
-    if files.kind == "json":
-        return JsonLines(connection, files)
+    if files.kind in ("json", "records"):
+        return JsonFiles(connection, files)
     return SeparatedFiles(connection, files, bad_rows == "drop")
 
 
@@ -314,7 +304,7 @@ def _of_frame(source: Any) -> RelationSource:
 
 @dataclass(frozen=True, eq=False)
 class ArrowStream:
-    """A data frame of which nothing is known but that it speaks Arrow."""
+    """A data frame of which only the Arrow interface is visible."""
 
     frame: Any
 
@@ -322,6 +312,89 @@ class ArrowStream:
         return self.frame.__arrow_c_stream__(requested_schema)
 
 
-def _exploded(events: list[Event]) -> str:
+def _unnest(events: list[Event]) -> str:
     parts = (f"{{'event': {e.number}, 'p': {e.p}, 'y': {e.y}}}" for e in events)
     return f"UNNEST([{', '.join(parts)}], recursive := true)"
+
+
+def apply_in_duckdb(
+    to_sql: Callable[[str], str], files: FileSet, column: str, name: str, out: Path
+) -> int:
+    """Write all rows of files with a new column of calibrated probabilities.
+
+    The file `out` appears whole or not at all. `to_sql` returns the expression of a map
+    for a column; the new column is called `name`. Returns the number of rows.
+    """
+    check_writable(out)
+    suffix = out.suffix.lower()
+    if suffix not in (*SEPARATORS, *PARQUET):
+        raise OptionError(f"{out}: DuckDB writes .csv, .tsv and .parquet here.")
+    with reading(str(files)):
+        source = open_in_place(files)
+        names = source.all_names
+        source.check_columns([column])
+    if name in names:
+        raise OptionError(f"{files} has a column {name!r} already; choose another.")
+    _check_distinct_ignoring_case([*names, name])
+    with reading(source.display_name):
+        _check_numbers(column, source.guess(column, []))
+    try:
+        with atomic_write(out) as temporary, reading(str(files)):
+            # From text to text nothing is parsed and formatted again.
+            kept = source.kept_columns(as_text=suffix in SEPARATORS)
+            rows = source.select([*kept, (column, "f8")])
+            chosen = [f"c_{place} AS {quoted(own)}" for place, own in enumerate(names)]
+            calibrated = f"COALESCE({to_sql(SCORE)}, ERROR('{NO_PROBABILITY}'))"
+            chosen.append(f"{calibrated} AS {quoted(name)}")
+            score = f"SELECT *, CAST(c_{len(names)} AS DOUBLE) AS {SCORE} FROM ({rows})"
+            query = f"SELECT {', '.join(chosen)} FROM ({score})"
+            return _write(source, query, temporary)
+    except SourceError as error:
+        if NO_PROBABILITY in str(error):
+            _raise_no_probability(source, column)
+        what = str(error).partition("cannot be read: ")[2]
+        if "write" in what.lower():
+            raise SourceError(f"{out} cannot be written: {what}") from None
+        raise
+
+
+def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:
+    if np.dtype(kinds[column]).kind not in "biuf":
+        raise InputError(f"column {column!r} must hold numbers; it holds text.")
+
+
+def _check_distinct_ignoring_case(names: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise OptionError(
+                f"columns {other!r} and {name!r} differ by case alone, which DuckDB "
+                f"does not write; use --engine memory, or rename one."
+            )
+
+
+def _write(source: FileSource, query: str, path: Path) -> int:
+    """Write the rows of a query and return how many there are."""
+    suffix = path.suffix.lower()
+    options = "FORMAT parquet"
+    if suffix in SEPARATORS:
+        options = f"FORMAT csv, HEADER, DELIMITER {literal(SEPARATORS[suffix])}"
+    written = f"COPY ({query}) TO {literal(str(path))} ({options})"
+    (count,) = source.run(written).values()
+    return int(count[0])
+
+
+def _raise_no_probability(source: FileSource, column: str) -> None:
+    """Raise the error about predictions that are not probabilities."""
+    with reading(source.display_name):
+        kinds = source.kinds([column])
+    _check_numbers(column, kinds)
+    rules = prediction_rules(column, "x_0", precision_of(np.dtype(kinds[column])))
+    read = source.select([(column, "f8")])
+    rows = f"(SELECT CAST(c_0 AS DOUBLE) AS x_0 FROM ({read}))"
+    with reading(source.display_name):
+        RowFaults.count(rules, source.run, rows).raise_first(droppable=False)
+    raise InputError(
+        f"column {column!r} passes 0 or 1 by rounding; apply the map in memory."
+    )

@@ -1,4 +1,4 @@
-"""Where DuckDB finds rows whose columns have types: relations and Parquet files."""
+"""Where DuckDB reads rows: what all sources can do; relations and Parquet files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,12 +21,12 @@ from calibrant.engines.sql import number
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.source_files import FileSet
+    from calibrant.engines.files import FileSet
 
 KINDS = {
     "BOOLEAN": "?",
@@ -54,95 +53,54 @@ SETTINGS = {
 }
 
 
-class Source(Protocol):
-    """Rows that DuckDB reads.
+class Source(ABC):
+    """Rows that DuckDB reads; by default from columns that have types.
 
     Attributes
     ----------
-    told : str
-        What errors call them.
     is_text : bool
         Whether values of groups are text, be they numbers or not.
     """
-
-    @property
-    def told(self) -> str: ...  # noqa: D102
-
-    @property
-    def is_text(self) -> bool: ...  # noqa: D102
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
-        ...
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows, if that takes a look at all of them."""
-        ...
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there, or lacks in some of the files."""
-        ...
-
-    def guess(self, label: str, numbers: Sequence[str]) -> dict[str, str]:
-        """Return what columns of labels, predictions and weights hold.
-
-        Where files do not tell it is a guess, which is never for whole numbers. It may
-        be wrong: then some rows have no value when they are read as that.
-        """
-        ...
-
-    def kinds(self, names: Sequence[str]) -> dict[str, str]:
-        """Return what whole columns hold, in NumPy's words."""
-        ...
-
-    def kind_of_few(self, name: str) -> str:
-        """Return what a whole column of few distinct values holds."""
-        ...
-
-    def select(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the query for columns called c_0, c_1, ..., each read as a kind."""
-        ...
-
-    def run(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a query's result."""
-        ...
-
-    def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of groups, of what a column read as `KEY` gave."""
-        ...
-
-    def lines_left_out(self) -> int:
-        """Return the number of lines that are no rows."""
-        ...
-
-
-class TypedSource(ABC):
-    """What sources have in common whose columns have types."""
 
     is_text = False
 
     @property
     @abstractmethod
+    def display_name(self) -> str:
+        """Return what errors call the source."""
+
+    @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
+        """Return the columns, in order."""
+
+    @abstractmethod
+    def select(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Return the query for columns called c_0, c_1, ..., each read as a kind."""
+
+    @abstractmethod
+    def run(self, query: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of a query's result."""
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows."""
+        """Return the columns of all rows, for which all may have to be read."""
         return self.names
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there."""
+        """Raise where a column does not exist, or is missing from some of the files."""
         check_known(names, self.names)
 
     def guess(self, label: str, numbers: Sequence[str]) -> dict[str, str]:
-        """Return what columns of labels, predictions and weights hold."""
+        """Return what columns of labels, predictions and weights contain.
+
+        Where files have no types it is a guess, which is never whole numbers. It may
+        be wrong: then some rows have no value when they are read as that.
+        """
         return self.kinds(list(dict.fromkeys([label, *numbers])))
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
-        """Return what columns hold, in NumPy's words."""
+        """Return what whole columns contain, in NumPy's words."""
         described = self.run(f"DESCRIBE {self.select([(name, '') for name in names])}")
         declared = described["column_type"].tolist()
         return {
@@ -151,36 +109,29 @@ class TypedSource(ABC):
         }
 
     def kind_of_few(self, name: str) -> str:
-        """Return what a column holds."""
+        """Return what a whole column of few distinct values contains."""
         return self.kinds([name])[name]
 
-    @abstractmethod
-    def select(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the query for columns called c_0, c_1, ..., in their types."""
-
-    @abstractmethod
-    def run(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a query's result."""
-
     def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Return dates as dates: DuckDB gives them as times."""
+        """Return the values of groups from those of a column read as `KEY`."""
         kind = np.dtype(self.kinds([name])[name])
+        # DuckDB returns dates as times.
         return values.astype(kind) if kind.kind == "M" else values
 
     def lines_left_out(self) -> int:
-        """Return 0: all there is are rows."""
+        """Return the number of lines that are not rows."""
         return 0
 
 
 @dataclass(frozen=True, eq=False)
-class RelationSource(TypedSource):
+class RelationSource(Source):
     """A relation of the user's, or a data frame that was registered.
 
     Attributes
     ----------
     relation : DuckDBPyRelation
         The rows.
-    told : str
+    display_name : str
         What errors call them.
     connection : DuckDBPyConnection or None
         One of our own that must stay open.
@@ -190,14 +141,14 @@ class RelationSource(TypedSource):
     """
 
     relation: Any
-    told: str
+    display_name: str = ""
     connection: Any = None
     own_names: tuple[str, ...] = ()
     _view: str = field(default_factory=lambda: f"calibrant_{secrets.token_hex(6)}")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
+        """Return the columns, in order."""
         return self.own_names or tuple(self.relation.columns)
 
     def select(self, columns: Sequence[tuple[str, str]]) -> str:
@@ -209,19 +160,17 @@ class RelationSource(TypedSource):
     def run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return the columns of a query's result, and leave no view behind."""
         try:
-            found: dict[str, NDArray[Any]] = self.relation.query(
+            columns: dict[str, NDArray[Any]] = self.relation.query(
                 self._view, query
             ).fetchnumpy()
         finally:
             self.relation.query(self._view, f"DROP VIEW IF EXISTS {self._view}")
-        return found
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetFiles(TypedSource):
-    """Parquet files, several of them as one table with the columns of all.
-
-    A column gets a type that holds the values of all files.
+class FileSource(Source):
+    """Files, several of them as one table with the columns of all.
 
     Attributes
     ----------
@@ -235,26 +184,50 @@ class ParquetFiles(TypedSource):
     files: FileSet
 
     @property
-    def told(self) -> str:
+    def display_name(self) -> str:
         """Return what errors call the files."""
         return str(self.files)
 
+    def run(self, query: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of a query's result."""
+        columns: dict[str, NDArray[Any]] = self.connection.execute(query).fetchnumpy()
+        return columns
+
+    @abstractmethod
+    def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:
+        """Return all columns, and the kinds in which no value loses anything."""
+
+    @property
+    @abstractmethod
+    def _columns(self) -> Mapping[str, Sequence[str]]:
+        """Return the columns of each file, or of files with the same columns."""
+
+    @property
+    @abstractmethod
+    def _partitions(self) -> list[str]:
+        """Return the columns given by names of folders, as in year=2024/."""
+
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
+        """Return the columns, in order."""
         every = (name for names in self._columns.values() for name in names)
         return (*dict.fromkeys(every), *self._partitions)
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there, or lacks in some of the files."""
+        """Raise where a column does not exist, or is missing from some of the files."""
         check_known(names, self.names)
         lacking = lacking_columns(self._columns)
         for name in names:
             if name not in self._partitions:
                 check_in_every_file(name, lacking)
 
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles(FileSource):
+    """Parquet files; a column gets a type that fits the values of all files."""
+
     def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:  # noqa: ARG002
-        """Return all columns: those of types stay what they are."""
+        """Return all columns, which keep their types."""
         return [(name, "") for name in self.names]
 
     def select(self, columns: Sequence[tuple[str, str]]) -> str:
@@ -262,56 +235,53 @@ class ParquetFiles(TypedSource):
         called = [quoted(self._called.get(name, name)) for name, _ in columns]
         return f"SELECT {numbered(called)} FROM {self._reader}"
 
-    def run(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a query's result."""
-        return fetched(self.connection, query)
-
     @property
     def _reader(self) -> str:
         return f"read_parquet({listed(self.files.patterns)}, union_by_name = true)"
 
     @cached_property
     def _columns(self) -> dict[str, list[str]]:
-        """Return the columns of each file."""
         schema = f"parquet_schema({listed(self.files.patterns)})"
         query = f"SELECT file_name, name, num_children FROM {schema}"
-        found: dict[str, list[str]] = {}
+        columns: dict[str, list[str]] = {}
         inner = 0  # parts of a column that are to come
         for file, name, children in self.connection.execute(query).fetchall():
-            if file not in found:
-                found[file] = []
+            if file not in columns:
+                columns[file] = []
             elif inner:
                 inner += (children or 0) - 1
             else:
-                found[file].append(name)
+                columns[file].append(name)
                 inner = children or 0
-        for file, names in found.items():
+        for file, names in columns.items():
             check_distinct_names(file, names)
-        return found
+        return columns
 
     @cached_property
     def _partitions(self) -> list[str]:
-        """Return the columns that names of folders give, as in year=2024/."""
-        if not in_partitions(self.files.paths):
+        if not self.files.has_partitions:
             return []
         own = {name for names in self._columns.values() for name in names}
-        columns = self.connection.sql(f"SELECT * FROM {self._reader}").columns
-        return [name for name in columns if name not in own]
+        return [name for name in self._all_columns if name not in own]
+
+    @cached_property
+    def _all_columns(self) -> list[str]:
+        """Return what DuckDB calls the columns."""
+        return list(self.connection.sql(f"SELECT * FROM {self._reader}").columns)
 
     @cached_property
     def _called(self) -> dict[str, str]:
         """Return what DuckDB calls columns that differ by case alone."""
         if len({name.lower() for name in self.names}) == len(self.names):
             return {}
-        called = self.connection.sql(f"SELECT * FROM {self._reader}").columns
-        return dict(zip(self.names, called, strict=False))
+        return dict(zip(self.names, self._all_columns, strict=False))
 
 
 def check_known(names: Sequence[str], known: Sequence[str]) -> None:
-    """Raise where a column is not there."""
-    there = set(known)
+    """Raise where a column does not exist."""
+    unknown = set(names).difference(known)
     for name in names:
-        if name not in there:
+        if name in unknown:
             raise UnknownNameError.among("column", name, known)
 
 
@@ -321,7 +291,7 @@ def numbered(expressions: Sequence[str]) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column as DuckDB reads it, whatever characters it holds.
+    """Return the name of a column as DuckDB reads it, whatever characters it contains.
 
     Examples
     --------
@@ -332,7 +302,7 @@ def quoted(name: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value as DuckDB reads it; what is no number and no text, as text.
+    """Return a value as DuckDB reads it; neither number nor text becomes text.
 
     Examples
     --------
@@ -352,17 +322,6 @@ def listed(texts: Sequence[str]) -> str:
     return f"[{', '.join(map(literal, texts))}]"
 
 
-def fetched(connection: Any, query: str) -> dict[str, NDArray[Any]]:
-    """Return the columns of a query's result."""
-    found: dict[str, NDArray[Any]] = connection.execute(query).fetchnumpy()
-    return found
-
-
-def in_partitions(paths: Sequence[str]) -> bool:
-    """Tell whether names of folders give columns, as in year=2024/."""
-    return any("=" in part for path in paths for part in Path(path).parts[:-1])
-
-
 def connect() -> Any:
     """Return a connection of our own."""
     connection = load_duckdb().connect()
@@ -372,13 +331,15 @@ def connect() -> Any:
 
 
 @contextmanager
-def reading(told: str) -> Iterator[None]:
+def reading(display_name: str) -> Iterator[None]:
     """Turn DuckDB's errors into ours."""
     try:
         yield
     except load_duckdb().Error as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise SourceError(f"{told} cannot be read: {'; '.join(lines[:3])}") from None
+        raise SourceError(
+            f"{display_name} cannot be read: {'; '.join(lines[:3])}"
+        ) from None
 
 
 def load_duckdb() -> ModuleType:

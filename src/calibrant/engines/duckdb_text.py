@@ -1,39 +1,34 @@
-"""Files without types as DuckDB reads them: all values tell what a column holds."""
+"""Files without types as DuckDB reads them: all values say what a column contains."""
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from calibrant.engines.duckdb_sources import (
     KEY,
+    FileSource,
     check_known,
-    fetched,
-    in_partitions,
     listed,
     literal,
     numbered,
     quoted,
 )
-from calibrant.engines.files import (
-    check_distinct_names,
-    check_in_every_file,
-    lacking_columns,
-    load_polars,
-    read_first_rows,
-    read_header,
-)
-from calibrant.engines.text_columns import (
+from calibrant.engines.files import check_distinct_names, load_polars
+from calibrant.engines.text_files import (
+    FIRST_ROWS,
     ValueCounts,
     class_sql,
+    read_first_rows,
+    read_header,
     truth_sql,
     value_counts,
 )
@@ -43,66 +38,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.source_files import FileSet
-
-SEPARATORS = {"csv": ",", "tsv": "\t"}
 TEXT = "U1"
-FIRST_ROWS = 1000
-"""So many rows are looked at for a guess."""
 FIRST_OBJECTS = 20_000
-"""So many lines of JSON are looked at for names."""
+"""So many objects of JSON are looked at for names."""
 LINE_SIZE = 2**21
 """Bytes of a line, at most; of a file with very many columns, more."""
 VALUE_SIZE = 40
 
 
 @dataclass(frozen=True, eq=False)
-class UntypedFiles(ABC):
-    """Files whose columns have no types.
+class UntypedFiles(FileSource):
+    """Files whose columns have no types."""
 
-    Attributes
-    ----------
-    connection : DuckDBPyConnection
-        Of our own.
-    files : FileSet
-        What to read.
-    """
-
-    connection: Any
-    files: FileSet
     _whole: dict[str, str] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def told(self) -> str:
-        """Return what errors call the files."""
-        return str(self.files)
-
-    @property
-    @abstractmethod
-    def is_text(self) -> bool:
-        """Tell whether values of groups are text, be they numbers or not."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
-
-    @property
-    @abstractmethod
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows, if that takes a look at all of them."""
-
-    @abstractmethod
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there, or lacks in some of the files."""
-
-    @abstractmethod
-    def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of groups, of what a column read as `KEY` gave."""
-
-    @abstractmethod
-    def lines_left_out(self) -> int:
-        """Return the number of lines that are no rows."""
 
     @abstractmethod
     def _tokens(self, names: Sequence[str]) -> str:
@@ -110,41 +58,41 @@ class UntypedFiles(ABC):
 
     @abstractmethod
     def _number(self, token: str) -> str:
-        """Return a column as a number, NULL where it is none."""
-
-    @abstractmethod
-    def _text(self, token: str) -> str:
-        """Return a column as text."""
-
-    def guess(self, label: str, numbers: Sequence[str]) -> dict[str, str]:
-        """Return what columns of labels, predictions and weights seem to hold.
-
-        The first labels tell, and all else must be numbers.
-        """
-        found: dict[str, str] = dict.fromkeys([label, *numbers], "f8")
-        first = self._whole.get(label) or self._first_values(label).kind
-        return found | {label: "f8" if first == "i8" else first}
-
-    def kinds(self, names: Sequence[str]) -> dict[str, str]:
-        """Return what whole columns hold, in NumPy's words."""
-        unknown = [name for name in names if name not in self._whole]
-        counted = self._counted(unknown, self._tokens(unknown))
-        self._whole.update({name: counts.kind for name, counts in counted.items()})
-        return {name: self._whole[name] for name in names}
+        """Return a column as a number, NULL where it is not one."""
 
     @abstractmethod
     def _first_values(self, name: str) -> ValueCounts:
         """Return how many values in the first rows can be read as what."""
 
+    def _text(self, token: str) -> str:
+        """Return a column as text."""
+        return token
+
+    def guess(self, label: str, numbers: Sequence[str]) -> dict[str, str]:
+        """Return what columns of labels, predictions and weights seem to contain.
+
+        The first labels are looked at, and all else must be numbers.
+        """
+        kinds: dict[str, str] = dict.fromkeys([label, *numbers], "f8")
+        first = self._whole.get(label) or self._first_values(label).kind
+        return kinds | {label: "f8" if first == "i8" else first}
+
+    def kinds(self, names: Sequence[str]) -> dict[str, str]:
+        """Return what whole columns contain, in NumPy's words."""
+        unknown = [name for name in names if name not in self._whole]
+        counted = self._counted(unknown, self._tokens(unknown))
+        self._whole.update({name: counts.kind for name, counts in counted.items()})
+        return {name: self._whole[name] for name in names}
+
     def kind_of_few(self, name: str) -> str:
-        """Return what a column of few distinct values holds, sooner than `kinds`."""
+        """Return what a column of few distinct values contains, sooner than `kinds`."""
         if name not in self._whole:
             distinct = f"SELECT DISTINCT c_0 FROM ({self._tokens([name])})"
             self._whole[name] = self._counted([name], distinct)[name].kind
         return self._whole[name]
 
     def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:
-        """Return all columns, and as what no value of them loses anything."""
+        """Return all columns, and the kinds in which no value loses anything."""
         names = self.all_names
         if as_text:
             return [(name, TEXT) for name in names]
@@ -157,15 +105,15 @@ class UntypedFiles(ABC):
             return {}
         numbers = ", ".join(map(str, range(len(names))))
         tokens = ", ".join(f"c_{place}" for place in range(len(names)))
-        # A row for each value: many columns need no more expressions than one.
+        # One row per value: many columns need no more expressions than one.
         rows = f"SELECT UNNEST([{numbers}]) AS k, UNNEST([{tokens}]) AS token"
         classes = class_sql("token", self._number("token"))
-        found = self.connection.execute(
+        counted = self.connection.execute(
             f"SELECT k, class, COUNT(*) FROM (SELECT k, {classes} AS class FROM "
             f"({rows} FROM ({query}))) WHERE class IS NOT NULL GROUP BY k, class"
         ).fetchall()
         counts: list[dict[str, int]] = [{} for _ in names]
-        for place, name, count in found:
+        for place, name, count in counted:
             counts[place][name] = count
         return {n: ValueCounts(**own) for n, own in zip(names, counts, strict=True)}
 
@@ -177,10 +125,6 @@ class UntypedFiles(ABC):
         tokens = self._tokens([name for name, _ in columns])
         return f"SELECT {numbered(read)} FROM ({tokens})"
 
-    def run(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a query's result."""
-        return fetched(self.connection, query)
-
     def _as_kind(self, token: str, kind: str) -> str:
         if kind == "?":
             return truth_sql(token)
@@ -191,46 +135,34 @@ class UntypedFiles(ABC):
         return token if kind == KEY else self._text(token)
 
 
+class Header(NamedTuple):
+    """Files with the same first line: columns, empty lines before, paths."""
+
+    names: list[str]
+    skipped: int
+    paths: list[str]
+
+
 @dataclass(frozen=True, eq=False)
 class SeparatedFiles(UntypedFiles):
-    """CSV or TSV files, several of them as one table with the columns of all.
+    """CSV or TSV files.
 
     Attributes
     ----------
     leave_out : bool
-        Whether lines that are no rows are noted and left out.
+        Whether lines that are not rows are noted and left out.
     """
 
     leave_out: bool = False
 
     is_text = True
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
-        every = (name for header in self._headers for name in header.names)
-        return (*dict.fromkeys(every), *self._partitions)
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows."""
-        return self.names
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there, or lacks in some of the files."""
-        check_known(names, self.names)
-        own = {header.paths[0]: header.names for header in self._headers}
-        lacking = lacking_columns(own)
-        for name in names:
-            if name not in self._partitions:
-                check_in_every_file(name, lacking)
-
     def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002
-        """Return the values: they are what stands there."""
+        """Return the values, which are the text of the file."""
         return values
 
     def lines_left_out(self) -> int:
-        """Return the number of lines that are no rows."""
+        """Return the number of lines that are not rows."""
         if not self.leave_out:
             return 0
         lines = "SELECT DISTINCT file_path, line FROM reject_errors JOIN reject_scans "
@@ -239,7 +171,7 @@ class SeparatedFiles(UntypedFiles):
 
     def _first_values(self, name: str) -> ValueCounts:
         first = self._headers[0]
-        rows = read_first_rows(Path(first.paths[0]), SEPARATORS[self.files.kind])
+        rows = read_first_rows(Path(first.paths[0]), self.files.separator)
         columns = dict(zip(first.names, zip_longest(*rows), strict=False))
         pl = load_polars("reading text files")
         return value_counts(pl.Series(columns.get(name, ()), dtype=pl.String))
@@ -249,9 +181,6 @@ class SeparatedFiles(UntypedFiles):
         return (
             f"CASE WHEN NOT CONTAINS({token}, '_') THEN TRY_CAST({token} AS DOUBLE) END"
         )
-
-    def _text(self, token: str) -> str:
-        return token
 
     def _tokens(self, names: Sequence[str]) -> str:
         parts = []
@@ -268,7 +197,7 @@ class SeparatedFiles(UntypedFiles):
         options = [
             listed([escape(path) for path in header.paths]),
             f"columns = {{{columns}}}",
-            f"delim = '{SEPARATORS[self.files.kind]}'",
+            f"delim = '{self.files.separator}'",
             f"skip = {header.skipped}",
             f"max_line_size = {size}",
             """quote = '"', escape = '"', comment = '', header = true""",
@@ -280,51 +209,32 @@ class SeparatedFiles(UntypedFiles):
     @cached_property
     def _headers(self) -> list[Header]:
         """Return files that follow each other with the same first line."""
-        separator = SEPARATORS[self.files.kind]
-        found: list[Header] = []
+        headers: list[Header] = []
         for path in self.files.paths:
-            names, skipped = read_header(Path(path), separator)
+            names, skipped = read_header(Path(path), self.files.separator)
             check_distinct_names(path, names)
-            if found and (found[-1].names, found[-1].skipped) == (names, skipped):
-                found[-1].paths.append(path)
+            if headers and headers[-1][:2] == (names, skipped):
+                headers[-1].paths.append(path)
             else:
-                found.append(Header(names, skipped, [path]))
-        return found
+                headers.append(Header(names, skipped, [path]))
+        return headers
+
+    @property
+    def _columns(self) -> dict[str, list[str]]:
+        return {header.paths[0]: header.names for header in self._headers}
 
     @cached_property
     def _partitions(self) -> list[str]:
-        """Return the columns that names of folders give, as in year=2024/."""
-        if not in_partitions(self.files.paths):
+        if not self.files.has_partitions:
             return []
         first = self._headers[0]
         query = f"SELECT * FROM {self._reader(first)}"
         return list(self.connection.sql(query).columns[len(first.names) :])
 
 
-@dataclass(frozen=True)
-class Header:
-    """Files with the same first line.
-
-    Attributes
-    ----------
-    names : list of str
-        The columns.
-    skipped : int
-        Empty lines before.
-    paths : list of str
-        The files.
-    """
-
-    names: list[str]
-    skipped: int
-    paths: list[str]
-
-
 @dataclass(frozen=True, eq=False)
-class JsonLines(UntypedFiles):
-    """Files with an object of JSON in each line; keys may lack in some."""
-
-    is_text = False
+class JsonFiles(UntypedFiles):
+    """Files of JSON objects, one per line or in an array; some may lack keys."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -337,7 +247,7 @@ class JsonLines(UntypedFiles):
         return tuple(dict.fromkeys([*self.names, *self._keys()]))
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there; values may lack."""
+        """Raise where a column does not exist; values may be missing."""
         if not set(names) <= set(self.names):
             check_known(names, self.all_names)
 
@@ -350,27 +260,23 @@ class JsonLines(UntypedFiles):
             read = {token: float(value) for token, value in read.items()}
         elif str in kinds:
             read = {t: v if isinstance(v, str) else t for t, v in read.items()}
-        found = np.empty(len(tokens), dtype=object)
-        found[:] = [read.get(token) for token in tokens]
-        return found
-
-    def lines_left_out(self) -> int:
-        """Return 0: all there is are rows."""
-        return 0
+        keys = np.empty(len(tokens), dtype=object)
+        keys[:] = [read.get(token) for token in tokens]
+        return keys
 
     def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:
-        """Return all columns, and as what no value of them loses anything."""
+        """Return all columns, and the kinds in which no value loses anything."""
         kept = super().kept_columns(as_text=as_text)
         return kept if as_text else [self._with_parts(*column) for column in kept]
 
     def _with_parts(self, name: str, kind: str) -> tuple[str, str]:
-        """Return a column, and its type if it holds lists or objects."""
+        """Return a column, and its type if it contains lists or objects."""
         if kind != TEXT:
             return name, kind
-        structure = "json_group_structure(CAST(c_0 AS JSON))"
-        query = f"SELECT {structure} FROM ({self._tokens([name])})"
-        found = json.loads(self.connection.execute(query).fetchall()[0][0])
-        return name, TEXT if isinstance(found, str) else _type_of(found)
+        query = "SELECT json_group_structure(CAST(c_0 AS JSON))"
+        query += f" FROM ({self._tokens([name])})"
+        structure = json.loads(self.connection.execute(query).fetchall()[0][0])
+        return name, TEXT if isinstance(structure, str) else _type_of(structure)
 
     def _as_kind(self, token: str, kind: str) -> str:
         if kind in (KEY, TEXT, "?", "i8", "f8"):
@@ -391,51 +297,55 @@ class JsonLines(UntypedFiles):
         own = dict.fromkeys(name for name in names if name not in self._partitions)
         if len({name.lower() for name in own}) < len(own):
             return self._exact_tokens(names)
-        columns = ", ".join(f"{literal(name)}: 'JSON'" for name in own)
-        tokens = (
+        tokens = [
             f"CAST(TO_JSON({quoted(name)}) AS VARCHAR)"
             if name in self._partitions
             else f"CAST({quoted(name)} AS VARCHAR)"
             for name in names
-        )
-        reader = f"read_json({self._options}, records = true, columns = {{{columns}}})"
-        return f"SELECT {numbered(list(tokens))} FROM {reader}"
+        ]
+        return f"SELECT {numbered(tokens)} FROM {self._reader(own)}"
 
     def _exact_tokens(self, names: Sequence[str]) -> str:
         """Return tokens by names that differ by case alone, which takes longer."""
-        found = [
+        values = [
             f"TO_JSON({quoted(name)})"
             if name in self._partitions
             else f"json_extract(json, {_pointer(name)})"
             for name in names
         ]
-        tokens = [f"NULLIF(CAST({value} AS VARCHAR), 'null')" for value in found]
+        tokens = [f"NULLIF(CAST({value} AS VARCHAR), 'null')" for value in values]
         return f"SELECT {numbered(tokens)} FROM read_json_objects({self._options})"
 
     @property
     def _options(self) -> str:
-        return f"{listed(self.files.patterns)}, format = 'newline_delimited'"
+        layout = "array" if self.files.kind == "records" else "newline_delimited"
+        return f"{listed(self.files.patterns)}, format = '{layout}'"
+
+    def _reader(self, names: Sequence[str] | dict[str, None]) -> str:
+        columns = ", ".join(f"{literal(name)}: 'JSON'" for name in names)
+        return f"read_json({self._options}, records = true, columns = {{{columns}}})"
 
     def _keys(self, limit: str = "") -> tuple[str, ...]:
         lines = f"SELECT json FROM read_json_objects({self._options}){limit}"
         query = f"SELECT json_keys(json) AS keys, COUNT(*) FROM ({lines}) GROUP BY keys"
-        found = self.connection.execute(f"{query} ORDER BY 2 DESC, keys").fetchall()
-        every = (name for keys, _ in found for name in keys or ())
+        counted = self.connection.execute(f"{query} ORDER BY 2 DESC, keys").fetchall()
+        every = (name for keys, _ in counted for name in keys or ())
         return (*dict.fromkeys(every), *self._partitions)
+
+    @property
+    def _columns(self) -> dict[str, list[str]]:
+        return {}  # objects may lack any key
 
     @cached_property
     def _partitions(self) -> list[str]:
-        """Return the columns that names of folders give, as in year=2024/."""
-        if not in_partitions(self.files.paths):
+        if not self.files.has_partitions:
             return []
-        reader = (
-            f"read_json({self._options}, records = true, columns = {{'k': 'JSON'}})"
-        )
-        return list(self.connection.sql(f"SELECT * FROM {reader}").columns[1:])
+        query = f"SELECT * FROM {self._reader(['k'])}"
+        return list(self.connection.sql(query).columns[1:])
 
 
 def _pointer(name: str) -> str:
-    """Return where an object of JSON has a key.
+    """Return where a JSON object has a key.
 
     Examples
     --------

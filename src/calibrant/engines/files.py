@@ -1,216 +1,172 @@
-"""Files of rows: read as a data frame, written whole or not at all."""
+"""Files by path, pattern or folder, and their formats by name."""
 
 from __future__ import annotations
 
-import csv
-import gzip
+import os
+import re
+from dataclasses import dataclass
+from glob import escape, glob, has_magic
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.core.output_files import ROWS, atomic_write, check_named
-from calibrant.engines.text_lines import (
-    UNREADABLE,
-    has_all_fields,
-    read_content,
-    whole_lines,
-)
+from calibrant.core.output_files import ROWS, check_named
 from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
     from types import ModuleType
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
+RECORDS = ".json"
+"""An array of objects."""
+ARRAYS = (".npz", ".npy")
 PACKED = (".gz", ".zst")
-FIRST_ROWS, FIRST_SIZE = 1000, 2**20
-"""So many rows, or characters, of a text file are looked at for a guess."""
-AS_TEXT: dict[str, Any] = {
-    "newline": "",
-    "encoding": "utf-8-sig",
-    "errors": "replace",
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    RECORDS: "records",
+    **dict.fromkeys(PARQUET, "parquet"),
+    **dict.fromkeys(JSON_LINES, "json"),
 }
-"""How text files are opened to look at some of their lines."""
-READABLE = "CSV, TSV, Parquet, JSON lines (.jsonl, .ndjson) and npz"
+READABLE = "CSV, TSV, Parquet, JSON (.json, .jsonl, .ndjson), npz and npy"
 WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
-APPLIED = "_calibrated"
-"""What ends the names of columns that ``calibrant apply`` adds."""
+STANDARD_INPUT = "/dev/stdin"
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+"""How addresses such as s3://... begin."""
 
 
-def read_frame(path: Path) -> Any:
-    """Return a file as a polars data frame.
+@dataclass(frozen=True)
+class FileSet:
+    """Files of one format.
 
-    Columns of CSV and TSV files are the text that stands there, so that what is written
-    again is what was read.
+    Attributes
+    ----------
+    paths : tuple of str
+        The files.
+    kind : str
+        Their format.
+    display_name : str
+        What errors call them.
     """
-    return read_rows(path)[0]
+
+    paths: tuple[str, ...]
+    kind: str
+    display_name: str
+
+    @property
+    def patterns(self) -> list[str]:
+        """Return the paths for readers that take patterns."""
+        return [escape(path) for path in self.paths]
+
+    @property
+    def separator(self) -> str:
+        """Return what separates the fields of CSV or TSV files."""
+        return SEPARATORS[f".{self.kind}"]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        return sum(Path(path).stat().st_size for path in self.paths)
+
+    @property
+    def has_streams(self) -> bool:
+        """Tell whether one of them is a pipe or a device."""
+        return any(is_stream(Path(path)) for path in self.paths)
+
+    @property
+    def has_partitions(self) -> bool:
+        """Tell whether names of folders give columns, as in year=2024/."""
+        folders = (Path(path).parts[:-1] for path in self.paths)
+        return any("=" in part for parts in folders for part in parts)
+
+    def __str__(self) -> str:
+        return self.display_name
 
 
-def read_rows(path: Path, *, leave_out: bool = False) -> tuple[Any, int]:
-    """Return a file as a polars data frame, and how many lines were left out.
+def find_files(source: str | os.PathLike[str] | Iterable[Any]) -> FileSet:
+    """Return the files that a path, a pattern, a folder or a list of them means.
 
-    With `leave_out` these are the lines of text files that are no rows; else they are
-    refused.
+    A path that exists is taken as it is, whatever characters it contains. ``-`` is the
+    standard input.
     """
-    check_file(path)
-    pl = load_polars(f"reading {path.suffix} files")
-    suffix = suffix_of(path)
-    try:
-        if suffix in SEPARATORS:
-            return _read_text(path, SEPARATORS[suffix], leave_out=leave_out)
-        if suffix in PARQUET:
-            return pl.read_parquet(_content(path), glob=False), 0
-        if suffix in JSON_LINES:
-            # By name, brackets and stars would be a pattern.
-            with path.open("rb") as file:
-                return pl.read_ndjson(file, infer_schema_length=None), 0
-    except (
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-        csv.Error,
-        OSError,
-    ) as error:
-        raise _unreadable(path, str(error).splitlines()[0]) from None
-    raise SourceError(
+    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    more = f" and {len(given) - 1} more" if given[1:] else ""
+    name = os.fspath(given[0]) + more
+    paths = [path for entry in given for path in _paths(os.fspath(entry))]
+    kinds = dict.fromkeys(_kind(path) for path in paths)
+    if len(kinds) > 1:
+        raise SourceError(f"{name} mixes files of formats {', '.join(kinds)}.")
+    return FileSet(tuple(paths), next(iter(kinds)), name)
+
+
+def _paths(entry: str) -> list[str]:
+    _check_local(entry)
+    if entry == "-" and not Path(entry).exists():
+        entry = STANDARD_INPUT
+    path = Path(entry)
+    if path.is_dir():
+        paths = [str(p) for p in sorted(path.rglob("*")) if _is_data(p, path)]
+        nothing = f"folder {entry} holds no file to read"
+    elif path.exists() or not has_magic(entry):
+        paths, nothing = [entry], ""
+    else:
+        names = glob(entry, recursive=True)  # noqa: PTH207  (patterns may be absolute)
+        paths = sorted(name for name in names if Path(name).is_file())
+        nothing = f"no file matches {entry}"
+    if not paths:
+        raise SourceError(f"{nothing}; known are {READABLE}.")
+    for name in paths:
+        check_file(Path(name))
+    return paths
+
+
+def _is_data(path: Path, folder: Path) -> bool:
+    hidden = any(part[0] in "._" for part in path.relative_to(folder).parts)
+    return path.is_file() and not hidden and suffix_of(path) in KINDS
+
+
+def _check_local(entry: str) -> None:
+    if not entry:
+        raise SourceError(
+            "the name of a file is empty; name a file, a folder ('.' is this one) or a "
+            "pattern such as 'lake/*.parquet'."
+        )
+    if ADDRESS.match(entry):
+        raise SourceError(
+            f"{entry} is an address, and files are read from this machine only. "
+            f"Download the file first, or pass a data frame, a DuckDB relation or a "
+            f"Spark data frame that reads it."
+        )
+
+
+def _kind(path: str) -> str:
+    suffix = suffix_of(Path(path))
+    if suffix not in KINDS:
+        raise unknown_format(path, suffix)
+    return KINDS[suffix]
+
+
+def unknown_format(path: str | Path, suffix: str) -> SourceError:
+    """Return the error about a file whose name does not end in a known format."""
+    return SourceError(
         f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
         f"known are {READABLE}."
     )
 
 
-def _read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]:
-    """Return the lines of a text file that are rows, and how many are none."""
-    pl = load_polars("reading text files")
-    # Unlike polars, Python notices archives that were cut or damaged.
-    source = read_content(path) if path.suffix == ".gz" else _content(path)
-    try:
-        frame = _parsed(source, separator)
-    except pl.exceptions.PolarsError:
-        frame = None
-    if frame is not None and (frame.width == 1 or not frame[:, -1].null_count()):
-        return _named_once(path, frame), 0
-    content = source if isinstance(source, bytes) else read_content(path)
-    if frame is not None and has_all_fields(
-        content, separator, fields=frame.width, lines=frame.height + 1
-    ):
-        return _named_once(path, frame), 0
-    lines = whole_lines(content, separator)
-    if lines.left_out and (lines.unsure or not leave_out):
-        raise _unreadable(path, lines.first_fault)
-    whole = _parsed(lines.text.encode(), separator)
-    if whole.height != lines.rows:
-        raise _unreadable(path, "it is unclear where rows end, check the quotes")
-    return _named_once(path, whole), lines.left_out
-
-
-def _parsed(source: Path | bytes, separator: str) -> Any:
-    pl = load_polars("reading text files")
-    return pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
-
-
-def _unreadable(path: Path, what: str) -> SourceError:
-    return SourceError(
-        f"{path} cannot be read as {suffix_of(path)[1:]}: {what}. Check the separator, "
-        f"and that each row has as many fields as the first."
+def is_arrays(source: Any) -> bool:
+    """Tell whether a source is one or several files of arrays, npz or npy."""
+    given = source if isinstance(source, list | tuple) else [source]
+    return bool(given) and all(
+        isinstance(path, str | os.PathLike) and Path(path).suffix.lower() in ARRAYS
+        for path in given
     )
 
 
-def _content(path: Path) -> Path | bytes:
-    """Return a path, or what comes out of a pipe, which can be read once only."""
-    return path.read_bytes() if is_stream(path) else path
-
-
-def read_frames(
-    paths: Sequence[Path], *, leave_out: bool = False
-) -> tuple[Any, int, dict[str, str]]:
-    """Return several files as one polars data frame, with the columns of all.
-
-    Also returns how many lines were left out, and for each column that not all files
-    have, one that lacks it; in JSON lines a value that is not there is missing.
-    """
-    pl = load_polars(f"reading {paths[0].suffix} files")
-    read = [read_rows(path, leave_out=leave_out) for path in paths]
-    frames = [frame for frame, _ in read]
-    columns = {str(p): f.columns for p, f in zip(paths, frames, strict=True)}
-    ragged = suffix_of(paths[0]) in JSON_LINES
-    try:
-        whole = pl.concat(frames, how="diagonal_relaxed")
-    except pl.exceptions.PolarsError as error:
-        what = str(error).splitlines()[0]
-        raise SourceError(
-            f"{paths[0]} and {len(paths) - 1} more differ in types of columns: {what}."
-        ) from None
-    left_out = sum(lines for _, lines in read)
-    return whole, left_out, {} if ragged else lacking_columns(columns)
-
-
-def lacking_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return a file that lacks a column, for each column that not all files have.
-
-    Examples
-    --------
-    >>> lacking_columns({"a.csv": ["p", "y"], "b.csv": ["y"]})
-    {'p': 'b.csv'}
-    """
-    own = {file: set(names) for file, names in columns.items()}
-    every = dict.fromkeys(name for names in columns.values() for name in names)
-    lacking = {
-        name: next((file for file, names in own.items() if name not in names), None)
-        for name in every
-    }
-    return {name: file for name, file in lacking.items() if file is not None}
-
-
-def check_in_every_file(name: str, lacking: Mapping[str, str]) -> None:
-    """Raise where one of several files lacks a column that others have.
-
-    Its rows would be rows without a value.
-    """
-    if name in lacking:
-        raise SourceError(
-            f"{lacking[name]} has no column {name!r}, which other files have. Leave "
-            f"the file out, or add the column."
-        )
-
-
-def read_header(path: Path, separator: str) -> tuple[list[str], int]:
-    """Return the columns that a text file names, and the empty lines before them."""
-    for skipped, names in enumerate(_fields(path, separator)):
-        if names:
-            return names, skipped
-    raise SourceError(f"{path} has no rows.")
-
-
-def read_first_rows(path: Path, separator: str) -> list[list[str]]:
-    """Return the first rows of a text file below its header."""
-    found: list[list[str]] = []
-    size = 0
-    for fields in filter(None, _fields(path, separator)):
-        found.append(fields)
-        size += sum(map(len, fields))
-        if len(found) > FIRST_ROWS or size > FIRST_SIZE:
-            break
-    return found[1:]
-
-
-def _fields(path: Path, separator: str) -> Iterator[list[str]]:
-    """Give the fields of each line of a text file."""
-    if path.suffix == ".zst":
-        pl = load_polars("reading .zst files")
-        options = {"separator": separator, "infer_schema": False, "glob": False}
-        first = pl.read_csv(path, has_header=False, n_rows=FIRST_ROWS, **options)
-        yield from ([text or "" for text in row] for row in first.iter_rows())
-        return
-    opened: Any = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", **AS_TEXT) as file:
-            yield from csv.reader(file, delimiter=separator)
-    except UNREADABLE as error:
-        raise SourceError(f"{path} cannot be read: {error}.") from None
-
-
 def check_file(path: Path) -> None:
-    """Raise unless the path is a file that holds something, or a pipe."""
+    """Raise unless the path is a file that is not empty, or a pipe."""
     if path.is_dir() or not path.exists():
         there = "is a folder" if path.is_dir() else "does not exist"
         raise SourceError(f"{path} {there}; a file is needed.")
@@ -228,48 +184,8 @@ def check_writable(path: Path) -> None:
     check_named(path, ROWS)
 
 
-def write_frame(frame: Any, path: Path) -> None:
-    """Write a polars data frame in the format of the path's suffix, atomically."""
-    check_writable(path)
-    suffix = path.suffix.lower()
-    pl = load_polars(f"writing {suffix} files")
-    with atomic_write(path) as temporary:
-        try:
-            if suffix in SEPARATORS:
-                frame.write_csv(temporary, separator=SEPARATORS[suffix])
-            elif suffix in PARQUET:
-                frame.write_parquet(temporary)
-            else:
-                frame.write_ndjson(temporary)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            what = str(error).splitlines()[0]
-            raise SourceError(
-                f"{path} cannot be written as {suffix[1:]}: {what}. Parquet takes "
-                f"columns of every type."
-            ) from None
-
-
-def _named_once(path: Path, frame: Any) -> Any:
-    """Return a data frame, unless polars renamed a column that is there twice."""
-    there = set(frame.columns)
-    for name in frame.columns:
-        first, renamed, _ = name.rpartition("_duplicated_")
-        if renamed and first in there:
-            check_distinct_names(str(path), [first, first])
-    return frame
-
-
-def check_distinct_names(told: str, names: list[str]) -> None:
-    """Raise where two columns have the same name."""
-    there: set[str] = set()
-    for name in names:
-        if name in there:
-            raise SourceError(f"{told} has two columns {name!r}; rename one.")
-        there.add(name)
-
-
 def suffix_of(path: Path) -> str:
-    """Return what a file's name ends in, but for compression.
+    """Return what a file's name ends in, except for compression.
 
     A stream without a name, such as ``/dev/stdin``, is taken for CSV.
     """
@@ -277,7 +193,7 @@ def suffix_of(path: Path) -> str:
     if suffix or not is_stream(path):
         return suffix
     linked = _own_suffix(path.resolve())
-    return linked if linked in (*SEPARATORS, *PARQUET, *JSON_LINES) else ".csv"
+    return linked if linked in KINDS else ".csv"
 
 
 def _own_suffix(path: Path) -> str:
@@ -286,9 +202,59 @@ def _own_suffix(path: Path) -> str:
 
 
 def is_stream(path: Path) -> bool:
-    """Tell whether a path is a pipe or a device, which is read once only."""
+    """Tell whether a path is a pipe or a device, which can be read only once."""
     of_device = path.parts[:2] == ("/", "dev")
     return path.exists() and not path.is_dir() and (of_device or not path.is_file())
+
+
+def lacking_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return a file that lacks a column, for each column that not all files have.
+
+    Examples
+    --------
+    >>> lacking_columns({"a.csv": ["p", "y"], "b.csv": ["y"]})
+    {'p': 'b.csv'}
+    """
+    lacking: dict[str, str] = {}
+    every = dict.fromkeys(name for names in columns.values() for name in names)
+    for file, names in columns.items():
+        for name in every.keys() - set(names):
+            lacking.setdefault(name, file)
+    return lacking
+
+
+def check_in_every_file(name: str, lacking: Mapping[str, str]) -> None:
+    """Raise where one of several files lacks a column that others have.
+
+    Its rows would be rows without a value.
+    """
+    if name in lacking:
+        raise SourceError(
+            f"{lacking[name]} has no column {name!r}, which other files have. Leave "
+            f"the file out, or add the column."
+        )
+
+
+def check_distinct_names(source: str, names: Sequence[str]) -> None:
+    """Raise where two columns have the same name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SourceError(f"{source} has two columns {name!r}; rename one.")
+        seen.add(name)
+
+
+def unreadable(path: Path, what: str) -> SourceError:
+    """Return the error about a file that is not what its name says."""
+    return SourceError(
+        f"{path} cannot be read as {suffix_of(path)[1:]}: {what}. Check the separator, "
+        f"and that each row has as many fields as the first."
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def load_polars(what: str) -> ModuleType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import IntVector
     from calibrant.engines.memory import MemoryTable
 
-
+Keys: TypeAlias = tuple[tuple[Any, ...], ...]
+"""Values of the columns of groups, one tuple per group."""
 MISSING = "(missing)"
 """What rows without a value of a group are called."""
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-"""Whole numbers as they are usually written."""
+"""Whole numbers as Python writes them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class Group:
 
 
 def format_group_value(value: Any) -> str:
-    """Return the value of a group as text; a missing one is like no text.
+    """Return the value of a group as text; no text looks like a missing one.
 
     Examples
     --------
@@ -67,26 +68,12 @@ def format_group_value(value: Any) -> str:
 
 
 def group_columns(by: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns of groups as a tuple, however many were named.
-
-    Examples
-    --------
-    >>> group_columns("region"), group_columns(["region", "day"]), group_columns(None)
-    (('region',), ('region', 'day'), ())
-    """
+    """Return the columns of groups as a tuple, however many were named."""
     return (by,) if isinstance(by, str) else tuple(by or ())
 
 
 def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
-    """Return the groups in order of their values; one of all rows without columns.
-
-    Examples
-    --------
-    >>> from calibrant.engines.memory import open_table
-    >>> table = open_table({"region": np.array(["b", "a", "b"])})
-    >>> [str(group) for group in group_rows(table, ["region"])]
-    ['region=a', 'region=b']
-    """
+    """Return the groups in order of their values; one of all rows without columns."""
     if not by:
         return [Group({}, slice(None))]
     columns = {name: table.keys(name) for name in by}
@@ -103,24 +90,21 @@ def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
 
 
 def numbered_keys(
-    columns: Sequence[list[Any]], by: Sequence[str]
-) -> tuple[tuple[tuple[Any, ...], ...], IntVector]:
+    columns: Sequence[list[Any]], by: Sequence[str], n_rows: int = 0
+) -> tuple[Keys, IntVector]:
     """Return the distinct rows of some columns, in order, and the number of each row.
 
-    Examples
-    --------
-    >>> numbered_keys([["b", "a", "b"]], ["region"])
-    ((('a',), ('b',)), array([1, 0, 1]))
+    Without columns all `n_rows` rows are one group.
     """
+    if not columns:
+        return ((),), np.zeros(n_rows, dtype=np.intp)
     try:
         return numbered_rows(list(zip(*columns, strict=True)))
     except TypeError:
         raise OptionError(f"by must name columns of plain values; got {by}.") from None
 
 
-def numbered_rows(
-    rows: Sequence[tuple[Any, ...]],
-) -> tuple[tuple[tuple[Any, ...], ...], IntVector]:
+def numbered_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[Keys, IntVector]:
     """Return the distinct rows in order, and the number of each row.
 
     Examples
@@ -128,7 +112,7 @@ def numbered_rows(
     >>> numbered_rows([("b",), ("a",), ("b",)])
     ((('a',), ('b',)), array([1, 0, 1]))
     """
-    distinct = sorted(set(rows), key=_order)
+    distinct = sorted(set(rows), key=lambda key: [_sort_key(value) for value in key])
     number = {key: place for place, key in enumerate(distinct)}
     return tuple(distinct), np.array([number[row] for row in rows], dtype=np.intp)
 
@@ -138,8 +122,8 @@ def key_values(column: NDArray[Any]) -> list[Any]:
     return [None if is_missing(value) else value for value in column.tolist()]
 
 
-def plain_keys(keys: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
-    """Return text as whole numbers where a column of a text file holds nothing else.
+def plain_keys(keys: Keys) -> Keys:
+    """Return text as whole numbers where a column of a text file has nothing else.
 
     Examples
     --------
@@ -150,19 +134,17 @@ def plain_keys(keys: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     for place, column in enumerate(columns):
         if all(value is None or _is_whole(value) for value in column):
             columns[place] = [None if v is None else int(v) for v in column]
-    return tuple(zip(*columns, strict=True)) if columns else tuple(keys)
+    return tuple(zip(*columns, strict=True)) if columns else keys
 
 
-def alike_keys(
-    parts: Sequence[Sequence[tuple[Any, ...]]],
-) -> list[list[tuple[Any, ...]]]:
-    """Return the keys of parts; whole numbers are text where other parts hold text.
+def alike_keys(parts: Sequence[Keys]) -> list[list[tuple[Any, ...]]]:
+    """Return the keys of parts; whole numbers are text where other parts have text.
 
     Whether text can be read as whole numbers may differ from file to file.
 
     Examples
     --------
-    >>> alike_keys([[(7,), (8,)], [("007",), ("7",)]])
+    >>> alike_keys([((7,), (8,)), (("007",), ("7",))])
     [[('7',), ('8',)], [('007',), ('7',)]]
     """
     columns = zip(*(key for keys in parts for key in keys), strict=True)
@@ -180,16 +162,11 @@ def alike_keys(
 
 
 def _is_whole(value: Any) -> bool:
-    """Tell whether text is a whole number as Python would write it."""
     return isinstance(value, str) and WHOLE.fullmatch(value) is not None
 
 
-def _order(key: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """Sort values of one type among themselves, missing ones among their names."""
-    return [_order_of_one(value) for value in key]
-
-
-def _order_of_one(value: Any) -> tuple[str, Any]:
+def _sort_key(value: Any) -> tuple[str, Any]:
+    """Return what sorts values of one type among themselves, missing ones by name."""
     if value is None:
         return "NoneType", "None"
     if _is_whole(value):  # 9 comes before 10, be it text or not

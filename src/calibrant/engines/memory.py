@@ -4,35 +4,46 @@ from __future__ import annotations
 
 import os
 import re
-import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from calibrant.core.arrays import as_array
-from calibrant.engines.files import (
-    SEPARATORS,
-    check_file,
-    read_rows,
-    suffix_of,
+from calibrant.core.arrays import as_array, as_vector, check_same_length
+from calibrant.core.labels import check_binary_labels, check_class_labels
+from calibrant.core.probabilities import check_probabilities, check_probability_matrix
+from calibrant.core.weights import check_raw_weights, check_total
+from calibrant.core.wording import MEASURES
+from calibrant.engines.cells import (
+    AggregatedCells,
+    CellOrigin,
+    exact_columns,
+    keeps_exact_rows,
 )
-from calibrant.engines.text_columns import typed_column
+from calibrant.engines.file_formats import open_arrays, read_rows
+from calibrant.engines.files import SEPARATORS, is_arrays, suffix_of
+from calibrant.engines.groups import group_rows
+from calibrant.engines.text_files import typed_column
 from calibrant.engines.usable_rows import without_bad_rows
 from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
+from calibrant.numerics.cell_grid import sum_cells
+from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.aggregation_spec import AggregationSpec, BadRows
-    from calibrant.engines.cells import AggregatedCells
+    from calibrant.core.array_types import FloatVector
+    from calibrant.core.wording import Wording
+    from calibrant.engines.aggregation_spec import (
+        AggregationSpec,
+        BadRows,
+        WatchedModel,
+    )
 
 
 PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
@@ -58,15 +69,15 @@ class MemoryTable:
     Attributes
     ----------
     names : tuple of str
-        The columns that there are, in order.
+        The columns, in order.
     read : callable
-        Gives a column as an array.
+        Returns a column as an array.
     read_text : callable or None
-        Gives a column of a text file as the text that it is.
+        Returns a column of a text file as the text that it is.
     read_keys : callable or None
-        Gives a column as values of groups, where these are others than `read` gives.
+        Returns a column as values of groups, where these differ from what `read` gives.
     lines_left_out : int
-        How many lines of a text file are no rows.
+        How many lines of a text file are not rows.
     """
 
     names: tuple[str, ...]
@@ -77,18 +88,25 @@ class MemoryTable:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
+        """Return the columns, in order."""
         return self.names
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there."""
+        """Raise where a column does not exist."""
         for name in names:
             self.column(name)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column, or raise with the nearest names."""
         if name in self.names:
-            return _checked(name, self.read(name))
+            array = self.read(name)
+            if array.ndim not in (1, 2):
+                raise ShapeError(
+                    f"column {name!r} must hold one value per row, or one per row and "
+                    f"class; its shape is {array.shape}. Save it with one entry or "
+                    f"line for each row."
+                )
+            return array
         part = PART.fullmatch(name)
         if part is not None and part[1] in self.names:
             place = int(part[2])
@@ -110,28 +128,125 @@ class MemoryTable:
         return column if self.read_keys is None else self.read_keys(name)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type that a column holds."""
+        """Return an empty array of the type of a column."""
         return self.column(name)[:0]
 
     def contains(self, name: str, value: Any) -> bool:
-        """Tell whether a column holds a value."""
+        """Tell whether a column contains a value."""
         return bool(np.any(self.column(name) == value))
 
-    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
+    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Return the cells of the rows."""
-        from calibrant.engines.memory_cells import MemoryRows
-
-        if wanted.bad_rows == "error":
-            return MemoryRows(self, wanted).cells()
-        table, reasons = without_bad_rows(self, wanted)
-        cells = MemoryRows(table, wanted).cells()
+        if spec.bad_rows == "error":
+            return MemoryRows(self, spec).cells()
+        table, reasons = without_bad_rows(self, spec)
+        cells = MemoryRows(table, spec).cells()
         return replace(cells, dropped=sum(reasons.values()), reasons=reasons)
 
 
-def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
-    """Open a file, a data frame or a mapping of columns.
+@dataclass(frozen=True, eq=False)
+class MemoryRows:
+    """The rows of a table in memory, read as a spec asks.
 
-    With `bad_rows` "drop", lines of text files that are no rows are left out.
+    Attributes
+    ----------
+    table : MemoryTable
+        The columns.
+    spec : AggregationSpec
+        What is to be aggregated.
+    """
+
+    table: MemoryTable
+    spec: AggregationSpec
+
+    def cells(self) -> AggregatedCells:
+        """Return the cells of all groups and events."""
+        spec = self.spec
+        groups = group_rows(self.table, spec.by)
+        group = np.zeros(self._label.size, dtype=np.int64)
+        for number, one in enumerate(groups):
+            group[one.rows] = number
+        weight = self._weight
+        used = np.ones(group.size, bool) if weight is None else weight > 0.0
+        events = [event for model in spec.models for event in self._events(model)]
+        own = np.bincount(group[used], minlength=len(groups))
+        exact = keeps_exact_rows(own, int(own.sum()) * len(events))[group]
+        parts: list[dict[str, NDArray[Any]]] = []
+        for number, (p, y) in enumerate(events):
+            for kept_exactly, chosen in ((True, used & exact), (False, used & ~exact)):
+                if chosen.any():
+                    part = _cell_columns(
+                        p[chosen],
+                        y[chosen],
+                        None if weight is None else weight[chosen],
+                        group[chosen],
+                        exact=kept_exactly,
+                    )
+                    parts.append(part | {"event": np.full(part["cell"].size, number)})
+        columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+        keys = tuple(tuple(one.key.values()) for one in groups)
+        return AggregatedCells.of_columns(CellOrigin.of(spec), keys, columns)
+
+    @cached_property
+    def _label(self) -> NDArray[Any]:
+        return as_vector(self.table.column(self.spec.y), name=self._wording().label)
+
+    @cached_property
+    def _weight(self) -> FloatVector | None:
+        if self.spec.weight is None:
+            return None
+        name = f"column {self.spec.weight!r}"
+        weight = check_raw_weights(self.table.column(self.spec.weight), name=name)
+        with np.errstate(over="ignore"):
+            check_total(float(weight.sum()), float(weight.max()), name=name)
+        return weight
+
+    def _wording(self, prob: str = "") -> Wording:
+        return replace(MEASURES, label=f"column {self.spec.y!r}", prob=prob)
+
+    def _events(self, model: WatchedModel) -> list[tuple[FloatVector, FloatVector]]:
+        """Return predictions and outcomes of each event of a model."""
+        words = self._wording(str(model))
+        columns = [self.table.column(name) for name in model.columns]
+        check_same_length(**dict(zip(model.columns, columns, strict=True)))
+        if not model.labels:
+            p = check_probabilities(columns[0], scale=model.scale, wording=words)
+            pos_label = self.spec.pos_label
+            if self.spec.against_rest:
+                return [(p, np.asarray(self._label == pos_label, dtype=np.float64))]
+            y = check_binary_labels(self._label, pos_label=pos_label, wording=words)
+            return [(p, y)]
+        matrix = np.stack(columns, axis=1)
+        prob = check_probability_matrix(matrix, scale=model.scale, wording=words)
+        column = check_class_labels(
+            self._label,
+            n_classes=len(columns),
+            labels=list(model.labels),
+            wording=words,
+        )
+        return [event_of_class(prob, column, which) for which in model.watched]
+
+
+def _cell_columns(
+    p: FloatVector,
+    y: FloatVector,
+    weight: FloatVector | None,
+    group: NDArray[Any],
+    *,
+    exact: bool,
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of one cell per row, or of sums over each group and cell."""
+    if exact:
+        one = np.ones(p.size, dtype=np.int64)
+        return exact_columns(p, one, y.astype(np.int64), weight) | {"group": group}
+    sums = vars(sum_cells(p, y, weight, group))
+    return {name: values for name, values in sums.items() if values is not None}
+
+
+def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
+    """Open a file, files of arrays, a data frame or a mapping of columns.
+
+    With `bad_rows` "drop", lines of text files that are not rows are left out.
 
     Examples
     --------
@@ -140,8 +255,15 @@ def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
     """
     if isinstance(source, MemoryTable):
         return source
+    if is_arrays(source):
+        paths = source if isinstance(source, list | tuple) else [source]
+        return MemoryTable(*open_arrays(paths))
     if isinstance(source, str | os.PathLike):
-        return _open_file(Path(source), leave_out=bad_rows == "drop")
+        path = Path(source)
+        frame, lines = read_rows(path, leave_out=bad_rows == "drop")
+        if frame.height == 0:
+            raise SourceError(f"{path} has no rows.")
+        return replace(table_of_file(frame, path), lines_left_out=lines)
     if isinstance(source, Mapping):
         return MemoryTable(
             tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
@@ -149,14 +271,21 @@ def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
     return _of_frame(source)
 
 
-def _checked(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that may be a column, or a matrix of one column per class."""
-    if array.ndim not in (1, 2):
-        raise ShapeError(
-            f"column {name!r} must hold one value per row, or one per row and class; "
-            f"its shape is {array.shape}. Save it with one entry or line for each row."
-        )
-    return array
+def table_of_file(frame: Any, path: Path) -> MemoryTable:
+    """Return the table of what `read_rows` gave of a file, or of several like it."""
+    if suffix_of(path) not in SEPARATORS:
+        return _of_frame(frame)
+    import narwhals as nw
+
+    @cache
+    def typed(name: str) -> NDArray[Any]:
+        return _values(nw.from_native(typed_column(frame[name]), series_only=True))
+
+    return MemoryTable(
+        tuple(frame.columns),
+        typed,
+        read_text=lambda name: np.asarray(frame[name].to_numpy()),
+    )
 
 
 def _of_frame(source: Any) -> MemoryTable:
@@ -193,76 +322,3 @@ def _keys(column: Any) -> NDArray[Any]:
     if column.dtype.is_integer() and column.null_count():
         return np.array(column.to_list(), dtype=object)
     return _values(column)
-
-
-def _open_file(path: Path, *, leave_out: bool) -> MemoryTable:
-    check_file(path)
-    if path.suffix.lower() == ".npz":
-        return _open_npz(path)
-    frame, lines = read_rows(path, leave_out=leave_out)
-    if frame.height == 0:
-        raise SourceError(f"{path} has no rows.")
-    return replace(table_of_file(frame, path), lines_left_out=lines)
-
-
-def table_of_file(frame: Any, path: Path) -> MemoryTable:
-    """Return the table of what `read_frame` gave of a file, or of several like it."""
-    return _of_text(frame) if suffix_of(path) in SEPARATORS else _of_frame(frame)
-
-
-def _of_text(frame: Any) -> MemoryTable:
-    """Return the table of a polars data frame of text."""
-    import narwhals as nw
-
-    @cache
-    def typed(name: str) -> Any:
-        return nw.from_native(typed_column(frame[name]), series_only=True)
-
-    return MemoryTable(
-        tuple(frame.columns),
-        lambda name: _values(typed(name)),
-        read_text=lambda name: np.asarray(frame[name].to_numpy()),
-    )
-
-
-DAMAGED = (
-    ValueError,
-    OSError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    struct.error,
-    zlib.error,
-    BadZipFile,
-)
-"""What reading a damaged npz file may raise."""
-
-
-def _open_npz(path: Path) -> MemoryTable:
-    try:
-        with path.open("rb") as file:
-            arrays = np.load(file, allow_pickle=False)
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise SourceError(f"{path} holds one array, not several by name (npz).")
-        names = tuple(arrays.files)
-    except DAMAGED as error:
-        if isinstance(error, SourceError):
-            raise
-        raise SourceError(f"{path} cannot be read: {error}") from None
-
-    @cache  # a matrix is asked for as often as it has columns
-    def read(name: str) -> NDArray[Any]:
-        try:
-            # Opened each time, so that no file stays open; it closes in any case.
-            with path.open("rb") as file:
-                array = np.asarray(np.load(file, allow_pickle=False)[name])
-        except DAMAGED as error:
-            hint = "; save text as text, array.astype(str)"
-            pickled = isinstance(error, ValueError) and "pickle" in str(error)
-            raise SourceError(
-                f"{path}, array {name!r}: {error}{hint if pickled else ''}."
-            ) from None
-        return array
-
-    return MemoryTable(names, read)

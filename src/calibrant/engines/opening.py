@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import AggregatedCells
-from calibrant.engines.files import check_in_every_file, read_frames
+from calibrant.engines.file_formats import read_frames
+from calibrant.engines.files import FileSet, check_in_every_file, find_files, is_arrays
 from calibrant.engines.memory import MemoryTable, open_table, table_of_file
-from calibrant.engines.source_files import FileSet, find_files
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -30,15 +30,13 @@ MAX_FILES_IN_MEMORY = 2**31
 
 
 def open_cells(source: Any) -> AggregatedCells | None:
-    """Return the cells that a source is or holds; None where it holds rows."""
+    """Return the cells that a source is or contains; None where it contains rows."""
     if isinstance(source, AggregatedCells):
         return source
-    if not _is_paths(source) or _is_npz(source):
+    files = _files(source)
+    if files is None or files.kind != "parquet" or files.has_streams:
         return None
-    files = find_files(source)
-    if files.kind != "parquet" or files.has_streams or not holds_cells(files.paths[0]):
-        return None
-    return load_cells(*files.paths)
+    return load_cells(*files.paths) if holds_cells(files.paths[0]) else None
 
 
 def open_source(
@@ -52,7 +50,7 @@ def open_source(
     """
     if type(source).__module__.startswith("calibrant."):  # opened already
         return cast("MemoryTable | DuckDBTable | SparkTable", source)
-    files = find_files(source) if _is_paths(source) and not _is_npz(source) else None
+    files = _files(source)
     if engine == "auto":
         engine = (
             _usual_engine(source) if files is None else engine_of_files(source, files)
@@ -61,13 +59,16 @@ def open_source(
         if files is None:
             return open_table(source, bad_rows=bad_rows)
         return open_files(files, bad_rows=bad_rows)
-    if _is_npz(source):
+    if is_arrays(source):
         raise OptionError(
             f"{source} is read in memory, not by the {engine} engine; use engine "
             f"'memory'."
         )
-    if files is not None:
-        _check_readable_twice(files, engine)
+    if files is not None and files.has_streams:
+        raise OptionError(
+            f"{files} is read once only, from beginning to end, which the {engine} "
+            f"engine cannot do; use engine 'memory', or write the rows to a file first."
+        )
     if engine == "spark":
         from calibrant.engines.spark import open_spark
 
@@ -77,13 +78,15 @@ def open_source(
     return open_duckdb(source if files is None else files, bad_rows=bad_rows)
 
 
-def engine_of_files(source: Any, files: FileSet) -> Engine:
+def engine_of_files(
+    source: Any, files: FileSet, *, max_size: int = MAX_FILE_IN_MEMORY
+) -> Engine:
     """Return "memory" for one file that was named and is small, or a pipe.
 
     Else return "duckdb".
     """
     one = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-    small = files.paths == (one,) and files.size <= MAX_FILE_IN_MEMORY
+    small = files.paths == (one,) and files.size <= max_size
     return "memory" if small or files.has_streams else "duckdb"
 
 
@@ -92,14 +95,6 @@ def _usual_engine(source: Any) -> Engine:
     if module == "pyspark":
         return "spark"
     return "duckdb" if module in ("duckdb", "_duckdb") else "memory"
-
-
-def _check_readable_twice(files: FileSet, engine: Engine) -> None:
-    if files.has_streams:
-        raise OptionError(
-            f"{files} is read once only, from beginning to end, which the {engine} "
-            f"engine cannot do; use engine 'memory', or write the rows to a file first."
-        )
 
 
 def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
@@ -123,11 +118,8 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
     return replace(table, read=read, lines_left_out=lines)
 
 
-def _is_paths(source: Any) -> bool:
-    if isinstance(source, list | tuple):
-        return bool(source) and all(isinstance(p, str | os.PathLike) for p in source)
-    return isinstance(source, str | os.PathLike)
-
-
-def _is_npz(source: Any) -> bool:
-    return isinstance(source, str | os.PathLike) and os.fspath(source).endswith(".npz")
+def _files(source: Any) -> FileSet | None:
+    """Return the files that a source names; None where it is rows or arrays."""
+    given = source if isinstance(source, list | tuple) else [source]
+    named = bool(given) and all(isinstance(p, str | os.PathLike) for p in given)
+    return find_files(source) if named and not is_arrays(source) else None

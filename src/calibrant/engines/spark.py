@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.scales import precision_of
-from calibrant.engines.files import (
-    check_in_every_file,
-    lacking_columns,
-    read_header,
-)
+from calibrant.engines.aggregation_query import AggregationQuery
+from calibrant.engines.files import FileSet, check_in_every_file, lacking_columns
 from calibrant.engines.groups import plain_keys
-from calibrant.engines.passes import Passes
-from calibrant.engines.prepared import comparable, label_cases, prepared_columns
 from calibrant.engines.row_checks import check_some_numbers, row_rules
-from calibrant.engines.source_files import FileSet
-from calibrant.engines.sql import Dialect
+from calibrant.engines.sql import Dialect, comparable, label_cases, source_columns
+from calibrant.engines.text_files import read_header
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -54,7 +49,7 @@ class SparkTable:
     ----------
     frame : pyspark.sql.DataFrame
         The rows.
-    told : str
+    display_name : str
         What errors call the source.
     text : pyspark.sql.DataFrame or None
         The rows of text files, every column as the text that it is.
@@ -63,7 +58,7 @@ class SparkTable:
     """
 
     frame: Any
-    told: str = "the Spark data frame"
+    display_name: str = "the Spark data frame"
     text: Any = None
     lacking: Mapping[str, str] = field(default_factory=dict)
 
@@ -98,79 +93,78 @@ class SparkTable:
         if not comparable([value], self.dtype_example(name)):
             return False
         equal = functions.col(quoted(name)) == functions.lit(value)
-        with reading(self.told):
+        with reading(self.display_name):
             return bool(self.frame.where(equal).limit(1).collect())
 
     def distinct(self, name: str, most: int) -> list[Any]:
         """Return some of the distinct values of a column, in order."""
         column = load_functions().col(quoted(name))
-        with reading(self.told):
+        with reading(self.display_name):
             found = self.frame.select(column).distinct().limit(most).collect()
         return sorted(row[0] for row in found if row[0] is not None)
 
-    def aggregate(self, wanted: AggregationSpec) -> AggregatedCells:
+    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows, where they are, and return their cells."""
-        check_some_numbers(self, wanted)
+        check_some_numbers(self, spec)
         precision = {
-            name: precision_of(self.dtype_example(name).dtype)
-            for name in wanted.columns
+            name: precision_of(self.dtype_example(name).dtype) for name in spec.columns
         }
 
         def run(query: str) -> dict[str, NDArray[Any]]:
-            with reading(self.told):
+            with reading(self.display_name):
                 frame = self.frame.sparkSession.sql(query)
                 return _columns(frame.columns, frame.collect())
 
-        with self._view(wanted) as view:
-            passes = Passes(
-                wanted=wanted,
+        with self._view(spec) as view:
+            query = AggregationQuery(
+                spec=spec,
                 source=view,
-                rules=row_rules(wanted, precision),
-                dialect=Dialect(_exploded, "XXHASH64"),
+                rules=row_rules(spec, precision),
+                dialect=Dialect(_unnest, "XXHASH64"),
                 run=run,
-                told=self.told,
+                display_name=self.display_name,
             )
-            cells = passes.cells()
+            cells = query.cells()
         if self.text is None:
             return cells
         return replace(cells, groups=plain_keys(cells.groups))
 
     @contextmanager
-    def _view(self, wanted: AggregationSpec) -> Iterator[str]:
+    def _view(self, spec: AggregationSpec) -> Iterator[str]:
         """Give a name to the rows with columns of our own, as `sql` reads them."""
         functions = load_functions()
 
         def column(name: str) -> Any:
             return functions.col(quoted(name))
 
-        chosen = prepared_columns(
-            wanted,
+        chosen = source_columns(
+            spec,
             column=column,
             key=column,
             number=lambda name: column(name).cast("double"),
-            label_code=partial(self._code, wanted),
+            label_code=partial(self._code, spec),
         )
         name = f"calibrant_{secrets.token_hex(6)}"
-        self._typed(wanted).select(*chosen).createOrReplaceTempView(name)
+        self._typed(spec).select(*chosen).createOrReplaceTempView(name)
         try:
             yield name
         finally:
             self.frame.sparkSession.catalog.dropTempView(name)
 
-    def _typed(self, wanted: AggregationSpec) -> Any:
+    def _typed(self, spec: AggregationSpec) -> Any:
         """Return the rows; groups of text files as text."""
         if self.text is None:
             return self.frame
         return _cast(
             self.text,
-            {name: kind for name, kind in self.frame.dtypes if name not in wanted.by},
+            {name: kind for name, kind in self.frame.dtypes if name not in spec.by},
         )
 
-    def _code(self, wanted: AggregationSpec, model: WatchedModel) -> Any:
+    def _code(self, spec: AggregationSpec, model: WatchedModel) -> Any:
         """Return the number of the label's class."""
         functions = load_functions()
-        label = functions.col(quoted(wanted.y))
-        cases = label_cases(wanted, model, self.dtype_example(wanted.y))
+        label = functions.col(quoted(spec.y))
+        cases = label_cases(spec, model, self.dtype_example(spec.y))
         if cases is None:
             return label.cast("double")
         case: Any = functions
@@ -201,14 +195,16 @@ def open_spark(source: Any) -> SparkTable:
     with reading(str(source)):
         if source.kind == "parquet":
             return SparkTable(reader.parquet(*source.paths), str(source))
-        if source.kind == "json":
-            return SparkTable(reader.json(list(source.paths)), str(source))
+        if source.kind in ("json", "records"):
+            whole = source.kind == "records"
+            frame = reader.json(list(source.paths), multiLine=whole)
+            return SparkTable(frame, str(source))
         return _of_text(reader, source)
 
 
 def _of_text(reader: Any, files: FileSet) -> SparkTable:
     """Return CSV or TSV files as one table, with columns matched by name."""
-    separator = "\t" if files.kind == "tsv" else ","
+    separator = files.separator
     columns = {path: read_header(Path(path), separator)[0] for path in files.paths}
     alike: dict[tuple[str, ...], list[str]] = {}
     for path, names in columns.items():
@@ -262,7 +258,7 @@ def quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
-def _exploded(events: list[Event]) -> str:
+def _unnest(events: list[Event]) -> str:
     parts = (
         f"NAMED_STRUCT('event', {e.number}, 'p', {e.p}, 'y', {e.y})" for e in events
     )
@@ -283,7 +279,7 @@ WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
 
 
 @contextmanager
-def reading(told: str) -> Iterator[None]:
+def reading(display_name: str) -> Iterator[None]:
     """Turn Spark's errors into ours."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -292,7 +288,9 @@ def reading(told: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise SourceError(f"{told} cannot be read: {'; '.join(lines[:2])}") from None
+        raise SourceError(
+            f"{display_name} cannot be read: {'; '.join(lines[:2])}"
+        ) from None
 
 
 def load_functions() -> ModuleType:

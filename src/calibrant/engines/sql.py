@@ -1,7 +1,8 @@
-"""The SQL that gathers cells: one pass over rows, the same text for every engine.
+"""The SQL that aggregates rows into cells: one pass, the same text for every engine.
 
-It never holds a name or a value of the user's: engines hand over rows whose columns
-have names of our own, and numbers are ours. It uses what DuckDB and Spark share.
+It never contains a name or a value of the user's: engines pass rows whose columns have
+names of our own (`source_columns`), and numbers are ours. It uses what DuckDB and Spark
+share.
 
 Rows come with columns ``by_0``, ``by_1``, ... of groups; ``x_0``, ... of predictions
 on any scale, as doubles; ``code_0``, ... with the number of the label's class for each
@@ -12,7 +13,7 @@ weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,11 +23,17 @@ from calibrant.numerics.cell_grid import NEVER_LOW, ROOTS, WIDTHS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from calibrant.core.array_types import Scale
     from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
 
 MAX_EXPONENT = 709.0
 """EXP of more overflows."""
+MAX_ROOT = int(np.ceil(ROOTS * 0.5**0.25))
+"""The root of 1/2."""
+UNUSABLE, WEIGHTLESS = -2, -1
+"""The number of the cell of rows that are invalid, or have no weight."""
 
 
 def number(value: float) -> str:
@@ -54,13 +61,6 @@ def added(terms: Sequence[str]) -> str:
     return f"({added(terms[:half])} + {added(terms[half:])})"
 
 
-UP = number(NEVER_LOW)
-MAX_ROOT = int(np.ceil(ROOTS * 0.5**0.25))
-"""The root of 1/2."""
-UNUSABLE, WEIGHTLESS = -2, -1
-"""What stands for the cell of rows that cannot be used, or have no weight."""
-
-
 @dataclass(frozen=True)
 class Event:
     """An event as SQL: its number, prediction and outcome."""
@@ -72,59 +72,110 @@ class Event:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What engines say differently.
+    """What differs between engines.
 
     Attributes
     ----------
-    exploded : callable
-        Gives the columns event, p and y, a row for each event.
-    hashed : str
+    unnest : callable
+        From events to the columns event, p and y, with one row per event.
+    hash_function : str
         Name of the function that makes one whole number of several columns.
     """
 
-    exploded: Callable[[list[Event]], str]
-    hashed: str
+    unnest: Callable[[list[Event]], str]
+    hash_function: str
 
-    def group(self, wanted: AggregationSpec) -> str:
+    def group(self, spec: AggregationSpec) -> str:
         """Return a number that stands for the group of a row."""
-        return f"{self.hashed}({', '.join(group_columns(wanted))})"
+        return f"{self.hash_function}({', '.join(group_columns(spec))})"
 
 
-def gather_sql(
-    wanted: AggregationSpec,
+def comparable(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int, Any]]:
+    """Return number and value of the labels that a column of that type can contain.
+
+    Text is not a number, whatever it looks like.
+
+    Examples
+    --------
+    >>> comparable(["1", 1], np.empty(0, dtype=int))
+    [(1, 1)]
+    """
+    text = like.dtype.kind == "U"
+    anything = like.dtype.kind in "OM"
+    plain = (v.item() if isinstance(v, np.generic) else v for v in labels)
+    return [
+        (place, value)
+        for place, value in enumerate(plain)
+        if anything or isinstance(value, str) == text
+    ]
+
+
+class LabelCases(NamedTuple):
+    """Labels with the number of their class, and the number of any other label."""
+
+    known: list[tuple[Any, float]]
+    otherwise: float
+
+
+def label_cases(
+    spec: AggregationSpec, model: WatchedModel, like: NDArray[Any]
+) -> LabelCases | None:
+    """Return the cases for a model; None where labels are numbers themselves.
+
+    The event is 1 and all else 0; or classes have their places, and all else -1.
+    """
+    if model.labels:
+        places = comparable(model.labels, like)
+        return LabelCases([(value, float(place)) for place, value in places], -1.0)
+    if spec.pos_label is None:
+        return None
+    event = comparable([spec.pos_label], like)
+    return LabelCases([(value, 1.0) for _, value in event], 0.0)
+
+
+def source_columns(
+    spec: AggregationSpec,
+    *,
+    column: Callable[[str], Any],
+    key: Callable[[str], Any],
+    number: Callable[[str], Any],
+    label_code: Callable[[WatchedModel], Any],
+) -> list[Any]:
+    """Return the engine's expressions of the columns that our queries read.
+
+    `column`, `key` and `number` return the expression of a column as it is, as values
+    of groups or as a number; `label_code` that of the `label_cases` of a model.
+    """
+    chosen = [key(name).alias(f"by_{i}") for i, name in enumerate(spec.by)]
+    chosen += [number(name).alias(f"x_{i}") for i, name in enumerate(spec.columns)]
+    chosen += [label_code(m).alias(code(i)) for i, m in enumerate(spec.models)]
+    chosen.append(column(spec.y).alias("label"))
+    if spec.weight is not None:
+        chosen.append(number(spec.weight).alias("w"))
+    return chosen
+
+
+def aggregation_sql(
+    spec: AggregationSpec,
     source: str,
     *,
     fault: str,
     dialect: Dialect,
-    held: bool = False,
+    clip: bool = False,
 ) -> str:
-    """Return the query that gathers the rows of `source` into cells.
+    """Return the query that aggregates the rows of `source` into cells.
 
-    Parameters
-    ----------
-    wanted : AggregationSpec
-        What is to be gathered.
-    source : str
-        Name of the rows.
-    fault : str
-        A number that is 0 for rows that can be used, and huge, NaN or NULL for others.
-    dialect : Dialect
-        Of the engine.
-    held : bool
-        Whether predictions that pass 0 or 1 by rounding are held there: it takes time.
-
-    Returns
-    -------
-    str
-        The query. Its cells are those of the grid, or parts of them. Rows that cannot
-        be used, and rows without weight, are counted in cells of their own.
+    Its cells are those of the grid, or parts of them. Invalid rows, and rows without
+    weight, are counted in cells of their own. `fault` is a number that is 0 for valid
+    rows, and huge, NaN or NULL for others. With `clip`, predictions that pass 0 or 1 by
+    rounding are moved there, which takes time.
     """
     text = f"SELECT *, {fault} AS fault FROM {source}"
-    text = _placed(_with_events(wanted, text, dialect, held=held))
-    keys = [*_set_keys(wanted), "place"]
+    text = _with_cells(_with_events(spec, text, dialect, clip=clip))
+    keys = [*_unit_keys(spec), "place"]
     near = "near"
     sums = []
-    if wanted.weight is not None:
+    if spec.weight is not None:
         near = "w * near"
         weightless = f"CAST({WEIGHTLESS} AS SMALLINT)"
         keys[-1] = f"CASE WHEN w = 0 AND fault = 0 THEN {weightless} ELSE place END"
@@ -133,11 +184,11 @@ def gather_sql(
             "SUM(w * y) AS weight_happened",
             "SUM(w * w) AS weight_squared",
         ]
-    if compares_labels(wanted):
+    if spec.compares_labels:
         other = "CASE WHEN y = 0 THEN label END"
         sums += [f"MIN({other}) AS other_low", f"MAX({other}) AS other_high"]
-    if wanted.by:
-        sums.append(f"{dialect.group(wanted)} AS hashed")
+    if spec.by:
+        sums.append(f"{dialect.group(spec)} AS hashed")
     shown = [
         *keys[:-1],
         f"COALESCE({keys[-1]}, {UNUSABLE}) AS cell",
@@ -152,24 +203,24 @@ def gather_sql(
 
 
 def distinct_sql(
-    wanted: AggregationSpec,
+    spec: AggregationSpec,
     source: str,
     *,
     fault: str,
     dialect: Dialect,
     groups: Iterable[int] | None = None,
 ) -> str:
-    """Return the query that counts the rows of `source` that are alike.
+    """Return the query that counts the equal rows of `source`.
 
-    Rows that cannot be used or have no weight are left out. `groups` are the hashes of
-    the groups that are wanted; without them all are.
+    Rows that are invalid or have no weight are left out. `groups` are the hashes of the
+    groups to count; by default all.
     """
     text = f"SELECT *, {fault} AS fault FROM {source}"
     if groups is not None:
-        text += f" WHERE {dialect.group(wanted)} IN ({', '.join(map(str, groups))})"
-    text = _with_events(wanted, text, dialect, held=True)
-    weighted = wanted.weight is not None
-    keys = [*_set_keys(wanted), "p", *(["w"] if weighted else [])]
+        text += f" WHERE {dialect.group(spec)} IN ({', '.join(map(str, groups))})"
+    text = _with_events(spec, text, dialect, clip=True)
+    weighted = spec.weight is not None
+    keys = [*_unit_keys(spec), "p", *(["w"] if weighted else [])]
     shown = [*keys, "COUNT(*) AS n_rows", "SUM(y) AS happened"]
     used = "fault = 0 AND w > 0" if weighted else "fault = 0"
     return (
@@ -179,33 +230,32 @@ def distinct_sql(
 
 
 def _with_events(
-    wanted: AggregationSpec, text: str, dialect: Dialect, *, held: bool
+    spec: AggregationSpec, text: str, dialect: Dialect, *, clip: bool
 ) -> str:
-    """Return the rows with p and y, once for each event where there are several."""
-    text = _with_probabilities(wanted, text)
-    events = _events(wanted)
-    if held:
-        zero, one = number(0.0), number(1.0)
-        within = f"LEAST({one}, GREATEST({zero}, {{}}))"
-        events = [replace(event, p=within.format(event.p)) for event in events]
-    kept = [*group_columns(wanted), "fault"]
-    kept += ["label"] if compares_labels(wanted) else []
-    kept += ["w"] if wanted.weight is not None else []
+    """Return the rows with p and y, once per event where there are several."""
+    text = _with_probabilities(spec, text)
+    events = _events(spec)
+    if clip:
+        clipped = f"LEAST({number(1.0)}, GREATEST({number(0.0)}, {{}}))"
+        events = [replace(event, p=clipped.format(event.p)) for event in events]
+    kept = [*group_columns(spec), "fault"]
+    kept += ["label"] if spec.compares_labels else []
+    kept += ["w"] if spec.weight is not None else []
     one = f"{events[0].p} AS p, {events[0].y} AS y"
-    new = one if len(events) == 1 else dialect.exploded(events)
+    new = one if len(events) == 1 else dialect.unnest(events)
     return f"SELECT {', '.join(kept)}, {new} FROM ({text})"
 
 
-def _placed(text: str) -> str:
-    """Return the rows with a number for the cell of each.
+def _with_cells(text: str) -> str:
+    """Return the rows with the number of their cell as ``place``, NULL if invalid.
 
-    Where the row cannot be used it is NULL. Cells are those of the grid, parted by the
-    root everywhere: to find out where it does not count would take longer. The number
-    rises with p, as that of the grid; it is as short as can be, as engines look up
-    short numbers faster.
+    Cells are those of the grid, split by the root everywhere: to find out where it does
+    not count would take longer. The number rises with p, as that of the grid; it is as
+    short as can be, as engines look up short numbers faster.
     """
     text = _selected(text, "CAST(p >= 0.5 AS INTEGER) AS upper")
-    text = _selected(text, "ABS(upper - p) AS near", f"FLOOR(p * {UP}) AS up")
+    up = f"FLOOR(p * {number(NEVER_LOW)})"
+    text = _selected(text, "ABS(upper - p) AS near", f"{up} AS up")
     root = f"CEIL({ROOTS} * SQRT(SQRT(near)))"
     below = f"CAST(p < up / {WIDTHS} AS INTEGER)"
     text = _selected(text, f"{root} AS root", f"{below} AS below")
@@ -213,14 +263,14 @@ def _placed(text: str) -> str:
     return _selected(text, f"TRY_CAST({cell} AS SMALLINT) AS place")
 
 
-def group_columns(wanted: AggregationSpec) -> list[str]:
+def group_columns(spec: AggregationSpec) -> list[str]:
     """Return the columns of groups, by names of our own."""
-    return [f"by_{place}" for place in range(len(wanted.by))]
+    return [f"by_{place}" for place in range(len(spec.by))]
 
 
-def _set_keys(wanted: AggregationSpec) -> list[str]:
-    """Return what tells sets of events apart; one event needs no number."""
-    return [*group_columns(wanted), *(["event"] if len(wanted.events) > 1 else [])]
+def _unit_keys(spec: AggregationSpec) -> list[str]:
+    """Return what identifies group and event; a single event needs no number."""
+    return [*group_columns(spec), *(["event"] if len(spec.events) > 1 else [])]
 
 
 def code(model: int) -> str:
@@ -228,55 +278,37 @@ def code(model: int) -> str:
     return f"code_{model}"
 
 
-def read_columns(wanted: AggregationSpec, model: WatchedModel) -> list[str]:
+def read_columns(spec: AggregationSpec, model: WatchedModel) -> list[str]:
     """Return the columns of a model as they are read."""
-    return [f"x_{wanted.place[name]}" for name in model.columns]
+    return [f"x_{spec.place[name]}" for name in model.columns]
 
 
-def compares_labels(wanted: AggregationSpec) -> bool:
-    """Tell whether all labels other than the event's must be one and the same."""
-    return wanted.pos_label is not None and not wanted.against_rest
+def _with_probabilities(spec: AggregationSpec, text: str) -> str:
+    """Turn other scales into probabilities, and find the top class if asked for.
 
-
-def _with_probabilities(wanted: AggregationSpec, text: str) -> str:
-    """Turn other scales into probabilities, and find the top class if asked for."""
-    text = _from_other_scales(wanted, text)
-    tops = [
-        f"GREATEST({', '.join(probability_columns(wanted, place))}) AS top_{place}"
-        for place, model in enumerate(wanted.models)
-        if None in model.watched
-    ]
-    return _selected(text, *tops) if tops else text
-
-
-def _from_other_scales(wanted: AggregationSpec, text: str) -> str:
-    """Return the rows with ``p_0_0``, ... for models that hold no probabilities."""
-    steps: list[list[str]] = [[], [], [], []]
-    for place, model in enumerate(wanted.models):
+    Models on another scale get columns ``p_0_0``, ... Softmax takes several steps, each
+    of which needs the columns of the one before.
+    """
+    steps: list[list[str]] = [[], [], [], [], []]
+    for place, model in enumerate(spec.models):
+        names = probability_columns(spec, place)
+        if None in model.watched:
+            steps[4].append(f"GREATEST({', '.join(names)}) AS top_{place}")
         if model.scale == "prob":
             continue
-        columns = read_columns(wanted, model)
+        columns = read_columns(spec, model)
+        values = [probability(x, model.scale) for x in columns]
         if model.scale == "logit" and model.labels:
-            *before, found = _softmax(columns, place)
-        else:
-            before, found = [], [probability(x, model.scale) for x in columns]
-        for step, own in zip(steps, before, strict=False):
-            step.extend(own)
-        steps[-1] += _named(found, probability_columns(wanted, place))
+            parts = [f"exp_{place}_{k}" for k in range(len(columns))]
+            powers = [f"EXP({x} - largest_{place})" for x in columns]
+            steps[0].append(f"GREATEST({', '.join(columns)}) AS largest_{place}")
+            steps[1] += _named(powers, parts)
+            steps[2].append(f"{added(parts)} AS sum_{place}")
+            values = [f"{part} / sum_{place}" for part in parts]
+        steps[3] += _named(values, names)
     for step in steps:
         text = _selected(text, *step) if step else text
     return text
-
-
-def _softmax(logits: list[str], place: int) -> list[list[str]]:
-    """Return columns that each need those before, and the probabilities at last."""
-    parts = [f"exp_{place}_{k}" for k in range(len(logits))]
-    return [
-        [f"GREATEST({', '.join(logits)}) AS largest_{place}"],
-        _named([f"EXP({logit} - largest_{place})" for logit in logits], parts),
-        [f"{added(parts)} AS sum_{place}"],
-        [f"{part} / sum_{place}" for part in parts],
-    ]
 
 
 def _named(expressions: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -300,33 +332,27 @@ def probability(column: str, scale: Scale) -> str:
     return column
 
 
-def probability_columns(wanted: AggregationSpec, place: int) -> list[str]:
-    """Return the columns that hold the probabilities of a model."""
-    model = wanted.models[place]
+def probability_columns(spec: AggregationSpec, place: int) -> list[str]:
+    """Return the columns with the probabilities of a model."""
+    model = spec.models[place]
     if model.scale == "prob":
-        return read_columns(wanted, model)
+        return read_columns(spec, model)
     return [f"p_{place}_{k}" for k in range(len(model.columns))]
 
 
-def _events(wanted: AggregationSpec) -> list[Event]:
+def _events(spec: AggregationSpec) -> list[Event]:
     events: list[Event] = []
-    for place, model in enumerate(wanted.models):
-        names = probability_columns(wanted, place)
+    for place, model in enumerate(spec.models):
+        names = probability_columns(spec, place)
         for column in model.watched:
-            if column is None:
-                p, y = f"top_{place}", _top_is_right(place, names)
+            p, y = (f"top_{place}" if column is None else names[column]), code(place)
+            if column is None:  # the first class with the largest probability
+                cases = (f"WHEN {x} = {p} THEN {k}" for k, x in enumerate(names))
+                y = _as_double(f"{y} = CASE {' '.join(cases)} END")
             elif model.labels:
-                p, y = names[column], _as_double(f"{code(place)} = {column}")
-            else:
-                p, y = names[column], code(place)
+                y = _as_double(f"{y} = {column}")
             events.append(Event(len(events), p, y))
     return events
-
-
-def _top_is_right(place: int, names: Iterable[str]) -> str:
-    """Return whether the first class with the largest probability happened."""
-    cases = (f"WHEN {name} = top_{place} THEN {k}" for k, name in enumerate(names))
-    return _as_double(f"{code(place)} = CASE {' '.join(cases)} END")
 
 
 def _as_double(condition: str) -> str:

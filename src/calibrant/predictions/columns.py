@@ -12,7 +12,7 @@ from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import check_single_labels
 from calibrant.core.scales import MAX_DROPPED
 from calibrant.core.wording import shown
-from calibrant.engines.files import APPLIED
+from calibrant.engines.file_formats import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
 

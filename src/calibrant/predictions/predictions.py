@@ -11,7 +11,7 @@ from calibrant.core.options import check_choice, check_share
 from calibrant.core.scales import MAX_DROPPED
 from calibrant.engines.aggregation_spec import BadRows
 from calibrant.engines.cell_files import load_cells, save_cells
-from calibrant.engines.cells import merged
+from calibrant.engines.cells import merge_cells
 from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import Engine, open_cells, open_source
@@ -352,7 +352,7 @@ class Predictions:
         if not isinstance(other, Predictions):
             return NotImplemented
         parts = [_cells(one, "added") for one in (self, other)]
-        return Predictions(AggregatedPredictions(merged(parts)))
+        return Predictions(AggregatedPredictions(merge_cells(parts)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write aggregated predictions as a Parquet file, whole or not at all.

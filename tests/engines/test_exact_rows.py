@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
-from calibrant.engines import few_rows
+from calibrant.engines import cells
 from calibrant.exceptions import SmallSampleWarning, WeightError
 
 METHODS = ["es15", "es-sweep", "ew-cv", "pl", "isotonic", "smooth", "kde", "kce"]
@@ -15,10 +15,10 @@ WAYS = {"kept": (2**21, 65_536), "cells": (0, 0), "both": (0, 700)}
 
 @pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
-    """Return how rows are gathered: all kept, all in cells, or by the group."""
+    """Return how rows are aggregated: all kept, all in cells, or by the group."""
     table, group = WAYS[request.param]
-    monkeypatch.setattr(few_rows, "FEW_IN_TABLE", table)
-    monkeypatch.setattr(few_rows, "FEW_IN_GROUP", group)
+    monkeypatch.setattr(cells, "MAX_EXACT_IN_TABLE", table)
+    monkeypatch.setattr(cells, "MAX_EXACT_IN_GROUP", group)
     return request.param
 
 
@@ -46,8 +46,8 @@ def test_small_tables_are_those_of_memory_to_the_last_digits(
 
 def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(few_rows, "FEW_IN_TABLE", 0)
-        patch.setattr(few_rows, "FEW_IN_GROUP", 700)
+        patch.setattr(cells, "MAX_EXACT_IN_TABLE", 0)
+        patch.setattr(cells, "MAX_EXACT_IN_GROUP", 700)
         wanted = {"y": "y", "p": "p", "by": ["place", "year"]}
         options = {"confidence": None}
         options |= {"methods": ["es15", "isotonic", "ew15"]}
@@ -100,22 +100,22 @@ def test_parts_end_as_the_whole_does(case, rows, tmp_path):
 
 
 def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
-    monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 4000)
-    monkeypatch.setattr(few_rows, "FEW_IN_GROUP", 1000)
+    monkeypatch.setattr(cells, "MAX_EXACT_IN_TABLE", 4000)
+    monkeypatch.setattr(cells, "MAX_EXACT_IN_GROUP", 1000)
     few = cb.Predictions.from_table(rows, y="y", p="p").aggregate().store.cells
     assert (few.columns["low"] == few.columns["high"]).all()
     assert len(few) == rows["p"].n_unique()
-    many = few + few
+    many = cells.merge_cells([few, few])
     assert (many.columns["low"] < many.columns["high"]).any()
     assert len(np.unique(many.columns["cell"])) == len(many)
 
 
 def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file, monkeypatch):
-    monkeypatch.setattr(few_rows, "FEW_IN_TABLE", 0)
+    monkeypatch.setattr(cells, "MAX_EXACT_IN_TABLE", 0)
     options = {"y": "y", "p": "p", "by": ["place", "year"], "engine": local_engine}
     kept = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
     assert (kept.columns["low"] == kept.columns["high"]).all()
-    monkeypatch.setattr(few_rows, "FEW_IN_ALL_GROUPS", 100)
+    monkeypatch.setattr(cells, "MAX_EXACT_IN_ALL_GROUPS", 100)
     gathered = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
     assert len(gathered) < len(kept)
     alone = gathered.columns["low"] == gathered.columns["high"]
@@ -164,12 +164,12 @@ def test_weights_that_cannot_be(local_engine, weight, words, tmp_path):
 def test_classes_kept_apart_are_not_taken_for_rows_in_order(rows):
     """Of gathered classes nobody knows which rows they share."""
     options = {"y": "kind", "p": "c_*", "task": "classwise"}
-    cells = cb.Predictions.from_table(rows, **options).aggregate()
+    whole = cb.Predictions.from_table(rows, **options).aggregate()
     shuffled = cb.Predictions.from_table(
         rows.sample(fraction=1.0, shuffle=True, seed=1), **options
     ).aggregate()
     told = {"methods": "ew15", "n_resamples": 60}
-    first, second = (cb.evaluate(c, **told).frame() for c in (cells, shuffled))
+    first, second = (cb.evaluate(c, **told).frame() for c in (whole, shuffled))
     assert_allclose(first["high"], second["high"], atol=1e-12)
 
 

@@ -1,0 +1,270 @@
+"""The queries that aggregate a table, and their results as cells; for SQL engines.
+
+One query goes over all rows, a second one over those that are few and kept exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from calibrant.core.labels import check_label_values
+from calibrant.core.weights import check_total
+from calibrant.core.wording import MEASURES
+from calibrant.engines.cells import (
+    AggregatedCells,
+    CellOrigin,
+    exact_columns,
+    keeps_exact_rows,
+)
+from calibrant.engines.groups import key_values, numbered_keys
+from calibrant.engines.row_checks import RowFaults
+from calibrant.engines.sql import (
+    UNUSABLE,
+    WEIGHTLESS,
+    aggregation_sql,
+    distinct_sql,
+    group_columns,
+)
+from calibrant.engines.usable_rows import check_dropped
+from calibrant.exceptions import EmptyInputError, InputError, Setting, WeightError
+from calibrant.numerics.cell_grid import cell_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from calibrant.core.array_types import BoolVector
+    from calibrant.engines.aggregation_spec import AggregationSpec
+    from calibrant.engines.row_checks import RowRules
+    from calibrant.engines.sql import Dialect
+    from calibrant.engines.usable_rows import Reasons
+
+Columns: TypeAlias = "dict[str, NDArray[Any]]"
+Part: TypeAlias = tuple[list[list[Any]], Columns]
+"""Some of the cells: values of the columns of groups, and columns of the cells."""
+GRID_COLUMNS = {"n_rows": "rows", "near_end": "near"}
+"""Columns of cells that have another name in queries."""
+
+
+@dataclass(frozen=True, eq=False)
+class GridResult:
+    """The columns of the result of `aggregation_sql`."""
+
+    columns: Columns
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return np.asarray(self.columns[name])
+
+    @cached_property
+    def event(self) -> NDArray[Any]:
+        """Return the number of each cell's event."""
+        return event_numbers(self.columns)
+
+    @cached_property
+    def used(self) -> BoolVector:
+        """Return which cells contain valid rows that have weight."""
+        return np.asarray((self["cell"] != UNUSABLE) & (self["cell"] != WEIGHTLESS))
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of all rows."""
+        return int(self["n_rows"][self.event == 0].sum())
+
+    @property
+    def n_invalid(self) -> int:
+        """Return the number of invalid rows."""
+        invalid = (self["cell"] == UNUSABLE) & (self.event == 0)
+        return int(self["n_rows"][invalid].sum())
+
+    def cell_columns(self, which: BoolVector) -> Columns:
+        """Return the columns of some of the cells."""
+        columns = {
+            GRID_COLUMNS.get(name, name): self[name][which]
+            for name in self.columns
+            if name not in ("cell", "hashed") and not name.startswith(("by_", "other_"))
+        }
+        columns["event"] = self.event[which]
+        columns["cell"] = cell_numbers(columns["low"])
+        return columns
+
+
+def event_numbers(columns: Columns) -> NDArray[Any]:
+    """Return the number of each row's event; a query for one event has no column."""
+    return np.asarray(columns.get("event", np.zeros(len(columns["n_rows"]), np.int64)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AggregationQuery:
+    """Queries over the rows of a table.
+
+    Attributes
+    ----------
+    spec : AggregationSpec
+        What is to be aggregated.
+    source : str
+        What queries call the rows.
+    rules : RowRules
+        What every row must meet.
+    dialect : Dialect
+        Of the engine.
+    run : callable
+        Returns the columns of a query's result.
+    display_name : str
+        What errors call the source.
+    on_invalid : callable or None
+        Called where some rows are invalid, before anything is said about them.
+    """
+
+    spec: AggregationSpec
+    source: str
+    rules: RowRules
+    dialect: Dialect
+    run: Callable[[str], Columns]
+    display_name: str
+    on_invalid: Callable[[], None] | None = None
+
+    def cells(self) -> AggregatedCells:
+        """Go through the rows and return their cells."""
+        result = self._aggregated()
+        reasons = self._reasons(result.n_invalid)
+        self._check_usable(result)
+        low, high = result["low"][result.used], result["high"][result.used]
+        if (low < 0.0).any() or (high > 1.0).any():  # by rounding
+            result = self._aggregated(clip=True)
+        parts = self._parts(result)
+        columns = {
+            name: np.concatenate([columns[name] for _, columns in parts])
+            for name in parts[0][1]
+        }
+        by = [[*chain(*lists)] for lists in zip(*(by for by, _ in parts), strict=True)]
+        size = columns["cell"].size
+        groups, columns["group"] = numbered_keys(by, self.spec.by, size)
+        origin, dropped = CellOrigin.of(self.spec), result.n_invalid
+        cells = AggregatedCells.of_columns(origin, groups, columns, dropped)
+        return replace(cells, reasons=reasons)
+
+    def _aggregated(self, *, clip: bool = False) -> GridResult:
+        query = aggregation_sql(
+            self.spec,
+            self.source,
+            fault=self.rules.fault_sql(),
+            dialect=self.dialect,
+            clip=clip,
+        )
+        return GridResult(self.run(query))
+
+    def _reasons(self, n_invalid: int) -> Reasons:
+        """Return why rows are dropped; raise where they may not be."""
+        if not n_invalid:
+            return {}
+        if self.on_invalid is not None:
+            self.on_invalid()
+        faults = RowFaults.count(self.rules, self.run, self.source)
+        if self.spec.bad_rows == "error":
+            faults.raise_first()
+            raise InputError(
+                f"{self.display_name}: {n_invalid:,} rows cannot be used; pass ",
+                Setting("bad_rows", "drop"),
+                ".",
+            )
+        limit = self.spec.max_dropped
+        check_dropped(faults.reasons, faults.rows, limit, faults.ranges)
+        return faults.reasons
+
+    def _check_usable(self, result: GridResult) -> None:
+        """Raise where no row can be used, or labels or weights as a whole cannot."""
+        used = result.used
+        if not used.any():
+            raise self._empty_error(result)
+        if self.spec.compares_labels:
+            self._check_two_labels(result)
+        if self.spec.weight is not None:
+            weight, first = result["weight"][used], result.event[used] == 0
+            check_total(
+                float(weight[first].sum()),
+                float(np.max(weight / result["n_rows"][used])),
+                name=f"column {self.spec.weight!r}",
+            )
+
+    def _empty_error(self, result: GridResult) -> InputError:
+        rows, invalid = result.n_rows, result.n_invalid
+        if rows > invalid:
+            return WeightError(
+                f"column {self.spec.weight!r} must be positive somewhere; all "
+                f"{rows:,} weights are 0."
+            )
+        none = f"none of its {invalid:,} rows can be used"
+        return EmptyInputError(
+            f"{self.display_name}: {none if invalid else 'it has no rows'}."
+        )
+
+    def _check_two_labels(self, result: GridResult) -> None:
+        others = {
+            bytes(value) if isinstance(value, bytearray) else value
+            for name in ("other_low", "other_high")
+            for value in key_values(result.columns[name][result.used])
+            if value is not None
+        }
+        happened = result["happened"][result.used].sum() > 0
+        check_label_values(
+            [*sorted(others), *([self.spec.pos_label] if happened else [])],
+            pos_label=self.spec.pos_label,
+            wording=replace(MEASURES, label=f"column {self.spec.y!r}"),
+        )
+
+    def _parts(self, result: GridResult) -> list[Part]:
+        """Return the cells of large groups, and the distinct rows of small ones."""
+        used = result.used
+        keys, group = self._numbered(result.columns, used)
+        rows, first = result["n_rows"][used], result.event[used] == 0
+        own = np.bincount(group[first], rows[first], minlength=len(keys))
+        exact = keeps_exact_rows(own, int(rows.sum()))
+        if exact.all():
+            return [self._distinct(set(keys), None)]
+        many = used.copy()
+        many[used] = ~exact[group]
+        parts = [(self._by(result.columns, many), result.cell_columns(many))]
+        if exact.any():
+            small = {key for key, few in zip(keys, exact, strict=True) if few}
+            hashes = result["hashed"][used & ~many]
+            parts.append(self._distinct(small, np.unique(hashes).tolist()))
+        return parts
+
+    def _distinct(self, small: set[tuple[Any, ...]], hashes: list[int] | None) -> Part:
+        """Return the distinct rows of small groups; without hashes, of all."""
+        query = distinct_sql(
+            self.spec,
+            self.source,
+            fault=self.rules.fault_sql(),
+            dialect=self.dialect,
+            groups=hashes,
+        )
+        columns = self.run(query)
+        used = np.ones(len(columns["n_rows"]), dtype=bool)
+        if hashes is not None:  # other groups may have the same hash
+            keys, group = self._numbered(columns, used)
+            used = np.array([key in small for key in keys], dtype=bool)[group]
+        p, rows, happened = (
+            np.asarray(columns[name])[used] for name in ("p", "n_rows", "happened")
+        )
+        weight = np.asarray(columns["w"])[used] if "w" in columns else None
+        counts = rows.astype(np.int64), happened.astype(np.int64)
+        kept = exact_columns(p, *counts, weight)
+        kept["event"] = event_numbers(columns)[used]
+        return self._by(columns, used), kept
+
+    def _by(self, columns: Columns, used: BoolVector) -> list[list[Any]]:
+        """Return the values of the columns of groups."""
+        return [key_values(columns[name][used]) for name in group_columns(self.spec)]
+
+    def _numbered(
+        self, columns: Columns, used: BoolVector
+    ) -> tuple[tuple[tuple[Any, ...], ...], NDArray[Any]]:
+        """Return the groups in order, and the number of the group of each row."""
+        return numbered_keys(self._by(columns, used), self.spec.by, int(used.sum()))

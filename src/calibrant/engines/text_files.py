@@ -1,0 +1,346 @@
+"""Text files (CSV, TSV): which lines are rows, and what the values of a column are.
+
+One rule for every engine. Rows have as many fields as the header: polars fills rows
+that are too short, which may be a file that was cut in the middle of a number, and
+takes empty lines for rows; here neither is a row, as in DuckDB. A column contains true
+and false, whole numbers or numbers if all of its values do; else text. Values that are
+missing or blank do not count.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import zlib
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from calibrant.engines.files import (
+    check_distinct_names,
+    is_stream,
+    load_polars,
+    unreadable,
+)
+from calibrant.exceptions import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Kind: TypeAlias = Literal["?", "i8", "f8", "U1"]
+"""NumPy's word for true and false, whole numbers, numbers, text."""
+BLANKS = " \t\n\r\v\f"
+WHOLE = "[+-]?(0|[1-9][0-9]{0,17})"
+"""Whole numbers that fit into 64 bits."""
+CODE = "[+-]?0[0-9]{1,17}"
+"""Whole numbers that lose digits as such, 007."""
+LONG = r"[+-]?(0[0-9]+\..*|[0-9]{19,})"
+"""Other numbers that may lose digits."""
+FIRST_ROWS, FIRST_SIZE = 1000, 2**20
+"""So many rows, or characters, of a text file are looked at for a guess."""
+DAMAGED = (csv.Error, OSError, EOFError, zlib.error)
+"""What damaged files raise, packed or not."""
+NOT_UTF_8 = re.compile("[\ud800-\udfff]")
+"""What bytes become that are not UTF-8."""
+NEVER = "\x01"
+"""A separator that is in no line."""
+
+
+def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]:
+    """Return the lines of a file that are rows, as text, and how many are not.
+
+    Without `leave_out`, lines that are not rows raise an error.
+    """
+    pl = load_polars("reading text files")
+    source: Path | bytes = path.read_bytes() if is_stream(path) else path
+    if path.suffix == ".gz":  # unlike polars, Python notices archives that were cut
+        source = read_content(path)
+    try:
+        frame = _parsed(path, source, separator)
+    except pl.exceptions.PolarsError:
+        frame = None
+    if frame is not None and (frame.width == 1 or not frame[:, -1].null_count()):
+        return frame, 0
+    content = source if isinstance(source, bytes) else read_content(path)
+    if frame is not None and has_all_fields(
+        content, separator, fields=frame.width, lines=frame.height + 1
+    ):
+        return frame, 0
+    lines = whole_lines(content, separator)
+    if lines.left_out and (lines.unsure or not leave_out):
+        raise unreadable(path, lines.first_fault)
+    frame = _parsed(path, lines.text.encode(), separator)
+    if frame.height != lines.rows:
+        raise unreadable(path, "it is unclear where rows end, check the quotes")
+    return frame, lines.left_out
+
+
+def _parsed(path: Path, source: Path | bytes, separator: str) -> Any:
+    """Return text as a data frame, unless polars renamed a column that occurs twice."""
+    pl = load_polars("reading text files")
+    frame = pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
+    names = set(frame.columns)
+    for name in frame.columns:
+        first, renamed, _ = name.rpartition("_duplicated_")
+        if renamed and first in names:
+            check_distinct_names(str(path), [first, first])
+    return frame
+
+
+def read_content(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked."""
+    try:
+        if path.suffix == ".zst":
+            return _unpacked(path).encode()
+        if path.suffix == ".gz":
+            with gzip.open(path) as file:
+                return file.read()
+        return path.read_bytes()
+    except DAMAGED as error:
+        raise SourceError(f"{path} cannot be read: {error}.") from None
+
+
+def _unpacked(path: Path, n_lines: int | None = None) -> str:
+    """Return the text of a .zst file, or its first lines."""
+    pl = load_polars("reading .zst files")
+    options: dict[str, Any] = {"has_header": False, "infer_schema": False}
+    options |= {"glob": False, "separator": NEVER, "quote_char": None}
+    lines = pl.read_csv(path, n_rows=n_lines, **options)
+    return "\n".join(line or "" for (line,) in lines.iter_rows())
+
+
+def read_header(path: Path, separator: str) -> tuple[list[str], int]:
+    """Return the columns that a text file names, and the empty lines before them."""
+    for skipped, names in enumerate(_fields(path, separator)):
+        if names:
+            return names, skipped
+    raise SourceError(f"{path} has no rows.")
+
+
+def read_first_rows(path: Path, separator: str) -> list[list[str]]:
+    """Return the first rows of a text file below its header."""
+    rows: list[list[str]] = []
+    size = 0
+    for fields in filter(None, _fields(path, separator)):
+        rows.append(fields)
+        size += sum(map(len, fields))
+        if len(rows) > FIRST_ROWS or size > FIRST_SIZE:
+            break
+    return rows[1:]
+
+
+def _fields(path: Path, separator: str) -> Iterator[list[str]]:
+    """Yield the fields of each line of a text file; of a .zst file, of the first."""
+    if path.suffix == ".zst":
+        text = StringIO(_unpacked(path, FIRST_ROWS), newline="")
+        yield from csv.reader(text, delimiter=separator)
+        return
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    how = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
+    try:
+        with opened(path, "rt", **how) as file:
+            yield from csv.reader(file, delimiter=separator)
+    except DAMAGED as error:
+        raise SourceError(f"{path} cannot be read: {error}.") from None
+
+
+def has_all_fields(content: bytes, separator: str, *, fields: int, lines: int) -> bool:
+    r"""Tell whether every line surely has all fields, from the number of separators.
+
+    Examples
+    --------
+    >>> has_all_fields(b"a,b\n1,\n", ",", fields=2, lines=2)
+    True
+    """
+    expected = (fields - 1) * lines
+    return b'"' not in content and content.count(separator.encode()) == expected
+
+
+@dataclass(frozen=True)
+class WholeLines:
+    """The lines of a text file that are rows, below the header.
+
+    Attributes
+    ----------
+    text : str
+        The header and these lines.
+    rows : int
+        How many rows there are.
+    left_out : int
+        How many lines are not rows, apart from empty ones.
+    first_fault : str
+        What is wrong with the first of these.
+    unsure : bool
+        Whether it is not clear what they are: quotes may hide where they end, and text
+        that is not UTF-8 where it is from.
+    """
+
+    text: str
+    rows: int
+    left_out: int = 0
+    first_fault: str = ""
+    unsure: bool = False
+
+
+def whole_lines(content: bytes, separator: str) -> WholeLines:
+    r"""Return the lines that are rows.
+
+    Examples
+    --------
+    >>> lines = whole_lines(b"a,b\n1,2\n\n3\n", ",")
+    >>> lines.text, lines.first_fault
+    ('a,b\n1,2\n', 'line 4 has 1 field, the header has 2')
+    """
+    kept: list[str] = []
+    faults: list[str] = []
+    width, unsure = 0, False
+    for number, text, fields in _records(content, separator):
+        if not fields and width != 1:
+            continue
+        width = width or len(fields)
+        if NOT_UTF_8.search(text):
+            return WholeLines("", 0, 1, f"line {number} is not UTF-8", unsure=True)
+        if len(fields) == width + 1 and text.rstrip("\r\n").endswith(separator):
+            kept.append(text.rstrip("\r\n")[:-1] + "\n")
+        elif fields and len(fields) != width:
+            count = f"{len(fields)} field" + ("s" if len(fields) > 1 else "")
+            faults.append(f"line {number} has {count}, the header has {width}")
+            unsure |= '"' in text
+        else:
+            kept.append(text)
+    first = faults[0] if faults else ""
+    return WholeLines("".join(kept), len(kept) - 1, len(faults), first, unsure)
+
+
+def _records(content: bytes, separator: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the number of the first line of each record, its text and its fields."""
+    read: list[str] = []
+
+    def lines() -> Iterator[str]:
+        text = content.decode("utf-8-sig", errors="surrogateescape")
+        for line in StringIO(text, newline=""):
+            read.append(line)
+            yield line
+
+    reader = csv.reader(lines(), delimiter=separator)
+    first = 1
+    for fields in reader:
+        yield first, "".join(read), fields
+        first = reader.line_num + 1
+        read.clear()
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """How many values of a column are what.
+
+    Attributes
+    ----------
+    text, truth : int
+        Text; and text that says true or false.
+    whole, code, number, long : int
+        Whole numbers; those that lose digits as such; other numbers; and those that may
+        lose digits.
+    """
+
+    text: int = 0
+    truth: int = 0
+    whole: int = 0
+    code: int = 0
+    number: int = 0
+    long: int = 0
+
+    @property
+    def kind(self) -> Kind:
+        """Return what the column contains; numbers, where it contains nothing.
+
+        Examples
+        --------
+        >>> ValueCounts(whole=2, number=1).kind, ValueCounts(whole=2, text=1).kind
+        ('f8', 'U1')
+        """
+        numbers = self.whole + self.code + self.number + self.long
+        if self.text or (self.truth and numbers):
+            return "U1"
+        if self.truth:
+            return "?"
+        return "i8" if numbers and not self.number + self.long else "f8"
+
+    @property
+    def kind_kept(self) -> Kind:
+        """Return the type in which no value loses anything."""
+        return "U1" if self.code or self.long or self == ValueCounts() else self.kind
+
+
+def class_sql(token: str, number: str) -> str:
+    """Return DuckDB's expression for what a value is, as in `ValueCounts`.
+
+    `token` is the value as text; `number` as a number, NULL where it is not one.
+    """
+    blanks = f"'{BLANKS}'"
+
+    def matches(pattern: str) -> str:
+        return rf"REGEXP_FULL_MATCH({token}, '\s*{pattern}\s*')"
+
+    return f"""
+        CASE WHEN ({number}) IS NULL THEN
+            CASE WHEN TRIM({token}, {blanks}) = '' OR {token} IS NULL THEN NULL
+            WHEN LOWER(TRIM({token}, {blanks})) IN ('true', 'false') THEN 'truth'
+            ELSE 'text' END
+        WHEN {matches(WHOLE)} THEN 'whole' WHEN {matches(CODE)} THEN 'code'
+        WHEN {matches(LONG)} THEN 'long' ELSE 'number' END"""
+
+
+def truth_sql(token: str) -> str:
+    """Return DuckDB's expression of a column as true and false, else NULL."""
+    cases = "WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE"
+    return f"CASE LOWER(TRIM({token}, '{BLANKS}')) {cases} END"
+
+
+def value_counts(column: Any) -> ValueCounts:
+    """Return what the values of a polars column of text are."""
+    pl = load_polars("reading text files")
+    text = column.str.strip_chars(BLANKS)
+    text = text.filter(text != "")
+    is_number = text.cast(pl.Float64, strict=False).is_not_null()
+    numbers, others = text.filter(is_number), text.filter(~is_number)
+    truth = int(others.str.to_lowercase().is_in(["true", "false"]).sum())
+    whole, code, long = (
+        int(numbers.str.contains(f"^{pattern}$").sum())
+        for pattern in (WHOLE, CODE, LONG)
+    )
+    rest = len(numbers) - whole - code - long
+    return ValueCounts(len(others) - truth, truth, whole, code, rest, long)
+
+
+def _as_kind(column: Any, kind: Kind) -> Any:
+    """Return a polars column of text in a type that all of its values have."""
+    pl = load_polars("reading text files")
+    if kind == "U1":
+        return column
+    text = column.str.strip_chars(BLANKS)
+    if kind == "?":
+        truth = {"true": True, "false": False}
+        lower = text.str.to_lowercase()
+        return lower.replace_strict(truth, default=None, return_dtype=pl.Boolean)
+    return text.cast(pl.Int64 if kind == "i8" else pl.Float64, strict=False)
+
+
+def typed_column(column: Any) -> Any:
+    """Return a polars column of text in the type that its values have."""
+    return _as_kind(column, value_counts(column).kind)
+
+
+def typed_frame(frame: Any) -> Any:
+    """Return a polars data frame of text with types in which no value loses anything.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> typed_frame(pl.DataFrame({"id": ["007"], "p": ["0.50"]})).rows()
+    [('007', 0.5)]
+    """
+    kept = (_as_kind(column, value_counts(column).kind_kept) for column in frame)
+    return frame.with_columns(*kept)
