@@ -191,7 +191,7 @@ def test_bad_rows_are_dropped_and_counted_if_asked(engine, rows, tmp_path):
     assert_array_equal(found.columns["rows"], expected.columns["rows"])
 
 
-def test_evaluation_without_bad_rows_is_that_of_the_others(
+def test_evaluation_drop_invalid_rows_is_that_of_the_others(
     local_engine, rows, tmp_path
 ):
     path = spoiled(rows, "y", 7, tmp_path / "bad.parquet")

@@ -185,8 +185,10 @@ def _apply_to_npz(
         add_arrays(Path(source), new, out)
     else:
         names = _write_columns(table, model, calibrated, out, suffix)
-    told = ", ".join(names) if len(names) <= MAX_NAMED else f"{names[0]} .. {names[-1]}"
-    typer.echo(f"wrote {out}: {len(calibrated):,} rows, new {told}")
+    added = (
+        ", ".join(names) if len(names) <= MAX_NAMED else f"{names[0]} .. {names[-1]}"
+    )
+    typer.echo(f"wrote {out}: {len(calibrated):,} rows, new {added}")
 
 
 def _write_columns(

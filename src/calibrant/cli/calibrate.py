@@ -123,15 +123,15 @@ def _check_map_path(out: Path) -> None:
     check_named(out, MAP)
 
 
-def _check_kind(found: Method, *, several: bool) -> None:
-    if several and found.kind == "binary":
+def _check_kind(method: Method, *, several: bool) -> None:
+    if several and method.kind == "binary":
         raise OptionError(
-            f"--method {found.name} calibrates one event, but --p names several "
-            f"columns. Name one, or lift it: ovr-{found.name} (each class against the "
-            f"rest) or top-{found.name} (the top label)."
+            f"--method {method.name} calibrates one event, but --p names several "
+            f"columns. Name one, or lift it: ovr-{method.name} (each class against the "
+            f"rest) or top-{method.name} (the top label)."
         )
-    if not several and found.kind == "multi-class":
+    if not several and method.kind == "multi-class":
         raise OptionError(
-            f"--method {found.name} calibrates all classes at once; name the columns "
+            f"--method {method.name} calibrates all classes at once; name the columns "
             f"of all classes by --p a,b,c or 'forest_*'."
         )

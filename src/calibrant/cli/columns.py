@@ -46,13 +46,13 @@ def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] |
     if not any(named) and (len(p) == 1 or task is None):
         columns = [column for entry in p for column in split_list(entry)]
         return columns[0] if len(columns) == 1 else columns
-    found: dict[str, list[str]] = {}
+    named_models: dict[str, list[str]] = {}
     for entry, match in zip(p, named, strict=True):
         name = entry if match is None else _name(match)
-        if name in found:
+        if name in named_models:
             raise OptionError(f"--p names the model {name!r} twice.")
-        found[name] = split_list(entry if match is None else match.group(3))
-    return found
+        named_models[name] = split_list(entry if match is None else match.group(3))
+    return named_models
 
 
 def _name(match: re.Match[str]) -> str:
@@ -83,8 +83,8 @@ def label_columns(names: Sequence[str], y: Sequence[str]) -> str | dict[str, str
     """
     if len(y) == 1 and y[0] in names:
         return y[0]
-    found: str | dict[str, str] = _one_or_each(y, "--y", "column")
-    return found
+    columns: str | dict[str, str] = _one_or_each(y, "--y", "column")
+    return columns
 
 
 def _one_or_each(given: Sequence[str], option: str, example: str) -> Any:

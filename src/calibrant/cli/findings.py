@@ -29,8 +29,8 @@ def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
         console.print("nothing")
     for finding in diagnosis.findings:
         place = visible(", ".join(f"{k} {name}" for k, name in finding.where.items()))
-        told = f" ({place})" if place else ""
-        head = f"{finding.code} {finding.title}, {finding.severity}{told}"
+        where = f" ({place})" if place else ""
+        head = f"{finding.code} {finding.title}, {finding.severity}{where}"
         console.print(f"[bold]{escape(head)}[/bold]")
         console.print(f"  {escape(visible(finding.message))}")
         console.print(f"  {escape(finding.remedy)}")

@@ -19,13 +19,13 @@ def methods(
     """
     from calibrant.calibrators.registry import EVALUATORS, METHODS
 
-    found = [*METHODS.values(), *EVALUATORS.values()]
+    every = [*METHODS.values(), *EVALUATORS.values()]
     print_frame(
         {
-            "method": np.array([method.name for method in found]),
-            "kind": np.array([method.kind for method in found]),
-            "what": np.array([method.summary for method in found]),
-            "fitted by": np.array([method.loss for method in found]),
+            "method": np.array([method.name for method in every]),
+            "kind": np.array([method.kind for method in every]),
+            "what": np.array([method.summary for method in every]),
+            "fitted by": np.array([method.loss for method in every]),
         },
         output,
     )

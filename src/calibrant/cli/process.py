@@ -4,7 +4,7 @@
 0       done
 1       a condition of the user's is not met: --fail-above, --fail-on
 2       not done: wrong usage, data that cannot be used, or a fault of ours
-130     interrupted by Ctrl-C (143: told to end)
+130     interrupted by Ctrl-C (143: terminated)
 141     nobody reads the output any more
 ======  =================================================================
 
@@ -69,9 +69,9 @@ def _unexpected(error: BaseException) -> str:
         return f"not enough memory. {what}".rstrip()
     if isinstance(error, OSError):
         return what
-    told = f"{type(error).__name__}: {what}" if what else type(error).__name__
+    kind = f"{type(error).__name__}: {what}" if what else type(error).__name__
     return (
-        f"calibrant failed unexpectedly ({told}). Please report this; {TRACEBACK}=1 "
+        f"calibrant failed unexpectedly ({kind}). Please report this; {TRACEBACK}=1 "
         f"in the environment shows where it happened."
     )
 
@@ -106,7 +106,7 @@ def prepare_streams() -> None:
 
 
 def flush_streams() -> None:
-    """Write what is still held back, while errors can be told."""
+    """Write what is still held back, while errors can be shown."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
 

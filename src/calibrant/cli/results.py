@@ -35,7 +35,7 @@ SHORT_SCORES = {
 
 
 def print_results(
-    found: Evaluation,
+    evaluation: Evaluation,
     output: Format,
     *,
     per_class: bool = False,
@@ -43,37 +43,37 @@ def print_results(
     classes: Mapping[str, int] | None = None,
 ) -> None:
     """Print errors; a table for people leaves out what is the same in all rows."""
-    frame = found.per_class() if per_class else found.frame()
+    frame = evaluation.per_class() if per_class else evaluation.frame()
     if output is Format.json:
         extra = {
-            "scores": rows_of(found.scores()),
-            "classes": rows_of(found.per_class()),
-            "alpha": found.alpha,
-            "confidence": found.confidence,
+            "scores": rows_of(evaluation.scores()),
+            "classes": rows_of(evaluation.per_class()),
+            "alpha": evaluation.alpha,
+            "confidence": evaluation.confidence,
             "n_classes": dict(classes or {}),
         }
         if findings is not None:
             extra["findings"] = [asdict(finding) for finding in findings.findings]
         print_frame(frame, output, extra)
     elif output is Format.table:
-        _print_tables(found, frame)
+        _print_tables(evaluation, frame)
         _print_classes(classes)
     else:
         print_frame(frame, output)
 
 
-def _print_tables(found: Evaluation, frame: Frame) -> None:
+def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
     level = (
         ""
-        if found.confidence is None
-        else f" and {100 * found.confidence:g}% intervals"
+        if evaluation.confidence is None
+        else f" and {100 * evaluation.confidence:g}% intervals"
     )
     bias = ", bias taken out" if frame["debiased"].all() else ""
-    typer.echo(f"Calibration error{level}{bias} (alpha = {found.alpha:g})")
+    typer.echo(f"Calibration error{level}{bias} (alpha = {evaluation.alpha:g})")
     binary = bool(np.all(frame["task"] == "binary"))
     hidden = {"debiased", "task"} if binary else {"debiased"}
     print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
-    if found.confidence is not None:
+    if evaluation.confidence is not None:
         typer.echo(
             "Intervals are those of the true error, by the posterior of smooth.\n"
         )
@@ -82,7 +82,7 @@ def _print_tables(found: Evaluation, frame: Frame) -> None:
         "Scores, and the gain of isotonic recalibration on these rows (optimistic)"
     )
     dropped = {"brier_refinement", "log_loss_refinement"}
-    kept = {k: v for k, v in found.scores().items() if k not in dropped}
+    kept = {k: v for k, v in evaluation.scores().items() if k not in dropped}
     print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
 
 
@@ -91,29 +91,29 @@ def _print_classes(classes: Mapping[str, int] | None) -> None:
     if classes:
         alike = len(set(classes.values())) == 1
         each = (f"{visible(model)} {count}" for model, count in classes.items())
-        told = next(iter(classes.values())) if alike else ", ".join(each)
-        typer.echo(f"Number of classes: {told}\n")
+        counts = next(iter(classes.values())) if alike else ", ".join(each)
+        typer.echo(f"Number of classes: {counts}\n")
 
 
 def print_comparison(
-    found: Comparison,
+    comparison: Comparison,
     output: Format,
     *,
     pairs: bool = False,
     classes: Mapping[str, int] | None = None,
 ) -> None:
     """Print models by rank, and pairs of them; one comparison a group."""
-    models, paired = found.frame(), found.pairs()
+    models, paired = comparison.frame(), comparison.pairs()
     if output is Format.json:
         extra = {
             "pairs": rows_of(paired),
-            "alpha": found.alpha,
-            "confidence": found.confidence,
+            "alpha": comparison.alpha,
+            "confidence": comparison.confidence,
             "n_classes": dict(classes or {}),
         }
         print_frame(models, output, extra)
     elif output is Format.table:
-        _print_ranks(found, models, paired)
+        _print_ranks(comparison, models, paired)
         _print_classes(classes)
     else:
         print_frame(paired if pairs else models, output)

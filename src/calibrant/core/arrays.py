@@ -83,7 +83,7 @@ def as_float(array: NDArray[Any], *, name: str) -> FloatVector:
     with np.errstate(over="ignore", invalid="ignore"):
         total = numbers.sum()
     if not np.isfinite(total):
-        check_nothing_missing(~np.isfinite(numbers), name=name, found=numbers)
+        check_nothing_missing(~np.isfinite(numbers), name=name, values=numbers)
     return numbers
 
 
@@ -123,18 +123,18 @@ def _is_number(value: Any) -> bool:
 
 
 def check_nothing_missing(
-    missing: BoolVector, *, name: str, found: NDArray[Any] | None = None
+    missing: BoolVector, *, name: str, values: NDArray[Any] | None = None
 ) -> None:
-    """Raise where values, as `found`, are missing."""
+    """Raise where values, as `values`, are missing."""
     if not missing.any():
         return
     place = first_place(missing)
-    value = "masked" if found is None else shown(found[place])
+    value = "masked" if values is None else shown(values[place])
     raise FINITE.broken(
         name,
         f"{shown_place(place)} is {value} ({missing.sum()} of {missing.size} values)",
         place=place,
-        value=None if found is None else found[place],
+        value=None if values is None else values[place],
     )
 
 

@@ -156,7 +156,7 @@ def _as_probabilities(
         within = replace(within, error=ScaleError)
         raise _out_of_range(within, numbers, ends, remedy, wording)
     missing = ~np.isfinite(numbers) & ~(numbers == rule.low)
-    check_nothing_missing(missing, name=wording.prob, found=numbers)
+    check_nothing_missing(missing, name=wording.prob, values=numbers)
     if spread.outside:
         raise _out_of_range(within, numbers, ends, remedy, wording)
     return np.clip(rule.to_prob(numbers), 0.0, 1.0)

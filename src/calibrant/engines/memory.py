@@ -27,7 +27,7 @@ from calibrant.engines.file_formats import open_arrays, read_rows
 from calibrant.engines.files import SEPARATORS, is_arrays, suffix_of
 from calibrant.engines.groups import group_rows
 from calibrant.engines.text_files import typed_column
-from calibrant.engines.usable_rows import without_bad_rows
+from calibrant.engines.usable_rows import drop_invalid_rows
 from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.class_probabilities import event_of_class
@@ -139,7 +139,7 @@ class MemoryTable:
         """Return the cells of the rows."""
         if spec.bad_rows == "error":
             return MemoryRows(self, spec).cells()
-        table, reasons = without_bad_rows(self, spec)
+        table, reasons = drop_invalid_rows(self, spec)
         cells = MemoryRows(table, spec).cells()
         return replace(cells, dropped=sum(reasons.values()), reasons=reasons)
 

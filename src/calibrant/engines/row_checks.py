@@ -156,11 +156,11 @@ class RangeQuery:
             f"SUM(CASE WHEN {outside} THEN 1 ELSE 0 END) AS rows_outside_{place}",
         ]
 
-    def read(self, place: int, found: Mapping[str, NDArray[Any]]) -> ModelRange:
+    def read(self, place: int, result: Mapping[str, NDArray[Any]]) -> ModelRange:
         """Return what predictions look like, from sums over parts of the rows."""
 
         def column(name: str) -> NDArray[np.float64]:
-            values = np.ma.filled(found[f"{name}_{place}"].astype(np.float64), np.nan)
+            values = np.ma.filled(result[f"{name}_{place}"].astype(np.float64), np.nan)
             return np.asarray(values[~np.isnan(values)])
 
         spread = Spread(
@@ -266,23 +266,23 @@ class RowFaults:
     @classmethod
     def count(cls, rules: RowRules, run: Run, source: str) -> RowFaults:
         """Go through the rows."""
-        found = run(rules.count_sql(source))
+        result = run(rules.count_sql(source))
         missed = dict(
-            zip(found["missed"].tolist(), found["n_rows"].tolist(), strict=True)
+            zip(result["missed"].tolist(), result["n_rows"].tolist(), strict=True)
         )
         rows = int(sum(missed.values()))
         missed.pop(ALL_MET, None)
-        ranges = [query.read(place, found) for place, query in enumerate(rules.ranges)]
+        ranges = [query.read(place, result) for place, query in enumerate(rules.ranges)]
         return cls(rules, run, source, rows, missed, tuple(ranges))
 
     @property
     def reasons(self) -> Reasons:
         """Return how many rows cannot be used, by reason."""
-        found: Reasons = {}
+        reasons: Reasons = {}
         for place, count in sorted(self.missed.items()):
             reason = self.rules.checks[place].reason
-            found[reason] = found.get(reason, 0) + int(count)
-        return found
+            reasons[reason] = reasons.get(reason, 0) + int(count)
+        return reasons
 
     def raise_first(self, *, droppable: bool = True) -> None:
         """Raise the error of the first check that rows miss.
@@ -306,30 +306,30 @@ class RowFaults:
         raise error.suggest_dropping() if droppable else error
 
 
-def row_rules(wanted: AggregationSpec, precision: Mapping[str, float]) -> RowRules:
+def row_rules(spec: AggregationSpec, precision: Mapping[str, float]) -> RowRules:
     """Return what every row must meet.
 
     `precision` is the rounding unit of each column of predictions.
     """
-    every, together = _column_checks(wanted, precision)
-    sums = [_sum_check(wanted, m) for m in wanted.models if m.labels]
+    every, together = _column_checks(spec, precision)
+    sums = [_sum_check(spec, m) for m in spec.models if m.labels]
     every += [check for check in sums if check is not None]
-    ranges = [_range(wanted, model, precision) for model in wanted.models]
+    ranges = [_range(spec, model, precision) for model in spec.models]
     return RowRules(
-        (*every, *_label_checks(wanted), *_weight_checks(wanted)),
+        (*every, *_label_checks(spec), *_weight_checks(spec)),
         tuple(r for r in ranges if r is not None),
         tuple(together),
     )
 
 
 def _column_checks(
-    wanted: AggregationSpec, precision: Mapping[str, float]
+    spec: AggregationSpec, precision: Mapping[str, float]
 ) -> tuple[list[RowCheck], list[str]]:
     """Return the checks of each column, and those of many columns together."""
     checks: dict[tuple[str, Scale], list[RowCheck]] = {}
     alike: dict[tuple[Scale, float], list[str]] = {}
-    for model in wanted.models:
-        scale, columns = model.scale, read_columns(wanted, model)
+    for model in spec.models:
+        scale, columns = model.scale, read_columns(spec, model)
         for name, column in zip(model.columns, columns, strict=True):
             checks[name, scale] = prediction_checks(
                 name, column, precision[name], scale=scale, model=str(model)
@@ -364,21 +364,21 @@ def _together(scale: Scale, precision: float, columns: Sequence[str]) -> list[st
 
 
 def _range(
-    wanted: AggregationSpec, model: WatchedModel, precision: Mapping[str, float]
+    spec: AggregationSpec, model: WatchedModel, precision: Mapping[str, float]
 ) -> RangeQuery | None:
     if model.scale == "logit":
         return None
     ends = RULES[model.scale].ends(max(precision[name] for name in model.columns))
-    columns = tuple(read_columns(wanted, model))
+    columns = tuple(read_columns(spec, model))
     return RangeQuery(str(model), columns, model.scale, ends)
 
 
-def _sum_check(wanted: AggregationSpec, model: WatchedModel) -> RowCheck | None:
+def _sum_check(spec: AggregationSpec, model: WatchedModel) -> RowCheck | None:
     """Return the condition on the sum over classes, which logits need not meet."""
     if model.scale == "logit":
         return None
     unit = RULES[model.scale].unit
-    columns = [probability(x, model.scale) for x in read_columns(wanted, model)]
+    columns = [probability(x, model.scale) for x in read_columns(spec, model)]
     total, tolerance = added(columns), number(ROW_SUM_TOLERANCE)
     return RowCheck(
         f"ABS({total} - 1) <= {tolerance}",
@@ -431,11 +431,11 @@ def prediction_checks(
     return [replace(finite, implied=True), within]
 
 
-def _label_checks(wanted: AggregationSpec) -> list[RowCheck]:
-    name, first = f"column {wanted.y!r}", code(0)
+def _label_checks(spec: AggregationSpec) -> list[RowCheck]:
+    name, first = f"column {spec.y!r}", code(0)
     there = RowCheck(f"0 * {first} = 0", first, "label", HAS_LABEL, name, implied=True)
-    if wanted.models[0].labels:
-        codes = [(code(i), model.labels) for i, model in enumerate(wanted.models)]
+    if spec.models[0].labels:
+        codes = [(code(i), model.labels) for i, model in enumerate(spec.models)]
         return [there] + [
             RowCheck(f"{code} >= 0", code, "label", class_label(labels), name)
             for code, labels in codes
@@ -451,23 +451,23 @@ def _label_checks(wanted: AggregationSpec) -> list[RowCheck]:
     return [there, known]
 
 
-def _weight_checks(wanted: AggregationSpec) -> list[RowCheck]:
-    if wanted.weight is None:
+def _weight_checks(spec: AggregationSpec) -> list[RowCheck]:
+    if spec.weight is None:
         return []
-    finite = _finite("w", wanted.weight)
+    finite = _finite("w", spec.weight)
     return [finite, RowCheck("w >= 0", "w", "w", NOT_NEGATIVE, finite.columns)]
 
 
 def check_some_numbers(
-    table: TypedTable, wanted: AggregationSpec, *, numbers_as_text: bool = False
+    table: TypedTable, spec: AggregationSpec, *, numbers_as_text: bool = False
 ) -> None:
     """Raise where a column of numbers is none, or labels need to be named.
 
     With `numbers_as_text`, text will do that may hold numbers.
     """
     known = "biufU" if numbers_as_text else "biuf"
-    weights = [] if wanted.weight is None else [wanted.weight]
-    for name in [*wanted.columns, *weights]:
+    weights = [] if spec.weight is None else [spec.weight]
+    for name in [*spec.columns, *weights]:
         kind = table.dtype_example(name).dtype
         if kind.kind not in known:
             raise InputError.of(
@@ -476,15 +476,15 @@ def check_some_numbers(
                 f"it holds {'text' if kind.kind == 'U' else kind}",
                 ("Convert the column, or pass another one.",),
             )
-    binary = not wanted.models[0].labels and wanted.pos_label is None
-    if binary and table.dtype_example(wanted.y).dtype.kind not in "biuf":
-        values = table.distinct(wanted.y, MAX_LISTED + 1)
+    binary = not spec.models[0].labels and spec.pos_label is None
+    if binary and table.dtype_example(spec.y).dtype.kind not in "biuf":
+        values = table.distinct(spec.y, MAX_LISTED + 1)
         if numbers_as_text and not {"0", "1"}.isdisjoint(map(str, values)):
             return
         more = " and more" if len(values) > MAX_LISTED else ""
         two = len(values) <= 2  # noqa: PLR2004
         raise BINARY_LABEL.broken(
-            f"column {wanted.y!r}",
+            f"column {spec.y!r}",
             f"the distinct values are {list_values(values[:MAX_LISTED])}{more}",
             MEASURES.two_labels if two else MEASURES.several_labels,
         )

@@ -118,18 +118,18 @@ class ModelRange:
         return rule.broken(self.name, fault, self.remedy, value=value)
 
 
-def without_bad_rows(
-    table: MemoryTable, *wanted: AggregationSpec
+def drop_invalid_rows(
+    table: MemoryTable, *specs: AggregationSpec
 ) -> tuple[MemoryTable, Reasons]:
     """Return the table without rows that cannot be used, and how many there were.
 
-    Columns of text with numbers among it are numbers afterwards. Several gatherings
-    are of the same rows, which must be usable for all of them.
+    Columns of text with numbers among it are numbers afterwards. Several specs
+    are about the same rows, which must be usable for all of them.
     """
     ranges: list[ModelRange] = []
-    faults = [fault for one in wanted for fault in _faults(table, one, ranges)]
+    faults = [fault for one in specs for fault in _faults(table, one, ranges)]
     if len({bad.size for _, bad in faults}) > 1:
-        _check_same_length(table, wanted)
+        _check_same_length(table, specs)
     usable = np.ones(faults[0][1].size, dtype=bool)
     reasons: Reasons = {}
     for reason, bad in faults:
@@ -140,9 +140,9 @@ def without_bad_rows(
     if table.lines_left_out:
         reasons[LINES_REASON] = table.lines_left_out
     total = usable.size + table.lines_left_out
-    check_dropped(reasons, total, wanted[0].max_dropped, ranges)
-    numbers = {name for one in wanted for name in (*one.columns, one.weight)}
-    numbers |= {one.y for one in wanted if _wants_numbers(one)}
+    check_dropped(reasons, total, specs[0].max_dropped, ranges)
+    numbers = {name for one in specs for name in (*one.columns, one.weight)}
+    numbers |= {one.y for one in specs if _wants_numbers(one)}
 
     @cache
     def read(name: str) -> NDArray[Any]:
@@ -159,8 +159,8 @@ def without_bad_rows(
     return kept, reasons
 
 
-def _check_same_length(table: MemoryTable, wanted: Iterable[AggregationSpec]) -> None:
-    names = [n for one in wanted for n in (one.y, *one.columns, one.weight) if n]
+def _check_same_length(table: MemoryTable, specs: Iterable[AggregationSpec]) -> None:
+    names = [n for one in specs for n in (one.y, *one.columns, one.weight) if n]
     check_same_length(**{f"column {name!r}": table.column(name) for name in names})
 
 
@@ -169,23 +169,23 @@ def _some_rows(read: Reader | None, rows: BoolVector) -> Reader | None:
 
 
 def _faults(
-    table: MemoryTable, wanted: AggregationSpec, ranges: list[ModelRange]
+    table: MemoryTable, spec: AggregationSpec, ranges: list[ModelRange]
 ) -> Iterator[tuple[str, BoolVector]]:
     """Give each reason not to use rows, and which have it, in the order of engines.
 
     What predictions that are out of range look like is added to `ranges`.
     """
-    for model in wanted.models:
+    for model in spec.models:
         yield from _prediction_faults(table, model, ranges)
-    for model in wanted.models:
+    for model in spec.models:
         if model.labels and model.scale != "logit":
             prob = RULES[model.scale].to_prob(_scores(table, model))
             off = np.abs(prob.sum(axis=1) - 1.0) > ROW_SUM_TOLERANCE
             yield sums_to_one(model.scale).reason_in(str(model)), off
-    yield from _label_faults(table.column(wanted.y), wanted)
-    if wanted.weight is not None:
-        column = f"column {wanted.weight!r}"
-        weight = _numbers(table.column(wanted.weight))
+    yield from _label_faults(table.column(spec.y), spec)
+    if spec.weight is not None:
+        column = f"column {spec.weight!r}"
+        weight = _numbers(table.column(spec.weight))
         yield FINITE.reason_in(column), ~np.isfinite(weight)
         yield NOT_NEGATIVE.reason_in(column), weight < 0.0
 
@@ -216,9 +216,9 @@ def _in_row(which: BoolVector) -> BoolVector:
     return np.asarray(which.any(axis=1))
 
 
-def _wants_numbers(wanted: AggregationSpec) -> bool:
+def _wants_numbers(spec: AggregationSpec) -> bool:
     """Tell whether labels are 0 and 1."""
-    return wanted.pos_label is None and not wanted.models[0].labels
+    return spec.pos_label is None and not spec.models[0].labels
 
 
 def _is_text(column: NDArray[Any]) -> bool:
@@ -228,19 +228,19 @@ def _is_text(column: NDArray[Any]) -> bool:
 
 
 def _label_faults(
-    label: NDArray[Any], wanted: AggregationSpec
+    label: NDArray[Any], spec: AggregationSpec
 ) -> Iterator[tuple[str, BoolVector]]:
-    column = f"column {wanted.y!r}"
+    column = f"column {spec.y!r}"
     check_single_labels(label, name=column)
-    if _wants_numbers(wanted) and _is_text(label):
+    if _wants_numbers(spec) and _is_text(label):
         label = _numbers(label)
     if label.dtype.kind in "fO":
         missing = np.array([is_missing(value) for value in label.tolist()], bool)
         yield HAS_LABEL.reason_in(column), missing
     known: set[Any] | None = None
-    if wanted.models[0].labels:
-        known = set.intersection(*(set(model.labels) for model in wanted.models))
-    elif wanted.pos_label is None:
+    if spec.models[0].labels:
+        known = set.intersection(*(set(model.labels) for model in spec.models))
+    elif spec.pos_label is None:
         known = {0, 1}
     if known is not None:
         unknown = [value not in known for value in label.tolist()]

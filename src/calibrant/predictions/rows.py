@@ -21,7 +21,7 @@ from calibrant.engines.groups import (
     key_values,
     numbered_rows,
 )
-from calibrant.engines.usable_rows import without_bad_rows
+from calibrant.engines.usable_rows import drop_invalid_rows
 from calibrant.exceptions import (
     InputError,
     MissingValueError,
@@ -372,7 +372,7 @@ def _drop_invalid_rows(
 ) -> tuple[MemoryTable, dict[str, int]]:
     """Return the table without invalid rows, and their number by reason; warn."""
     specs = [aggregation_spec(table, one) for one in request.by_label(table)]
-    kept, reasons = without_bad_rows(table, *specs)
+    kept, reasons = drop_invalid_rows(table, *specs)
     total = table.column(specs[0].y).shape[0] + table.lines_left_out
     warn_if_dropped(reasons, total)
     return kept, reasons
