@@ -15,17 +15,16 @@ from calibrant.numerics.knot_search import (
     KnotProblems,
     _Eliminated,
     exchange,
-    exchange_pairs,
     insert,
 )
-from calibrant.numerics.piecewise_problems import Points
+from calibrant.numerics.piecewise_problems import BatchPoints
 
 
 def random_points(problems=1, m=60, seed=0):
     rng = np.random.default_rng(seed)
     x = np.sort(rng.random(m))
     y = (rng.random((problems, m)) < x**1.5).astype(float)
-    return Points(x, rng.integers(1, 4, (problems, m)).astype(float), y)
+    return BatchPoints(x, rng.integers(1, 4, (problems, m)).astype(float), y)
 
 
 def slow_fit(points, knots, degree, problem=0):
@@ -61,7 +60,7 @@ def test_no_exchange_goes_up_and_the_loss_is_that_of_the_knots(degree):
     start = np.array([[5, 20, 40], [3, 4, 5], [10, 30, 55], [0, 1, 59]])
     before = _Eliminated.of(problems, start).left
     knots, loss = exchange(problems, start)
-    jumped, jumped_loss = exchange_pairs(problems, knots)
+    jumped, jumped_loss = exchange(problems, knots, together=2)
     assert (loss <= before + 1e-9).all()
     assert (jumped_loss <= loss + 1e-9).all()
     for b in range(4):
@@ -88,7 +87,7 @@ def test_problems_of_a_batch_do_not_see_each_other():
     points = random_points(problems=3)
     together = list(fold_knots(KnotProblems.of(points, 1), 4))[-1]
     for b in range(3):
-        alone = Points(points.x, points.weight[[b]], points.label[[b]])
+        alone = BatchPoints(points.x, points.weight[[b]], points.label[[b]])
         assert np.array_equal(
             list(fold_knots(KnotProblems.of(alone, 1), 4))[-1][0], together[b]
         )
@@ -107,7 +106,7 @@ def test_knots_of_a_function_without_noise_are_found(degree):
     true = np.array([0.2468, 0.6123])
     weights = np.array([0.2, 0.5, *[0.3] * (degree - 1), *[-1.0, 0.7] * degree])
     y = truncated_powers(x, true, degree) @ weights
-    points = Points(x, np.ones((1, 80)), y[np.newaxis])
+    points = BatchPoints(x, np.ones((1, 80)), y[np.newaxis])
     rng = np.random.default_rng(0)
     found = search_knots(points, 3, degree=degree, starts=8, rng=rng)
     assert_allclose(found, true, atol=1e-4)

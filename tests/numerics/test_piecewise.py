@@ -8,19 +8,20 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from calibrant.numerics.links import logit
-from calibrant.numerics.piecewise import _system, fit_lines
-from calibrant.numerics.piecewise_problems import (
-    POINT_LOSSES,
-    Lines,
-    PointProblems,
-    Points,
-    SquareProblems,
-    values_at,
-)
-from calibrant.numerics.piecewise_starts import (
+from calibrant.numerics.piecewise import (
+    _system,
+    fit_lines,
     search_lines,
     spread_apart,
     usual_start,
+)
+from calibrant.numerics.piecewise_problems import (
+    BatchPoints,
+    PiecewiseFits,
+    PointProblems,
+    SquareProblems,
+    point_losses,
+    values_at,
 )
 
 SPACES = [
@@ -32,7 +33,7 @@ def one_problem(p, y, scale="prob", weight=None):
     x = logit(p) if scale == "logit" else p
     order = np.argsort(x)
     weight = np.ones(p.size) if weight is None else weight
-    return Points(x[order], weight[order][np.newaxis], y[order][np.newaxis])
+    return BatchPoints(x[order], weight[order][np.newaxis], y[order][np.newaxis])
 
 
 def ends_of(points, scale):
@@ -57,7 +58,7 @@ def slow_loss(points, knots, heights, scale, loss):
     total = 0.0
     for x, w, y in zip(points.x, points.weight[0], points.label[0], strict=True):
         f = values_at(np.array([x]), knots, heights)
-        total += w * POINT_LOSSES[scale, loss](f, np.array([y]))[0][0]
+        total += w * point_losses(f, np.array([y]), scale, loss)[0][0]
     return total / points.weight.sum()
 
 
@@ -66,15 +67,15 @@ def test_loss_and_gradient_are_those_of_the_definition(scale, loss):
     points = random_problem(1, n=80, scale=scale)
     low, high = ends_of(points, scale)
     # Off the points: on them the loss has a kink in the knot.
-    start = Lines(
+    start = PiecewiseFits(
         low + (high - low) * np.array([[0, 0.3141, 0.6535, 1]]), np.zeros((1, 4))
     )
     rng = np.random.default_rng(0)
     inside = (
         0.2 + 0.6 * rng.random((1, 4)) if scale == "prob" else rng.normal(size=(1, 4))
     )
-    lines = Lines(start.knots, inside)
-    local = PointProblems(points, POINT_LOSSES[scale, loss]).expand(lines)
+    lines = PiecewiseFits(start.knots, inside)
+    local = PointProblems(points, scale, loss).expand(lines)
     assert_allclose(
         local.value[0], slow_loss(points, lines.knots[0], inside[0], scale, loss)
     )
@@ -93,10 +94,10 @@ def test_loss_and_gradient_are_those_of_the_definition(scale, loss):
 
 def test_matrix_is_that_of_the_jacobian():
     points = random_problem(2, n=60)
-    start = Lines(np.array([[0, 0.3141, 0.6535, 1]]), np.zeros((1, 4)))
+    start = PiecewiseFits(np.array([[0, 0.3141, 0.6535, 1]]), np.zeros((1, 4)))
     heights = np.array([[0.1, 0.5, 0.4, 0.9]])
-    local = PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(
-        Lines(start.knots, heights)
+    local = PointProblems(points, "prob", "brier").expand(
+        PiecewiseFits(start.knots, heights)
     )
     _, matrix = _system(local)
     jacobian = []
@@ -130,12 +131,12 @@ def test_problems_of_a_batch_do_not_see_each_other():
     x = np.sort(rng.random(200))
     weight = rng.integers(0, 3, (5, 200)).astype(float)
     label = (rng.random((5, 200)) < x).astype(float)
-    together = Points(x, weight, label)
+    together = BatchPoints(x, weight, label)
     start = usual_start(together, 3, (0.0, 1.0))
     lines, _ = fit_lines(together, start, scale="prob", loss="log-loss")
     for b in range(5):
-        alone = Points(x, weight[b : b + 1], label[b : b + 1])
-        one = Lines(start.knots[b : b + 1], start.heights[b : b + 1])
+        alone = BatchPoints(x, weight[b : b + 1], label[b : b + 1])
+        one = PiecewiseFits(start.knots[b : b + 1], start.heights[b : b + 1])
         fitted, _ = fit_lines(alone, one, scale="prob", loss="log-loss")
         assert_allclose(fitted.heights[0], lines.heights[b], atol=1e-9)
 
@@ -180,7 +181,6 @@ def test_identity_is_a_fixed_point_on_expected_labels(scale, loss):
 def general_optimum(points, pieces, scale, loss, rng, starts=4):
     """Return the least loss that scipy finds from random starts, knots by softmax."""
     low, high = ends_of(points, scale)
-    point_loss = POINT_LOSSES[scale, loss]
 
     def objective(theta):
         widths = np.exp(theta[:pieces] - theta[:pieces].max())
@@ -192,7 +192,10 @@ def general_optimum(points, pieces, scale, loss, rng, starts=4):
         heights = theta[pieces:] if scale == "logit" else expit(theta[pieces:])
         f = values_at(points.x, knots, heights)
         return float(
-            np.average(point_loss(f, points.label[0])[0], weights=points.weight[0])
+            np.average(
+                point_losses(f, points.label[0], scale, loss)[0],
+                weights=points.weight[0],
+            )
         )
 
     best = np.inf
@@ -246,7 +249,7 @@ def test_monotone_heights_do_not_fall_and_are_optimal():
 @pytest.mark.parametrize("loss", ["log-loss", "brier"])
 def test_three_pieces_meet_three_levels_of_any_weight(weight, loss):
     p, rates = np.array([0.2, 0.5, 0.8]), np.array([[0.02, 0.5, 0.98]])
-    points = Points(p, np.array([weight], dtype=float), rates)
+    points = BatchPoints(p, np.array([weight], dtype=float), rates)
     start = usual_start(points, 3, (0.0, 1.0))
     lines, _ = fit_lines(points, start, scale="prob", loss=loss)
     assert_allclose(values_at(p, lines.knots[0], lines.heights[0]), rates[0], atol=5e-3)
@@ -262,11 +265,11 @@ def test_crowded_knots_are_spread():
 def test_running_sums_give_what_points_give():
     rng = np.random.default_rng(9)
     x = np.sort(rng.random(300))
-    points = Points(x, rng.integers(0, 3, (4, 300)) + 0.5, rng.random((4, 300)))
+    points = BatchPoints(x, rng.integers(0, 3, (4, 300)) + 0.5, rng.random((4, 300)))
     knots = np.sort(rng.random((4, 6)), axis=1)
     knots[:, 0], knots[:, -1] = 0.0, 1.0
-    lines = Lines(knots, rng.random((4, 6)))
-    slow = PointProblems(points, POINT_LOSSES["prob", "brier"]).expand(lines)
+    lines = PiecewiseFits(knots, rng.random((4, 6)))
+    slow = PointProblems(points, "prob", "brier").expand(lines)
     fast = SquareProblems.of(points).expand(lines)
     assert_allclose(fast.value, slow.value)
     assert_allclose(fast.sums, slow.sums, atol=1e-10)

@@ -11,7 +11,7 @@ from calibrant.core.options import legacy_generator
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.cross_validation import fold_counts, fold_numbers
-from calibrant.numerics.piecewise_problems import Points
+from calibrant.numerics.piecewise_problems import BatchPoints
 from calibrant.numerics.sorted_sample import (
     SAME,
     SortedSample,
@@ -106,13 +106,13 @@ class FoldedPoints:
         p = low[used] + inside[used] / total[used]
         return cls(p, per_fold(weight)[:, used], per_fold(weight * rows.y)[:, used])
 
-    def training(self, x: FloatVector) -> Points:
+    def training(self, x: FloatVector) -> BatchPoints:
         """Return one problem per fold: all rows but those of the fold."""
         # Others are added up, as one huge weight less itself would leave nothing.
         others = 1.0 - np.eye(len(self.weight))
         return points_of(x, others @ self.weight, others @ self.label)
 
-    def together(self, x: FloatVector) -> Points:
+    def together(self, x: FloatVector) -> BatchPoints:
         """Return the one problem of all rows."""
         return points_of(
             x, self.weight.sum(0)[np.newaxis], self.label.sum(0)[np.newaxis]
@@ -161,8 +161,8 @@ def _tie_edges(rows: SortedSample, starts: IntVector, cells: int) -> FloatVector
     return between[alone[:-1] | alone[1:]]
 
 
-def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> Points:
+def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> BatchPoints:
     """Return problems given by sums of weights and of weighted labels."""
     some = weight > 0.0
     share = np.divide(label, weight, out=np.zeros_like(label), where=some)
-    return Points(x, np.maximum(weight, 0.0), np.clip(share, 0.0, 1.0))
+    return BatchPoints(x, np.maximum(weight, 0.0), np.clip(share, 0.0, 1.0))

@@ -28,15 +28,14 @@ from calibrant.numerics.cross_validation import (
     simplest_weight,
 )
 from calibrant.numerics.links import clip_probability, logit
-from calibrant.numerics.piecewise import SMALLEST_GAP, fit_lines
+from calibrant.numerics.piecewise import MIN_GAP, fit_lines, search_lines, usual_start
 from calibrant.numerics.piecewise_problems import (
-    Lines,
+    BatchPoints,
     Loss,
-    Points,
-    held_between,
+    PiecewiseFits,
+    remove_peaks_between,
     values_at,
 )
-from calibrant.numerics.piecewise_starts import search_lines, usual_start
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
 RESAMPLE_STEPS = 15
-MAX_PIECES = int(0.5 / SMALLEST_GAP)
+MAX_PIECES = int(0.5 / MIN_GAP)
 """With more, knots could not be kept apart."""
 STEEP_PIECES = 3
 """Flat, steep, flat: what a map needs that rises by more than its predictions do. So
@@ -189,7 +188,7 @@ class PiecewiseLinear:
         count = len(resamples.weight)
         lines, _ = fit_lines(
             points_of(x, resamples.weight, resamples.label),
-            Lines(
+            PiecewiseFits(
                 np.repeat(start.knots, count, axis=0),
                 np.repeat(start.heights, count, axis=0),
             ),
@@ -204,14 +203,14 @@ class PiecewiseLinear:
         """Return predictions on the axis on which lines are straight."""
         return logit(p) if self.scale == "logit" else p
 
-    def fit_points(self, points: Points, pieces: int) -> Lines:
+    def fit_points(self, points: BatchPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to each problem of a batch."""
         start = usual_start(points, pieces, self._ends(points.x))
         return fit_lines(
             points, start, scale=self.scale, loss=self.loss, monotone=self.monotone
         )[0]
 
-    def search(self, points: Points, pieces: int) -> Lines:
+    def search(self, points: BatchPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to one problem, from many starts."""
         return search_lines(
             points,
@@ -229,7 +228,7 @@ class PiecewiseLinear:
         low, high = float(x[0]), float(x[-1])
         return (low, high) if low < high else (low - 1.0, high + 1.0)
 
-    def maps_at(self, p: FloatVector, lines: Lines) -> FloatMatrix:
+    def maps_at(self, p: FloatVector, lines: PiecewiseFits) -> FloatMatrix:
         """Return the map of each problem at the predictions `p`."""
         x = self.axis(p)
         pairs = zip(lines.knots, lines.heights, strict=True)
@@ -238,21 +237,21 @@ class PiecewiseLinear:
         return c
 
     def _mean(
-        self, tried: list[Lines], weights: FloatVector, x: FloatVector
+        self, tried: list[PiecewiseFits], weights: FloatVector, x: FloatVector
     ) -> Part | MeanMap:
         """Return the mean over the problems of all lines that weigh anything."""
         maps, shares = [], []
         for lines, weight in zip(tried, weights, strict=True):
             if weight > 0.0:
                 pairs = zip(lines.knots, lines.heights, strict=True)
-                held = (held_between(x, *pair) for pair in pairs)
+                held = (remove_peaks_between(x, *pair) for pair in pairs)
                 maps += [PiecewiseLinearMap(*pair, self.scale) for pair in held]
                 shares += [weight] * len(lines.knots)
         return mean_map(maps, np.array(shares))
 
     def _tried(
         self, points: FoldedPoints, total: float
-    ) -> tuple[list[Lines], FloatVector]:
+    ) -> tuple[list[PiecewiseFits], FloatVector]:
         """Return the folds' lines for each number of pieces, and what they lose."""
         training = points.training(self.axis(points.p))
         distinct = points.p.size
@@ -262,7 +261,7 @@ class PiecewiseLinear:
             return [self.fit_points(training, pieces)], np.zeros(1)
         by_rows = max(self._pieces_by_rows(total), STEEP_PIECES)
         most = min(self.max_pieces, most, by_rows)
-        tried: list[Lines] = []
+        tried: list[PiecewiseFits] = []
         losses = np.empty(0)
         for pieces in range(1, most + 1):
             tried.append(self.fit_points(training, pieces))
@@ -304,7 +303,7 @@ class PiecewiseLinear:
         return simplest_weight(losses + cost, self.tolerance)
 
     def _weights_of_few_rows(
-        self, points: FoldedPoints, tried: list[Lines], total: float
+        self, points: FoldedPoints, tried: list[PiecewiseFits], total: float
     ) -> FloatVector:
         """Return the mean weight of each number of pieces over resampled rows.
 
@@ -324,7 +323,7 @@ class PiecewiseLinear:
     def _by_log_loss(self) -> bool:
         return self.score == "loss" and self.loss == "log-loss"
 
-    def _held_out_loss(self, points: FoldedPoints, lines: Lines) -> float:
+    def _held_out_loss(self, points: FoldedPoints, lines: PiecewiseFits) -> float:
         c = self.maps_at(points.p, lines)
         if not self._by_log_loss:
             return points.held_out_brier(c)
@@ -332,7 +331,7 @@ class PiecewiseLinear:
         loss = -(label * np.log(c) + (weight - label) * np.log1p(-c))
         return float(np.mean(loss.sum(axis=1) / weight.sum(axis=1)))
 
-    def _row_losses(self, points: FoldedPoints, lines: Lines) -> FloatVector:
+    def _row_losses(self, points: FoldedPoints, lines: PiecewiseFits) -> FloatVector:
         """Return each fold's loss at each point where y is 1, then where it is 0."""
         c = self.maps_at(points.p, lines)
         if not self._by_log_loss:

@@ -36,7 +36,7 @@ from calibrant.numerics.knot_fits import (
     search_knots,
 )
 from calibrant.numerics.knot_search import KnotProblems
-from calibrant.numerics.piecewise_problems import Points
+from calibrant.numerics.piecewise_problems import BatchPoints
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples
@@ -154,14 +154,16 @@ class SearchedPieces:
         return range(1, min(self.max_pieces or MAX_PIECES[self.degree], most) + 1)
 
     def _mean(
-        self, training: Points, tried: list[IntMatrix], weights: FloatVector
+        self, training: BatchPoints, tried: list[IntMatrix], weights: FloatVector
     ) -> Part | MeanMap:
         """Return the mean over the folds of all pieces that weigh anything."""
         maps, shares = [], []
         for knots, weight in zip(tried, weights, strict=True):
             if weight > 0.0:
                 for b, places in enumerate(knots):
-                    fold = Points(training.x, training.weight[[b]], training.label[[b]])
+                    fold = BatchPoints(
+                        training.x, training.weight[[b]], training.label[[b]]
+                    )
                     maps.append(self._map(fold, training.x[places]))
                     shares.append(weight)
         return mean_map(maps, np.array(shares))
@@ -175,7 +177,7 @@ class SearchedPieces:
         )
         return self._map(whole, inner)
 
-    def _map(self, points: Points, inner: FloatVector) -> Part:
+    def _map(self, points: BatchPoints, inner: FloatVector) -> Part:
         if points.x.size == 1:
             level = np.repeat(points.label[0], 2)
             return PiecewiseLinearMap(np.array([0.0, 1.0]), level)

@@ -185,15 +185,7 @@ def bin_index(p: FloatVector, edges: FloatVector) -> IntVector:
 def tabulate(
     p: FloatVector, y: FloatVector, weight: FloatVector | None, edges: FloatVector
 ) -> BinTable:
-    """Return the sums per bin over the given edges.
-
-    Examples
-    --------
-    >>> p, y = np.array([0.1, 0.3, 0.65, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
-    >>> table = tabulate(p, y, None, width_edges(2))
-    >>> table.weight, table.mean_label
-    (array([2., 2.]), array([0.5, 0.5]))
-    """
+    """Return the sums per bin over the given edges."""
     bins = edges.size - 1
     find = BinFinder(edges) if p.size > BLOCK else partial(bin_index, edges=edges)
     sums = np.zeros((3, bins))

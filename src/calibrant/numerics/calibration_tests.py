@@ -31,12 +31,6 @@ def spiegelhalter_z(p: FloatVector, y: FloatVector, weight: FloatVector) -> Outc
 
     Where no prediction adds noise (all are 0, 1/2 or 1), a single wrong one refutes
     calibration.
-
-    Examples
-    --------
-    >>> p, y = np.array([0.1, 0.9]), np.array([1.0, 1.0])
-    >>> [round(v, 4) for v in spiegelhalter_z(p, y, np.ones(2))]
-    [1.8856, 0.0593]
     """
     slope = 1.0 - 2.0 * p
     centred = float((weight * (y - p) * slope).sum())

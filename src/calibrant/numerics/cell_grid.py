@@ -155,14 +155,7 @@ def sum_cells(
     weight: FloatVector | None = None,
     group: IntVector | None = None,
 ) -> CellSums:
-    """Return the sums over the rows of each cell, and group; weights are above 0.
-
-    Examples
-    --------
-    >>> sums = sum_cells(np.array([0.5, 0.2, 0.5]), np.array([1.0, 0.0, 0.0]))
-    >>> sums.p, sums.rows, sums.happened
-    (array([0.2, 0.5]), array([1, 2]), array([0, 1]))
-    """
+    """Return the sums over the rows of each cell, and group; weights are above 0."""
     code = cell_numbers(p)
     if group is not None:
         code += group * CELLS

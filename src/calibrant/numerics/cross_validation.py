@@ -63,12 +63,6 @@ def fold_counts(rows: IntVector, folds: int, rng: Random) -> IntMatrix:
     As if all rows were shuffled: counts are drawn without replacement, so that sizes
     of folds differ by one at most. Beyond a billion rows each row falls into any fold
     independently, which makes no difference that could be noticed.
-
-    Examples
-    --------
-    >>> counts = fold_counts(np.array([5, 1, 0]), 2, np.random.RandomState(1))
-    >>> counts.sum(axis=1), counts.sum(axis=0)
-    (array([5, 1, 0]), array([3, 3]))
     """
     total = int(rows.sum())
     if total <= MAX_SHUFFLED:
@@ -107,14 +101,7 @@ def class_fold_numbers(
 
 
 def is_past_the_best(losses: FloatVector, weights: FloatVector) -> bool:
-    """Return whether losses, from simple to complex, are well past their minimum.
-
-    Examples
-    --------
-    >>> losses = np.array([0.2, 0.1, 0.11, 0.12, 0.11, 0.12])
-    >>> is_past_the_best(losses, simplest_weight(losses, 0.001))
-    True
-    """
+    """Return whether losses, from simple to complex, are well past their minimum."""
     worse = (losses > CLEARLY_WORSE * losses.min() + ROUNDING) & (weights == 0.0)
     return bool(losses.size > RISES and worse[-RISES:].all())
 

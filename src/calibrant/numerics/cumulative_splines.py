@@ -80,12 +80,6 @@ def slopes_of_splines(
         Number of knots.
     runout : {"natural", "parabolic", "cubic"}
         Condition at the ends of the splines.
-
-    Examples
-    --------
-    >>> weight, excess = np.full((1, 4), 2.0), np.full((1, 4), 0.5)
-    >>> slopes_of_splines(weight, excess, 3, "natural").round(6)
-    array([[0.25, 0.25, 0.25, 0.25]])
     """
     share = weight / weight.sum(axis=1, keepdims=True)
     rise = excess / weight.sum(axis=1, keepdims=True)

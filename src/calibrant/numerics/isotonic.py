@@ -66,13 +66,6 @@ def isotonic_values(sample: SortedSample) -> FloatVector:
 
     Rows whose predictions tie get equal values. Among all maps that do not fall, the
     fit minimises both the Brier score and the log-loss.
-
-    Examples
-    --------
-    >>> from calibrant.numerics.sorted_sample import SortedSample
-    >>> p, y = np.array([0.1, 0.2, 0.3, 0.9]), np.array([0.0, 1.0, 0.0, 1.0])
-    >>> isotonic_values(SortedSample.of(p, y))
-    array([0. , 0.5, 0.5, 1. ])
     """
     blocks = isotonic_blocks(sample)
     return np.repeat(blocks.value, blocks.last - blocks.first + 1)
@@ -108,15 +101,7 @@ class SortedTogether:
 
     @classmethod
     def of(cls, samples: Sequence[BinarySample]) -> SortedTogether:
-        """Sort the rows of samples; ties by label and weight.
-
-        Examples
-        --------
-        >>> from calibrant.core.sample import BinarySample
-        >>> one = BinarySample(np.array([0.5, 0.2]), np.array([1.0, 0.0]))
-        >>> SortedTogether.of([one, one]).p
-        array([0.2, 0.5, 0.2, 0.5])
-        """
+        """Sort the rows of samples; ties by label and weight."""
         owner = np.repeat(np.arange(len(samples)), [s.p.size for s in samples])
         p = np.concatenate([s.p for s in samples])
         y = np.concatenate([s.y for s in samples])

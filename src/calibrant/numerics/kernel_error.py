@@ -86,13 +86,6 @@ class ErrorKernel:
             True gives the unbiased mean over pairs of different rows (copies of a row
             are different rows), False the mean over all pairs, which is never
             negative.
-
-        Examples
-        --------
-        >>> kernel = ErrorKernel("rbf", 1.0)
-        >>> p, y, one = np.array([0.5, 0.5]), np.array([[1.0, 1.0]]), np.ones(2)
-        >>> kernel.errors(p, y, one, debias=True)
-        array([0.25])
         """
         residuals = np.atleast_2d(weight * (share - p))
         total = quadratic_forms(p, residuals, self.kernel, self.bandwidth)
@@ -181,12 +174,6 @@ def quadratic_forms(
     """Return the sum of r_i r_j k(p_i, p_j) over all i and j, for each row r.
 
     Pairs of a row with itself are included, and `p` may be in any order.
-
-    Examples
-    --------
-    >>> p, r = np.array([0.0, 1.0]), np.array([[1.0, -1.0]])
-    >>> quadratic_forms(p, r, "laplace", 1.0)  # 2 - 2 / e
-    array([1.26424112])
     """
     # So many Chebyshev terms give the RBF kernel on [0, 1] to rounding.
     terms = int(min(16 + np.ceil(5.0 / bandwidth), 2.0**31))
@@ -272,11 +259,6 @@ def median_distance(p: FloatVector, weight: FloatVector | None) -> float:
     More rows than there are cells on a grid are merged there first, which moves it by
     less than the width of a cell. Where most rows agree the mean distance takes its
     place, and 1 where all do.
-
-    Examples
-    --------
-    >>> round(median_distance(np.array([0.0, 0.2, 0.9]), None), 6)
-    0.7
     """
     weight = np.ones(p.size) if weight is None else weight
     if p.size > GRID_CELLS:

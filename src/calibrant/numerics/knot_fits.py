@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.knot_search import (
-    KnotProblems,
-    exchange,
-    exchange_pairs,
-    insert,
-)
-from calibrant.numerics.piecewise_problems import Points
-from calibrant.numerics.piecewise_starts import spread_apart
+from calibrant.numerics.knot_search import KnotProblems, exchange, insert
+from calibrant.numerics.piecewise import spread_apart
+from calibrant.numerics.piecewise_problems import BatchPoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,61 +22,48 @@ if TYPE_CHECKING:
     )
 
 MAX_BETWEEN = 1024
-"""Up to this many points, knots are also looked for midway between points."""
+"""Up to this many points, knots may also lie midway between points."""
 WIDTHS = (1, 2, 4, 8, 16)
 """How many points apart knots that come in twos and threes are put at first."""
 POLISHED = 8
-"""How many of the best knots found are moved on between the points."""
+"""How many of the best sets of knots are then moved between the points."""
 FIRST_STEP, FIRST_TRIES = 2e-3, 120
 """How far, as a share of the axis, and how often they are first moved."""
-MAX_HOPEFUL = 3
-"""How many of those are moved on to the end."""
+MAX_FINALISTS = 3
+"""How many of those are moved until the end."""
 LAST_STEP, LAST_TRIES = -5e-4, 600
 PRECISION = {"xatol": 1e-7, "fatol": 1e-9}
-FOLD_ROUNDS = 3
-CLOSEST = 1e-6
-"""Least distance of knots, as a share of the axis."""
+FOLD_ROUNDS = PAIR_ROUNDS = 3
+MIN_DISTANCE = 1e-6
+"""Smallest distance of knots, as a share of the axis."""
 
 
 def truncated_powers(x: FloatVector, knots: FloatVector, degree: int) -> FloatMatrix:
-    """Return 1, x, .., x^d and (x - t)_+, .., (x - t)_+^d of each knot, at `x`.
-
-    Examples
-    --------
-    >>> truncated_powers(np.array([0.0, 1.0]), np.array([0.5]), 1)
-    array([[1. , 0. , 0. ],
-           [1. , 1. , 0.5]])
-    """
+    """Return 1, x, .., x^d and (x - t)_+, .., (x - t)_+^d of each knot, at `x`."""
     whole = [x**j for j in range(degree + 1)]
     beyond = [np.maximum(x - t, 0.0) for t in knots]
     bent = [b**j for b in beyond for j in range(1, degree + 1)]
     return np.stack([*whole, *bent], axis=1)
 
 
-def fold_knots(problems: KnotProblems, most: int) -> Iterator[IntMatrix]:
-    """Yield the knots of each problem for 1, 2, .. `most` pieces.
+def fold_knots(problems: KnotProblems, max_pieces: int) -> Iterator[IntMatrix]:
+    """Yield the knots of each problem for 1, 2, .. `max_pieces` pieces.
 
-    Each number of pieces starts from the one before with one knot more, and from the
+    Each number of pieces starts from the previous one with one knot more, and from the
     one before that with a jump more.
     """
-    found = [np.zeros((problems.source.size, 0), dtype=np.intp)]
-    yield found[0]
-    for _ in range(1, most):
-        starts = [insert(problems, found[-1])]
-        if len(found) > 1:
-            starts.append(insert(problems, found[-2], (0, 1)))
-        found.append(_best_of(problems, starts))
-        yield found[-1]
-
-
-def _best_of(problems: KnotProblems, starts: list[IntMatrix]) -> IntMatrix:
-    """Return, for each problem, the best that its starts lead to."""
     size = problems.source.size
-    many = problems.chosen(np.tile(np.arange(size), len(starts)))
-    knots, loss = exchange(many, np.concatenate(starts), rounds=FOLD_ROUNDS)
-    best = loss.reshape(len(starts), size).argmin(axis=0)
-    chosen: IntMatrix = knots[best * size + np.arange(size)]
-    return chosen
+    knots = [np.zeros((size, 0), dtype=np.intp)]
+    yield knots[0]
+    for _ in range(1, max_pieces):
+        starts = [insert(problems, knots[-1])]
+        if len(knots) > 1:
+            starts.append(insert(problems, knots[-2], (0, 1)))
+        many = problems.chosen(np.tile(np.arange(size), len(starts)))
+        tried, loss = exchange(many, np.concatenate(starts), rounds=FOLD_ROUNDS)
+        best = loss.reshape(len(starts), size).argmin(axis=0)
+        knots.append(tried[best * size + np.arange(size)])
+        yield knots[-1]
 
 
 def moved_knots(problems: KnotProblems, knots: IntVector) -> IntMatrix:
@@ -102,59 +83,61 @@ def fitted_values(problems: KnotProblems, knots: IntMatrix) -> FloatMatrix:
 
 
 def search_knots(
-    points: Points, pieces: int, *, degree: int, starts: int, rng: np.random.Generator
+    points: BatchPoints,
+    pieces: int,
+    *,
+    degree: int,
+    starts: int,
+    rng: np.random.Generator,
 ) -> FloatVector:
     """Return inner knots of one problem with as low a loss as can be found.
 
-    Searches start from fewer knots with one, two or three more, and from knots at
-    random, half of them close together. The best are then moved between the points.
+    Searches start from fewer knots with one, two or three more, and from `starts`
+    random sets of knots, half of them close together. The best are then moved between
+    the points.
     """
     if pieces == 1:
         return np.zeros(0)
     problems = KnotProblems.of(_with_middles(points), degree)
     apart = 1 if problems.x.size == points.x.size else 2
-    found = [np.zeros((1, 0), dtype=np.intp)]
+    best = [np.zeros((1, 0), dtype=np.intp)]
     for count in range(1, pieces):
-        begun = list(_more_knots(problems, found, apart))
+        begun = list(_more_knots(problems, best, apart))
         if count == pieces - 1:
             begun.append(_random_knots(problems.x.size, count, starts, rng))
         start = np.concatenate(begun)
         many = problems.chosen(np.zeros(len(start), dtype=np.intp))
         knots, loss = exchange(many, start)
-        found.append(knots[[loss.argmin()]])
-    jumped, jumped_loss = exchange(many, exchange_pairs(many, knots)[0])
+        best.append(knots[[loss.argmin()]])
+    pairs, _ = exchange(many, knots, together=2, rounds=PAIR_ROUNDS)
+    jumped, jumped_loss = exchange(many, pairs)
     knots, first = np.unique(np.concatenate([knots, jumped]), axis=0, return_index=True)
     loss = np.concatenate([loss, jumped_loss])[first]
-    best = knots[np.argsort(loss, kind="stable")[:POLISHED]]
-    return _polished(points, problems.x[best], degree)
+    finalists = knots[np.argsort(loss, kind="stable")[:POLISHED]]
+    return _polished(points, problems.x[finalists], degree)
 
 
-def _with_middles(points: Points) -> Points:
+def _with_middles(points: BatchPoints) -> BatchPoints:
     """Add places of no weight between the points, where knots may be put."""
     if points.x.size > MAX_BETWEEN:
         return points
-    between = np.array([0.5 * (a + b) for a, b in pairwise(points.x)])
-    x = np.concatenate([points.x, between])
+    x = np.concatenate([points.x, 0.5 * (points.x[:-1] + points.x[1:])])
     order = np.argsort(x, kind="stable")
-    nothing = np.zeros((len(points.weight), between.size))
-
-    def spread(values: FloatMatrix) -> FloatMatrix:
-        return np.concatenate([values, nothing], axis=1)[:, order]
-
-    return Points(x[order], spread(points.weight), spread(points.label))
+    width = ((0, 0), (0, points.x.size - 1))
+    weight, label = np.pad(points.weight, width), np.pad(points.label, width)
+    return BatchPoints(x[order], weight[:, order], label[:, order])
 
 
 def _more_knots(
-    problems: KnotProblems, found: list[IntMatrix], apart: int
+    problems: KnotProblems, best: list[IntMatrix], apart: int
 ) -> Iterator[IntMatrix]:
     """Yield starts: one knot more, or two or three in a row at several widths."""
-    yield insert(problems, found[-1])
+    yield insert(problems, best[-1])
     for together in (2, 3):
-        if len(found) >= together:
-            for width in WIDTHS:
-                offsets = tuple(apart * width * i for i in range(together))
-                if offsets[-1] < problems.x.size:
-                    yield insert(problems, found[-together], offsets)
+        for width in WIDTHS if len(best) >= together else ():
+            offsets = [apart * width * i for i in range(together)]
+            if offsets[-1] < problems.x.size:
+                yield insert(problems, best[-together], offsets)
 
 
 def _random_knots(
@@ -168,8 +151,8 @@ def _random_knots(
     return np.sort(np.clip(knots, 0, places - 1).astype(np.intp), axis=1)
 
 
-def _polished(points: Points, starts: FloatMatrix, degree: int) -> FloatVector:
-    """Return the best knots that searches without derivatives lead to."""
+def _polished(points: BatchPoints, starts: FloatMatrix, degree: int) -> FloatVector:
+    """Return the best knots from searches without derivatives."""
     # Not at the top: it would double the time to import this package.
     from scipy.optimize import minimize
 
@@ -188,22 +171,17 @@ def _polished(points: Points, starts: FloatMatrix, degree: int) -> FloatVector:
     def moved(knots: FloatVector, step: float, tries: int) -> tuple[FloatVector, float]:
         simplex = np.vstack([knots, knots + step * reach * np.eye(knots.size)])
         options = {"initial_simplex": simplex, "maxfev": tries, **PRECISION}
-        found = minimize(loss, knots, method="Nelder-Mead", options=options)
-        return found.x, found.fun
+        result = minimize(loss, knots, method="Nelder-Mead", options=options)
+        return result.x, result.fun
 
-    hopeful = sorted(
-        (moved(start, FIRST_STEP, FIRST_TRIES) for start in starts),
-        key=itemgetter(1),
-    )
-    best = min(
-        (moved(knots, LAST_STEP, LAST_TRIES) for knots, _ in hopeful[:MAX_HOPEFUL]),
-        key=itemgetter(1),
-    )
-    return sorted_within(best[0])
+    first = (moved(start, FIRST_STEP, FIRST_TRIES) for start in starts)
+    finalists = sorted(first, key=itemgetter(1))[:MAX_FINALISTS]
+    last = (moved(knots, LAST_STEP, LAST_TRIES) for knots, _ in finalists)
+    return sorted_within(min(last, key=itemgetter(1))[0])
 
 
 def node_heights(
-    points: Points, inner: FloatVector, *, degree: int
+    points: BatchPoints, inner: FloatVector, *, degree: int
 ) -> tuple[FloatVector, FloatVector]:
     """Return nodes of one problem's fit, from end to end, and the heights there.
 
@@ -211,7 +189,7 @@ def node_heights(
     """
     x = points.x
     knots = np.concatenate([x[:1], inner, x[-1:]])[np.newaxis]
-    knots = spread_apart(knots, CLOSEST * (x[-1] - x[0]))[0]
+    knots = spread_apart(knots, MIN_DISTANCE * (x[-1] - x[0]))[0]
     nodes = np.interp(
         np.arange(degree * (knots.size - 1) + 1) / degree, np.arange(knots.size), knots
     )

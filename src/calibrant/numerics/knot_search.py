@@ -4,22 +4,25 @@ For given knots the fit is linear, in the truncated powers
 
     1, x, .., x^d  and  (x - t)_+, .., (x - t)_+^d  for each inner knot t.
 
-With these made orthonormal, what a further knot would gain is known for all places at
-once from running sums. The search therefore takes one knot out and puts it back where
-it gains most, knot after knot, until none moves: each exchange looks at the whole
-axis. Two knots at neighbouring points make a jump; for them pairs are exchanged. All
-problems and starts of a batch move together.
+With these made orthonormal, the gain of a further knot is known for all places at once
+from running sums. The search therefore removes one knot and puts it back where it gains
+most, knot after knot, until none moves: each exchange considers the whole axis. Two
+knots at neighbouring points make a jump; for them pairs are exchanged. All problems and
+starts of a batch move together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import (
@@ -28,38 +31,20 @@ if TYPE_CHECKING:
         IntMatrix,
         IntVector,
     )
-    from calibrant.numerics.piecewise_problems import Points
+    from calibrant.numerics.piecewise_problems import BatchPoints
 
     Stack: TypeAlias = NDArray[np.float64]
 
-LEAST_NEW = 1e-11
+MIN_NEW = 1e-11
 """A column of which less than this share is new adds nothing but rounding."""
-LEAST_GAIN = 1e-7
+MIN_GAIN = 1e-7
 """A knot moves only if that lowers the loss by more than this share."""
 MAX_ROUNDS = 8
-PAIR_ROUNDS = 3
 
 
-def _above(terms: Stack) -> Stack:
+def _sums_above(terms: Stack) -> Stack:
     """Return sums over each point and all above it."""
     return np.cumsum(terms[..., ::-1], axis=-1)[..., ::-1]
-
-
-def shifted_powers(places: FloatVector, degree: int) -> Stack:
-    """Return the coefficients of (x - t)^j, j = 1 .. degree: (place, j, power of x).
-
-    Examples
-    --------
-    >>> shifted_powers(np.array([3.0]), 2)
-    array([[[-3.,  1.,  0.],
-            [ 9., -6.,  1.]]])
-    """
-    coefficients = np.zeros((degree + 1, degree + 1, places.size))
-    coefficients[0, 0] = 1.0
-    for j in range(degree):
-        coefficients[j + 1, 1:] += coefficients[j, :-1]
-        coefficients[j + 1] -= places * coefficients[j]
-    return np.moveaxis(coefficients[1:], 2, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +54,7 @@ class KnotProblems:
     Attributes
     ----------
     x : ndarray of shape (m,)
-        Places of the points, ascending. Knots are named by them.
+        Places of the points, ascending. Knots are numbers of points.
     share, label : ndarray of shape (sources, m)
         Weight, summing to 1, and mean label of each point.
     degree : int
@@ -85,8 +70,8 @@ class KnotProblems:
     source: IntVector
 
     @classmethod
-    def of(cls, points: Points, degree: int) -> KnotProblems:
-        """Take over the points of a batch."""
+    def of(cls, points: BatchPoints, degree: int) -> KnotProblems:
+        """Return the problems of a batch of points."""
         source = np.arange(len(points.weight))
         return cls(points.x, points.share, points.label, degree, source)
 
@@ -101,18 +86,22 @@ class KnotProblems:
 
     @cached_property
     def places(self) -> Stack:
-        """Return the columns that a knot at each point would add."""
-        return shifted_powers(self.x, self.degree)
+        """Return coefficients of (x - t)^j for knots t at all points: (t, j, power)."""
+        size = self.degree + 1
+        coefficients = np.zeros((size, size, self.x.size))
+        coefficients[0, 0] = 1.0
+        for j in range(self.degree):
+            coefficients[j + 1, 1:] += coefficients[j, :-1]
+            coefficients[j + 1] -= self.x * coefficients[j]
+        return np.moveaxis(coefficients[1:], 2, 0)
 
     @cached_property
     def moments(self) -> Stack:
         """Return sums of w x^(s + t) over each point and those above: (B, s, t, m)."""
-        every = _above(
-            self.share[:, np.newaxis]
-            * self.x ** np.arange(2 * self.degree + 1)[:, np.newaxis]
-        )
+        power = np.arange(2 * self.degree + 1)[:, np.newaxis]
+        sums = _sums_above(self.share[:, np.newaxis] * self.x**power)
         index = np.add.outer(np.arange(self.degree + 1), np.arange(self.degree + 1))
-        return every[:, index]
+        return sums[:, index]
 
     def products(self, step: int) -> Stack:
         """Return products of the columns of a knot at c and of one at c + step."""
@@ -134,14 +123,9 @@ class KnotProblems:
 class _Eliminated:
     """A fit with some knots, and what one knot more would add at each place.
 
-    Attributes
-    ----------
-    left : ndarray of shape (B,)
-        Loss of the fit.
-    along : ndarray of shape (B, q, m, d)
-        The part of each place's columns that the fit spans already.
-    pull : ndarray of shape (B, m, d)
-        Products of the columns with what the fit leaves of the labels.
+    `left` (B,) is the loss of the fit, `along` (B, q, m, d) the part of each place's
+    columns that the fit already spans, and `pull` (B, m, d) has products of the columns
+    with the residuals.
     """
 
     problems: KnotProblems
@@ -157,20 +141,36 @@ class _Eliminated:
         rank = basis.shape[2]  # of more columns than points the last ones are not new
         length = np.sqrt((design[:, :, :rank] ** 2).sum(axis=1))
         diagonal = np.einsum("bii->bi", triangle[:, :, :rank])
-        new = np.abs(diagonal) > LEAST_NEW * length
-        basis = basis * new[:, np.newaxis]
+        basis = basis * (np.abs(diagonal) > MIN_NEW * length)[:, np.newaxis]
         target = root * problems.label[problems.source]
         inside = np.einsum("bmq,bm->bq", basis, target)
         rest = target - np.einsum("bmq,bq->bm", basis, inside)
         weighted = np.concatenate([basis.transpose(0, 2, 1), rest[:, np.newaxis]], 1)
         weighted *= root[:, np.newaxis]
-        sums = _above(weighted[:, :, np.newaxis] * problems.powers)
+        sums = _sums_above(weighted[:, :, np.newaxis] * problems.powers)
         products = np.einsum("cjs,bqsc->bqcj", problems.places, sums, optimize=True)
         left = (rest**2).sum(axis=1)
         return cls(problems, left, products[:, :-1], products[:, -1])
 
-    def gain(self, offsets: tuple[int, ...]) -> FloatMatrix:
-        """Return what knots at each place and so many places after it gain."""
+    def gain(self, offsets: Sequence[int]) -> FloatMatrix:
+        """Return the gain of knots at each place and at these offsets from it.
+
+        It is pull' new^-1 pull, by elimination of one column after the other.
+        """
+        new, pull, length = self._new_columns(offsets)
+        gain = np.zeros(pull.shape[:2])
+        for j in range(pull.shape[2]):
+            pivot = new[:, :, j, j]
+            some = pivot > MIN_NEW * length[:, :, j]
+            safe = np.where(some, pivot, 1.0)
+            gain += np.where(some, pull[:, :, j] ** 2 / safe, 0.0)
+            share = np.where(some, 1.0 / safe, 0.0)[:, :, np.newaxis] * new[:, :, j, :]
+            pull = pull - share * pull[:, :, j : j + 1]
+            new = new - share[:, :, :, np.newaxis] * new[:, :, j : j + 1, :]
+        return gain
+
+    def _new_columns(self, offsets: Sequence[int]) -> tuple[Stack, Stack, Stack]:
+        """Return products among new columns, with the residuals, and their lengths."""
         problems, degree = self.problems, self.problems.degree
         size = degree * len(offsets)
         count = problems.x.size - offsets[-1]
@@ -190,25 +190,11 @@ class _Eliminated:
         own = np.einsum("bcjj->bcj", problems.products(0))[problems.source]
         pull = [self.pull[:, o : o + count] for o in offsets]
         length = [own[:, o : o + count] for o in offsets]
-        return _gain(new, np.concatenate(pull, axis=2), np.concatenate(length, axis=2))
-
-
-def _gain(new: Stack, pull: Stack, length: Stack) -> FloatMatrix:
-    """Return pull' new^-1 pull, by elimination of one column after the other."""
-    gain = np.zeros(pull.shape[:2])
-    for j in range(pull.shape[2]):
-        pivot = new[:, :, j, j]
-        some = pivot > LEAST_NEW * length[:, :, j]
-        safe = np.where(some, pivot, 1.0)
-        gain += np.where(some, pull[:, :, j] ** 2 / safe, 0.0)
-        share = np.where(some, 1.0 / safe, 0.0)[:, :, np.newaxis] * new[:, :, j, :]
-        pull = pull - share * pull[:, :, j : j + 1]
-        new = new - share[:, :, :, np.newaxis] * new[:, :, j : j + 1, :]
-    return gain
+        return new, np.concatenate(pull, axis=2), np.concatenate(length, axis=2)
 
 
 def insert(
-    problems: KnotProblems, knots: IntMatrix, offsets: tuple[int, ...] = (0,)
+    problems: KnotProblems, knots: IntMatrix, offsets: Sequence[int] = (0,)
 ) -> IntMatrix:
     """Return the knots with further ones, so far apart, where they gain most."""
     gain = _Eliminated.of(problems, knots).gain(offsets)
@@ -217,40 +203,31 @@ def insert(
 
 
 def exchange(
-    problems: KnotProblems, knots: IntMatrix, *, rounds: int = MAX_ROUNDS
+    problems: KnotProblems,
+    knots: IntMatrix,
+    *,
+    together: int = 1,
+    rounds: int = MAX_ROUNDS,
 ) -> tuple[IntMatrix, FloatVector]:
-    """Move one knot after the other to its best place until none moves."""
-    return _exchange(problems, knots, [[j] for j in range(knots.shape[1])], rounds)
+    """Move knots, or pairs of them to the best jump, until none moves.
 
-
-def exchange_pairs(
-    problems: KnotProblems, knots: IntMatrix, *, rounds: int = PAIR_ROUNDS
-) -> tuple[IntMatrix, FloatVector]:
-    """Move two knots at a time to the best jump."""
-    count = knots.shape[1]
-    pairs = [[i, j] for i in range(count) for j in range(i + 1, count)]
-    return _exchange(problems, knots, pairs, rounds)
-
-
-def _exchange(
-    problems: KnotProblems, knots: IntMatrix, groups: list[list[int]], rounds: int
-) -> tuple[IntMatrix, FloatVector]:
+    Returns the knots and their losses.
+    """
     knots = knots.copy()
     loss = _Eliminated.of(problems, knots).left
     active = np.arange(len(knots))
+    offsets = np.arange(together)
+    groups = [list(group) for group in combinations(range(knots.shape[1]), together)]
     for _ in range(rounds if groups else 0):
         some = problems.chosen(active)
         moved = np.zeros(active.size, dtype=bool)
         for group in groups:
             base = _Eliminated.of(some, np.delete(knots[active], group, axis=1))
-            gain = base.gain(tuple(range(len(group))))
-            best = np.argmax(gain, axis=1)
+            gain = base.gain(offsets.tolist())
             value = base.left - gain.max(axis=1)
-            better = value < loss[active] * (1.0 - LEAST_GAIN)
-            rows = active[better]
-            knots[np.ix_(rows, group)] = best[better, np.newaxis] + np.arange(
-                len(group)
-            )
+            better = value < loss[active] * (1.0 - MIN_GAIN)
+            rows, best = active[better], np.argmax(gain, axis=1)[better]
+            knots[np.ix_(rows, group)] = best[:, np.newaxis] + offsets
             loss[rows] = value[better]
             moved |= better
         active = active[moved]

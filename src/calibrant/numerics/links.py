@@ -36,14 +36,7 @@ def logit(p: FloatVector, clip: float = CLIP) -> FloatVector:
 
 
 def log_odds_parts(p: FloatVector) -> tuple[FloatVector, FloatVector]:
-    """Return log(p) and -log(1 - p) of the clipped probabilities; they add to logits.
-
-    Examples
-    --------
-    >>> np.round(log_odds_parts(np.array([0.5, 0.75])), 2)
-    array([[-0.69, -0.29],
-           [ 0.69,  1.39]])
-    """
+    """Return log(p) and -log(1 - p) of the clipped p; they add to logits."""
     p = clip_probability(p)
     return np.log(p), -np.log1p(-p)
 

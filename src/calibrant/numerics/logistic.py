@@ -99,13 +99,6 @@ def fit_rising(
 
     The loss is convex, so its minimum is the best of those over each set of features
     (others have slope 0) whose slopes come out positive.
-
-    Examples
-    --------
-    >>> x = np.array([[0.0], [1.0]])
-    >>> fit = fit_rising(x, np.array([[4.0, 4.0]]), np.array([[3.0, 1.0]]))
-    >>> fit.slopes, fit.intercepts
-    (array([[0.]]), array([0.]))
     """
     best = fit_logistic(features, weight, label, intercept=intercept)
     falling = np.flatnonzero((best.slopes < 0.0).any(axis=1))

@@ -49,11 +49,6 @@ def spaced_knots(x: FloatVector, weight: FloatVector, count: int) -> FloatVector
 
     Quantiles that lie between two points are in the middle: so complements of
     predictions have complements of knots.
-
-    Examples
-    --------
-    >>> spaced_knots(np.array([0.0, 1, 2, 3, 9]), np.array([1.0, 1, 8, 1, 1]), 3)
-    array([0., 2., 9.])
     """
     below = np.cumsum(weight)
     levels = np.arange(count) / (count - 1) * below[-1]

@@ -62,15 +62,6 @@ def paired_differences(
         Errors of resamples, the same resamples for all.
     confidence : float
         Level of the intervals.
-
-    Examples
-    --------
-    >>> draws = np.array([[0.1, 0.2, 0.3], [0.5, 0.4, 0.6]])
-    >>> value = np.array([0.2, 0.35])
-    >>> pairs = paired_differences(value, value - 0.1, value + 0.1, draws, 0.9)
-    >>> pairs.probability.round(3)  # 0.15 is 1.84 standard deviations
-    array([[0.5  , 0.967],
-           [0.033, 0.5  ]])
     """
     z = float(ndtri(0.5 + 0.5 * confidence))
     held = np.maximum(value, 0.0)
@@ -98,11 +89,6 @@ def holm(pvalues: ArrayLike) -> FloatVector:
     ----------
     S. Holm (1979). A simple sequentially rejective multiple test procedure.
     Scandinavian Journal of Statistics 6.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03])
-    array([0.03, 0.06, 0.06])
     """
     given = np.asarray(pvalues, dtype=np.float64)
     order = np.argsort(given, kind="stable")
@@ -116,13 +102,6 @@ def significantly_different(probability: FloatMatrix, level: float) -> BoolMatri
     """Return which pairs differ, by Holm's procedure over all pairs.
 
     The chance that any pair of equal errors is found different is at most `level`.
-
-    Examples
-    --------
-    >>> one, two = 0.96, 0.999
-    >>> p = np.array([[0.5, one, two], [1 - one, 0.5, 0.9], [1 - two, 0.1, 0.5]])
-    >>> significantly_different(p, 0.1)[0]
-    array([False, False,  True])
     """
     k = len(probability)
     pairs = np.triu_indices(k, 1)

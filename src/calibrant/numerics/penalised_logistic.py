@@ -135,15 +135,7 @@ class Mode:
 def solve_penalised(
     problem: PenalisedProblem, penalties: FloatVector, start: FloatVector | None = None
 ) -> Mode:
-    """Return the minimum by Newton steps, halved until they do not raise the loss.
-
-    Examples
-    --------
-    >>> four, one = np.array([4.0]), np.ones(1)
-    >>> odds = PenalisedProblem(np.ones((1, 1)), 0 * one, four, one, np.array([1]))
-    >>> solve_penalised(odds, np.zeros(1)).coefficients.round(4)  # minus log 3
-    array([-1.0986])
-    """
+    """Return the minimum by Newton steps, halved until they do not raise the loss."""
     penalty, design = penalties[problem.group], problem.design
     solution = np.zeros(problem.group.size) if start is None else start
 

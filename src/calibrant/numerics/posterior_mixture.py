@@ -204,13 +204,7 @@ def _probable_choices(
 
 
 def spread_grid(information: float, groups: int, size: int = GRID) -> FloatMatrix:
-    """Return spreads of groups, one row per choice.
-
-    Examples
-    --------
-    >>> spread_grid(100.0, 1)[[0, -1]].ravel().round(3)
-    array([0.025, 9.   ])
-    """
+    """Return spreads of groups, one row per choice."""
     least = MIN_SPREAD / np.sqrt(1.0 / MAX_SPREAD**2 + information)
     each = np.geomspace(least, MAX_SPREAD, size)
     return np.array(list(product(each, repeat=groups)))

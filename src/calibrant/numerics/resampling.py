@@ -203,15 +203,6 @@ def interval(
     same predictions have by chance if they are perfectly calibrated (`noise`). Both
     include the estimate. Replicates that do not scatter, or only beyond the possible
     errors, give no information about uncertainty: then both ends are NaN.
-
-    Examples
-    --------
-    >>> draws, noise = np.linspace(0.3, 0.6, 101), np.linspace(0, 0.1, 101)
-    >>> ends = interval(
-    ...     0.4, draws, truth=0.4, noise=noise, confidence=0.8, kind="basic"
-    ... )
-    >>> np.round(ends, 3)
-    array([0.23, 0.47])
     """
     tail = 0.5 * (1.0 - confidence)
     low, high = np.quantile(replicates, [tail, 1.0 - tail])
@@ -239,15 +230,6 @@ def squared_interval(
     The norm itself scatters evenly, so its interval is computed and squared. Near 0
     there is nothing left to reflect, so the upper end is at least that of the
     percentiles.
-
-    Examples
-    --------
-    >>> draws, noise = np.linspace(0.2, 0.4, 101) ** 2, np.linspace(0, 0.01, 101)
-    >>> ends = squared_interval(
-    ...     0.09, draws, truth=0.09, noise=noise, confidence=0.8, kind="basic"
-    ... )
-    >>> np.round(np.sqrt(ends), 3)
-    array([0.22, 0.38])
     """
 
     def root(values: FloatVector) -> FloatVector:

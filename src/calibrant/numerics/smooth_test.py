@@ -161,13 +161,6 @@ def chance_of_least(orders: Sequence[int], least: float) -> float:
     """Return the chance that the smallest p-value is at most `least`.
 
     Orders ascend and are even, but for the first.
-
-    Examples
-    --------
-    >>> chance_of_least([2], 0.05)
-    0.05
-    >>> round(chance_of_least([2, 4, 8], 0.05), 4)
-    0.1001
     """
     if not 0.0 < least < 1.0:
         return float(least)

@@ -15,7 +15,7 @@ is small, else class by class: so that an approximation costs steps only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -40,27 +40,6 @@ NEGLIGIBLE = 1e-2
 """Rows whose part in a class's block is below this share of the largest are skipped."""
 
 
-class Scores(Protocol):
-    """A linear operator from an array of parameters to scores of shape (n, k)."""
-
-    @property
-    def identity(self) -> FloatMatrix:
-        """Return the parameters whose softmax is the uncalibrated prediction."""
-        ...
-
-    def scores(self, parameters: FloatMatrix) -> FloatMatrix:
-        """Return the scores."""
-        ...
-
-    def adjoint(self, slopes: FloatMatrix) -> FloatMatrix:
-        """Return, for slopes of a function by scores, its slopes by parameters."""
-        ...
-
-    def preconditioner(self, problem: SoftmaxProblem, point: Point) -> Solve:
-        """Return a function that solves with the Hessian at a point, or nearly so."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class VectorScores:
     """Scores ``a_j x_ij + b_j``; parameters are [a, b] of shape (2, k)."""
@@ -69,7 +48,7 @@ class VectorScores:
 
     @property
     def identity(self) -> FloatMatrix:
-        """Return slopes of 1 and intercepts of 0."""
+        """Return the parameters of the uncalibrated prediction, [1, 0]."""
         classes = self.x.shape[1]
         return np.stack([np.ones(classes), np.zeros(classes)])
 
@@ -78,7 +57,7 @@ class VectorScores:
         return np.asarray(self.x * parameters[0] + parameters[1])
 
     def adjoint(self, slopes: FloatMatrix) -> FloatMatrix:
-        """Return slopes by parameters."""
+        """Return A' times slopes: by scores in, by parameters out."""
         return np.stack([np.einsum("ij,ij->j", slopes, self.x), slopes.sum(axis=0)])
 
     def preconditioner(self, problem: SoftmaxProblem, point: Point) -> Solve:
@@ -104,7 +83,7 @@ class MatrixScores:
 
     @property
     def identity(self) -> FloatMatrix:
-        """Return the unit matrix and intercepts of 0."""
+        """Return the parameters of the uncalibrated prediction, [I, 0]."""
         classes = self.x.shape[1]
         return np.eye(classes, classes + 1)
 
@@ -113,7 +92,7 @@ class MatrixScores:
         return np.asarray(self.x @ parameters[:, :-1].T + parameters[:, -1])
 
     def adjoint(self, slopes: FloatMatrix) -> FloatMatrix:
-        """Return slopes by parameters."""
+        """Return A' times slopes: by scores in, by parameters out."""
         return np.column_stack([slopes.T @ self.x, slopes.sum(axis=0)])
 
     def preconditioner(self, problem: SoftmaxProblem, point: Point) -> Solve:
@@ -150,8 +129,8 @@ class SoftmaxProblem:
 
     Attributes
     ----------
-    operator : Scores
-        From parameters to scores.
+    operator : VectorScores or MatrixScores
+        The linear map A from parameters to scores of shape (n, k).
     column : ndarray of shape (n,)
         The true class.
     share : ndarray of shape (n,)
@@ -162,7 +141,7 @@ class SoftmaxProblem:
         Where the penalty is 0.
     """
 
-    operator: Scores
+    operator: VectorScores | MatrixScores
     column: IntVector
     share: FloatVector
     penalty: FloatMatrix

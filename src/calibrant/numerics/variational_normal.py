@@ -9,14 +9,13 @@ and Archambeau 2009).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.numerics.penalised_logistic import PenalisedProblem
 
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(9)
@@ -30,8 +29,7 @@ POINTS_AT_ONCE = 2**17
 """Most points, over all penalties, that are computed together."""
 
 
-@dataclass(frozen=True, eq=False)
-class VariationalNormals:
+class VariationalNormals(NamedTuple):
     """Normal distributions of coefficients, one for each choice of penalties.
 
     Attributes
@@ -56,20 +54,6 @@ class VariationalNormals:
     curvature: FloatMatrix
     evidence: FloatVector
 
-    @property
-    def parts(self) -> tuple[FloatMatrix, ...]:
-        """Return all attributes in order."""
-        return tuple(getattr(self, field.name) for field in fields(self))
-
-    def take(self, rows: IntVector) -> VariationalNormals:
-        """Return some of the distributions."""
-        return VariationalNormals(*(part[rows] for part in self.parts))
-
-    def put(self, rows: IntVector, others: VariationalNormals) -> None:
-        """Replace some of the distributions by others."""
-        for own, other in zip(self.parts, others.parts, strict=True):
-            own[rows] = other
-
 
 def variational_normals(
     problem: PenalisedProblem, penalty: FloatMatrix, start: FloatVector
@@ -82,8 +66,7 @@ def variational_normals(
     at_once = max(POINTS_AT_ONCE // problem.offset.size, 1)
     blocks = np.array_split(penalty, -(-len(penalty) // at_once))
     normals = [_nearest(problem, block, start) for block in blocks]
-    parts = zip(*(block.parts for block in normals), strict=True)
-    return VariationalNormals(*(np.concatenate(part) for part in parts))
+    return VariationalNormals(*map(np.concatenate, zip(*normals, strict=True)))
 
 
 def _nearest(
@@ -95,7 +78,8 @@ def _nearest(
     length = np.ones(len(penalty))
     left = np.arange(len(penalty))  # those that have not settled
     for _ in range(MAX_STEPS):
-        own, pull, share = best.take(left), penalty[left], length[left]
+        own = VariationalNormals(*(part[left] for part in best))
+        pull, share = penalty[left], length[left]
         slope, curvature = _averages(problem, own.mean, own.spread)
         change = curvature - own.curvature
         slope = slope @ problem.design - pull * own.mean
@@ -108,7 +92,8 @@ def _nearest(
         move = share[:, np.newaxis] * newton
         trial = _normals(problem, pull, own.mean + move, *factors)
         gains = trial.evidence >= own.evidence
-        best.put(left[gains], trial.take(np.flatnonzero(gains)))
+        for part, new in zip(best, trial, strict=True):
+            part[left[gains]] = new[gains]
         length[left] = np.where(gains, np.minimum(1.0, 2.0 * share), 0.5 * share)
         settled = np.abs(change).sum(axis=1) <= SETTLED * trial.curvature.sum(axis=1)
         moved = np.abs(move @ problem.design.T)

@@ -97,14 +97,6 @@ def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
 
     Both are in ascending order, so that the order of rows does not matter, and a row
     of weight 2 counts to the last digit as two rows. The result is cached.
-
-    Examples
-    --------
-    >>> from calibrant.core.sample import BinarySample
-    >>> sample = BinarySample(np.repeat([0.25, 1.0], 40_000), np.ones(80_000))
-    >>> cells = compress_on_log_grid(sample)
-    >>> cells.p, cells.weight
-    (array([0.25, 1.  ]), array([40000., 40000.]))
     """
     compress = _log_cells if sample.p.size > MAX_EXACT_ROWS else _distinct
     return sample.cached("log cells", lambda: compress(sample))
@@ -145,14 +137,6 @@ def compress_to_at_most(sample: BinarySample) -> WeightedPoints:
     A cell has at most 1/256 of the rows, except for ties, and spans at most 1/256 of
     the range of logits: so it is fine where predictions are dense, and at both ends.
     The result is cached.
-
-    Examples
-    --------
-    >>> from calibrant.core.sample import BinarySample
-    >>> sample = BinarySample(np.array([0.5, 0.2, 0.5]), np.array([1.0, 0.0, 0.0]))
-    >>> cells = compress_to_at_most(sample)
-    >>> cells.p, cells.weight, cells.label
-    (array([0.2, 0.5]), array([1., 2.]), array([0., 1.]))
     """
     return sample.cached("few cells", lambda: _at_most(compress_on_log_grid(sample)))
 
