@@ -246,6 +246,6 @@ class SweptBins:
     def fit(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
         most = min(self.max_bins, int(sample.total))
-        ordered = SortedSample.of(sample.p, sample.y, sample.weight)
+        ordered = SortedSample.of_sample(sample)
         bins = sweep(ordered, max_bins=most, spacing=self.spacing)
         return _fit_bins(sample, bins, spacing=self.spacing, tops=self.tops)

@@ -39,7 +39,7 @@ def folded_rows(
     if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
         sample = sum_cells(sample.p, sample.y, sample.weight).sample()
     if sample.row_counts is None:
-        rows = SortedSample.of(sample.p, sample.y, sample.weight)
+        rows = SortedSample.of_sample(sample)
         return rows, fold_numbers(sample.n, folds, rng)
     order = np.lexsort((sample.y, sample.p))
     row_counts = sample.row_counts[order]

@@ -47,7 +47,7 @@ class Isotonic:
 
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        rows = SortedSample.of(sample.p, sample.y, sample.weight)
+        rows = SortedSample.of_sample(sample)
         blocks = isotonic_blocks(rows)
         pieces = blocks.value.size
         if self.evaluation == "step":

@@ -107,7 +107,7 @@ def _points(sample: BinarySample) -> Resamples:
     Within a cell events lie a little higher than others, where the map rises.
     """
     edges = _edges(sample)
-    weight = np.ones(sample.n) if sample.weight is None else sample.weight
+    weight = sample.weights
     parts = [weight * sample.y, weight * (1.0 - sample.y)]
     events, others = (tabulate(sample.p, sample.y, own, edges) for own in parts)
     p = np.concatenate([events.mean_prob, others.mean_prob])

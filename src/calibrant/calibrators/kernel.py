@@ -52,7 +52,7 @@ class KernelFit:
     def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
         """Return the squared error, whatever `alpha`."""
         check_two_rows(sample, debias=debias)
-        weight = np.ones(sample.n) if sample.weight is None else sample.weight
+        weight = sample.weights
         share = sample.y[None, :]
         return float(self.kernel.errors(sample.p, share, weight, debias=debias)[0])
 

@@ -76,8 +76,13 @@ class BinarySample:
         """Return the sum of weights: the rows that the sample stands for."""
         return float(self.n if self.weight is None else self.weight.sum())
 
+    @property
+    def weights(self) -> FloatVector:
+        """Return the weight of each row, also where all are 1."""
+        return np.ones(self.n) if self.weight is None else self.weight
+
     def mean(self, values: FloatVector) -> float:
-        """Return the weighted mean of something that has one value a row."""
+        """Return the weighted mean of values, one per row."""
         return float(np.average(values, weights=self.weight))
 
     def cached(self, name: str, make: Callable[[], Made]) -> Made:
@@ -86,6 +91,10 @@ class BinarySample:
             self._made[name] = make()
         made: Made = self._made[name]
         return made
+
+    def keep(self, name: str, made: Any) -> None:
+        """Keep what `cached` would call for, made for many samples at once."""
+        self._made.setdefault(name, made)
 
 
 def weighted_sample(

@@ -120,7 +120,7 @@ class MixedShape:
         """Return the mixture that makes the labels most likely."""
         from scipy.optimize import minimize_scalar
 
-        weight = np.ones(sample.n) if sample.weight is None else sample.weight
+        weight = sample.weights
 
         def loss(amount: float) -> float:
             c = clip_probability(MixedShapeFit(self.shape, amount).map(sample.p))

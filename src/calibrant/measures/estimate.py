@@ -166,15 +166,6 @@ class FittedTasks:
         The binary tasks of one set of predictions.
     settings : ErrorSettings
         How errors are estimated.
-
-    Examples
-    --------
-    >>> import calibrant as cb
-    >>> from calibrant.predictions.input_spec import InputSpec
-    >>> p, y = cb.datasets.load_binary("forest")
-    >>> fitted = FittedTasks(InputSpec().tasks(y, p), ErrorSettings())
-    >>> fitted.fit("es15") is fitted.fit("es15")
-    True
     """
 
     tasks: BinaryTasks

@@ -257,7 +257,8 @@ def evaluate(  # noqa: PLR0913
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"} or dict
-        What `y_prob` holds, for all models or for each.
+        Whether `y_prob` holds probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities; for all models, or for each by name.
     random_state : int, generator or None
         Seeds cross-validation and resampling.
     progress : callable, optional

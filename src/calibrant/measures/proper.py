@@ -107,11 +107,7 @@ def small_samples(tasks: Iterable[BinaryTasks]) -> list[BinarySample]:
 def keep(name: str, samples: Sequence[BinarySample], values: Sequence[Any]) -> None:
     """Keep a value with each sample, where it is looked for before it is computed."""
     for sample, value in zip(samples, values, strict=True):
-        sample.cached(name, partial(_same, value))
-
-
-def _same(value: Any) -> Any:
-    return value
+        sample.keep(name, value)
 
 
 def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
@@ -151,7 +147,7 @@ def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
 
     base = np.array([sample.mean(sample.y)])
     if recalibration == ISOTONIC:
-        rows = SortedSample.of(sample.p, sample.y, sample.weight)
+        rows = SortedSample.of_sample(sample)
         return _splits(rows, isotonic_values(rows), means, base, isotonic=True)[0]
     method = find_binary(recalibration)
     flat = {"tops": "flat"} if "tops" in method.defaults() else {}

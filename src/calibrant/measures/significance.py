@@ -154,7 +154,7 @@ def _asymptotic(blocks: FloatVector, size: int, total: float) -> Outcome:
 
 def _spiegelhalter(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG001
     """Return Spiegelhalter's z and its two-sided p-value."""
-    return spiegelhalter_z(sample.p, sample.y, _weights(sample))
+    return spiegelhalter_z(sample.p, sample.y, sample.weights)
 
 
 def _hosmer_lemeshow(
@@ -178,11 +178,7 @@ def _hosmer_lemeshow(
 
 def _cox(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG001
     """Return the likelihood ratio, chi-square with two degrees of freedom."""
-    return cox(sample.p, sample.y, _weights(sample))
-
-
-def _weights(sample: BinarySample) -> FloatVector:
-    return np.ones(sample.n) if sample.weight is None else sample.weight
+    return cox(sample.p, sample.y, sample.weights)
 
 
 TESTS: dict[str, tuple[Callable[..., Outcome], str]] = {

@@ -105,9 +105,7 @@ class SortedTogether:
         owner = np.repeat(np.arange(len(samples)), [s.p.size for s in samples])
         p = np.concatenate([s.p for s in samples])
         y = np.concatenate([s.y for s in samples])
-        weight = np.concatenate(
-            [np.ones(s.p.size) if s.weight is None else s.weight for s in samples]
-        )
+        weight = np.concatenate([s.weights for s in samples])
         order = np.lexsort((weight, y, p, owner))
         return cls(p[order], y[order], weight[order], owner[order])
 

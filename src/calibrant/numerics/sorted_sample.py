@@ -19,7 +19,10 @@ if TYPE_CHECKING:
         FloatVector,
         IntVector,
     )
+    from calibrant.core.sample import BinarySample
 
+MAX_KEPT_ROWS = 2**20
+"""Of samples with more rows the sorted ones are not kept, to save memory."""
 SAME = 1e-15
 """Predictions that exceed the first one of a tie by less belong to the tie."""
 
@@ -67,6 +70,15 @@ class SortedSample:
         if (ordered[1:] == ordered[:-1]).any():
             order = np.lexsort((y, p) if weight is None else (weight, y, p))
         return cls(ordered, y[order], None if weight is None else weight[order])
+
+    @classmethod
+    def of_sample(cls, sample: BinarySample) -> SortedSample:
+        """Return the rows of a sample in order, sorted once unless they are many."""
+        if sample.n > MAX_KEPT_ROWS:
+            return cls.of(sample.p, sample.y, sample.weight)
+        return sample.cached(
+            "sorted rows", lambda: cls.of(sample.p, sample.y, sample.weight)
+        )
 
     @cached_property
     def total(self) -> float:

@@ -104,7 +104,7 @@ def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
 
 def _distinct(sample: BinarySample) -> WeightedPoints:
     """Return each prediction once."""
-    rows = SortedSample.of(sample.p, sample.y, sample.weight)
+    rows = SortedSample.of_sample(sample)
     weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
     first = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > 0.0)
     if first.size == rows.p.size:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, Scale, Task
     from calibrant.engines.cells import AggregatedCells
     from calibrant.predictions.columns import Columns
-    from calibrant.predictions.store import Store
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +44,7 @@ class Predictions:
 
     Attributes
     ----------
-    store : Store
+    store : RowPredictions or AggregatedPredictions
         Where they live; what functions read them by.
 
     Examples
@@ -60,7 +59,7 @@ class Predictions:
     ['forest', 'bayes']
     """
 
-    store: Store
+    store: RowPredictions | AggregatedPredictions
 
     @classmethod
     def from_arrays(  # noqa: PLR0913
@@ -102,7 +101,8 @@ class Predictions:
         labels : sequence, optional
             The label of each column of `y_prob`, in order; by default 0 .. k-1.
         scale : {"prob", "logit", "percent", "logprob"} or dict
-            What `y_prob` holds, for all models or for each.
+            Whether `y_prob` holds probabilities, logits, percentages from 0 to 100, or
+            natural logarithms of probabilities; for all models, or for each by name.
 
         Returns
         -------
@@ -195,10 +195,11 @@ class Predictions:
         labels : sequence, optional
             The label of each class column, in order.
         scale : {"prob", "logit", "percent", "logprob"} or dict
-            What the columns hold, for all models or for each.
+            Whether columns hold probabilities, logits, percentages from 0 to 100, or
+            natural logarithms of probabilities; for all models, or for each by name.
         engine : {"auto", "memory", "duckdb", "spark"}
-            "memory" keeps the rows. "duckdb" and "spark" go through them where they
-            live and aggregate them: up to 65,536 rows of a group, or 2,097,152 of the
+            "memory" keeps the rows. "duckdb" and "spark" aggregate them where they
+            live: up to 65,536 rows of a group, or 2,097,152 of the
             table, without loss; more into fine cells, whose errors differ by less than
             0.0001. "auto" takes "spark" for a Spark data frame; "duckdb" for a
             relation, a pattern, a folder, several files, or one larger than 256 MiB;
@@ -292,7 +293,27 @@ class Predictions:
         return cls(AggregatedPredictions(cells or load_cells(*paths)))
 
     def grouped_by(self, by: Sequence[str]) -> Predictions:
-        """Return aggregated predictions with larger groups, by some of the columns."""
+        """Return aggregated predictions with larger groups, by some of the columns.
+
+        Parameters
+        ----------
+        by : sequence of str
+            Columns of groups to keep; none for all rows together.
+
+        Returns
+        -------
+        Predictions
+            Aggregated, with the sums of the groups that became one.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> preds = cb.Predictions.from_arrays(
+        ...     [0, 1, 1], [0.2, 0.7, 0.7], groups=["a", "a", "b"]
+        ... )
+        >>> preds.aggregate().grouped_by([])
+        <Predictions: 3 rows, task binary, aggregated>
+        """
         cells = _cells(self, "grouped anew")
         column = cells.origin.model_column
         kept = [column, *by] if column else list(by)
@@ -394,11 +415,6 @@ def as_predictions(
     """Return the predictions that a function was given, or those in arrays.
 
     Options of arrays, such as `task`, are part of predictions already.
-
-    Examples
-    --------
-    >>> as_predictions([0, 1], [0.2, 0.7], task=None)
-    <Predictions: 2 rows, task binary>
     """
     if not isinstance(y_true, Predictions):
         if y_prob is None:
@@ -417,7 +433,9 @@ def as_predictions(
     return y_true
 
 
-def read_table(source: Any, engine: Engine, request: TableRequest) -> Store:
+def read_table(
+    source: Any, engine: Engine, request: TableRequest
+) -> RowPredictions | AggregatedPredictions:
     """Return the predictions in a table: rows in memory, else aggregated."""
     if isinstance(source, Predictions):
         raise OptionError(

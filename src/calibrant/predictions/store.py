@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from calibrant.core.class_sample import ClassSample
-    from calibrant.core.sample import BinarySample
-    from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.groups import Group
     from calibrant.predictions.columns import ModelColumns, TableRequest
     from calibrant.predictions.input_spec import BinaryTasks
@@ -39,57 +37,19 @@ class Unit:
 
 
 class Store(ABC):
-    """Predictions of models in groups of rows, as public functions read them."""
+    """What public functions read from rows in memory and from aggregates alike.
 
-    @property
-    @abstractmethod
-    def task(self) -> str:
-        """Return the name of the task."""
-
-    @property
-    @abstractmethod
-    def n(self) -> int:
-        """Return the number of rows."""
+    The methods here are those of aggregates; rows know more.
+    """
 
     @property
     @abstractmethod
     def by(self) -> tuple[str, ...]:
         """Return the columns of groups."""
 
-    @property
-    @abstractmethod
-    def models(self) -> tuple[str, ...]:
-        """Return the names of the models, in order; a single model has one, too."""
-
-    @property
-    @abstractmethod
-    def named(self) -> bool:
-        """Tell whether results name their model."""
-
-    @property
-    @abstractmethod
-    def paired(self) -> bool:
-        """Tell whether models predict the same rows."""
-
     @abstractmethod
     def units(self) -> list[Unit]:
         """Return each model in each group of rows."""
-
-    @abstractmethod
-    def whole(self, model: str) -> BinaryTasks:
-        """Return all rows of a model."""
-
-    @abstractmethod
-    def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
-        """Return the same rows of all models, group by group, or raise."""
-
-    @abstractmethod
-    def all_rows(self) -> BinarySample:
-        """Return the first event of the only model, rows of weight 0 included."""
-
-    @abstractmethod
-    def aggregate(self) -> AggregatedCells:
-        """Return the sums over rows."""
 
     @property
     def table_request(self) -> TableRequest | None:

@@ -59,7 +59,7 @@ def repairs_of(
     folds = FOLDS if sample.n_data <= MAX_EXACT_ROWS else FOLDS_OF_MANY
     random_state = estimator.random_state
     kept = _folds(sample, folds, random_state)
-    if not all(0.0 < train.y @ _weights(train) < train.total for train, _ in kept):
+    if not all(0.0 < train.y @ train.weights < train.total for train, _ in kept):
         return None
     rows = [_row(NONE, [held for _, held in kept], None, estimator, measure)]
     for name in methods:
@@ -98,7 +98,7 @@ def _folds(
 def _share(sample: BinarySample, whole: IntVector, rows: IntVector) -> BinarySample:
     """Return so many of the `whole` rows that were gathered into each."""
     used = rows > 0
-    weight = _weights(sample) * rows / whole
+    weight = sample.weights * rows / whole
     return BinarySample(sample.p[used], sample.y[used], weight[used], rows[used])
 
 
@@ -112,11 +112,7 @@ def _rows(sample: BinarySample, which: Any) -> BinarySample:
     if weight is None:
         return cells
     # The door has scaled weights for all rows together; parts are not scaled again.
-    return replace(cells, weight=_weights(cells) * (weight.sum() / cells.total))
-
-
-def _weights(sample: BinarySample) -> FloatVector:
-    return np.ones(sample.n) if sample.weight is None else sample.weight
+    return replace(cells, weight=cells.weights * (weight.sum() / cells.total))
 
 
 def _row_counts(parts: list[BinarySample]) -> IntVector | None:
@@ -142,7 +138,7 @@ def _joined(parts: list[BinarySample]) -> BinarySample:
     return BinarySample(
         np.concatenate([part.p for part in parts]),
         np.concatenate([part.y for part in parts]),
-        np.concatenate([_weights(part) for part in parts]),
+        np.concatenate([part.weights for part in parts]),
         _row_counts(parts),
     )
 
