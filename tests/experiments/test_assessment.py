@@ -71,8 +71,8 @@ def test_resolution_makes_near_values_equal():
 
 
 def test_truth_after_calibration_is_the_mean_of_equal_values():
-    found = truth_after_calibration([0.2, 0.9, 0.2], [0.0, 0.7, 0.5])
-    np.testing.assert_allclose(found, [0.25, 0.7, 0.25])
+    truth = truth_after_calibration([0.2, 0.9, 0.2], [0.0, 0.7, 0.5])
+    np.testing.assert_allclose(truth, [0.25, 0.7, 0.25])
 
 
 def test_divergences_by_hand():

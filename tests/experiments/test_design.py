@@ -38,9 +38,9 @@ def test_mixed_maps_undo_the_shape(shape):
     """At predictions of known c; where a shape bends or leaps, to a grid's cell."""
     c = np.random.default_rng(0).random(2000)
     function = SHAPES[shape]
-    found = MixedShapeFit(function, 0.6).map(predictions(function, 0.6, c))
-    assert_allclose(found, c, atol=5e-5)
-    assert np.median(np.abs(found - c)) < 1e-8
+    inverted = MixedShapeFit(function, 0.6).map(predictions(function, 0.6, c))
+    assert_allclose(inverted, c, atol=5e-5)
+    assert np.median(np.abs(inverted - c)) < 1e-8
 
 
 def fitted(truth, n, seed=0):
@@ -60,8 +60,8 @@ def test_the_amount_is_where_the_likelihood_is_flat():
         change = (c - c**2) / (1 - amount + 2 * amount * c)
         return ((data.y - c) / (c * (1 - c)) * change).sum()
 
-    found = fitted(truth, 2000).amount
-    assert_allclose(found, brentq(slope, 0.05, 0.99), atol=1e-5)
+    amount = fitted(truth, 2000).amount
+    assert_allclose(amount, brentq(slope, 0.05, 0.99), atol=1e-5)
 
 
 def test_the_amount_comes_near_to_the_truth():
@@ -73,8 +73,8 @@ def test_the_amount_comes_near_to_the_truth():
 
 def test_an_amount_may_be_none_at_all():
     truth = SyntheticTruth.of("square", 0.0)
-    found = [fitted(truth, 500, seed).amount for seed in range(6)]
-    assert min(found) == 0.0
+    amounts = [fitted(truth, 500, seed).amount for seed in range(6)]
+    assert min(amounts) == 0.0
 
 
 def test_weight_two_is_the_row_twice():

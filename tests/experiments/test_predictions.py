@@ -13,11 +13,11 @@ from calibrant.predictions.input_spec import InputSpec
 @pytest.mark.parametrize("task", ["confidence", 2])
 def test_events_are_those_of_the_measures_whatever_the_chunks(logits, task):
     scores, y = logits
-    found = outcomes_of(Split(scores, y, "logit"), Event.of(str(task)), chunk=7)
+    outcomes = outcomes_of(Split(scores, y, "logit"), Event.of(str(task)), chunk=7)
     spec = InputSpec(task=task, scale="logit")
     (expected,) = spec.tasks(y, scores.astype(float)).samples
-    np.testing.assert_allclose(found.p, expected.p, rtol=1e-12)
-    np.testing.assert_array_equal(found.y, expected.y)
+    np.testing.assert_allclose(outcomes.p, expected.p, rtol=1e-12)
+    np.testing.assert_array_equal(outcomes.y, expected.y)
 
 
 def test_a_map_may_change_the_top_class():
@@ -144,11 +144,11 @@ def test_wrong_files_are_named(tmp_path):
 @pytest.mark.shared
 def test_the_shared_pseudo_real_set_is_as_its_readme_says(shared_data):
     # accuracy and mean confidence of the 2.21 million rows of which 1.5 are here
-    told = {"resnet110": (0.8320, 0.9152), "wide32": (0.8501, 0.9408)}
+    documented = {"resnet110": (0.8320, 0.9152), "wide32": (0.8501, 0.9408)}
     models = {m.name: m for m in find_predictions(shared_data / "pseudoreal")}
-    for name, (accuracy, confidence) in told.items():
+    for name, (accuracy, confidence) in documented.items():
         assert models[name].test().rows == 10_000
-        found = outcomes_of(models[name].holdout(), Event("confidence"))
-        assert found.p.size == 1_500_000
-        np.testing.assert_allclose(found.y.mean(), accuracy, atol=5e-4)
-        np.testing.assert_allclose(found.p.mean(), confidence, atol=5e-4)
+        outcomes = outcomes_of(models[name].holdout(), Event("confidence"))
+        assert outcomes.p.size == 1_500_000
+        np.testing.assert_allclose(outcomes.y.mean(), accuracy, atol=5e-4)
+        np.testing.assert_allclose(outcomes.p.mean(), confidence, atol=5e-4)

@@ -92,11 +92,11 @@ def test_a_killed_run_goes_on_as_if_unbroken(script, tmp_path, jobs):
 @pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_workers(small_design, tmp_path):
     design = small_design()
-    found = []
+    contents = []
     for jobs in (1, 2, 3):
         run(design, tmp_path / str(jobs), jobs=jobs)
-        found.append((tmp_path / str(jobs) / "results.parquet").read_bytes())
-    assert found[0] == found[1] == found[2]
+        contents.append((tmp_path / str(jobs) / "results.parquet").read_bytes())
+    assert contents[0] == contents[1] == contents[2]
 
 
 def test_results_do_not_depend_on_the_order(small_design, tmp_path):
@@ -211,10 +211,10 @@ def test_failures_are_tried_again_when_asked(small_design, tmp_path, failing):
 
 
 def test_progress_and_log_tell_what_happened(small_design, tmp_path):
-    told = []
-    run(small_design(), tmp_path, progress=lambda *step: told.append(step))
-    assert told[0] == (0, 32)
-    assert told[-1] == (32, 32)
+    steps = []
+    run(small_design(), tmp_path, progress=lambda *step: steps.append(step))
+    assert steps[0] == (0, 32)
+    assert steps[-1] == (32, 32)
     log = (tmp_path / "log.txt").read_text()
     assert f"calibrant {cb.__version__}, numpy {np.__version__}" in log
     assert "end: 32 cells in 0:0" in log

@@ -88,7 +88,7 @@ def test_all_shapes_are_seen_through_three_distributions():
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def small_studies(tmp_path_factory):
     """Two small studies of two cheap methods and the oracle."""
     folder = tmp_path_factory.mktemp("fresh")
     designs, rows = {}, {}
@@ -100,8 +100,8 @@ def found(tmp_path_factory):
     return designs, rows
 
 
-def test_tables_show_ratios_to_the_oracle_which_has_no_rank(found):
-    designs, rows = found
+def test_tables_show_ratios_to_the_oracle_which_has_no_rank(small_studies):
+    designs, rows = small_studies
     table = result_table(rows["other"], designs["other"], "calmap")
     assert table.methods == ("platt", "beta", "oracle")
     assert table.shapes == ("calibrated", "jump")
@@ -119,8 +119,8 @@ def test_tables_show_ratios_to_the_oracle_which_has_no_rank(found):
     assert np.isnan(bias.over_oracle).all()  # a ratio of biases says nothing
 
 
-def test_studies_are_summed_up_by_means_over_their_truths(found):
-    designs, rows = found
+def test_studies_are_summed_up_by_means_over_their_truths(small_studies):
+    designs, rows = small_studies
     table = overall_table(rows, designs, "calmap")
     assert table.shapes == ("other", "skewed")
     assert table.draws == 2
@@ -174,15 +174,15 @@ def test_the_embedded_hold_out_is_large_enough_for_the_whole_study():
     assert drawn >= max(study.sizes) * study.seeds
 
 
-@pytest.mark.parametrize("found", [True, False])
-def test_networks_take_part_where_torch_is(small_digits, monkeypatch, found):
+@pytest.mark.parametrize("installed", [True, False])
+def test_networks_take_part_where_torch_is(small_digits, monkeypatch, installed):
     torch = ModuleType("torch")
     torch.__spec__ = ModuleSpec("torch", None)
-    monkeypatch.setitem(sys.modules, "torch", torch if found else None)
+    monkeypatch.setitem(sys.modules, "torch", torch if installed else None)
     study = PseudoRealStudy(small_digits[:1], [Event("confidence")])
     calibrators, evaluators = study.variant_designs().values()
     names = {contender.name for contender in calibrators.contenders}
-    assert (set(NETWORKS) <= names) == found
+    assert (set(NETWORKS) <= names) == installed
     assert calibrators.seeds == evaluators.seeds == tuple(range(5))
 
 

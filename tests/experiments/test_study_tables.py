@@ -63,14 +63,14 @@ def test_rank_correlations_are_over_calibrators(end):
     rows = made_rows(["es15", "pl"])
     table = table_of(rows, "ranking" + end)
     assert table.shapes == ("one-vs-rest", "confidence")
-    found = []
+    correlations = []
     for model, n, seed in product(MODELS, SIZES, SEEDS):
         here = (rows["method"] == "pl") & (rows["n"] == n) & (rows["seed"] == seed)
         here &= np.char.startswith(rows["shape"], f"{model} | 3 vs rest")
         assert here.sum() == len(CALIBRATORS)
         pair = rows["estimate"][here], rows["true_error" + end][here]
-        found.append(spearmanr(*pair).statistic)
-    np.testing.assert_allclose(table.values[0, 1], np.mean(found))
+        correlations.append(spearmanr(*pair).statistic)
+    np.testing.assert_allclose(table.values[0, 1], np.mean(correlations))
 
 
 def test_who_calls_all_models_equal_has_found_no_order():

@@ -76,10 +76,10 @@ def test_the_papers_shapes_rise_within_the_unit_interval(name):
 @pytest.mark.parametrize("error", [0.0, 0.005, 0.05, 0.08])
 def test_expected_error_is_as_asked(shape, error):
     amount = mixing_amount(shape, error)
-    found, _ = quad(
+    expected_error, _ = quad(
         lambda c: abs(c - predictions(shape, amount, np.asarray(c))), 0, 1, limit=200
     )
-    assert found == pytest.approx(error, abs=2e-6)
+    assert expected_error == pytest.approx(error, abs=2e-6)
 
 
 def test_amounts_are_the_papers():
@@ -200,8 +200,8 @@ def test_binned_methods_equal_the_papers_code(shared_data, shape, n):
             (2, True, "ece_sq_debiased", 1e-9),
             (1, True, "ece_debiased", 2e-5),  # the paper integrates numerically
         ]:
-            found = cb.calibration_error(y, p, alpha=alpha, debias=debias, **options)
-            assert found == pytest.approx(row[column], abs=close)
+            estimate = cb.calibration_error(y, p, alpha=alpha, debias=debias, **options)
+            assert estimate == pytest.approx(row[column], abs=close)
 
 
 def test_the_expected_error_holds_for_any_beta_distribution():

@@ -33,8 +33,8 @@ def test_ranks_follow_the_papers(name):
         values = np.array(list(row.values()))
         ranks = np.array([PRINTED["ranks"][name][shape][method] for method in row])
         untied = np.array([(values == v).sum() == 1 for v in values])
-        found = ranks_of(values, KINDS[name].best)
-        assert np.array_equal(found[untied], ranks[untied])
+        own_ranks = ranks_of(values, KINDS[name].best)
+        assert np.array_equal(own_ranks[untied], ranks[untied])
 
 
 @pytest.mark.parametrize("name", ["calmap", "ece"])
@@ -42,11 +42,11 @@ def test_average_ranks_are_the_papers(name):
     table, average = PRINTED["tables"][name], PRINTED["ranks"][name]["average rank"]
     methods = list(average)
     values = np.array([[row[method] for method in methods] for row in table.values()])
-    found = ResultTable(
+    average_ranks = ResultTable(
         KINDS[name], tuple(table), tuple(methods), values, values, values, 15, 0
     ).average_ranks
     # A tie in print is at most one place apart in one of five shapes.
-    np.testing.assert_allclose(found, list(average.values()), atol=0.11)
+    np.testing.assert_allclose(average_ranks, list(average.values()), atol=0.11)
 
 
 def test_ranks_of_ties_failures_and_biases():
@@ -60,8 +60,8 @@ def made_up(value, design):
     """Rows of results whose map error is a function of (error, n, seed)."""
     rows = {"method": [], "shape": [], "error": [], "n": [], "seed": []}
     for cell in design.cells():
-        found = (cell.contender.name, cell.truth.shape, cell.truth.error)
-        for name, entry in zip(rows, (*found, cell.n, cell.seed), strict=True):
+        place = (cell.contender.name, cell.truth.shape, cell.truth.error)
+        for name, entry in zip(rows, (*place, cell.n, cell.seed), strict=True):
             rows[name].append(entry)
     columns = {name: np.array(entries) for name, entries in rows.items()}
     columns["map_error"] = value(columns["error"], columns["n"], columns["seed"])
