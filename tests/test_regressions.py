@@ -57,7 +57,7 @@ def test_scores_survive_weights_of_any_ratio():
 
 
 def test_uneven_importance_weights_do_not_shrink_intervals_to_nothing():
-    """Nominal 90 %, plain counts of scaled weights held 0 in a fifth of the runs."""
+    """Nominal 95 %; plain counts of scaled weights held 0 in a fifth of the runs."""
     hits = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def test_uneven_importance_weights_do_not_shrink_intervals_to_nothing():
             y, p, methods="es15", sample_weight=weight / weight.sum(), n_resamples=100
         )
         hits += found.frame()["low"][0] == 0.0
-    assert hits >= 32
+    assert hits >= 35
 
 
 def test_masked_columns_of_a_table_are_missing():

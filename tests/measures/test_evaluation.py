@@ -69,7 +69,7 @@ def test_wider_confidence_wider_interval(sample):
 
 @pytest.mark.slow
 def test_interval_holds_zero_for_calibrated_predictions():
-    """Nominal 90 %; 200 draws leave a standard error of 2 points."""
+    """Nominal 95 %, less 2.5 standard errors of 200 draws (1.5 points each)."""
     hits = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -78,12 +78,12 @@ def test_interval_holds_zero_for_calibrated_predictions():
         hits += (
             cb.evaluate(y, p, methods="es15", n_resamples=200).frame()["low"][0] == 0.0
         )
-    assert hits >= 176
+    assert hits >= 182
 
 
 @pytest.mark.slow
 def test_interval_holds_a_real_error():
-    """Nominal 90 %, of single cases at least 86; the standard error is 2 points."""
+    """Nominal 95 %, less 2.5 standard errors of 200 draws (1.5 points each)."""
     hits = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -93,7 +93,7 @@ def test_interval_holds_a_real_error():
         frame = cb.evaluate(y, p, methods="es15", n_resamples=200).frame()
         truth = np.abs(c - p).mean()
         hits += frame["low"][0] <= truth <= frame["high"][0]
-    assert hits >= 164
+    assert hits >= 182
 
 
 def test_classwise_has_the_classes_at_hand():
@@ -240,7 +240,7 @@ def test_kinds_of_intervals_can_be_chosen(smooth_sample):
 
 @pytest.mark.slow
 def test_intervals_of_smooth_hold_true_errors_small_ones_too():
-    """Nominal 90 %: 60 draws leave a standard error of 4 points."""
+    """Nominal 95 %, less 2.5 standard errors of 60 draws (2.8 points each)."""
     hits, zeros = 0, 0
     for seed in range(30):
         for error in (0.025, 0.0):
@@ -249,8 +249,8 @@ def test_intervals_of_smooth_hold_true_errors_small_ones_too():
             truth = np.abs(c - p).mean()
             hits += frame["low"][0] <= truth <= frame["high"][0]
             zeros += error == 0.0 and frame["low"][0] == 0.0
-    assert hits >= 49
-    assert zeros >= 25
+    assert hits >= 53
+    assert zeros >= 26
 
 
 def test_posterior_intervals_take_weights_as_counts():

@@ -142,7 +142,7 @@ def test_pl_holds_the_error_of_predictions_that_are_far_too_timid():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 120])
 def test_intervals_of_pl_hold_the_error_of_under_confident_predictions(n):
-    """Nominal 90 %: 50 runs leave a standard error of 4 points."""
+    """Nominal 95 %, less 2.5 standard errors of 50 draws (3.1 points each)."""
     hits = 0
     for seed in range(50):
         rng = np.random.default_rng([seed, n])
@@ -150,7 +150,7 @@ def test_intervals_of_pl_hold_the_error_of_under_confident_predictions(n):
         c = expit(2.2 * logit(p))
         frame = cb.evaluate(rng.random(n) < c, p, methods="pl", n_resamples=300).frame()
         hits += frame["low"][0] <= np.abs(c - p).mean() <= frame["high"][0]
-    assert hits >= 39
+    assert hits >= 44
 
 
 def many_classes(k, n, share, seed):
