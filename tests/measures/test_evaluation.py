@@ -149,6 +149,26 @@ def test_unknown_score_is_refused(sample):
         cb.decompose_score(y, p, score="spherical")
 
 
+def test_scores_are_computed_on_demand_from_rows_without_fits(sample):
+    p, y = sample
+    (one,) = cb.evaluate(y, p, methods="es15").assessments
+    assert "scores" not in vars(one)
+    assert one.scores[0] == cb.decompose_score(y, p)
+    assert one.scores is one.scores
+
+
+def test_scores_of_small_groups_together_are_those_of_each(sample):
+    p, y = sample
+    groups = np.arange(p.size) // 40
+    found = cb.evaluate(y, p, groups=groups, methods="es5", confidence=None).scores()
+    alone = [
+        cb.decompose_score(y[groups == k], p[groups == k], score="log-loss")
+        for k in found["group"]
+    ]
+    assert_allclose(found["log_loss"], [one.score for one in alone])
+    assert_allclose(found["log_loss_refinement"], [one.refinement for one in alone])
+
+
 def test_resampling_in_parts_changes_nothing(sample):
     p, y = sample
     tasks = InputSpec().tasks(y, p)

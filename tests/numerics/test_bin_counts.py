@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 from sklearn.model_selection import KFold
 
+from calibrant.core.sample import BinarySample
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
@@ -96,3 +97,11 @@ def test_sorting_loses_the_order_of_rows(sample):
     other = SortedSample.of(p[order], y[order], weight[order])
     for name in ("p", "y", "weight"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_rows_of_a_sample_are_sorted_once_unless_they_are_many():
+    rng = np.random.default_rng(0)
+    sample = BinarySample(rng.random(50), (rng.random(50) < 0.5).astype(float))
+    assert SortedSample.of_sample(sample) is SortedSample.of_sample(sample)
+    again = SortedSample.of_sample(sample, max_kept=49)
+    assert again is not SortedSample.of_sample(sample)

@@ -19,7 +19,7 @@ from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError, TooFewRowsError
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
 from calibrant.measures.proper import (
-    ScoreDecomposition,
+    Splits,
     keep,
     mean_splits,
     prepare_splits,
@@ -57,8 +57,9 @@ class Assessment:
         How often the event happened, and how often it was predicted on average.
     key : dict
         Model and group of this unit.
-    tasks : BinaryTasks
-        The rows, from which scores are computed on demand.
+    score_source : BinaryTasks or tuple of ScoreDecomposition
+        What `scores` are computed from: the rows; or, where the task has several
+        events whose rows would take much memory, the scores themselves.
     """
 
     estimates: tuple[Estimate, ...]
@@ -66,12 +67,13 @@ class Assessment:
     base_rate: float
     mean_prob: float
     key: dict[str, Any]
-    tasks: BinaryTasks = field(repr=False, compare=False)
+    score_source: BinaryTasks | Splits = field(repr=False, compare=False)
 
     @cached_property
-    def scores(self) -> tuple[ScoreDecomposition, ...]:
-        """Return Brier score and log-loss, which need all rows in order: on demand."""
-        return mean_splits(self.tasks)
+    def scores(self) -> Splits:
+        """Return Brier score and log-loss; they need all rows in order: on demand."""
+        source = self.score_source
+        return source if isinstance(source, tuple) else mean_splits(source)
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,7 +146,8 @@ class Evaluation:
             Columns: model and group where there are several, n, base_rate, mean_prob;
             brier and log_loss, each with its calibration and refinement.
         """
-        prepare_splits([one.tasks for one in self.assessments])
+        sources = (one.score_source for one in self.assessments)
+        prepare_splits(one for one in sources if not isinstance(one, tuple))
         rows = []
         for one in self.assessments:
             row = {**one.key, "n": one.estimates[0].n, "base_rate": one.base_rate}
@@ -378,14 +381,14 @@ def _assess(
         raise next(iter(failed.values()))
     for name, reason in failed.items():
         skipped.add(group, reason, name)
-    samples = fitted.tasks.samples
+    tasks, samples = fitted.tasks, fitted.tasks.samples
     return Assessment(
         estimates=tuple(rows[0] for rows in results),
         classes=tuple(chain.from_iterable(rows[1:] for rows in results)),
         base_rate=fmean(s.mean(s.y) for s in samples),
         mean_prob=fmean(s.mean(s.p) for s in samples),
         key=key,
-        tasks=fitted.tasks.without_fits(),
+        score_source=tasks.without_fits() if len(samples) == 1 else mean_splits(tasks),
     )
 
 

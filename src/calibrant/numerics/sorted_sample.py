@@ -72,9 +72,11 @@ class SortedSample:
         return cls(ordered, y[order], None if weight is None else weight[order])
 
     @classmethod
-    def of_sample(cls, sample: BinarySample) -> SortedSample:
+    def of_sample(
+        cls, sample: BinarySample, *, max_kept: int = MAX_KEPT_ROWS
+    ) -> SortedSample:
         """Return the rows of a sample in order, sorted once unless they are many."""
-        if sample.n > MAX_KEPT_ROWS:
+        if sample.n > max_kept:
             return cls.of(sample.p, sample.y, sample.weight)
         return sample.cached(
             "sorted rows", lambda: cls.of(sample.p, sample.y, sample.weight)
