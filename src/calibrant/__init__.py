@@ -12,6 +12,7 @@ from calibrant.__about__ import __version__
 
 if TYPE_CHECKING:
     from calibrant import datasets, exceptions, experiments, testing
+    from calibrant.calibrators.calibrated_classifier import CalibratedClassifier
     from calibrant.calibrators.estimators import (
         BinaryCalibrator,
         MulticlassCalibrator,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         TopLabel,
         make_calibrator,
     )
-    from calibrant.calibrators.model import CalibratedClassifier
     from calibrant.calibrators.registry import calibrator_names
     from calibrant.checks.check import Finding
     from calibrant.checks.diagnosis import Diagnosis, diagnose
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _HOME = {
     "BinaryCalibrator": "calibrators.estimators",
     "BinnedMap": "maps.binned",
-    "CalibratedClassifier": "calibrators.model",
+    "CalibratedClassifier": "calibrators.calibrated_classifier",
     "CalibrationTest": "measures.significance",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",

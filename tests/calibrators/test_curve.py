@@ -156,7 +156,7 @@ def many_rows(n=200_000):
 
 
 @pytest.mark.parametrize("case", METHODS)
-def test_gathering_very_many_rows_changes_nothing_of_note(case, monkeypatch):
+def test_aggregating_very_many_rows_changes_nothing_of_note(case, monkeypatch):
     p, y = many_rows()
     fast = calibrator(case).fit(p, y)
     fast_error = cb.calibration_error(y, p, method=case.split()[0])

@@ -87,16 +87,16 @@ def test_weights_equal_repeated_rows_for_a_refit(smooth_sample):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_gathering_moves_the_error_by_less_than_a_ten_thousandth(method, monkeypatch):
+def test_aggregating_moves_the_error_by_less_than_a_ten_thousandth(method, monkeypatch):
     p, y, _ = paper_sample("beta2", 0.05, 30_000, seed=0)
 
     def error():
         map_ = cb.make_calibrator(method, pieces=3).fit(p, y).map_
         return np.abs(map_(p) - p).mean()
 
-    gathered = error()
+    aggregated = error()
     monkeypatch.setattr(folded_points, "MAX_POINTS", 100_000)
-    assert_allclose(gathered, error(), atol=1e-4)
+    assert_allclose(aggregated, error(), atol=1e-4)
 
 
 def test_error_of_very_many_rows_is_that_of_all(monkeypatch):

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import calibrant as cb
 from calibrant.calibrators.logistic import Platt
 from calibrant.calibrators.registry import METHODS
-from calibrant.calibrators.temperature import Temperature
+from calibrant.calibrators.softmax_regression import Temperature
 from calibrant.core.threads import one_blas_thread
 
 SEEN: list[int] = []

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.calibrators.kernel import KernelError
+from calibrant.calibrators.kernel_error import KernelError
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
 from calibrant.experiments.synthetic import PAPER_SHAPES, sample

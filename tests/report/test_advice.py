@@ -205,6 +205,12 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
             """("vector", scale="logit", labels=['a', 'b']).fit(p, y)""",
         ),
         (Origin(weight="w"), "beta", ".fit(p, y, sample_weight=weight)"),
+        (Origin(several=True), "beta", ".fit(p, y)"),
+        (
+            Origin(several=True, scale="logit"),
+            "beta",
+            ".fit(softmax(p, axis=1), y)",
+        ),
     ],
 )
 def test_calls_are_those_of_the_data(origin, method, told):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import numpy as np
 
@@ -97,38 +97,15 @@ class BinnedFit:
         def per_bin(values: FloatMatrix) -> FloatMatrix:
             return np.add.reduceat(values, starts, axis=1)
 
-        weight, label = per_bin(weights), per_bin(weights * cells.y)
+        weight, label_sum = per_bin(weights), per_bin(weights * cells.y)
         if self.tops == "slope-1":
             prob = per_bin(weights * cells.p)
             measure = debiased_binned_error if debias else binned_error
-            return measure(weight, prob, label, alpha=alpha)
-        level = label / np.maximum(weight, np.finfo(float).tiny)
+            return measure(weight, prob, label_sum, alpha=alpha)
+        level = label_sum / np.maximum(weight, np.finfo(float).tiny)
         run = np.repeat(np.arange(starts.size), np.diff([*starts, index.size]))
         gap = np.abs(level[:, run] - cells.p) ** alpha
         return np.asarray((weights * gap).sum(axis=1) / weights.sum(axis=1))
-
-
-def _edges(sample: BinarySample, bins: int, spacing: Spacing) -> FloatVector:
-    if spacing == "width":
-        return width_edges(bins)
-    return size_edges(sample.p, sample.weight, bins)
-
-
-def _fit_bins(
-    sample: BinarySample,
-    bins: int,
-    *,
-    spacing: Spacing,
-    tops: Tops,
-    losses: FloatVector | None = None,
-) -> BinnedFit:
-    edges = _edges(sample, bins, spacing)
-    return BinnedFit(tabulate(sample.p, sample.y, sample.weight, edges), tops, losses)
-
-
-def _check_shape(spacing: Spacing, tops: Tops) -> None:
-    check_choice(spacing, get_args(Spacing), name="spacing")
-    check_choice(tops, get_args(Tops), name="tops")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +120,7 @@ class FixedBins:
         Equally many rows per bin, or equally wide bins.
     tops : {"slope-1", "flat"}
         Tops parallel to the diagonal, whose mean distance to it is the classical
-        ECE; or flat tops at the share of positives.
+        ECE; or flat tops at the observed rate.
     """
 
     bins: int = 15
@@ -151,7 +128,7 @@ class FixedBins:
     tops: Tops = "slope-1"
 
     def __post_init__(self) -> None:
-        _check_shape(self.spacing, self.tops)
+        _check_shape(self)
         check_count(self.bins, name="bins")
 
     def fit(self, sample: BinarySample) -> BinnedFit:
@@ -164,7 +141,7 @@ class FixedBins:
                 f"{sample.total:g} rows. Use fewer bins, for example {prefix}{fewer} "
                 f"or {prefix}-cv."
             )
-        return _fit_bins(sample, self.bins, spacing=self.spacing, tops=self.tops)
+        return _fit_bins(self, sample, self.bins)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +157,7 @@ class CrossValidatedBins:
     folds : int
         Number of folds.
     tolerance : float
-        The fewest bins are taken whose loss is within this share of the least.
+        The fewest bins are chosen whose loss is within this share of the smallest.
     random_state : int, generator or None
         Shuffles rows into folds. Rows are sorted first, so that the result does not
         depend on their order.
@@ -194,7 +171,7 @@ class CrossValidatedBins:
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
-        _check_shape(self.spacing, self.tops)
+        _check_shape(self)
         check_count(self.max_bins, name="max_bins")
         check_count(self.folds, name="folds", least=2)
         if self.tolerance:
@@ -204,9 +181,7 @@ class CrossValidatedBins:
         """Estimate the calibration map of a sample."""
         losses = self._losses(sample)
         bins = 1 + simplest_within(losses, self.tolerance)
-        return _fit_bins(
-            sample, bins, spacing=self.spacing, tops=self.tops, losses=losses
-        )
+        return _fit_bins(self, sample, bins, losses)
 
     def _losses(self, sample: BinarySample) -> FloatVector:
         if sample.n_data == 1:  # nothing to hold out, and nothing to choose
@@ -224,14 +199,14 @@ class CrossValidatedBins:
 
 @dataclass(frozen=True, kw_only=True)
 class SweptBins:
-    """The largest number of bins before the shares of positives first fall.
+    """The largest number of bins before the observed rates first fall.
 
     Parameters
     ----------
     spacing, tops
         As in `FixedBins`.
     max_bins : int
-        Where to stop even if the shares still rise, as they do for ever where the
+        Where to stop even if the rates still rise, as they do for ever where the
         classes are separable.
     """
 
@@ -240,12 +215,34 @@ class SweptBins:
     max_bins: int = 1000
 
     def __post_init__(self) -> None:
-        _check_shape(self.spacing, self.tops)
+        _check_shape(self)
         check_count(self.max_bins, name="max_bins")
 
     def fit(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
-        most = min(self.max_bins, int(sample.total))
+        max_bins = min(self.max_bins, int(sample.total))
         ordered = SortedSample.of_sample(sample)
-        bins = sweep(ordered, max_bins=most, spacing=self.spacing)
-        return _fit_bins(sample, bins, spacing=self.spacing, tops=self.tops)
+        bins = sweep(ordered, max_bins=max_bins, spacing=self.spacing)
+        return _fit_bins(self, sample, bins)
+
+
+BinnedFamily: TypeAlias = FixedBins | CrossValidatedBins | SweptBins
+
+
+def _check_shape(family: BinnedFamily) -> None:
+    check_choice(family.spacing, get_args(Spacing), name="spacing")
+    check_choice(family.tops, get_args(Tops), name="tops")
+
+
+def _fit_bins(
+    family: BinnedFamily,
+    sample: BinarySample,
+    n_bins: int,
+    losses: FloatVector | None = None,
+) -> BinnedFit:
+    if family.spacing == "width":
+        edges = width_edges(n_bins)
+    else:
+        edges = size_edges(sample.p, sample.weight, n_bins)
+    table = tabulate(sample.p, sample.y, sample.weight, edges)
+    return BinnedFit(table, family.tops, losses)

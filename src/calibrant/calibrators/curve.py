@@ -1,17 +1,20 @@
-"""What fitting a family of maps without bins gives, whatever the family."""
+"""The result of fitting a family of maps without bins, whatever the family."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calibrant.maps.binned import BinnedMap
+from calibrant.numerics.piecewise_problems import BatchPoints
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
@@ -23,33 +26,38 @@ WHOLE_RANGE = np.array([0.0, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
-class Resamples:
-    """Resamples over the same points.
+class PointSums:
+    """Samples over the same points.
 
     Attributes
     ----------
     p : ndarray of shape (m,)
         Mean prediction of each point, ascending.
-    weight, label : ndarray of shape (resamples, m)
+    weight, label_sum : ndarray of shape (samples, m)
         Sum of weights and of weighted labels.
     """
 
     p: FloatVector
     weight: FloatMatrix
-    label: FloatMatrix
+    label_sum: FloatMatrix
+
+    def rates(self) -> FloatMatrix:
+        """Return the observed rate at each point, 0 where there are no rows."""
+        nothing, some = np.zeros_like(self.label_sum), self.weight > 0.0
+        return np.divide(self.label_sum, self.weight, out=nothing, where=some)
+
+    def problems(self, x: FloatVector) -> BatchPoints:
+        """Return one regression problem per sample, with `x` in place of `p`."""
+        return BatchPoints(
+            x, np.maximum(self.weight, 0.0), np.clip(self.rates(), 0.0, 1.0)
+        )
 
 
-class CurveFamily(Protocol):
-    """A family whose resamples can be fitted together."""
+@dataclass(frozen=True, eq=False)
+class Resamples(PointSums):
+    """Resamples over the same points, and the sample that they were drawn from."""
 
-    def refitted(
-        self, fit: CurveFit, sample: Resamples, resamples: Resamples
-    ) -> FloatMatrix:
-        """Return the map of each resample at the points.
-
-        `sample` holds the sample itself over the same points, as one resample.
-        """
-        ...
+    sample: PointSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +72,18 @@ class CurveFit:
         Number of pieces, of each map where the map is a mean.
     edges : ndarray
         Where the map may jump or bend, from 0 to 1.
-    family : CurveFamily
-        What was fitted.
+    refit : callable
+        Returns the map of each resample at its points; choices that were made for
+        the whole sample are kept.
     losses : ndarray or None
         Cross-validated losses from simple to complex, where complexity was chosen so.
-    weights : ndarray or None
-        Weights of 1, 2, .. pieces, where refits are to be the mean that the map is.
     """
 
     map: CalibrationMap
     pieces: int
     edges: FloatVector
-    family: CurveFamily
+    refit: Callable[[Resamples], FloatMatrix]
     losses: FloatVector | None = None
-    weights: FloatVector | None = None
 
     def debiases(self, alpha: float) -> bool:  # noqa: ARG002
         """Tell that no bias is known."""
@@ -86,8 +92,8 @@ class CurveFit:
     def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
         """Return the mean of abs(map(p) - p) ** alpha.
 
-        Very many rows are gathered into fine cells first, within which a map that
-        does not jump is as good as straight.
+        Very many rows are compressed into fine cells first, within which a map that
+        does not jump is nearly straight.
         """
         p, weight = sample.p, sample.weight
         if not isinstance(self.map, BinnedMap):
@@ -103,23 +109,21 @@ class CurveFit:
         alpha: float,
         debias: bool,  # noqa: ARG002
     ) -> FloatVector:
-        """Return the error for each row of cell weights, the family fitted anew."""
+        """Return the error for each row of cell weights, the family refitted."""
         _, cell = np.unique(cells.left, return_inverse=True)
         first = np.searchsorted(cell, np.arange(cell[-1] + 1))
 
-        def over_points(p: FloatVector, weight: FloatMatrix) -> Resamples:
-            label = np.add.reduceat(weight * cells.y, first, axis=-1)
-            return Resamples(p, np.add.reduceat(weight, first, axis=-1), label)
+        def sums(weight: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+            label_sum = np.add.reduceat(weight * cells.y, first, axis=-1)
+            return np.add.reduceat(weight, first, axis=-1), label_sum
 
-        own = cells.weight[np.newaxis]
         p = np.add.reduceat(cells.weight * cells.p, first)
         p /= np.add.reduceat(cells.weight, first)
-        sample = over_points(p, own)
-        found = []
+        sample = PointSums(p, *sums(cells.weight[np.newaxis]))
+        errors = []
         for chunk in np.array_split(weights, -(-len(weights) // RESAMPLES_AT_ONCE)):
-            resamples = over_points(p, chunk)
-            values = self.family.refitted(self, sample, resamples)
-            gap = np.abs(values - p) ** alpha
+            resamples = Resamples(p, *sums(chunk), sample)
+            gap = np.abs(self.refit(resamples) - p) ** alpha
             total = resamples.weight.sum(axis=1)
-            found.append((resamples.weight * gap).sum(axis=1) / total)
-        return np.concatenate(found)
+            errors.append((resamples.weight * gap).sum(axis=1) / total)
+        return np.concatenate(errors)

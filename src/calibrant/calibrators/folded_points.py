@@ -1,4 +1,4 @@
-"""Samples parted into folds, and gathered into few points."""
+"""Samples divided into folds and aggregated into few points."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.calibrators.curve import PointSums
 from calibrant.core.options import legacy_generator
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.cross_validation import fold_counts, fold_numbers
-from calibrant.numerics.piecewise_problems import BatchPoints
 from calibrant.numerics.sorted_sample import (
     SAME,
     SortedSample,
@@ -31,8 +31,8 @@ def folded_rows(
 ) -> tuple[SortedSample, IntVector]:
     """Return the rows of a sample in order, and the fold of each.
 
-    Rows are sorted first, so that their order does not matter. Very many are gathered
-    into cells, as engines do; what was gathered is parted, each part into one fold.
+    Rows are sorted first, so that their order does not matter. Very many are aggregated
+    into cells, as engines do; the rows of a cell are then divided among folds.
     """
     rng = legacy_generator(random_state)
     folds = min(folds, sample.n_data)
@@ -53,31 +53,19 @@ def folded_rows(
 
 
 MAX_POINTS = 1024
-"""With more distinct predictions than this, rows are gathered into cells."""
+"""With more distinct predictions than this, rows are aggregated into cells."""
 CELLS = 512
 
 
 @dataclass(frozen=True, eq=False)
-class FoldedPoints:
-    """A sample gathered into points, each point's rows parted into folds.
-
-    Attributes
-    ----------
-    p : ndarray of shape (m,)
-        Mean prediction of each point, ascending.
-    weight, label : ndarray of shape (folds, m)
-        Sum of weights and of weighted labels per fold.
-    """
-
-    p: FloatVector
-    weight: FloatMatrix
-    label: FloatMatrix
+class FoldedPoints(PointSums):
+    """A sample aggregated into points, with one row of sums per fold."""
 
     @classmethod
     def of(
         cls, rows: SortedSample, fold: IntVector, same: float = SAME
     ) -> FoldedPoints:
-        """Gather sorted rows into points, one per distinct prediction if few.
+        """Aggregate sorted rows into points, one per distinct prediction if few.
 
         Predictions that differ by less than `same` are not distinct.
         """
@@ -106,35 +94,33 @@ class FoldedPoints:
         p = low[used] + inside[used] / total[used]
         return cls(p, per_fold(weight)[:, used], per_fold(weight * rows.y)[:, used])
 
-    def training(self, x: FloatVector) -> BatchPoints:
-        """Return one problem per fold: all rows but those of the fold."""
+    def training(self) -> PointSums:
+        """Return the sums of all rows but those of each fold."""
         # Others are added up, as one huge weight less itself would leave nothing.
         others = 1.0 - np.eye(len(self.weight))
-        return points_of(x, others @ self.weight, others @ self.label)
+        return PointSums(self.p, others @ self.weight, others @ self.label_sum)
 
-    def together(self, x: FloatVector) -> BatchPoints:
-        """Return the one problem of all rows."""
-        return points_of(
-            x, self.weight.sum(0)[np.newaxis], self.label.sum(0)[np.newaxis]
-        )
+    def together(self) -> PointSums:
+        """Return the sums of all rows."""
+        sums = (values.sum(0)[np.newaxis] for values in (self.weight, self.label_sum))
+        return PointSums(self.p, *sums)
 
     def held_out_brier(self, values: FloatMatrix) -> float:
         """Return the mean Brier score of each fold's map on the rows it did not see.
 
-        `values` are the maps at the points; the score lacks nothing as labels are 0
-        or 1.
+        `values` are the maps at the points. Sums suffice, as labels are 0 or 1.
         """
-        loss = values**2 * self.weight - 2.0 * values * self.label + self.label
+        loss = values**2 * self.weight - 2.0 * values * self.label_sum + self.label_sum
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
 
     def rows_by_label(self) -> FloatVector:
         """Return the weight of rows with y = 1 per fold and point, then with y = 0."""
-        others = np.maximum(self.weight - self.label, 0.0)
-        return np.concatenate([self.label, others], axis=None)
+        others = np.maximum(self.weight - self.label_sum, 0.0)
+        return np.concatenate([self.label_sum, others], axis=None)
 
 
 def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
-    """Return edges that part both outer cells of sorted rows, ever finer outwards.
+    """Return edges that divide both outer cells of sorted rows, ever finer outwards.
 
     Between logits the outermost rows are far apart, and lines end there.
     """
@@ -159,10 +145,3 @@ def _tie_edges(rows: SortedSample, starts: IntVector, cells: int) -> FloatVector
     alone = np.add.reduceat(weight, starts) >= rows.total / cells
     alone[[0, -1]] = True
     return between[alone[:-1] | alone[1:]]
-
-
-def points_of(x: FloatVector, weight: FloatMatrix, label: FloatMatrix) -> BatchPoints:
-    """Return problems given by sums of weights and of weighted labels."""
-    some = weight > 0.0
-    share = np.divide(label, weight, out=np.zeros_like(label), where=some)
-    return BatchPoints(x, np.maximum(weight, 0.0), np.clip(share, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Isotonic calibration: the best map that does not fall."""
+"""Isotonic calibration."""
 
 from __future__ import annotations
 
@@ -52,29 +52,20 @@ class Isotonic:
         pieces = blocks.value.size
         if self.evaluation == "step":
             steps = _steps(rows.p, blocks)
-            return CurveFit(steps, pieces, steps.edges, self)
+            return CurveFit(steps, pieces, steps.edges, _refit)
         lines = _lines(rows.p, blocks)
-        return CurveFit(lines, pieces, lines.knots, self)
-
-    def refitted(
-        self,
-        fit: CurveFit,  # noqa: ARG002
-        sample: Resamples,  # noqa: ARG002
-        resamples: Resamples,
-    ) -> FloatMatrix:
-        """Return the map of each resample at the points."""
-        return np.stack(
-            [
-                _values(weight, label)
-                for weight, label in zip(resamples.weight, resamples.label, strict=True)
-            ]
-        )
+        return CurveFit(lines, pieces, lines.knots, _refit)
 
 
-def _values(weight: FloatVector, label: FloatVector) -> FloatVector:
+def _refit(resamples: Resamples) -> FloatMatrix:
+    pairs = zip(resamples.weight, resamples.label_sum, strict=True)
+    return np.stack([_values(*pair) for pair in pairs])
+
+
+def _values(weight: FloatVector, label_sum: FloatVector) -> FloatVector:
     """Return the fit at each point; points without weight follow the last before."""
     used = np.flatnonzero(weight > 0.0)
-    value, starts = pooled_rates(label[used], weight[used])
+    value, starts = pooled_rates(label_sum[used], weight[used])
     block = np.searchsorted(used[starts], np.arange(weight.size), side="right") - 1
     return value[np.maximum(block, 0)]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows
 from calibrant.core.array_types import Space
 from calibrant.core.options import (
     check_choice,
@@ -48,21 +49,21 @@ RESAMPLE_STEPS = 15
 MAX_PIECES = int(0.5 / MIN_GAP)
 """With more, knots could not be kept apart."""
 STEEP_PIECES = 3
-"""Flat, steep, flat: what a map needs that rises by more than its predictions do. So
-many pieces are tried however few rows there are."""
+"""Flat, steep, flat: a map that is steeper than the diagonal needs three pieces. They
+are tried however few rows there are."""
 MIN_SHARE = 0.01
 """Numbers of pieces with a smaller share are left out of the mean of few rows."""
 
 
-def supported_pieces(pieces: int, most: int, distinct: int) -> int:
+def supported_pieces(n_pieces: int, max_pieces: int, distinct: int) -> int:
     """Return the pieces asked for, or as many as the data support, with a warning."""
-    if pieces > most:
+    if n_pieces > max_pieces:
         warn(
-            f"{pieces} pieces were asked for, but {distinct} distinct predictions "
-            f"support {most} at most: {most} are used.",
+            f"{n_pieces} pieces were asked for, but {distinct} distinct predictions "
+            f"support {max_pieces} at most: {max_pieces} are used.",
             FewerPiecesWarning,
         )
-    return min(pieces, most)
+    return min(n_pieces, max_pieces)
 
 
 def edges_of(bends: FloatVector) -> FloatVector:
@@ -90,24 +91,23 @@ class PiecewiseLinear:
     pieces : int or "cv"
         Number of pieces, or the choice by cross-validation.
     max_pieces : int
-        The largest number tried. Fewer are, where four in a row lose more than 0.1
-        percent over the best and weigh nothing.
+        The largest number tried. The search stops early where four numbers in a row
+        lose more than 0.1 percent over the best and have no weight.
     rows_per_piece : int
-        At most one piece more than there are times this many rows are tried. Three
-        are always tried, those beyond that number at a cost, since only from three
-        pieces on can a map be steeper than the diagonal throughout.
+        At most one piece per this many rows, plus one, is tried. Up to three are
+        always tried, at a cost beyond that number, since a map needs three pieces to
+        be steeper than the diagonal throughout.
     folds : int
         Number of folds.
     tolerance : float
-        The fewest pieces are taken whose loss is within this share of the least.
+        The fewest pieces are chosen whose loss is within this share of the smallest.
     ensemble : {"weighted", "folds", "refit"}, optional
-        The mean of the maps of the folds over all good numbers of pieces, weighted by
-        how good they are; the mean of those of the fewest good pieces, as in the
-        paper; or one map with so many pieces fitted anew on all rows. By default
-        "weighted" between probabilities and, with few rows, between logits, and
-        otherwise "folds" between logits, where few pieces do.
+        The mean of the folds' maps over all good numbers of pieces, weighted by their
+        likelihood; the mean of the folds' maps with the fewest good pieces, as in the
+        paper; or one map with as many pieces, refitted on all rows. The default is
+        "weighted", and "folds" for many rows between logits, where few pieces suffice.
     score : {"brier", "loss"}
-        By what pieces are chosen: the Brier score, as in the paper, or `loss`.
+        The score that chooses pieces: the Brier score, as in the paper, or `loss`.
     monotone : bool
         Whether the map must not fall.
     random_state : int, generator or None
@@ -144,60 +144,46 @@ class PiecewiseLinear:
         """Estimate the calibration map of a sample."""
         folds = min(self.folds, sample.n_data)
         points = FoldedPoints.of(*folded_rows(sample, folds, self.random_state))
+        x = self.axis(points.p)
         if folds == 1:  # one row: nothing to hold out, and nothing to choose
-            together = points.together(self.axis(points.p))
-            map_ = self._mean([self.search(together, 1)], np.ones(1), together.x)
-            return CurveFit(map_, 1, edges_of(map_.bends), self)
+            map_ = self._mean([self._search(points, 1)], np.ones(1), x)
+            refit = partial(self._refit, weights={1: 1.0})
+            return CurveFit(map_, 1, edges_of(map_.bends), refit)
         tried, losses = self._tried(points, sample.total)
         few = self._beyond(losses.size, sample.total).any()
-        mixed = None
+        mixed: dict[int, float] = {}
         if few and self.ensemble in (None, "weighted"):
-            weights = mixed = self._weights_of_few_rows(points, tried, sample.total)
+            weights = self._weights_of_few_rows(points, tried, sample.total)
+            mixed = dict(enumerate(weights.tolist(), start=1))
         else:
             weights = self._weights(losses, sample.total)
         if self.ensemble == "refit":
             pieces = tried[int(np.argmax(weights))].pieces
-            refit = self.search(points.together(self.axis(points.p)), pieces)
-            tried, weights = [refit], np.ones(1)
-        best = tried[int(np.argmax(weights))]
-        map_ = self._mean(tried, weights, self.axis(points.p))
+            tried, weights = [self._search(points, pieces)], np.ones(1)
+        pieces = tried[int(np.argmax(weights))].pieces
+        map_ = self._mean(tried, weights, x)
+        refit = partial(self._refit, weights=mixed or {pieces: 1.0})
         chosen = losses if self.pieces == "cv" else None
-        return CurveFit(map_, best.pieces, edges_of(map_.bends), self, chosen, mixed)
+        return CurveFit(map_, pieces, edges_of(map_.bends), refit, chosen)
 
-    def refitted(
-        self, fit: CurveFit, sample: Resamples, resamples: Resamples
-    ) -> FloatMatrix:
-        """Return the map of each resample at the points.
-
-        Its number of pieces, or the mean over several, is that of the fit.
-        """
-        if fit.weights is None:
-            return self._refitted(fit.pieces, sample, resamples)
+    def _refit(self, resamples: Resamples, *, weights: dict[int, float]) -> FloatMatrix:
+        """Return the map of each resample, the mean over numbers of pieces."""
+        x = self.axis(resamples.p)
+        whole, points = resamples.sample.problems(x), resamples.problems(x)
+        count, steps = len(resamples.weight), RESAMPLE_STEPS
         values = np.zeros_like(resamples.weight)
-        for pieces, weight in enumerate(fit.weights, start=1):
+        for pieces, weight in weights.items():
             if weight > 0.0:
-                values += weight * self._refitted(pieces, sample, resamples)
+                start = self.fit_points(whole, pieces)
+                knots = np.repeat(start.knots, count, axis=0)
+                lines = PiecewiseFits(knots, np.repeat(start.heights, count, axis=0))
+                lines, _ = fit_lines(points, lines, max_steps=steps, **self._options)
+                values += weight * self.maps_at(resamples.p, lines)
         return values
 
-    def _refitted(
-        self, pieces: int, sample: Resamples, resamples: Resamples
-    ) -> FloatMatrix:
-        """Return the map of each resample with so many pieces, at the points."""
-        x = self.axis(sample.p)
-        start = self.fit_points(points_of(x, sample.weight, sample.label), pieces)
-        count = len(resamples.weight)
-        lines, _ = fit_lines(
-            points_of(x, resamples.weight, resamples.label),
-            PiecewiseFits(
-                np.repeat(start.knots, count, axis=0),
-                np.repeat(start.heights, count, axis=0),
-            ),
-            scale=self.scale,
-            loss=self.loss,
-            monotone=self.monotone,
-            max_steps=RESAMPLE_STEPS,
-        )
-        return self.maps_at(sample.p, lines)
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"scale": self.scale, "loss": self.loss, "monotone": self.monotone}
 
     def axis(self, p: FloatVector) -> FloatVector:
         """Return predictions on the axis on which lines are straight."""
@@ -206,20 +192,12 @@ class PiecewiseLinear:
     def fit_points(self, points: BatchPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to each problem of a batch."""
         start = usual_start(points, pieces, self._ends(points.x))
-        return fit_lines(
-            points, start, scale=self.scale, loss=self.loss, monotone=self.monotone
-        )[0]
+        return fit_lines(points, start, **self._options)[0]
 
-    def search(self, points: BatchPoints, pieces: int) -> PiecewiseFits:
-        """Fit a number of pieces to one problem, from many starts."""
-        return search_lines(
-            points,
-            pieces,
-            self._ends(points.x),
-            scale=self.scale,
-            loss=self.loss,
-            monotone=self.monotone,
-        )[0]
+    def _search(self, points: FoldedPoints, pieces: int) -> PiecewiseFits:
+        """Fit a number of pieces to all rows, from many starts."""
+        whole = points.together().problems(self.axis(points.p))
+        return search_lines(whole, pieces, self._ends(whole.x), **self._options)[0]
 
     def _ends(self, x: FloatVector) -> tuple[float, float]:
         """Return the outer knots; lines go on straight beyond them."""
@@ -239,7 +217,7 @@ class PiecewiseLinear:
     def _mean(
         self, tried: list[PiecewiseFits], weights: FloatVector, x: FloatVector
     ) -> Part | MeanMap:
-        """Return the mean over the problems of all lines that weigh anything."""
+        """Return the weighted mean of all lines, those without weight left out."""
         maps, shares = [], []
         for lines, weight in zip(tried, weights, strict=True):
             if weight > 0.0:
@@ -252,18 +230,18 @@ class PiecewiseLinear:
     def _tried(
         self, points: FoldedPoints, total: float
     ) -> tuple[list[PiecewiseFits], FloatVector]:
-        """Return the folds' lines for each number of pieces, and what they lose."""
-        training = points.training(self.axis(points.p))
+        """Return the folds' lines for each number of pieces, and their losses."""
+        training = points.training().problems(self.axis(points.p))
         distinct = points.p.size
-        most = min(self._pieces_by_levels(distinct), MAX_PIECES)
+        max_pieces = min(self._pieces_by_levels(distinct), MAX_PIECES)
         if self.pieces != "cv":
-            pieces = supported_pieces(self.pieces, most, distinct)
+            pieces = supported_pieces(self.pieces, max_pieces, distinct)
             return [self.fit_points(training, pieces)], np.zeros(1)
         by_rows = max(self._pieces_by_rows(total), STEEP_PIECES)
-        most = min(self.max_pieces, most, by_rows)
+        max_pieces = min(self.max_pieces, max_pieces, by_rows)
         tried: list[PiecewiseFits] = []
         losses = np.empty(0)
-        for pieces in range(1, most + 1):
+        for pieces in range(1, max_pieces + 1):
             tried.append(self.fit_points(training, pieces))
             losses = np.append(losses, self._held_out_loss(points, tried[-1]))
             if is_past_the_best(losses, self._weights(losses, total)):
@@ -271,7 +249,7 @@ class PiecewiseLinear:
         return tried, losses
 
     def _pieces_by_levels(self, distinct: int) -> int:
-        """Return how many pieces meet any rates at so many distinct predictions.
+        """Return how many pieces can fit any rates at these distinct predictions.
 
         Between probabilities lines end at 0 and 1, beyond the outermost predictions.
         """
@@ -280,15 +258,15 @@ class PiecewiseLinear:
         return distinct + 1 if self.scale == "prob" else distinct - 1
 
     def _pieces_by_rows(self, total: float) -> int:
-        """Return how many pieces so many rows support."""
+        """Return how many pieces this number of rows supports."""
         return int(total // self.rows_per_piece) + 1
 
     def _beyond(self, tried: int, total: float) -> BoolVector:
-        """Tell which numbers of pieces so many rows do not support."""
+        """Tell which numbers of pieces are too many for the rows."""
         return np.arange(tried) >= self._pieces_by_rows(total)
 
     def _unit(self, losses: FloatVector, total: float) -> FloatVector:
-        """Return by how much losses differ for a log-likelihood ratio of 1."""
+        """Return the difference of losses for a log-likelihood ratio of 1."""
         if self._by_log_loss:
             return np.array([1.0 / total])
         return brier_unit(losses, total)
@@ -307,8 +285,8 @@ class PiecewiseLinear:
     ) -> FloatVector:
         """Return the mean weight of each number of pieces over resampled rows.
 
-        The losses of few rows hang on one or two of them, mostly where a steep map
-        meets the one row that contradicts it; none rules any number of pieces out.
+        The losses of few rows depend on one or two of them, mostly where a steep map
+        meets the one row that contradicts it; they rule no number of pieces out.
         """
         rows = points.rows_by_label()
         losses = np.stack([self._row_losses(points, lines) for lines in tried])
@@ -327,8 +305,8 @@ class PiecewiseLinear:
         c = self.maps_at(points.p, lines)
         if not self._by_log_loss:
             return points.held_out_brier(c)
-        c, weight, label = clip_probability(c), points.weight, points.label
-        loss = -(label * np.log(c) + (weight - label) * np.log1p(-c))
+        c, weight, events = clip_probability(c), points.weight, points.label_sum
+        loss = -(events * np.log(c) + (weight - events) * np.log1p(-c))
         return float(np.mean(loss.sum(axis=1) / weight.sum(axis=1)))
 
     def _row_losses(self, points: FoldedPoints, lines: PiecewiseFits) -> FloatVector:

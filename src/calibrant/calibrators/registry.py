@@ -7,19 +7,20 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
-from calibrant.calibrators.diagonal_network import DiagonalNetwork
+from calibrant.calibrators.global_piecewise import GlobalPiecewise
 from calibrant.calibrators.isotonic import Isotonic
-from calibrant.calibrators.kde import KernelDensity
-from calibrant.calibrators.kernel import KernelError
-from calibrant.calibrators.logistic import Beta, Platt
-from calibrant.calibrators.order_preserving import OrderNetwork
+from calibrant.calibrators.kernel_density import KernelDensity
+from calibrant.calibrators.kernel_error import KernelError
+from calibrant.calibrators.logistic import Beta, Platt, ScalingBinning
+from calibrant.calibrators.networks import DiagonalNetwork, OrderNetwork
 from calibrant.calibrators.piecewise import PiecewiseLinear
-from calibrant.calibrators.scaling_binning import ScalingBinning
-from calibrant.calibrators.searched_pieces import SearchedPieces
 from calibrant.calibrators.smooth import Smooth
-from calibrant.calibrators.softmax_regression import MatrixScaling, VectorScaling
+from calibrant.calibrators.softmax_regression import (
+    MatrixScaling,
+    Temperature,
+    VectorScaling,
+)
 from calibrant.calibrators.spline import CumulativeSpline
-from calibrant.calibrators.temperature import Temperature
 from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
 from calibrant.calibrators.wrappers import (
     OneTemperature,
@@ -47,10 +48,10 @@ class Method:
     ----------
     name : str
         As users write it.
-    summary : str
-        One line for people.
     family : type
         The dataclass of hyper-parameters.
+    summary : str
+        One line for people.
     fixed : dict
         Hyper-parameters that the name decides.
     loss : str
@@ -64,8 +65,8 @@ class Method:
     """
 
     name: str
-    summary: str
     family: type[Any]
+    summary: str
     fixed: dict[str, Any] = field(default_factory=dict)
     loss: str = "Brier"
     kind: Kind = "binary"
@@ -116,131 +117,123 @@ class Method:
         return self.build(**params)
 
 
-def _bins(name: str, bins: int) -> Method:
-    """Return the method with a fixed number of bins, by how the name starts."""
+def _bins(name: str, n_bins: int) -> Method:
+    """Return the method with a fixed number of bins."""
     spacing, what = SPACINGS[name[:2]]
-    summary = f"{bins} {what} bins; any number of bins: {name[:2]}<k>"
-    return Method(name, summary, FixedBins, {"bins": bins, "spacing": spacing})
+    summary = f"{n_bins} {what} bins; any number of bins: {name[:2]}<k>"
+    return Method(name, FixedBins, summary, {"bins": n_bins, "spacing": spacing})
 
 
-def _multiclass(name: str, summary: str, family: type[Any], **fixed: Any) -> Method:
-    return Method(name, summary, family, fixed, "log-loss", "multi-class")
+def _multiclass(name: str, family: type[Any], summary: str, **fixed: Any) -> Method:
+    return Method(name, family, summary, fixed, "log-loss", "multi-class")
 
 
 SPACINGS = {"es": ("size", "equal-size"), "ew": ("width", "equal-width")}
-BY_CV = "pieces by cross-validation"
-BY_SEARCH = "knots by global search"
-SPLINES = "splines of cumulated labels, {} at the ends; knots by cross-validation"
+SIZE, WIDTH = {"spacing": "size"}, {"spacing": "width"}
+BY_CV = "by cross-validation"
+MONOTONE = "as many as keep the diagram monotone"
+PL, PL3 = "piecewise linear", "piecewise linear between logits"
+SEARCHED = f"knots by global search, pieces {BY_CV}"
+SPLINES = "splines of cumulated labels"
 
 BINARY_METHODS = (
-    *(
-        method
-        for prefix, (spacing, what) in SPACINGS.items()
-        for method in (
-            _bins(f"{prefix}15", 15),
-            Method(
-                f"{prefix}-cv",
-                f"{what} bins, their number by cross-validation",
-                CrossValidatedBins,
-                {"spacing": spacing},
-            ),
-            Method(
-                f"{prefix}-sweep",
-                f"{what} bins, as many as keep the diagram monotone",
-                SweptBins,
-                {"spacing": spacing},
-            ),
-        )
+    _bins("es15", 15),
+    Method("es-cv", CrossValidatedBins, f"equal-size bins, their number {BY_CV}", SIZE),
+    Method("es-sweep", SweptBins, f"equal-size bins, {MONOTONE}", SIZE),
+    _bins("ew15", 15),
+    Method(
+        "ew-cv", CrossValidatedBins, f"equal-width bins, their number {BY_CV}", WIDTH
     ),
-    *(
-        Method(
-            f"{name}{suffix}",
-            f"{what}, {BY_CV}",
-            PiecewiseLinear,
-            {"scale": scale, "loss": loss.lower()},
-            loss,
-        )
-        for name, scale, what in (
-            ("pl", "prob", "piecewise linear"),
-            ("pl3", "logit", "piecewise linear between logits"),
-        )
-        for suffix, loss in (("", "log-loss"), ("-mse", "Brier"))
-    ),
+    Method("ew-sweep", SweptBins, f"equal-width bins, {MONOTONE}", WIDTH),
     *(
         Method(
             name,
-            f"piecewise {what}, {BY_SEARCH}, {BY_CV}",
-            SearchedPieces,
-            {"degree": degree},
+            PiecewiseLinear,
+            f"{what}, pieces {BY_CV}",
+            {"scale": scale, "loss": loss.lower()},
+            loss,
         )
-        for name, degree, what in (("pl-de", 1, "linear"), ("pl-de2", 2, "quadratic"))
+        for name, what, scale, loss in (
+            ("pl", PL, "prob", "log-loss"),
+            ("pl-mse", PL, "prob", "Brier"),
+            ("pl3", PL3, "logit", "log-loss"),
+            ("pl3-mse", PL3, "logit", "Brier"),
+        )
     ),
-    Method("platt", "logistic regression on the logit", Platt, loss="log-loss"),
-    Method("beta", "beta calibration (abm; also ab, am)", Beta, loss="log-loss"),
-    Method("isotonic", "isotonic regression", Isotonic),
+    Method("pl-de", GlobalPiecewise, f"piecewise linear, {SEARCHED}", {"degree": 1}),
+    Method(
+        "pl-de2", GlobalPiecewise, f"piecewise quadratic, {SEARCHED}", {"degree": 2}
+    ),
+    Method("platt", Platt, "logistic regression on the logit", loss="log-loss"),
+    Method("beta", Beta, "beta calibration (abm; also ab, am)", loss="log-loss"),
+    Method("isotonic", Isotonic, "isotonic regression"),
     Method(
         "scaling-binning",
-        "platt, averaged over 15 equal-size bins",
         ScalingBinning,
+        "platt, averaged over 15 equal-size bins",
         loss="log-loss",
     ),
     *(
         Method(
             f"spline-{runout}",
-            SPLINES.format("straight" if runout == "natural" else runout),
             CumulativeSpline,
+            f"{SPLINES}, {shape} at the ends; knots {BY_CV}",
             {"runout": runout},
         )
-        for runout in ("natural", "cubic", "parabolic")
+        for runout, shape in (
+            ("natural", "straight"),
+            ("cubic", "cubic"),
+            ("parabolic", "parabolic"),
+        )
     ),
     Method(
         "smooth",
-        "penalised splines around the identity, by marginal likelihood",
         Smooth,
+        "penalised splines around the identity, by marginal likelihood",
         loss="log-loss",
     ),
-    Method("kde", "ratio of kernel density estimates", KernelDensity, loss="none"),
+    Method("kde", KernelDensity, "ratio of kernel density estimates", loss="none"),
 )
 
 MULTICLASS_METHODS = (
-    _multiclass("temperature", "one temperature for all classes", Temperature),
-    _multiclass("one-temp", "one temperature per class", OneTemperature),
-    _multiclass("vector", "one slope and one intercept per class", VectorScaling),
+    _multiclass("temperature", Temperature, "one temperature for all classes"),
+    _multiclass("one-temp", OneTemperature, "one temperature per class"),
+    _multiclass("vector", VectorScaling, "one slope and one intercept per class"),
     _multiclass(
         "matrix-odir",
-        "a matrix on logits, off-diagonals and intercepts penalised",
         MatrixScaling,
+        "a matrix on logits, off-diagonals and intercepts penalised",
         inputs="centred",
         regularisation="odir",
     ),
     _multiclass(
         "dirichlet-l2",
-        "a matrix on log-probabilities, all weights penalised",
         MatrixScaling,
+        "a matrix on log-probabilities, all weights penalised",
         inputs="log-prob",
         regularisation="l2",
     ),
     _multiclass(
         "dirichlet-odir",
-        "the same, off-diagonals and intercepts penalised",
         MatrixScaling,
+        "the same, off-diagonals and intercepts penalised",
         inputs="log-prob",
         regularisation="odir",
     ),
     _multiclass(
         "iop-oi",
-        "intra-order-preserving network on sorted logits (torch)",
         OrderNetwork,
+        "intra-order-preserving network on sorted logits (torch)",
         invariant=True,
     ),
     _multiclass(
         "iop-op",
-        "intra-order-preserving network on logits (torch)",
         OrderNetwork,
+        "intra-order-preserving network on logits (torch)",
         invariant=False,
     ),
     _multiclass(
-        "iop-diag", "one rising function of each logit (torch)", DiagonalNetwork
+        "iop-diag", DiagonalNetwork, "one rising function of each logit (torch)"
     ),
 )
 
@@ -249,8 +242,8 @@ METHODS: dict[str, Method] = {m.name: m for m in BINARY_METHODS + MULTICLASS_MET
 EVALUATORS: dict[str, Method] = {
     "kce": Method(
         "kce",
-        "squared kernel calibration error, unbiased; measures only, no map",
         KernelError,
+        "squared kernel calibration error, unbiased; measures only, no map",
         loss="-",
         squared=True,
     ),
@@ -356,9 +349,8 @@ def _check_binary(method: Method) -> Method:
 
 def _find(name: Any, known: Iterable[str]) -> Method:
     if is_calibrator(name):
-        what = method_name(name)
-        given = {"calibrator": name}
-        return Method(what, f"{what}, given as an object", UserFamily, given)
+        what, given = method_name(name), {"calibrator": name}
+        return Method(what, UserFamily, f"{what}, given as an object", given)
     if not isinstance(name, str):
         raise UnknownNameError.among("method", name, known)
     if name in METHODS:
@@ -387,14 +379,8 @@ def _wrapped(name: str) -> Method:
             f"method {name!r} applies a binary method to several classes, but "
             f"{binary.name!r} is a multi-class method already; use it as it is."
         )
-    return Method(
-        name,
-        what + binary.summary,
-        family,
-        loss=binary.loss,
-        kind="multi-class",
-        wrapped=binary,
-    )
+    summary = what + binary.summary
+    return Method(name, family, summary, {}, binary.loss, "multi-class", wrapped=binary)
 
 
 def calibrator_names(kind: Kind | None = None) -> list[str]:

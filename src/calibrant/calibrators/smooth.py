@@ -1,39 +1,52 @@
-"""Smooth maps: penalised splines around the identity, by marginal likelihood."""
+"""Smooth maps: penalised splines around the identity, by marginal likelihood.
+
+Many samples of few rows are fitted together.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.calibrators.base import fit_family
-from calibrant.calibrators.smooth_few_rows import few_rows_fits
-from calibrant.calibrators.smooth_fits import Member, SmoothFit
+from calibrant.calibrators.curve import WHOLE_RANGE
+from calibrant.calibrators.smooth_fits import FewRowsFit, Member, SmoothFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.core.options import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
+from calibrant.maps.smooth import SmoothMap
+from calibrant.numerics.links import logit
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
-from calibrant.numerics.penalised_logistic import solve_many, solve_penalised
+from calibrant.numerics.penalised_logistic import (
+    PenalisedProblem,
+    solve_many,
+    solve_penalised,
+)
+from calibrant.numerics.small_samples import SmallSamples
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.calibrators.curve import CurveFit, Resamples
-    from calibrant.core.array_types import FloatMatrix
+    from calibrant.calibrators.curve import Resamples
+    from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.penalised_logistic import PenalisedProblem
     from calibrant.numerics.weighted_points import WeightedPoints
 
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
-FEW_ROWS = 30.0
+MIN_ROWS = 30.0
 """With fewer rows there are no curves, and shift and tilt are integrated over."""
 SAMPLES_AT_ONCE = 256
-"""Most samples of few rows that are fitted together."""
+"""At most so many samples of few rows are fitted together."""
+SHIFT_AND_TILT = np.array([True, True, False, False])
+SIZES = SHIFT_AND_TILT.astype(np.intp)
+MIN_SHARE = 0.01
+"""Less probable spreads of shift and tilt are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,13 +107,13 @@ class Smooth:
         }
         for start in range(0, len(few), SAMPLES_AT_ONCE):
             part = few[start : start + SAMPLES_AT_ONCE]
-            found = few_rows_fits([cells[place] for place in part], self)
-            fits |= dict(zip(part, found, strict=True))
+            together = _few_rows_fits([cells[place] for place in part], self)
+            fits |= dict(zip(part, together, strict=True))
         return [fits[place] for place in range(len(cells))]
 
     def _has_few_rows(self, cells: WeightedPoints) -> bool:
         free = self.penalties is None and self.average
-        return free and float(cells.weight.sum()) < FEW_ROWS
+        return free and float(cells.weight.sum()) < MIN_ROWS
 
     def _fit_cells(self, cells: WeightedPoints) -> SmoothFit:
         terms = Terms.of(cells, self.coefficients)
@@ -108,40 +121,18 @@ class Smooth:
         members = self._members(problem)
         parts = [m.share * terms.spread(m.coefficients, m.kept) for m in members]
         coefficients = np.sum(parts, axis=0)
-        edges = terms.edges
         return SmoothFit(
             terms.map(coefficients),
-            edges.size - 1,
-            edges,
-            self,
+            terms.edges.size - 1,
+            terms.edges,
+            partial(_refit, terms=terms, members=members),
+            family=self,
             terms=terms,
             members=members,
             problem=problem,
             coefficients=coefficients,
             cells=cells,
         )
-
-    def refitted(
-        self,
-        fit: CurveFit,
-        sample: Resamples,
-        resamples: Resamples,
-    ) -> FloatMatrix:
-        """Return the map of each resample, with the same penalties, at the points."""
-        own = cast("SmoothFit", fit)
-        problem = own.terms.problem(sample.p, sample.weight[0], sample.label[0])
-        logits = [
-            m.share
-            * solve_many(
-                problem.only(m.kept),
-                m.penalties,
-                m.coefficients,
-                resamples.weight,
-                resamples.label,
-            )
-            for m in own.members
-        ]
-        return np.asarray(expit(np.sum(logits, axis=0)))
 
     def _members(self, problem: PenalisedProblem) -> tuple[Member, ...]:
         whole = np.ones(TERMS, dtype=bool)
@@ -150,19 +141,97 @@ class Smooth:
             return (Member.of(solve_penalised(problem, given), whole),)
         if not self.average:
             return (Member.of(most_likely(problem).mode, whole),)
-        found = most_likely_members(problem, STRAIGHT)
-        kept = [evidence.mode.problem.sizes > 0 for evidence in found]
+        fits = most_likely_members(problem, STRAIGHT)
+        kept = [fit.mode.problem.sizes > 0 for fit in fits]
         # A fitted penalty gains about 1 by chance alone, as a fitted parameter does.
-        value = np.array([evidence.value for evidence in found])
+        value = np.array([fit.value for fit in fits])
         value += np.sum(kept, axis=1)
         share = np.exp(value.min() - value)
         share[share < NEGLIGIBLE] = 0.0
         share /= share.sum()
         return tuple(
-            Member.of(found[k].mode, kept[k], float(share[k]))
+            Member.of(fits[k].mode, kept[k], float(share[k]))
             for k in np.argsort(-share, kind="stable")
             if share[k] > 0.0
         )
+
+
+def _refit(
+    resamples: Resamples, *, terms: Terms, members: tuple[Member, ...]
+) -> FloatMatrix:
+    """Return the map of each resample, with the penalties of the sample."""
+    sample = resamples.sample
+    problem = terms.problem(sample.p, sample.weight[0], sample.label_sum[0])
+    logits = [
+        m.share
+        * solve_many(
+            problem.only(m.kept),
+            m.penalties,
+            m.coefficients,
+            resamples.weight,
+            resamples.label_sum,
+        )
+        for m in members
+    ]
+    return np.asarray(expit(np.sum(logits, axis=0)))
+
+
+def _few_rows_fits(cells: Sequence[WeightedPoints], family: Smooth) -> list[FewRowsFit]:
+    """Return the fits of samples of few rows.
+
+    At each prediction of a sample the map is the mean of drawn maps.
+    """
+    batch = SmallSamples.side_by_side(cells)
+    shifts = logit(batch.draws.mean_probabilities) - batch.logits
+    return [
+        _few_rows_fit(batch, k, one, shifts[k], family) for k, one in enumerate(cells)
+    ]
+
+
+def _few_rows_fit(
+    batch: SmallSamples,
+    place: int,
+    cells: WeightedPoints,
+    shifts: FloatVector,
+    family: Smooth,
+) -> FewRowsFit:
+    u = batch.logits[place, : cells.p.size]
+    design = np.ones((u.size, 2))
+    design[:, 1] = batch.tilt[place, : u.size]
+    low, high = batch.ends[:, place].tolist()
+    first = np.flatnonzero(np.diff(u, prepend=-np.inf))  # some may share a logit
+    terms = Terms((low, high), u[first], design[first], SIZES, WHOLE_RANGE)
+    members = _few_rows_members(batch, place)
+    return FewRowsFit(
+        SmoothMap.through(u[first], shifts[first], (low, high)),
+        1,
+        WHOLE_RANGE,
+        partial(_refit, terms=terms, members=members),
+        family=family,
+        terms=terms,
+        members=members,
+        problem=PenalisedProblem(design, u, cells.weight, cells.label, SIZES),
+        coefficients=batch.draws.mean_coefficients[place],
+        cells=cells,
+        batch=batch,
+        place=place,
+    )
+
+
+def _few_rows_members(batch: SmallSamples, place: int) -> tuple[Member, ...]:
+    """Return the fit of each spread that is probable, the most probable first."""
+    share = batch.draws.spread_share[place]
+    modes, _ = batch.modes
+    return tuple(
+        Member(
+            SHIFT_AND_TILT,
+            np.where(SHIFT_AND_TILT, batch.spreads[place, k] ** -2.0, 1.0),
+            modes[place, k],
+            float(share[k]),
+        )
+        for k in np.argsort(-share, kind="stable")
+        if share[k] > MIN_SHARE
+    )
 
 
 def smooth_fit(sample: BinarySample) -> SmoothFit:

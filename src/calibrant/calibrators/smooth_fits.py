@@ -1,10 +1,10 @@
-"""What fitting smooth maps gives: the map, and how sure of it the data are."""
+"""Fitted smooth maps, with their posterior."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 BAND_DRAWS = 1000
 """Drawn maps from which simultaneous limits are found."""
 LOOSE = 0.01
-"""A penalty of this share of the information that labels hold about a constant moves
-what is fitted by hardly a hundredth."""
+"""A penalty of this share of the information about a constant moves the fit by about
+a hundredth."""
 
 
 class Draws(Protocol):
-    """What coefficients can be drawn from."""
+    """A distribution of coefficients."""
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
-        """Return drawn coefficients, a column each."""
+        """Return drawn coefficients, one column per draw."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class WeighedDraws:
-    """Coefficients, a column each, and how probable each column is."""
+    """Coefficients, one column per draw, and how probable each column is."""
 
     coefficients: FloatMatrix
     share: FloatVector
@@ -85,6 +85,8 @@ class SmoothFit(CurveFit):
 
     Attributes
     ----------
+    family : Smooth
+        The hyper-parameters.
     terms : Terms
         What the map is made of.
     members : tuple of Member
@@ -97,6 +99,7 @@ class SmoothFit(CurveFit):
         The distinct predictions that were fitted, or cells of them.
     """
 
+    family: Smooth
     terms: Terms
     members: tuple[Member, ...]
     problem: PenalisedProblem
@@ -106,9 +109,8 @@ class SmoothFit(CurveFit):
     @cached_property
     def posterior(self) -> Draws:
         """Return the posterior of the coefficients, over all penalties."""
-        given = cast("Smooth", self.family).penalties
-        if given is not None:
-            known = np.array(given, dtype=np.float64)
+        if self.family.penalties is not None:
+            known = np.array(self.family.penalties, dtype=np.float64)
             return posterior(self.problem, self.coefficients, known)
         # One spread for shift and tilt: there are eight times fewer to go through.
         joined = self.problem.joined(len(STRAIGHT))
@@ -203,8 +205,7 @@ class SmoothFit(CurveFit):
         information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
         most = LOOSE * max(information, 1.0)
         penalties = np.minimum(self.penalties, most).tolist()
-        family = replace(cast("Smooth", self.family), penalties=tuple(penalties))
-        return family.fit(sample)
+        return replace(self.family, penalties=tuple(penalties)).fit(sample)
 
     @property
     def penalties(self) -> FloatVector:
@@ -253,8 +254,7 @@ class FewRowsFit(SmoothFit):
         alpha: float = 1.0,
     ) -> FloatVector:
         """Return quantiles of the errors of maps on what was fitted."""
-        found = self.batch.draws.error_quantiles(levels, alpha)
-        return np.asarray(found[self.place])
+        return np.asarray(self.batch.draws.error_quantiles(levels, alpha)[self.place])
 
 
 def _spreads(
@@ -262,8 +262,8 @@ def _spreads(
 ) -> tuple[FloatVector, FloatVector, FloatVector]:
     """Return where a normal distribution has -1, 0 and 1 standard deviations."""
     blocks = np.array_split(design, 1 + len(design) // 1024)
-    found = [np.quantile(block @ draws, ndtr([-1, 0, 1]), axis=1) for block in blocks]
-    low, middle, high = np.hstack(found)
+    parts = [np.quantile(block @ draws, ndtr([-1, 0, 1]), axis=1) for block in blocks]
+    low, middle, high = np.hstack(parts)
     return low, middle, high
 
 

@@ -1,4 +1,4 @@
-"""What a smooth map adds to the logit of a prediction: shift, tilt and two curves."""
+"""The terms of a smooth map: shift, tilt and two curves of the logit."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ ROWS_PER_KNOT = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What can be added to the logit: a constant, a slope and two sets of bent curves.
+    """A constant, a slope and two sets of curves, which are added to the logit.
 
     Constant and slope are terms of their own, since predictions that are too high
-    everywhere (a changed base rate) and predictions that are too sure (a temperature)
+    everywhere (a changed base rate) and over-confident predictions (a temperature)
     are different faults: where one is found, the other is not more likely.
 
     Whatever its coefficients, a sum of terms is straight between two neighbouring
     predictions of the data and constant beyond the last ones, on the logit scale. So
-    there is nothing that a curve could do where there are no data.
+    no curve can bend where there are no data.
 
     Attributes
     ----------
@@ -117,9 +117,9 @@ class Terms:
 
     def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
         """Return coefficients of all terms, 0 for those that are not kept."""
-        found = np.zeros(int(self.sizes.sum()))
-        found[np.repeat(kept, self.sizes)] = coefficients
-        return found
+        all_terms = np.zeros(int(self.sizes.sum()))
+        all_terms[np.repeat(kept, self.sizes)] = coefficients
+        return all_terms
 
     def map(self, coefficients: FloatVector) -> SmoothMap:
         """Return the map with given coefficients."""

@@ -1,7 +1,7 @@
-"""Softmax regression on predictions: vector and matrix scaling, Dirichlet calibration.
+"""Softmax regression: temperature, vector and matrix scaling, Dirichlet calibration.
 
-All are one convex problem, solved by one solver; they differ in what weights multiply,
-in how many there are and in what is held small.
+All are convex problems; they differ in their inputs, in the number of weights and in
+the penalties.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from calibrant.core.options import (
     legacy_generator,
 )
 from calibrant.maps.multiclass import multiclass_mean
-from calibrant.maps.softmax import Inputs, SoftmaxMap, linear_inputs
+from calibrant.maps.softmax import Inputs, SoftmaxMap, TemperatureMap, linear_inputs
 from calibrant.numerics.class_probabilities import (
+    inverse_temperature,
     log_softmax,
+    logits_of,
     mean_log_loss,
     weight_shares,
 )
@@ -42,11 +44,11 @@ if TYPE_CHECKING:
     from calibrant.maps.multiclass import MulticlassMap
 
 Regularisation: TypeAlias = Literal["odir", "l2"]
-"""Off-diagonal weights and intercepts are held small, or all weights."""
+"""Off-diagonal weights and intercepts are penalised, or all weights."""
 
 GRID = (1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001)
 ANCHOR = 1e-9
-"""A pull on all parameters that is felt only where the data leave them free."""
+"""A penalty on all parameters that matters only where the data leave them free."""
 TOLERANCE = 1e-7
 ROUGH_TOLERANCE = 1e-5
 """Norms of the gradient: of a map, and of those that are only compared."""
@@ -57,7 +59,7 @@ MUCH_WORSE = 1.01
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Inputs in units of their own size, with outcomes."""
+    """Inputs in units of their own size, with labels and weights."""
 
     x: FloatMatrix
     column: IntVector
@@ -82,8 +84,20 @@ class _Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Temperature:
+    """softmax(logits / T) with the T of least log-loss (Guo et al. 2017)."""
+
+    def fit(self, sample: ClassSample) -> MulticlassFit:
+        """Fit the temperature."""
+        logits = logits_of(sample.scores, sample.scale)
+        share = weight_shares(sample.weight, sample.n)
+        inverse = inverse_temperature(logits, sample.column, share)
+        return MulticlassFit(TemperatureMap(inverse, sample.n_classes, sample.scale))
+
+
+@dataclass(frozen=True, kw_only=True)
 class VectorScaling:
-    """One slope and one intercept a class (Guo et al. 2017)."""
+    """One slope and one intercept per class (Guo et al. 2017)."""
 
     def fit(self, sample: ClassSample) -> MulticlassFit:
         """Fit slopes and intercepts."""
@@ -92,8 +106,8 @@ class VectorScaling:
         start = operator.identity * [[rows.size], [1.0]]
         penalty = np.full_like(start, ANCHOR)
         problem = SoftmaxProblem(operator, rows.column, rows.share, penalty, start)
-        found = minimise(problem, start, tolerance=TOLERANCE * rows.tolerance)
-        slopes, intercepts = found.parameters
+        solution = minimise(problem, start, tolerance=TOLERANCE * rows.tolerance)
+        slopes, intercepts = solution.parameters
         return MulticlassFit(
             SoftmaxMap(slopes / rows.size, intercepts, "centred", sample.scale)
         )
@@ -101,7 +115,7 @@ class VectorScaling:
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixScaling:
-    """A full matrix of weights and an intercept a class.
+    """A full matrix of weights and one intercept per class.
 
     Parameters
     ----------
@@ -119,8 +133,8 @@ class MatrixScaling:
     folds : int
         Number of folds of the cross-validation.
     ensemble : {"folds", "refit"}
-        The mean of the maps of the folds, as Kull et al. do, or one map fitted anew
-        on all rows.
+        The mean of the folds' maps, as in Kull et al., or one map refitted on all
+        rows.
     random_state : int, generator or None
         Shuffles rows into folds; rows are sorted first, so that their order does not
         matter.
@@ -160,13 +174,14 @@ class MatrixScaling:
         losses = np.array([step.loss for step in tried])
         best = tried[int(losses.argmin())]
         if self.ensemble == "refit":
-            found = [self._solve(rows, best.penalties)]
+            solutions = [self._solve(rows, best.penalties)]
         else:
-            found = [
+            solutions = [
                 self._solve(training, best.penalties, start)
                 for (training, _), start in zip(parts, best.parameters, strict=True)
             ]
-        return MulticlassFit(self._map(found, rows, sample), losses, best.penalties)
+        map_ = self._map(solutions, rows, sample)
+        return MulticlassFit(map_, losses, best.penalties)
 
     def _paths(self) -> Iterator[list[tuple[float, float]]]:
         """Yield lists of penalties, each from strong to weak."""
@@ -184,23 +199,19 @@ class MatrixScaling:
         least, rises = np.inf, 0
         starts: list[FloatMatrix | None] = [None] * len(parts)
         for penalties in path:
-            found = [
-                self._solve(training, penalties, start, tolerance=ROUGH_TOLERANCE)
-                for (training, _), start in zip(parts, starts, strict=True)
-            ]
-            loss = float(
-                np.mean(
-                    [
-                        _loss(held_out, parameters)
-                        for (_, held_out), parameters in zip(parts, found, strict=True)
-                    ]
+            solutions, fold_losses = [], []
+            for (training, held_out), start in zip(parts, starts, strict=True):
+                solution = self._solve(
+                    training, penalties, start, tolerance=ROUGH_TOLERANCE
                 )
-            )
-            yield _Tried(penalties, loss, found)
+                solutions.append(solution)
+                fold_losses.append(_loss(held_out, solution))
+            loss = float(np.mean(fold_losses))
+            yield _Tried(penalties, loss, solutions)
             rises = 0 if loss < least else rises + 1
             if rises == RISES or loss > MUCH_WORSE * least:
                 return
-            least, starts = min(least, loss), list(found)
+            least, starts = min(least, loss), list(solutions)
 
     def _solve(
         self,
@@ -212,34 +223,29 @@ class MatrixScaling:
     ) -> FloatMatrix:
         operator = MatrixScores(rows.x)
         identity = operator.identity * rows.size  # its intercepts are 0
-        penalty, anchor = self._penalty(rows, penalties), identity
-        if self.regularisation == "l2":
-            anchor = np.zeros_like(identity)
+        anchor = np.zeros_like(identity) if self.regularisation == "l2" else identity
+        penalty = self._penalty(rows, penalties)
         problem = SoftmaxProblem(operator, rows.column, rows.share, penalty, anchor)
-        return minimise(
-            problem,
-            identity if start is None else start,
-            tolerance=tolerance * rows.tolerance,
-        ).parameters
+        start = identity if start is None else start
+        return minimise(problem, start, tolerance=tolerance * rows.tolerance).parameters
 
     def _penalty(self, rows: _Rows, penalties: tuple[float, float]) -> FloatMatrix:
         k = rows.x.shape[1]
         size = np.append(np.full(k, rows.size**2), 1.0)
         if self.regularisation == "l2":
-            return np.asarray(penalties[0] / (k * (k + 1)) / size + ANCHOR) * np.ones(
-                (k, 1)
-            )
+            row = np.asarray(penalties[0] / (k * (k + 1)) / size + ANCHOR)
+            return row * np.ones((k, 1))
         off_diagonal = np.full((k, k), penalties[0] / (k * (k - 1)))
         np.fill_diagonal(off_diagonal, 0.0)
         intercepts = np.full(k, penalties[1] / k)
         return np.asarray(np.column_stack([off_diagonal, intercepts]) / size + ANCHOR)
 
     def _map(
-        self, found: list[FloatMatrix], rows: _Rows, sample: ClassSample
+        self, solutions: list[FloatMatrix], rows: _Rows, sample: ClassSample
     ) -> MulticlassMap:
         maps = tuple(
             SoftmaxMap(p[:, :-1] / rows.size, p[:, -1], self.inputs, sample.scale)
-            for p in found
+            for p in solutions
         )
         return multiclass_mean(maps)
 

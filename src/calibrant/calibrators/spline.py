@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
 
 FEW_VALUES = 16
-"""A curve with at most so many distinct predictions is taken as the polygon it is."""
+"""With at most this many distinct predictions the map is their observed rates."""
 USUAL_KNOTS = 6
 """So many knots, those of Gupta et al., are tried however few rows there are. With
 two natural splines are straight, and the map can only be shifted."""
@@ -38,7 +39,7 @@ class CumulativeSpline:
     Rows in order of their prediction make a curve: cumulated label less prediction
     over the share of rows. A cubic spline with few equidistant knots is fitted to it;
     the map exceeds the diagonal by its slope. Where all labels are equal the map is
-    flat, and with at most 16 distinct predictions it is the share of positives of
+    flat, and with at most 16 distinct predictions it is the observed rate of
     each.
 
     Parameters
@@ -51,15 +52,14 @@ class CumulativeSpline:
     max_knots : int
         The largest number tried.
     rows_per_knot : int
-        At most one knot more than the fewest per this many rows is tried, but always
-        up to six, those beyond that number at a cost.
+        At most one knot per this many rows, plus the minimum, is tried; up to six are
+        always tried, at a cost beyond that number.
     folds : int
         Number of folds.
     tolerance : float
-        The fewest knots are taken whose loss is within this share of the least.
+        The fewest knots are chosen whose loss is within this share of the smallest.
     ensemble : {"folds", "refit"}
-        The mean of the maps of the folds, as in the paper, or one map fitted anew on
-        all rows.
+        The mean of the folds' maps, as in the paper, or one map refitted on all rows.
     random_state : int, generator or None
         Shuffles sorted rows into folds.
 
@@ -92,34 +92,27 @@ class CumulativeSpline:
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         points = FoldedPoints.of(*folded_rows(sample, self.folds, self.random_state))
-        whole = points.together(points.p)
-        few = points.p.size <= FEW_VALUES or whole.label.min() == whole.label.max()
-        if few:
-            return self._curve(points.p, whole.label[0], MIN_KNOTS[self.runout])
+        whole = points.together()
+        rates = whole.problems(points.p).label[0]
+        if points.p.size <= FEW_VALUES or rates.min() == rates.max():
+            return self._curve(points.p, rates, MIN_KNOTS[self.runout])
         knots, losses, values = self._choose(points, sample.total)
         if self.ensemble == "refit":
-            both = points.weight.sum(0)[np.newaxis], points.label.sum(0)[np.newaxis]
-            values = self._values(points.p, *both, knots)
+            values = self._values(points.p, whole.weight, whole.label_sum, knots)
         return self._curve(points.p, values.mean(axis=0), knots, losses)
 
-    def refitted(
-        self,
-        fit: CurveFit,
-        sample: Resamples,  # noqa: ARG002
-        resamples: Resamples,
-    ) -> FloatMatrix:
-        """Return the map of each resample, with as many knots, at the points."""
-        p, weight, label = resamples.p, resamples.weight, resamples.label
-        if p.size <= FEW_VALUES:
-            nothing = np.zeros_like(label)
-            return np.divide(label, weight, out=nothing, where=weight > 0.0)
-        return self._values(p, weight, label, fit.pieces + 1)
+    def _refit(self, resamples: Resamples, *, knots: int) -> FloatMatrix:
+        """Return the map of each resample, with as many knots."""
+        if resamples.p.size <= FEW_VALUES:
+            return resamples.rates()
+        p, weight, label_sum = resamples.p, resamples.weight, resamples.label_sum
+        return self._values(p, weight, label_sum, knots)
 
     def _choose(
         self, points: FoldedPoints, total: float
     ) -> tuple[int, FloatVector | None, FloatMatrix]:
         """Return the number of knots, the losses behind it and the folds' values."""
-        others = points.training(points.p)
+        others = points.training().problems(points.p)
         training = others.weight, others.weight * others.label
         if self.knots != "cv":
             values = self._values(points.p, *training, self.knots)
@@ -134,10 +127,10 @@ class CumulativeSpline:
         return fewest + best, losses, tried[best]
 
     def _values(
-        self, p: FloatVector, weight: FloatMatrix, label: FloatMatrix, knots: int
+        self, p: FloatVector, weight: FloatMatrix, label_sum: FloatMatrix, knots: int
     ) -> FloatMatrix:
         weight = np.maximum(weight, 0.0)
-        slope = slopes_of_splines(weight, label - weight * p, knots, self.runout)
+        slope = slopes_of_splines(weight, label_sum - weight * p, knots, self.runout)
         return np.clip(p + slope, 0.0, 1.0)
 
     def _curve(
@@ -147,5 +140,5 @@ class CumulativeSpline:
         knots: int,
         losses: FloatVector | None = None,
     ) -> CurveFit:
-        map_ = map_through(p, values)
-        return CurveFit(map_, knots - 1, WHOLE_RANGE, self, losses)
+        map_, refit = map_through(p, values), partial(self._refit, knots=knots)
+        return CurveFit(map_, knots - 1, WHOLE_RANGE, refit, losses)

@@ -96,25 +96,17 @@ class UserFamily:
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         map_ = self._fitted(sample.p, sample.y, sample.weight)
-        return CurveFit(map_, 1, WHOLE_RANGE, self)
+        return CurveFit(map_, 1, WHOLE_RANGE, self._refit)
 
-    def refitted(
-        self,
-        fit: CurveFit,  # noqa: ARG002
-        sample: Resamples,  # noqa: ARG002
-        resamples: Resamples,
-    ) -> FloatMatrix:
-        """Return the map of each resample at the points."""
-        pairs = zip(resamples.weight, resamples.label, strict=True)
-        return np.stack([self._of_resample(resamples.p, *pair) for pair in pairs])
-
-    def _of_resample(
-        self, p: FloatVector, weight: FloatVector, label: FloatVector
-    ) -> FloatVector:
-        counts = np.concatenate([label, weight - label])
-        rows = counts > 0.0
-        y = np.repeat([1.0, 0.0], p.size)[rows]
-        return self._fitted(np.tile(p, 2)[rows], y, counts[rows]).values(p)
+    def _refit(self, resamples: Resamples) -> FloatMatrix:
+        p, values = resamples.p, []
+        for weight, events in zip(resamples.weight, resamples.label_sum, strict=True):
+            counts = np.concatenate([events, weight - events])
+            rows = counts > 0.0
+            y = np.repeat([1.0, 0.0], p.size)[rows]
+            map_ = self._fitted(np.tile(p, 2)[rows], y, counts[rows])
+            values.append(map_.values(p))
+        return np.stack(values)
 
     def _fitted(
         self, p: FloatVector, y: FloatVector, weight: FloatVector | None

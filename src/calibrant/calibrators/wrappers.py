@@ -1,4 +1,4 @@
-"""Any binary family for k classes: one against the rest, or the top label alone."""
+"""Binary families applied to k classes: one against the rest, or the top label."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OneVsRestFamily:
     binary: Family
 
     def fit(self, sample: ClassSample) -> MulticlassFit:
-        """Fit one binary map a class."""
+        """Fit one binary map per class."""
         prob = class_probabilities(sample.scores, sample.scale)
         maps = tuple(
             self.binary.fit(_event(sample, p, sample.column == j)).map
@@ -55,21 +55,21 @@ class TopLabelFamily:
         return MulticlassFit(TopLabelMap(map_, sample.n_classes, sample.scale))
 
 
-def _event(sample: ClassSample, p: np.ndarray, happened: np.ndarray) -> BinarySample:
+def _event(sample: ClassSample, p: np.ndarray, y: np.ndarray) -> BinarySample:
     p = np.ascontiguousarray(p)
-    return BinarySample(p, happened.astype(np.float64), sample.weight)
+    return BinarySample(p, y.astype(np.float64), sample.weight)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneTemperature:
-    """A temperature a class, fitted to that class against the rest.
+    """One temperature per class, fitted to that class against the rest.
 
     The calibrated probability of a class, before rows are divided by their sum, is
     ``expit(logit(p) / T)``.
     """
 
     def fit(self, sample: ClassSample) -> MulticlassFit:
-        """Fit one temperature a class."""
+        """Fit one temperature per class."""
         share = weight_shares(sample.weight, sample.n)
         prob = class_probabilities(sample.scores, sample.scale)
         maps: list[CalibrationMap] = []

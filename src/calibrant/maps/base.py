@@ -181,11 +181,11 @@ def stored_line(
     return knots, values
 
 
-def stored_maps(stored: JsonObject, *, least: int = 1) -> list[Any]:
+def stored_maps(stored: JsonObject, *, minimum: int = 1) -> list[Any]:
     """Return the maps that a stored map is made of, as they are stored."""
     maps = stored.get("maps")
-    if not isinstance(maps, list) or len(maps) < least:
-        many = "two or more maps" if least > 1 else "maps"
+    if not isinstance(maps, list) or len(maps) < minimum:
+        many = "two or more maps" if minimum > 1 else "maps"
         raise MapFormatError(f"field 'maps' of a map must be a list of {many}.")
     return maps
 

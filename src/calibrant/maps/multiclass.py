@@ -159,7 +159,7 @@ class OneVsRestMap(MulticlassMap):
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        maps = tuple(map(_binary_map, stored_maps(stored, least=2)))
+        maps = tuple(map(_binary_map, stored_maps(stored, minimum=2)))
         return cls(maps, stored_scale(stored))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.kernel import FEWEST_ROWS, KernelError
+from calibrant.calibrators.kernel_error import FEWEST_ROWS, KernelError
 from calibrant.core.options import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, TooFewRowsError

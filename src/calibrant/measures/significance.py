@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from scipy.special import ndtr
 
-from calibrant.calibrators.kernel import KernelError, check_two_rows
+from calibrant.calibrators.kernel_error import KernelError, check_two_rows
 from calibrant.core.options import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, Setting, TooFewRowsError, UnknownNameError

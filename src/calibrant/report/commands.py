@@ -78,7 +78,7 @@ class Origin:
 
     def column(self, method: str) -> int | None:
         """Return the column that a method takes, None where it takes all there are."""
-        of_all = not self.several or self.task in ("confidence", "classwise")
+        of_all = not self.several or self.task in ("binary", "confidence", "classwise")
         if of_all or find_method(method).kind == "multi-class":
             return None
         classes = [str(label) for label in self.labels or ()]
@@ -166,9 +166,8 @@ def python(origin: Origin, method: str) -> str:
     if find_method(method).kind == "multi-class":
         options = _class_options(origin)
     elif origin.scale == "logit":
-        name = "expit" if column is None else "softmax"
+        name, axis = ("softmax", ", axis=1") if origin.several else ("expit", "")
         rest = "" if column is None else f"[:, {column}]"
-        axis = "" if column is None else ", axis=1"
         lines.append(f"from scipy.special import {name}")
         p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
     elif origin.scale == "percent":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, Resamples
+from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, PointSums
 from calibrant.core.options import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
@@ -15,14 +15,15 @@ from calibrant.numerics.kernel_density import KernelRates, kernel_matrix
 from calibrant.numerics.sorted_sample import tie_starts
 
 if TYPE_CHECKING:
+    from calibrant.calibrators.curve import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 
 Spread: TypeAlias = Literal["all", "events", "others"]
 
 MAX_CELLS = 1024
-"""With more rows than this, they are gathered into at most as many cells, half of
-which part the rows and half the predictions equally."""
+"""With more rows than this, they are aggregated into at most as many cells, half of
+which divide the rows and half the predictions equally."""
 STRAIGHT = 2e-5
 """The map is a polygon that is nowhere farther from the estimate, checked halfway."""
 NARROWEST = 1e-9
@@ -63,37 +64,29 @@ class KernelDensity:
         """Estimate the calibration map of a sample."""
         points = _points(sample)
         bandwidth = self.bandwidth_of(points)
-        p, weight, label = points.p, points.weight[0], points.label[0]
+        p, weight, label_sum = points.p, points.weight[0], points.label_sum[0]
         if bandwidth < NARROWEST:
-            share = label.sum() / weight.sum()
-            map_ = map_through(WHOLE_RANGE, np.full(2, share))
+            rate = label_sum.sum() / weight.sum()
+            map_ = map_through(WHOLE_RANGE, np.full(2, rate))
         else:
-            polygon = KernelRates(p, weight, label, bandwidth).polygon(STRAIGHT)
+            polygon = KernelRates(p, weight, label_sum, bandwidth).polygon(STRAIGHT)
             apart = tie_starts(polygon[0])
             map_ = map_through(polygon[0][apart], polygon[1][apart])
-        return CurveFit(map_, 1, WHOLE_RANGE, self)
+        return CurveFit(map_, 1, WHOLE_RANGE, self._refit)
 
-    def refitted(
-        self,
-        fit: CurveFit,  # noqa: ARG002
-        sample: Resamples,
-        resamples: Resamples,
-    ) -> FloatMatrix:
-        """Return the map of each resample, with the same bandwidth, at the points."""
-        bandwidth = max(self.bandwidth_of(sample), NARROWEST)
-        kernel = kernel_matrix(sample.p, sample.p, bandwidth)
-        density = resamples.weight @ kernel.T
-        nothing = np.zeros_like(density)
-        return np.divide(
-            resamples.label @ kernel.T, density, out=nothing, where=density > 0.0
-        )
+    def _refit(self, resamples: Resamples) -> FloatMatrix:
+        """Return the map of each resample, with the bandwidth of the sample."""
+        p, bandwidth = resamples.p, self.bandwidth_of(resamples.sample)
+        kernel = kernel_matrix(p, p, max(bandwidth, NARROWEST)).T
+        weight, label_sum = resamples.weight @ kernel, resamples.label_sum @ kernel
+        return PointSums(p, weight, label_sum).rates()
 
-    def bandwidth_of(self, points: Resamples) -> float:
+    def bandwidth_of(self, points: PointSums) -> float:
         """Return the standard deviation of the kernel for a sample."""
         if self.bandwidth != "rule":
             return float(self.bandwidth)
-        weight, label = points.weight[0], points.label[0]
-        own = {"all": weight, "events": label, "others": weight - label}[self.spread]
+        weight, events = points.weight[0], points.label_sum[0]
+        own = {"all": weight, "events": events, "others": weight - events}[self.spread]
         if own.sum() <= 0.0:  # no such rows
             own = weight
         mean = np.average(points.p, weights=own)
@@ -101,8 +94,8 @@ class KernelDensity:
         return float(np.sqrt(variance) * (2.0 * weight.sum()) ** -0.2)
 
 
-def _points(sample: BinarySample) -> Resamples:
-    """Return events and others apart, in order, gathered into cells where many.
+def _points(sample: BinarySample) -> PointSums:
+    """Return events and others apart, in order, aggregated into cells where many.
 
     Within a cell events lie a little higher than others, where the map rises.
     """
@@ -112,10 +105,10 @@ def _points(sample: BinarySample) -> Resamples:
     events, others = (tabulate(sample.p, sample.y, own, edges) for own in parts)
     p = np.concatenate([events.mean_prob, others.mean_prob])
     total = np.concatenate([events.weight, others.weight])
-    label = np.concatenate([events.weight, np.zeros(others.weight.size)])
+    label_sum = np.concatenate([events.weight, np.zeros(others.weight.size)])
     order = np.argsort(p, kind="stable")  # cells without rows have no mean, come last
     order = order[total[order] > 0.0]
-    return Resamples(p[order], total[order][np.newaxis], label[order][np.newaxis])
+    return PointSums(p[order], total[order][np.newaxis], label_sum[order][np.newaxis])
 
 
 def _edges(sample: BinarySample) -> FloatVector:

@@ -1,14 +1,15 @@
-"""PL-DE: lines or parabolas of least squares whose knots are searched for globally."""
+"""PL-DE: lines or parabolas of least squares, their knots by global search."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, folded_rows, points_of
+from calibrant.calibrators.folded_points import FoldedPoints, folded_rows
 from calibrant.calibrators.piecewise import Ensemble, edges_of, supported_pieces
 from calibrant.core.options import (
     check_choice,
@@ -44,22 +45,22 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
 
 NEAREST_KNOTS = 1e-9
-"""Between knots that are nearer to each other a line would be too steep."""
+"""Between knots that are closer than this a line would be too steep."""
 MAX_PIECES = {1: 7, 2: 5}
 """The largest numbers of pieces that the paper tries, by degree."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchedPieces:
+class GlobalPiecewise:
     """Continuous piecewise lines or parabolas with the least squared error.
 
     The paper fits these by differential evolution; here knots are exchanged for
-    better ones until none is left, from many starts.
+    better ones as long as there are any, from many starts.
 
     Parameters
     ----------
     degree : {1, 2}
-        Lines, or parabolas that meet but may bend where they do.
+        Lines, or parabolas that are continuous but may bend where they meet.
     pieces : int or "cv"
         Number of pieces, or the choice by cross-validated Brier score.
     max_pieces : int, optional
@@ -67,11 +68,11 @@ class SearchedPieces:
     folds : int
         Number of folds.
     tolerance : float
-        The fewest pieces are taken whose loss is within this share of the least.
+        The fewest pieces are chosen whose loss is within this share of the smallest.
     ensemble : {"weighted", "folds", "refit"}, optional
-        The mean of the maps of the folds over all good numbers of pieces, weighted by
-        how good they are; the mean of those of the fewest good pieces; or one map
-        with so many pieces by the search over all rows, as in the paper. By default
+        The mean of the folds' maps over all good numbers of pieces, weighted by their
+        likelihood; the mean of the folds' maps with the fewest good pieces; or one map
+        with as many pieces by a search over all rows, as in the paper. The default is
         "weighted", and "refit" for a given number of pieces.
     starts : int
         Random starts of a search over all rows, beside those built from fewer pieces.
@@ -109,7 +110,7 @@ class SearchedPieces:
         ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
         if len(counts) == 1 and (ensemble == "refit" or folds == 1):
             return self._curve(self._searched(points, counts[0]), counts[0])
-        training = points.training(points.p)
+        training = points.training().problems(points.p)
         problems = KnotProblems.of(training, self.degree)
         tried = list(fold_knots(problems, counts[-1]))[counts[0] - 1 :]
         values = [fitted_values(problems, knots) for knots in tried]
@@ -127,36 +128,36 @@ class SearchedPieces:
         self, map_: Part | MeanMap, pieces: int, losses: FloatVector | None = None
     ) -> CurveFit:
         chosen = losses if self.pieces == "cv" else None
-        return CurveFit(map_, pieces, edges_of(map_.bends), self, chosen)
+        refit = partial(self._refit, pieces=pieces)
+        return CurveFit(map_, pieces, edges_of(map_.bends), refit, chosen)
 
-    def refitted(
-        self, fit: CurveFit, sample: Resamples, resamples: Resamples
-    ) -> FloatMatrix:
-        """Return the map of each resample, each knot moved once, at the points."""
-        whole = points_of(sample.p, sample.weight, sample.label)
-        pieces = min(fit.pieces, self._pieces_by_levels(sample.p.size))
+    def _refit(self, resamples: Resamples, *, pieces: int) -> FloatMatrix:
+        """Return the map of each resample, each knot moved once."""
+        x, sample = resamples.p, resamples.sample
+        whole = sample.problems(x)
+        pieces = min(pieces, self._pieces_by_levels(x.size))
         start = list(fold_knots(KnotProblems.of(whole, self.degree), pieces))[-1]
-        points = points_of(sample.p, resamples.weight, resamples.label)
-        problems = KnotProblems.of(points, self.degree)
+        problems = KnotProblems.of(resamples.problems(x), self.degree)
         knots = moved_knots(problems, start[0])
         return np.clip(fitted_values(problems, knots), 0.0, 1.0)
 
     def _pieces_by_levels(self, distinct: int) -> int:
-        """Return how many pieces meet any rates at so many distinct predictions."""
+        """Return how many pieces can fit any rates at these distinct predictions."""
         return max(-(-(distinct - 1) // self.degree), 1)
 
     def _counts(self, distinct: int) -> range:
         """Return the numbers of pieces to try."""
-        most = self._pieces_by_levels(distinct)
+        max_pieces = self._pieces_by_levels(distinct)
         if self.pieces != "cv":
-            pieces = supported_pieces(self.pieces, most, distinct)
+            pieces = supported_pieces(self.pieces, max_pieces, distinct)
             return range(pieces, pieces + 1)
-        return range(1, min(self.max_pieces or MAX_PIECES[self.degree], most) + 1)
+        asked = self.max_pieces or MAX_PIECES[self.degree]
+        return range(1, min(asked, max_pieces) + 1)
 
     def _mean(
         self, training: BatchPoints, tried: list[IntMatrix], weights: FloatVector
     ) -> Part | MeanMap:
-        """Return the mean over the folds of all pieces that weigh anything."""
+        """Return the weighted mean of the folds' maps."""
         maps, shares = [], []
         for knots, weight in zip(tried, weights, strict=True):
             if weight > 0.0:
@@ -170,7 +171,7 @@ class SearchedPieces:
 
     def _searched(self, points: FoldedPoints, pieces: int) -> Part:
         """Return the best map of all rows that a global search finds."""
-        whole = points.together(points.p)
+        whole = points.together().problems(points.p)
         rng = generator(self.random_state)
         inner = search_knots(
             whole, pieces, degree=self.degree, starts=self.starts, rng=rng

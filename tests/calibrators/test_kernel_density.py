@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.calibrators import kde
+from calibrant.calibrators import kernel_density
 
 
 def direct(p, y, at, bandwidth):
@@ -64,12 +64,12 @@ def test_gaps_between_predictions_are_bridged_by_a_line():
     assert_allclose(found, [0, 0.5, 1], atol=1e-3)
 
 
-def test_gathering_into_cells_moves_the_map_little(monkeypatch):
+def test_aggregating_into_cells_moves_the_map_little(monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.random(6000)
     y = (rng.random(6000) < p).astype(float)
-    gathered = cb.make_calibrator("kde").fit(p, y).transform(p)
-    monkeypatch.setattr(kde, "MAX_CELLS", 10_000)
+    aggregated = cb.make_calibrator("kde").fit(p, y).transform(p)
+    monkeypatch.setattr(kernel_density, "MAX_CELLS", 10_000)
     assert_allclose(
-        gathered, cb.make_calibrator("kde").fit(p, y).transform(p), atol=1e-4
+        aggregated, cb.make_calibrator("kde").fit(p, y).transform(p), atol=1e-4
     )

@@ -38,11 +38,11 @@ BINARY = 2
 class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose probabilities go through a calibrator.
 
-    With `cv` left out the classifier must be fitted already: `fit` then fits the
-    calibrator alone, and wants rows that the classifier has not seen. A calibrator
-    that is fitted too needs no `fit` at all. With `cv`, `fit` predicts every row by
-    a classifier that has not seen it, fits the calibrator to these predictions and
-    the classifier to all rows: for those without a separate validation set.
+    Without `cv` the classifier must be fitted already: `fit` then fits the calibrator
+    alone, and needs rows that the classifier has not seen. If the calibrator is fitted
+    too, no `fit` is needed. With `cv`, `fit` predicts every row by a classifier that
+    has not seen it, fits the calibrator to these predictions and the classifier to all
+    rows: use it if you have no separate calibration set.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         A method's name, or a calibrator of `make_calibrator`. With more than two
         classes a binary method is applied to each class against the rest.
     cv : int, splitter or None
-        How to part the rows, as scikit-learn's `cross_val_predict` takes it; None for
-        a classifier that is fitted.
+        How to split the rows, as in scikit-learn's `cross_val_predict`; None for a
+        classifier that is fitted.
 
     Attributes
     ----------
@@ -112,7 +112,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         CalibratedClassifier
             Itself.
         """
-        label = _labels(y)
+        if y is None:
+            raise LabelError("requires y to be passed, but the target y is None.")
+        label = np.asarray(column_or_1d(y, warn=True))
+        check_classification_targets(label)
         if isinstance(self.cv, str):
             raise OptionError(
                 f"cv must be a number of folds, a splitter, or None for a classifier "
@@ -127,17 +130,21 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             fitted = self.classifier
             prob = _probabilities(fitted, X)
         else:
-            prob = self._unseen_probabilities(X, label, sample_weight)
-            fitted = clone(self.classifier).fit(X, label, **_named(sample_weight))
-        _check_column_names(prob, fitted)
+            method = _method(self.classifier)
+            params = {} if sample_weight is None else {"sample_weight": sample_weight}
+            scores = cross_val_predict(
+                self.classifier, X, label, cv=self.cv, method=method, params=params
+            )
+            fitted = clone(self.classifier).fit(X, label, **params)
+            prob = _as_probabilities(scores, method, fitted)
         calibrator = self._new_calibrator(prob.shape[1])
-        happened = _column_numbers(label, fitted.classes_)
-        calibrator.fit(_input(calibrator, prob), happened, sample_weight)
+        column = _column_numbers(label, fitted.classes_)
+        calibrator.fit(_input(calibrator, prob), column, sample_weight)
         self.classifier_, self.calibrator_ = fitted, calibrator
         return self
 
     def predict_proba(self, X: ArrayLike) -> FloatMatrix:
-        """Return calibrated probabilities, one column a class.
+        """Return calibrated probabilities, one column per class.
 
         Parameters
         ----------
@@ -151,16 +158,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """
         estimator, calibrator = self._fitted_parts()
         prob = _probabilities(estimator, X)
-        _check_column_names(prob, estimator)
         if prob.shape[1] > BINARY and not isinstance(calibrator, MulticlassCalibrator):
             raise OptionError(
                 f"calibrator is fitted to one event, but classifier knows "
                 f"{prob.shape[1]} classes; pass one that is not fitted, or OneVsRest."
             )
-        found = calibrator.transform(_input(calibrator, prob))
+        calibrated = np.asarray(calibrator.transform(_input(calibrator, prob)))
         if isinstance(calibrator, MulticlassCalibrator):
-            return np.asarray(found)
-        return np.stack([1.0 - found, found], axis=1)
+            return calibrated
+        return np.stack([1.0 - calibrated, calibrated], axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class with the largest calibrated probability.
@@ -212,38 +218,19 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     def _new_calibrator(self, n_classes: int) -> Any:
         """Return an unfitted calibrator for so many classes, with labels from 0."""
         named = isinstance(self.calibrator, str)
-        wanted = make_calibrator(self.calibrator) if named else clone(self.calibrator)
-        if isinstance(wanted, MulticlassCalibrator):
-            return wanted.set_params(labels=None)
-        if not isinstance(wanted, BinaryCalibrator):
+        unfitted = make_calibrator(self.calibrator) if named else clone(self.calibrator)
+        if isinstance(unfitted, MulticlassCalibrator):
+            return unfitted.set_params(labels=None)
+        if not isinstance(unfitted, BinaryCalibrator):
             raise OptionError(
-                f"calibrator must be a method's name or what make_calibrator gives; "
+                f"calibrator must be a method's name or made by make_calibrator; "
                 f"got {self.calibrator!r}."
             )
         if n_classes == BINARY:
-            return wanted.set_params(pos_label=None)
-        params = wanted.get_params()
+            return unfitted.set_params(pos_label=None)
+        params = unfitted.get_params()
         del params["pos_label"]
         return OneVsRest(params.pop("method"), **params)
-
-    def _unseen_probabilities(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> FloatMatrix:
-        """Return what classifiers say that have not seen the rows."""
-        method = _method(self.classifier)
-        scores = cross_val_predict(
-            self.classifier,
-            X,
-            y,
-            cv=self.cv,
-            method=method,
-            params=_named(sample_weight),
-        )
-        return _as_probabilities(scores, method)
-
-
-def _named(sample_weight: ArrayLike | None) -> dict[str, Any]:
-    return {} if sample_weight is None else {"sample_weight": sample_weight}
 
 
 def _is_fitted(estimator: Any) -> bool:
@@ -266,34 +253,25 @@ def _method(estimator: Any) -> str:
 
 def _probabilities(estimator: Any, X: ArrayLike) -> FloatMatrix:
     method = _method(estimator)
-    return _as_probabilities(getattr(estimator, method)(X), method)
+    return _as_probabilities(getattr(estimator, method)(X), method, estimator)
 
 
-def _as_probabilities(scores: NDArray[Any], method: str) -> FloatMatrix:
-    """Return one column a class; values of a decision function count as logits."""
+def _as_probabilities(scores: NDArray[Any], method: str, fitted: Any) -> FloatMatrix:
+    """Return one column per class; values of a decision function count as logits."""
     if method == "predict_proba":
-        return np.asarray(scores, dtype=np.float64)
-    if np.ndim(scores) == 1:
+        prob = np.asarray(scores, dtype=np.float64)
+    elif np.ndim(scores) == 1:
         event = expit(scores)
-        return np.stack([1.0 - event, event], axis=1)
-    return np.asarray(softmax(scores, axis=1))
-
-
-def _check_column_names(prob: FloatMatrix, estimator: Any) -> None:
-    if prob.shape[1] != len(estimator.classes_):
+        prob = np.stack([1.0 - event, event], axis=1)
+    else:
+        prob = np.asarray(softmax(scores, axis=1))
+    if prob.shape[1] != len(fitted.classes_):
         raise OptionError(
-            f"classifier must give one column for each of its "
-            f"{len(estimator.classes_)} classes; it gives {prob.shape[1]}. For an SVC "
-            f'pass decision_function_shape="ovr".'
+            f"classifier must give one column for each of its {len(fitted.classes_)} "
+            f"classes; it gives {prob.shape[1]}. For an SVC pass "
+            f'decision_function_shape="ovr".'
         )
-
-
-def _labels(y: ArrayLike) -> NDArray[Any]:
-    if y is None:
-        raise LabelError("requires y to be passed, but the target y is None.")
-    label = column_or_1d(y, warn=True)
-    check_classification_targets(label)
-    return np.asarray(label)
+    return prob
 
 
 def _column_numbers(label: NDArray[Any], classes: NDArray[Any]) -> IntVector:

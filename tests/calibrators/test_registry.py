@@ -1,0 +1,61 @@
+"""Methods by name: what is registered, and what errors say about other names."""
+
+import re
+
+import pytest
+
+import calibrant as cb
+from calibrant.calibrators.registry import (
+    EVALUATORS,
+    METHODS,
+    SYNONYMS,
+    find_evaluator,
+    find_method,
+)
+
+
+def test_the_classical_ece_is_known_by_its_word():
+    with pytest.raises(cb.exceptions.UnknownNameError, match=r"'ew15'.*'es15'"):
+        cb.calibration_error([0, 1] * 20, [0.2, 0.7] * 20, method="ece")
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("sigmoid", "platt"),
+        ("HistogramBinning", "es15"),
+        ("histogram", "ew15"),
+        ("guo", "temperature"),
+        ("ECE15", "ew15"),
+        ("ici", "smooth"),
+        ("TemperatureScaling", "temperature"),
+        ("isotonic_regression", "isotonic"),
+    ],
+)
+def test_words_of_other_libraries_lead_to_ours(name, ours):
+    with pytest.raises(cb.exceptions.UnknownNameError, match=f"'{ours}'"):
+        cb.make_calibrator(name)
+
+
+@pytest.mark.parametrize("message", set(SYNONYMS.values()))
+def test_explanations_name_methods_that_exist(message):
+    names = re.findall(r"'([^']+)'", message)
+    assert names
+    assert set(names) <= {*METHODS, *EVALUATORS}
+
+
+def test_no_synonym_hides_a_method():
+    assert not set(SYNONYMS) & {*METHODS, *EVALUATORS}
+
+
+@pytest.mark.parametrize("find", [find_method, find_evaluator])
+def test_a_trailing_number_is_the_number_of_bins(find):
+    assert find("ew7").fixed == {"bins": 7, "spacing": "width"}
+    with pytest.raises(cb.exceptions.OptionError, match="at least 1"):
+        find("es0")
+
+
+def test_a_wrapped_method_has_the_parameters_of_the_binary_one():
+    assert find_method("ovr-es-cv").defaults() == find_method("es-cv").defaults()
+    with pytest.raises(cb.exceptions.OptionError, match="multi-class method already"):
+        find_method("top-temperature")
