@@ -40,6 +40,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell src tests docs examples benchmarks tools *.md
+	$(BIN)/python tools/check_docstrings.py
 
 types: $(READY)
 	$(BIN)/mypy

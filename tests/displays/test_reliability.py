@@ -24,8 +24,15 @@ def test_frame_has_the_means_of_each_bin(sample):
     assert_allclose(frame["observed"][1], y[inside].mean())
     assert_allclose(
         (frame["weight"] * np.abs(frame["gap"])).sum() / 500,
-        DISPLAY(y, p, method="ew4").error,
+        cb.calibration_error(y, p, method="ew4", debias=False),
     )
+
+
+@pytest.mark.parametrize("method", ["smooth", "es15", "ew4"])
+def test_the_number_in_the_picture_is_that_of_the_table(sample, method):
+    p, y = sample
+    table = cb.evaluate(y, p, methods=method, confidence=None).frame()
+    assert DISPLAY(y, p, method=method).error == pytest.approx(table["value"][0])
 
 
 def test_empty_bins_are_left_out():
@@ -40,7 +47,8 @@ def test_area_between_curve_and_diagonal_is_the_error():
     display = DISPLAY(y, p, method="ew2")
     curve = display.frame("curve")
     area = trapezoid(np.abs(curve["calibrated"] - curve["p"]), curve["p"])
-    assert_allclose(area, display.error, atol=2e-3)
+    raw = cb.calibration_error(y, p, method="ew2", debias=False)
+    assert_allclose(area, raw, atol=2e-3)
 
 
 @pytest.mark.parametrize("kind", ["bars", "centres", "diagonal"])
@@ -67,7 +75,7 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
     before = dict(mpl.rcParams)
     figure, ax = plt.subplots()
     display = DISPLAY(y, p, ax=ax, name="mine", method="es15")
-    assert ax.get_title().startswith("mine\nes15: raw ECE = ")
+    assert ax.get_title().startswith("mine\nes15: calibration error = ")
     assert str(display).startswith("mine, es15")
     assert figure.axes[0] is ax
     assert dict(mpl.rcParams) == before

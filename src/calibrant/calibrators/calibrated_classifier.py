@@ -65,6 +65,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (k,)
         The labels.
 
+    See Also
+    --------
+    make_calibrator : makes the calibrator alone.
+
     Examples
     --------
     >>> from sklearn.datasets import make_classification

@@ -110,6 +110,11 @@ class BinaryCalibrator(NamedCalibrator):
     fit_ : Fit
         The map with other results of the fit, such as the table of bins.
 
+    See Also
+    --------
+    make_calibrator : makes calibrators by name.
+    CalibratedClassifier : a classifier and its calibrator as one.
+
     Examples
     --------
     >>> import calibrant as cb
@@ -217,6 +222,11 @@ class MulticlassCalibrator(NamedCalibrator):
         The map with other results of the fit, such as the penalties chosen.
     classes_ : ndarray of shape (k,)
         The label of each column.
+
+    See Also
+    --------
+    make_calibrator : makes calibrators by name.
+    BinaryCalibrator : the same for one event.
 
     Examples
     --------
@@ -327,10 +337,18 @@ class OneVsRest(WrappedCalibrator):
     ----------
     method : str
         Name of a binary method.
-    scale, labels
-        As in `MulticlassCalibrator`.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are: probabilities, logits, percentages or logarithms of
+        probabilities; nothing is guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
     **params
         Hyper-parameters of the binary method.
+
+    See Also
+    --------
+    TopLabel : recalibrates the top label only.
+    MulticlassCalibrator : methods for all classes at once.
 
     Examples
     --------
@@ -355,10 +373,18 @@ class TopLabel(WrappedCalibrator):
     ----------
     method : str
         Name of a binary method.
-    scale, labels
-        As in `MulticlassCalibrator`.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are: probabilities, logits, percentages or logarithms of
+        probabilities; nothing is guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
     **params
         Hyper-parameters of the binary method.
+
+    See Also
+    --------
+    OneVsRest : recalibrates each class against the rest.
+    MulticlassCalibrator : methods for all classes at once.
 
     Examples
     --------
@@ -391,6 +417,11 @@ def make_calibrator(
     -------
     BinaryCalibrator or MulticlassCalibrator
         A scikit-learn transformer with ``fit(p, y)``, ``transform(p)`` and ``map_``.
+
+    See Also
+    --------
+    calibrator_names : the names that can be given.
+    CalibratedClassifier : a classifier and its calibrator as one.
 
     Examples
     --------

@@ -400,6 +400,10 @@ def calibrator_names(kind: Kind | None = None) -> list[str]:
         name apply it to several classes. Errors can also be estimated by "kce", which
         has no map.
 
+    See Also
+    --------
+    make_calibrator : makes a calibrator by its name.
+
     Examples
     --------
     >>> import calibrant as cb

@@ -61,6 +61,18 @@ class Finding:
         The numbers behind the message; "off_by" is what the severity goes by.
     where : dict
         Model, class or group that it is about; empty where there is one only.
+
+    See Also
+    --------
+    diagnose : finds them.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> finding = cb.diagnose(y, p).findings[0]
+    >>> finding.code, finding.severity
+    ('CAL002', 'severe')
     """
 
     code: str

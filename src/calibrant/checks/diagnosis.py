@@ -65,19 +65,21 @@ class Diagnosis:
     ----------
     findings : tuple of Finding
         Empty where nothing is wrong.
+
+    See Also
+    --------
+    diagnose : makes diagnoses.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> diagnosis = cb.diagnose(y, p)
+    >>> diagnosis.at_least("moderate").codes
+    ['CAL002', 'CAL004']
     """
 
     findings: tuple[Finding, ...]
-
-    @classmethod
-    def of(cls, findings: Iterable[Finding]) -> Diagnosis:
-        """Return findings in order: the worst first, then by code and size."""
-
-        def worst_first(finding: Finding) -> tuple[int, str, float]:
-            off_by = abs(float(finding.evidence.get("off_by", 0.0)))
-            return -finding.rank, finding.code, -off_by
-
-        return cls(tuple(sorted(findings, key=worst_first)))
 
     @property
     def codes(self) -> list[str]:
@@ -85,7 +87,18 @@ class Diagnosis:
         return list(dict.fromkeys(finding.code for finding in self.findings))
 
     def at_least(self, severity: str) -> Diagnosis:
-        """Return the findings that are as bad as `severity` or worse."""
+        """Return the findings that are as bad as `severity` or worse.
+
+        Parameters
+        ----------
+        severity : {"note", "minor", "moderate", "severe"}
+            The mildest that is kept.
+
+        Returns
+        -------
+        Diagnosis
+            The findings that are kept, worst first.
+        """
         check_choice(severity, SEVERITIES, name="severity")
         minimum = SEVERITIES.index(severity)
         return Diagnosis(tuple(f for f in self.findings if f.rank >= minimum))
@@ -106,6 +119,16 @@ class Diagnosis:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings)) or "nothing found"
+
+
+def _in_order(findings: Iterable[Finding]) -> Diagnosis:
+    """Return findings with the worst first, then by code and size."""
+
+    def worst_first(finding: Finding) -> tuple[int, str, float]:
+        off_by = abs(float(finding.evidence.get("off_by", 0.0)))
+        return -finding.rank, finding.code, -off_by
+
+    return Diagnosis(tuple(sorted(findings, key=worst_first)))
 
 
 def diagnose(  # noqa: PLR0913
@@ -160,6 +183,10 @@ def diagnose(  # noqa: PLR0913
         ``findings``, worst first, each with code, severity, message, evidence and the
         calibrator that would help; ``frame()`` has them as columns.
 
+    See Also
+    --------
+    Report : everything on one page.
+
     Examples
     --------
     >>> import calibrant as cb
@@ -195,7 +222,7 @@ def diagnose(  # noqa: PLR0913
         ).findings
         for model in preds.store.models
     ]
-    return Diagnosis.of(chain.from_iterable(findings))
+    return _in_order(chain.from_iterable(findings))
 
 
 def diagnose_tasks(
@@ -218,7 +245,7 @@ def diagnose_tasks(
             replace(finding, where=place | finding.where)
             for finding in _run_checks(subject, mute)
         ]
-    return Diagnosis.of(findings)
+    return _in_order(findings)
 
 
 def _run_checks(subject: Subject, mute: Sequence[str]) -> list[Finding]:

@@ -39,6 +39,10 @@ class ComparisonDisplay:
     comparison : Comparison
         What is drawn; made by `compare`.
 
+    See Also
+    --------
+    compare : makes comparisons.
+
     Examples
     --------
     >>> import calibrant as cb

@@ -210,8 +210,7 @@ def _draw_gaps(
 
 
 def _describe(display: ReliabilityDisplay, ax: Axes, low: float) -> None:
-    what = "calibration error" if display.table is None else "raw ECE"
-    title = f"{display.method}: {what} = {display.error:.3f}"
+    title = f"{display.method}: calibration error = {display.error:.3f}"
     name = None if display.name is None else as_drawn(display.name)
     ax.set_title(title if name is None else f"{name}\n{title}")
     predicted, observed = map(as_drawn, axis_names(display.event))

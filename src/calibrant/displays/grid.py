@@ -12,6 +12,7 @@ from calibrant.displays.reliability import (
     Part,
     ReliabilityDisplay,
     check_one_event,
+    display_of_sample,
     event_name,
 )
 from calibrant.predictions.predictions import as_predictions
@@ -38,6 +39,10 @@ class ReliabilityGrid:
     left_out : int
         How many more there would be, of a table with very many groups.
 
+    See Also
+    --------
+    ReliabilityDisplay : a single diagram.
+
     Examples
     --------
     >>> import calibrant as cb
@@ -46,7 +51,7 @@ class ReliabilityGrid:
     >>> models = {"forest": forest, "network": network}
     >>> grid = cb.ReliabilityGrid.from_predictions(y, models, method="ew5")
     >>> [str(display) for display in grid.displays]
-    ['forest, ew5: error 0.0933', 'network, ew5: error 0.0050']
+    ['forest, ew5: error 0.0931', 'network, ew5: error 0.0026']
     """
 
     displays: tuple[ReliabilityDisplay, ...]
@@ -129,16 +134,23 @@ class ReliabilityGrid:
             sample = unit.read().samples[0]
             warn_if_small(sample)
             displays.append(
-                ReliabilityDisplay.of_sample(
-                    sample, name=name, event=event_name(preds), **options
-                )
+                display_of_sample(sample, name=name, event=event_name(preds), **options)
             )
         return cls(tuple(displays), len(units) - len(displays))
 
     def frame(self, part: Part | None = None) -> Frame:
         """Return the numbers of all diagrams, with a column for the model.
 
-        Without `part`, what `ReliabilityDisplay.frame` gives without one.
+        Parameters
+        ----------
+        part : str, optional
+            Which part of the diagrams, as in `ReliabilityDisplay.frame`; without, the
+            map that is drawn.
+
+        Returns
+        -------
+        dict of ndarray
+            Equally long columns.
         """
         frames = [display.frame(part) for display in self.displays]
         sizes = [next(iter(frame.values())).size for frame in frames]
@@ -150,7 +162,18 @@ class ReliabilityGrid:
         return {"model": names} | columns
 
     def plot(self, **fill_style: Any) -> Figure:
-        """Draw all diagrams on a new figure and return it."""
+        """Draw all diagrams on a new figure and return it.
+
+        Parameters
+        ----------
+        **fill_style
+            Keywords of matplotlib for the filled areas.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+        """
         from calibrant.displays.drawing import draw_grid
 
         return draw_grid(self.displays, fill_style)

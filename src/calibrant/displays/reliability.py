@@ -72,8 +72,8 @@ class ReliabilityDisplay:
     histogram_table : BinTable
         What the histogram shows.
     error : float
-        Mean distance between curve and diagonal over all rows, not debiased: what
-        the diagram shows.
+        The calibration error, as `evaluate` shows it: the mean distance between curve
+        and diagonal over all rows, less its known bias.
     outermost : float
         How near to 0 or 1 the outer twentieth of the rows lies, on average.
     method, kind, axes, name, histogram
@@ -88,12 +88,17 @@ class ReliabilityDisplay:
     band : Band or None
         Limits of the true map, where the method knows any.
 
+    See Also
+    --------
+    ReliabilityGrid : one diagram per model, class or group.
+    calibration_error : the error of the curve that is drawn.
+
     Examples
     --------
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> cb.ReliabilityDisplay.from_predictions(y, p, method="es5", name="forest")
-    <ReliabilityDisplay forest, es5: error 0.0544>
+    <ReliabilityDisplay forest, es5: error 0.0526>
     """
 
     table: BinTable | None
@@ -214,7 +219,7 @@ class ReliabilityDisplay:
         check_one_event(tasks.task)
         warn_if_small(tasks.samples[0])
         rows = None if true_map is None else preds.store.all_rows()
-        display = cls.of_sample(
+        display = display_of_sample(
             tasks.samples[0],
             method=method,
             kind=kind,
@@ -234,51 +239,6 @@ class ReliabilityDisplay:
         return display
 
     @classmethod
-    def of_sample(  # noqa: PLR0913
-        cls,
-        sample: BinarySample,
-        *,
-        method: str = DEFAULT_METHOD,
-        kind: Kind = "diagonal",
-        axes: Space = "prob",
-        histogram: bool = True,
-        name: str | None = None,
-        event: str = "binary",
-        truth: Points | None = None,
-        instances: int = 0,
-        tops: Tops | None = None,
-        band: BandKind | None = "point-wise",
-        confidence: float = DEFAULT_CONFIDENCE,
-        random_state: Seed = 0,
-    ) -> ReliabilityDisplay:
-        """Compute the diagram of data that have passed the door."""
-        check_choice(kind, get_args(Kind), name="kind")
-        check_choice(axes, get_args(Space), name="axes")
-        check_count(instances, name="instances", least=0)
-        params: dict[str, Any] = {} if tops is None else {"tops": tops}
-        family = find_binary(method).seeded(random_state, **params)
-        fit = fit_family(family, sample)
-        curve = map_points(fit, CURVE_GRID)
-        bends = np.empty(0) if isinstance(fit.map, BinnedMap) else fit.edges[1:-1]
-        return cls(
-            table=getattr(fit, "table", None),
-            curve=curve,
-            knots=Points(bends, fit.map.values(bends)),
-            histogram_table=histogram_of(sample, fit, axes),
-            error=fit.error(sample, alpha=1.0, debias=False),
-            outermost=outermost(sample.p),
-            method=method_name(method),
-            kind=kind,
-            axes=axes,
-            histogram=histogram,
-            name=name,
-            event=event,
-            instances=picked_instances(sample, fit, truth, instances, random_state),
-            true_map=truth,
-            band=band_of(sample, fit, curve, band, confidence, random_state),
-        )
-
-    @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, **options: Any
     ) -> ReliabilityDisplay:
@@ -288,8 +248,10 @@ class ReliabilityDisplay:
         ----------
         estimator : classifier
             With ``predict_proba`` and ``classes_``.
-        X, y
-            Test data.
+        X : array-like of shape (n, n_features)
+            Features of the test data.
+        y : array-like of shape (n,)
+            Labels of the test data.
         **options
             As in `from_predictions`. For a binary classifier without a task,
             `pos_label` defaults to the second of its classes; the axes name it.
@@ -310,7 +272,7 @@ class ReliabilityDisplay:
         ...     model, X[300:], y[300:], method="es3"
         ... )
         >>> display.name, round(display.error, 3)
-        ('GaussianNB', 0.012)
+        ('GaussianNB', 0.008)
         """
         if not hasattr(estimator, "predict_proba"):
             raise OptionError(
@@ -410,3 +372,47 @@ def event_name(preds: Predictions) -> str:
     if preds.task != "binary" or request is None or request.spec.pos_label is None:
         return preds.task
     return str(request.spec.pos_label)
+
+
+def display_of_sample(  # noqa: PLR0913
+    sample: BinarySample,
+    *,
+    method: str = DEFAULT_METHOD,
+    kind: Kind = "diagonal",
+    axes: Space = "prob",
+    histogram: bool = True,
+    name: str | None = None,
+    event: str = "binary",
+    truth: Points | None = None,
+    instances: int = 0,
+    tops: Tops | None = None,
+    band: BandKind | None = "point-wise",
+    confidence: float = DEFAULT_CONFIDENCE,
+    random_state: Seed = 0,
+) -> ReliabilityDisplay:
+    """Compute the diagram of a sample that has been checked."""
+    check_choice(kind, get_args(Kind), name="kind")
+    check_choice(axes, get_args(Space), name="axes")
+    check_count(instances, name="instances", least=0)
+    params: dict[str, Any] = {} if tops is None else {"tops": tops}
+    family = find_binary(method).seeded(random_state, **params)
+    fit = fit_family(family, sample)
+    curve = map_points(fit, CURVE_GRID)
+    bends = np.empty(0) if isinstance(fit.map, BinnedMap) else fit.edges[1:-1]
+    return ReliabilityDisplay(
+        table=getattr(fit, "table", None),
+        curve=curve,
+        knots=Points(bends, fit.map.values(bends)),
+        histogram_table=histogram_of(sample, fit, axes),
+        error=max(fit.error(sample, alpha=1.0, debias=fit.debiases(1.0)), 0.0),
+        outermost=outermost(sample.p),
+        method=method_name(method),
+        kind=kind,
+        axes=axes,
+        histogram=histogram,
+        name=name,
+        event=event,
+        instances=picked_instances(sample, fit, truth, instances, random_state),
+        true_map=truth,
+        band=band_of(sample, fit, curve, band, confidence, random_state),
+    )

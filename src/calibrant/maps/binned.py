@@ -28,6 +28,10 @@ class BinnedMap(CalibrationMap):
     intercepts, slopes : ndarray of shape (k,)
         The line of each bin.
 
+    See Also
+    --------
+    save_map : writes a map as JSON.
+
     Examples
     --------
     >>> half = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0]), np.array([1.0, 1]))
@@ -48,6 +52,18 @@ class BinnedMap(CalibrationMap):
 
         Slope-1 tops pass through (mean p, mean y) of their bin, parallel to the
         diagonal; flat tops lie at mean y. An empty bin is left on the diagonal.
+
+        Parameters
+        ----------
+        table : BinTable
+            Sums over the rows of each bin.
+        tops : {"slope-1", "flat"}
+            The shape of the map within a bin.
+
+        Returns
+        -------
+        BinnedMap
+            The fitted map.
         """
         empty = table.weight <= 0.0
         if tops == "slope-1":
@@ -57,13 +73,35 @@ class BinnedMap(CalibrationMap):
         return cls(table.edges, level, empty.astype(np.float64))
 
     def values(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map at predictions that have been checked."""
+        """Evaluate the map at predictions that have been checked.
+
+        Parameters
+        ----------
+        p : ndarray
+            Probabilities.
+
+        Returns
+        -------
+        ndarray
+            Calibrated probabilities, in the shape of `p`.
+        """
         index = bin_index(p.reshape(-1), self.edges).reshape(p.shape)
         return np.asarray(self.intercepts[index] + self.slopes[index] * p)
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
+        """Build the map from `to_dict`, or raise MapFormatError.
+
+        Parameters
+        ----------
+        stored : mapping
+            What `to_dict` returned.
+
+        Returns
+        -------
+        BinnedMap
+            The same map.
+        """
         edges = stored_numbers(stored, "edges")
         intercepts = stored_numbers(stored, "intercepts", size=edges.size - 1)
         slopes = stored_numbers(stored, "slopes", size=edges.size - 1)

@@ -73,6 +73,10 @@ def map_from_dict(stored: JsonObject) -> StoredMap:
     MapFormatError
         Where the mapping is damaged or of an unknown kind.
 
+    See Also
+    --------
+    load_map : reads a map from a file.
+
     Examples
     --------
     >>> import calibrant as cb
@@ -110,6 +114,10 @@ def save_map(
         Where to write.
     columns : sequence of str, optional
         Names of the columns that the map was fitted on, in order, kept in the file.
+
+    See Also
+    --------
+    load_map : reads it again.
 
     Examples
     --------
@@ -154,6 +162,10 @@ def load_map(path: str | os.PathLike[str]) -> StoredMap:
     ------
     MapFormatError
         Where the file is damaged, of a newer version, or not a map at all.
+
+    See Also
+    --------
+    save_map : writes a map as JSON.
 
     Examples
     --------

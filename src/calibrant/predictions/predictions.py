@@ -47,6 +47,11 @@ class Predictions:
     store : RowPredictions or AggregatedPredictions
         Where they live; what functions read them by.
 
+    See Also
+    --------
+    evaluate : calibration errors of predictions.
+    compare : which model is better calibrated.
+
     Examples
     --------
     >>> import calibrant as cb

@@ -46,6 +46,19 @@ class Report:
     ----------
     summary : dict
         Everything that the page shows; `calibrant.report.summary` says what is in it.
+
+    See Also
+    --------
+    diagnose : the checks alone.
+    evaluate : the errors alone.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> report = cb.Report.from_predictions(y, {"forest": p})
+    >>> report.summary["models"][0]["name"]
+    'forest'
     """
 
     summary: dict[str, Any]
@@ -186,7 +199,18 @@ class Report:
         return render_markdown(self.summary)
 
     def text(self, output: str) -> str:
-        """Return the report as "html", "json" or "markdown"."""
+        """Return the report as text.
+
+        Parameters
+        ----------
+        output : {"html", "json", "markdown"}
+            The format.
+
+        Returns
+        -------
+        str
+            What `save` would write.
+        """
         check_choice(output, set(FORMATS.values()), name="format")
         made = {"html": self.to_html, "json": self.to_json}
         return made.get(output, self.to_markdown)()
