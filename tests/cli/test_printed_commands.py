@@ -302,7 +302,6 @@ def test_names_that_cannot_be_copied_get_no_command(tmp_path, name):
     report = cb.Report.from_predictions(
         cb.Predictions.from_table(path, y="y", p=name),
         methods="es5",
-        files=["rows.parquet"],
     )
     (model,) = report.summary["models"]
     assert model["repairs"]["command"] == ""

@@ -36,7 +36,6 @@ def test_json_on_standard_output_is_that_of_the_library(run):
         cb.Predictions.from_table(BINARY, y="even", p="bayes"),
         methods="es15",
         random_state=3,
-        files=["digits_even.csv"],
     ).summary
     assert found["models"] == own["models"]
     assert "calibrate digits_even.csv" in own["models"][0]["repairs"]["command"]

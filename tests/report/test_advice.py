@@ -7,9 +7,9 @@ import pytest
 
 import calibrant as cb
 from calibrant.checks.check import Finding
-from calibrant.report.advice import advise
-from calibrant.report.agreement import agreed
 from calibrant.report.commands import Origin, command, python
+from calibrant.report.repairs import advise
+from calibrant.report.verdict import reconcile
 
 GOOD = {
     "grade": "good",
@@ -63,23 +63,23 @@ def test_general_advice_stays_where_nothing_was_measured():
     ],
 )
 def test_no_verdict_is_better_than_its_findings(severity, grade, told):
-    found = agreed(GOOD, [fault(severity=severity)])
+    found = reconcile(GOOD, [fault(severity=severity)])
     assert (found["grade"], found["headline"]) == (grade, f"probabilities are {told}")
     bad = GOOD | {"grade": "bad", "headline": "probabilities are badly off"}
-    assert agreed(bad, [fault(severity=severity)]) == bad
+    assert reconcile(bad, [fault(severity=severity)]) == bad
 
 
 def test_verdicts_name_classes_groups_and_failed_certainties():
     classes = [fault(where={"class": name}) for name in "abcdd"]
     failed = fault("CAL009", evidence={"rows": 20.0, "failed": 3.0})
     group = fault("CAL010", where={"group": "north"})
-    found = agreed(GOOD, [*classes, failed, group], classes=list("dcbaxyz"))
+    found = reconcile(GOOD, [*classes, failed, group], classes=list("dcbaxyz"))
     assert found["sentences"][1:-1] == [
-        "Of 7 classes 4 are off beyond chance: the worst are d, c and b.",
+        "Of 7 classes 4 are significantly off: the worst are d, c and b.",
         "Of 20 predictions of exactly 0 or 1, 3 failed.",
         "Further off than others with the same predictions: north.",
     ]
-    alone = agreed(GOOD, [failed])
+    alone = reconcile(GOOD, [failed])
     assert alone["headline"].endswith("calibrated, but certain predictions failed")
     assert alone["grade"] == "fair"
 

@@ -10,9 +10,10 @@ from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsErro
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.predictions.input_spec import InputSpec
 from calibrant.report.diagram import nearest_end, wilson
-from calibrant.report.models import _by_error
+from calibrant.report.model import largest_error_first
+from calibrant.report.regions import regions_of
 from calibrant.report.repairs import repairs_of
-from calibrant.report.verdict import regions_of, verdict_of
+from calibrant.report.verdict import verdict_of
 
 
 def test_a_summary_is_plain_json(report):
@@ -63,7 +64,7 @@ def test_groups_are_sorted_worst_first_and_all_there(report):
 
 def test_an_error_of_nothing_is_smaller_than_any_and_known():
     rows = [{"error": error} for error in (None, -0.001, 0.0, 0.2)]
-    order = [row["error"] for row in sorted(rows, key=_by_error)]
+    order = [row["error"] for row in sorted(rows, key=largest_error_first)]
     assert order == [0.2, 0.0, -0.001, None]
 
 
@@ -165,7 +166,7 @@ def test_repairs_are_measured_on_rows_left_out():
     y = (rng.random(2000) < p).astype(float)
     sample = InputSpec().tasks(y, p).samples[0]
     found = repairs_of(
-        sample, measure="es15", estimator=ErrorSettings(), methods=("isotonic", "es15")
+        sample, measure="es15", settings=ErrorSettings(), methods=("isotonic", "es15")
     )
     assert all(row["gain"] < 0 for row in found["rows"][1:])
     assert found["advised"] == "none"
@@ -179,12 +180,12 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
     p = rng.random(n)
     y = (rng.random(n) < 0.2 + 0.6 * p).astype(float)
     weight = rng.exponential(0.5, n) if weighted else None
-    estimator = ErrorSettings(confidence=0.95, n_resamples=50)
+    settings = ErrorSettings(confidence=0.95, n_resamples=50)
 
     def first_row(rows):
         own = None if weight is None else weight[:rows]
         sample = InputSpec().tasks(y[:rows], p[:rows], own).samples[0]
-        found = repairs_of(sample, measure="ew10", estimator=estimator, methods=())
+        found = repairs_of(sample, measure="ew10", settings=settings, methods=())
         return found["rows"][0]
 
     few, many = first_row(131_000), first_row(n)
@@ -198,7 +199,7 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
 
 def test_repairs_of_few_rows_are_not_spoken_of():
     sample = InputSpec().tasks([0, 1] * 10, [0.5] * 20).samples[0]
-    assert repairs_of(sample, measure="es15", estimator=ErrorSettings()) is None
+    assert repairs_of(sample, measure="es15", settings=ErrorSettings()) is None
 
 
 def test_wilson_at_a_half_is_the_textbook_formula():
@@ -223,7 +224,7 @@ def test_regions_are_where_the_band_leaves_the_diagonal():
     (region,) = regions_of(curve, sample)
     assert str(region) == "above 0.61"
     assert region.too_high
-    assert region.says - region.happens == pytest.approx(0.1)
+    assert region.predicted - region.observed == pytest.approx(0.1)
     assert region.margin == pytest.approx(0.02)
 
 
@@ -260,7 +261,7 @@ def test_regions_are_named_in_numbers_that_people_read(left, right, told):
         (0.02, 0.0, 0.06, "unknown"),
     ],
 )
-def test_grades_go_by_error_and_interval(value, low, high, grade):
+def test_grades_golargest_error_first_and_interval(value, low, high, grade):
     error = {"method": "es15", "value": value, "low": low, "high": high}
     found = verdict_of(error, [], None, base_rate=0.5, confidence=0.95, task="binary")
     assert found["grade"] == grade

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
-from calibrant.calibrators.base import fit_family
-from calibrant.calibrators.smooth import Smooth
+from calibrant.calibrators.smooth import smooth_fit
 from calibrant.checks.check import Finding, severity_of
 from calibrant.checks.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
@@ -211,7 +210,7 @@ def group_gaps(subject: Subject) -> list[GroupGap]:
     """
     if len(subject.groups) < MIN_GROUPS:
         return []
-    map_ = fit_family(Smooth(), subject.sample).map
+    map_ = smooth_fit(subject.sample).map
     gaps = [_group_gap(name, s, map_) for name, s in subject.groups.items()]
     adjusted = holm([gap.pvalue for gap in gaps])
     return [g._replace(pvalue=p) for g, p in zip(gaps, adjusted, strict=True)]

@@ -217,14 +217,6 @@ class DataOptions:
     def _files(self) -> str | list[str]:
         return self.source[0] if len(self.source) == 1 else self.source
 
-    def dropping_options(self) -> list[str]:
-        """Return what was typed about invalid rows, for commands that are printed."""
-        if self.bad_rows != "drop":
-            return []
-        usual = self.max_dropped == MAX_DROPPED
-        share = [] if usual else ["--max-dropped", f"{self.max_dropped:g}"]
-        return ["--bad-rows", self.bad_rows, *share]
-
     def describe(self) -> str:
         """Return what to call the files: names without folders."""
         more = f" and {len(self.source) - 1} more" if len(self.source) > 1 else ""

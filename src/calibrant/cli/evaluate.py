@@ -58,7 +58,6 @@ def evaluate(
     from calibrant.checks.diagnosis import diagnose
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.measures.evaluation import evaluate as evaluate_predictions
-    from calibrant.report.making import origins_of
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
     check_figure_path(plot)
@@ -91,8 +90,7 @@ def evaluate(
     if explain and findings is not None and output is not Format.json:
         aside = output is not Format.table
         print_findings(findings, aside=aside)
-        origins = origins_of(preds, data.source, data.dropping_options())
-        print_repairs(findings, origins, aside=aside)
+        print_repairs(findings, preds, aside=aside)
     if plot is not None:
         method = evaluation.assessments[0].estimates[0].method
         write_grid(ReliabilityGrid.from_predictions(preds, method=method), plot)

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from calibrant.checks.diagnosis import Diagnosis
-    from calibrant.report.commands import Origin
+    from calibrant.predictions.predictions import Predictions
+
+
+OTHER_ROWS = (
+    "Fit the map on other rows than those on which you will evaluate it; on the rows "
+    "of its fit it looks better than it is."
+)
 
 
 def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
@@ -46,16 +52,17 @@ def read_mute(mute: str | None) -> list[str]:
 
 
 def print_repairs(
-    diagnosis: Diagnosis, origins: Mapping[str, Origin], *, aside: bool = False
+    diagnosis: Diagnosis, preds: Predictions, *, aside: bool = False
 ) -> None:
     """Print the command that repairs each model, by a method of its findings."""
     from rich.console import Console
     from rich.markup import escape
 
-    from calibrant.report.commands import command, python
+    from calibrant.report.commands import Origin, command, python
 
     console = Console(highlight=False, soft_wrap=True, stderr=aside)
-    for name, origin in origins.items():
+    for name in preds.store.models:
+        origin = Origin.of(preds, name)
         methods = [
             finding.calibrator
             for finding in diagnosis.findings
@@ -63,16 +70,17 @@ def print_repairs(
             and "group" not in finding.where
             and finding.where.get("model", name) == name
         ]
-        if not methods:
+        if origin is None or not methods:
             continue
-        whom = f" {escape(visible(name))}" if len(origins) > 1 else ""
+        whom = f" {escape(visible(name))}" if len(preds.models) > 1 else ""
         console.print(f"\n[bold]To repair{whom}[/bold]")
-        # Where findings name several methods, smooth is the one that mends them all.
+        # Where findings name several methods, smooth repairs them all.
         method = next((m for m in methods if m.endswith("smooth")), methods[0])
         lines = command(origin, method) or python(origin, method)
         for line in lines.splitlines():
             console.print(f"  {escape(line)}")
         console.print("  calibrant report measures which repair helps most")
+        console.print(f"  {OTHER_ROWS}")
 
 
 class Failing(NamedTuple):

@@ -72,8 +72,6 @@ def report(
             mute=muted,
             random_state=seed,
             title=data.describe(),
-            files=[Path(name).name for name in data.source],
-            fit_options=data.dropping_options(),
             progress=progress,
         )
     if page is None:

@@ -78,6 +78,8 @@ class MemoryTable:
         Returns a column as values of groups, where these differ from what `read` gives.
     lines_left_out : int
         How many lines of a text file are not rows.
+    files : tuple of str
+        The files that it was read from, as they were named; none for other sources.
     """
 
     names: tuple[str, ...]
@@ -85,6 +87,7 @@ class MemoryTable:
     read_text: Callable[[str], NDArray[Any]] | None = None
     read_keys: Callable[[str], NDArray[Any]] | None = None
     lines_left_out: int = 0
+    files: tuple[str, ...] = ()
 
     @property
     def all_names(self) -> tuple[str, ...]:

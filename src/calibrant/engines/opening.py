@@ -56,9 +56,14 @@ def open_source(
             _usual_engine(source) if files is None else engine_of_files(source, files)
         )
     if engine == "memory":
-        if files is None:
-            return open_table(source, bad_rows=bad_rows)
-        return open_files(files, bad_rows=bad_rows)
+        if files is not None:
+            table = open_files(files, bad_rows=bad_rows)
+        else:
+            table = open_table(source, bad_rows=bad_rows)
+            if not is_arrays(source):
+                return table
+        given = source if isinstance(source, list | tuple) else [source]
+        return replace(table, files=tuple(map(os.fspath, given)))
     if is_arrays(source):
         raise OptionError(
             f"{source} is read in memory, not by the {engine} engine; use engine "

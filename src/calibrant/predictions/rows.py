@@ -110,6 +110,11 @@ class RowPredictions(Store):
         return self.request
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files that rows were read from, as they were named."""
+        return self.table.files
+
+    @property
     def by(self) -> tuple[str, ...]:
         """Return the columns of groups."""
         return self.request.by

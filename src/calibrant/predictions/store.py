@@ -56,6 +56,11 @@ class Store(ABC):
         """Return which columns hold what; None where that is not known."""
         return None
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files that rows were read from, as they were named."""
+        return ()
+
     def class_sample(self, model: str) -> ClassSample | None:  # noqa: ARG002
         """Return the predictions of all classes; None where there are no rows."""
         return None

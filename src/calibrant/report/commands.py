@@ -6,16 +6,17 @@ import csv
 import io
 import shlex
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.registry import find_method
+from calibrant.core.scales import MAX_DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from calibrant.core.array_types import Scale
-    from calibrant.predictions.columns import ModelColumns
-    from calibrant.predictions.input_spec import InputSpec
+    from calibrant.predictions.predictions import Predictions
 
 HELD_OUT = "held_out.parquet"
 """What commands call very many files."""
@@ -24,7 +25,7 @@ MAX_FILES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where the predictions of a model come from.
+    """Where the predictions of a model come from, as commands and calls name it.
 
     Attributes
     ----------
@@ -44,8 +45,8 @@ class Origin:
         The label of each class column.
     scale : {"prob", "logit", "percent", "logprob"}
         What the columns hold.
-    fit_options : tuple of str
-        Further options that the command which fits a map needs.
+    max_dropped : float or None
+        The maximum share of invalid rows that are dropped; None where they are errors.
     """
 
     files: tuple[str, ...] = ()
@@ -57,14 +58,39 @@ class Origin:
     pos_label: Any = None
     labels: tuple[Any, ...] | None = None
     scale: Scale = "prob"
-    fit_options: tuple[str, ...] = ()
+    max_dropped: float | None = None
+
+    @classmethod
+    def of(cls, preds: Predictions, model: str) -> Origin | None:
+        """Return where a model comes from.
+
+        None for aggregated predictions and long tables, which do not know it.
+        """
+        request, columns = preds.store.table_request, preds.store.columns_of(model)
+        if request is None or columns is None or request.model is not None:
+            return None
+        files, labels = preds.store.files, preds.store.class_labels(model)
+        spec, several = request.spec, len(columns.columns) > 1
+        one_class = not several and spec.task is not None
+        return cls(
+            files=files if len(files) <= MAX_FILES else (HELD_OUT,),
+            label=request.label_of(model),
+            weight=request.weight,
+            columns=columns.named,
+            several=several,
+            task=preds.task,
+            pos_label=spec.task if one_class else spec.pos_label,
+            labels=None if labels is None else tuple(labels),
+            scale=spec.scale_of(columns.name),
+            max_dropped=request.max_dropped if request.bad_rows == "drop" else None,
+        )
 
     @property
-    def commanded(self) -> bool:
+    def has_command(self) -> bool:
         """Tell whether the command line can fit a map to these predictions.
 
-        It takes files, and names that can be read and are not blank at their ends; one
-        column of one class it does not take, as labels are of more than two kinds.
+        It takes files, and names that can be read and are not blank at their ends; it
+        does not take one column of one class, as labels are of more than two kinds.
         """
         listed = [*self.columns, *map(str, self.labels or ())]
         shown = [*listed, *self.files, self.label, self.weight or "", self.pos_label]
@@ -85,33 +111,6 @@ class Origin:
         return classes.index(self.task) if self.task in classes else int(self.task)
 
 
-def origin_of(
-    model: ModelColumns,
-    spec: InputSpec,
-    *,
-    files: Sequence[str],
-    label: str,
-    weight: str | None,
-    labels: Sequence[Any] | None,
-    fit_options: Sequence[str] = (),
-) -> Origin:
-    """Return where the predictions in columns of a table come from."""
-    several = len(model.columns) > 1
-    one_class = not several and spec.task is not None
-    return Origin(
-        files=tuple(files) if len(files) <= MAX_FILES else (HELD_OUT,),
-        label=label,
-        weight=weight,
-        columns=model.named,
-        several=several,
-        task="binary" if spec.task is None else str(spec.task),
-        pos_label=spec.task if one_class else spec.pos_label,
-        labels=None if labels is None else tuple(labels),
-        scale=spec.scale_of(model.name),
-        fit_options=tuple(fit_options),
-    )
-
-
 def command(origin: Origin, method: str) -> str:
     """Return the commands that fit a map and apply it; empty where none can.
 
@@ -121,26 +120,31 @@ def command(origin: Origin, method: str) -> str:
     calibrant calibrate a.csv --y y --p 'my p' --method smooth --out map.json
     calibrant apply map.json new.csv --p 'my p' --out calibrated.csv
     """
-    if not origin.commanded or origin.column(method) is not None:
+    if not origin.has_command or origin.column(method) is not None:
         return ""
     files = [f"./{file}" if file.startswith("-") else file for file in origin.files]
-    fit = ["calibrant", "calibrate", *files, "--y", origin.label]
-    columns = ["--p", _listed(origin.columns)]
-    fit += [*columns, "--method", method]
+    columns = ["--p", _list_names(origin.columns)]
+    fit = ["calibrant", "calibrate", *files, "--y", origin.label, *columns]
+    fit += ["--method", method]
     if origin.weight is not None:
         fit += ["--weight", origin.weight]
     if origin.pos_label is not None:
         fit += ["--pos-label", str(origin.pos_label)]
-    if origin.labels is not None and [*map(str, origin.labels)] != [*origin.columns]:
-        fit += ["--labels", _listed([str(label) for label in origin.labels])]
+    labels = [*map(str, origin.labels or origin.columns)]
+    if labels != [*origin.columns]:
+        fit += ["--labels", _list_names(labels)]
     scale = [] if origin.scale == "prob" else ["--scale", origin.scale]
-    suffix = _written_as(origin.files[0])
+    fit += scale
+    if origin.max_dropped is not None:
+        fit += ["--bad-rows", "drop"]
+        if origin.max_dropped != MAX_DROPPED:
+            fit += ["--max-dropped", f"{origin.max_dropped:g}"]
+    suffix = PurePath(origin.files[0]).suffix
+    if suffix not in (".csv", ".tsv", ".parquet", ".jsonl", ".npz"):
+        suffix = ".parquet"
     apply = ["calibrant", "apply", "map.json", f"new{suffix}", *columns]
     apply += [] if origin.several else scale
-    lines = (
-        [*fit, *scale, *origin.fit_options, "--out", "map.json"],
-        [*apply, "--out", f"calibrated{suffix}"],
-    )
+    lines = [*fit, "--out", "map.json"], [*apply, "--out", f"calibrated{suffix}"]
     return "\n".join(shlex.join(line) for line in lines)
 
 
@@ -154,65 +158,55 @@ def python(origin: Origin, method: str) -> str:
     calibrator = cb.make_calibrator("smooth").fit(p, y)  # held-out rows
     calibrated = calibrator.transform(new_p)
     """
-    lines = ["import calibrant as cb"]
-    p, new, y, options = "p", "new_p", "y", ""
-    column = origin.column(method)
+    imports = ["import calibrant as cb"]
+    y, options, column, scale = "y", "", origin.column(method), origin.scale
+    part = "" if column is None else f"[:, {column}]"
+    p = "{}" + part
     if column is not None:
-        label = (origin.labels or range(column + 1))[column]
-        p, new = f"p[:, {column}]", f"new_p[:, {column}]"
-        y = f"y == {_plain(label)!r}"
+        y = f"y == {_literal((origin.labels or range(column + 1))[column])!r}"
     elif origin.pos_label is not None:
-        y = f"y == {_plain(origin.pos_label)!r}"
+        y = f"y == {_literal(origin.pos_label)!r}"
     if find_method(method).kind == "multi-class":
-        options = _class_options(origin)
-    elif origin.scale == "logit":
+        options = "" if scale == "prob" else f', scale="{scale}"'
+        if origin.labels is not None:
+            options += f", labels={[_literal(label) for label in origin.labels]!r}"
+    elif scale == "logit":
         name, axis = ("softmax", ", axis=1") if origin.several else ("expit", "")
-        rest = "" if column is None else f"[:, {column}]"
-        lines.append(f"from scipy.special import {name}")
-        p, new = (f"{name}({of}{axis}){rest}" for of in ("p", "new_p"))
-    elif origin.scale == "percent":
-        p, new = f"{p} / 100", f"{new} / 100"
-    elif origin.scale == "logprob":
-        lines.append("import numpy as np")
-        p, new = f"np.exp({p})", f"np.exp({new})"
+        imports.append(f"from scipy.special import {name}")
+        p = f"{name}({{}}{axis}){part}"
+    elif scale == "percent":
+        p = f"{p} / 100"
+    elif scale == "logprob":
+        imports.append("import numpy as np")
+        p = f"np.exp({p})"
     weight = "" if origin.weight is None else ", sample_weight=weight"
-    made = f'cb.make_calibrator("{method}"{options})'
-    lines.append(f"calibrator = {made}.fit({p}, {y}{weight})  # held-out rows")
-    lines.append(f"calibrated = calibrator.transform({new})")
-    return "\n".join(lines)
+    fit = f'cb.make_calibrator("{method}"{options}).fit({p.format("p")}, {y}{weight})'
+    return "\n".join(
+        [
+            *imports,
+            f"calibrator = {fit}  # held-out rows",
+            f"calibrated = calibrator.transform({p.format('new_p')})",
+        ]
+    )
 
 
-def _class_options(origin: Origin) -> str:
-    options = "" if origin.scale == "prob" else f', scale="{origin.scale}"'
-    if origin.labels is not None:
-        options += f", labels={[_plain(label) for label in origin.labels]!r}"
-    return options
-
-
-def _plain(value: Any) -> Any:
+def _literal(value: Any) -> Any:
     """Return a number of an array as one of Python, so that it can be written."""
     return value.item() if hasattr(value, "item") else value
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     """Return names as --p takes them: with commas between, in quotes where needed.
 
     Examples
     --------
-    >>> print(_listed(["a", "b, c", "x=1"]))
+    >>> print(_list_names(["a", "b, c", "x=1"]))
     "a","b, c","x=1"
     """
     line = io.StringIO()
     # Before an equals sign would stand the name of a model, unless it is in quotes.
-    writer = csv.writer(line, lineterminator="\r\n")
     if any("=" in name for name in names):
-        writer = csv.writer(line, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
-    writer.writerow(names)
+        csv.writer(line, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerow(names)
+    else:
+        csv.writer(line, lineterminator="\r\n").writerow(names)
     return line.getvalue().removesuffix("\r\n")
-
-
-def _written_as(file: str) -> str:
-    """Return the ending of files that `apply` reads and writes."""
-    ending = f".{file.rpartition('.')[2]}" if "." in file else ""
-    known = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
-    return ending if ending in known else ".parquet"

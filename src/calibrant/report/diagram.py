@@ -1,4 +1,4 @@
-"""What the diagrams of a report show, as plain numbers."""
+"""The numbers of the page's diagrams."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from scipy.special import expit, ndtri
 
 from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.checks.formatting import decimals_to_distinguish
+from calibrant.displays.parts import bin_columns, logit_edges
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.binning import BinTable, tabulate, width_edges
+from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import compress_on_log_grid
-from calibrant.report.plain import counts, numbers
+from calibrant.report.json_numbers import counts, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 GRID = 81
 """Points of a curve, on each kind of axes."""
 HISTOGRAM_BINS = 40
-AN_END, CROWD = 0.05, 0.9
+NEAR_END, CROWD = 0.05, 0.9
 """This share of the rows so near to 0, or to 1, is best seen on logit axes."""
-NEAREST = 1e-6
+MIN_LOGIT_AXIS = 1e-6
 """Logit axes never go nearer to 0 and 1 than this."""
 
 
@@ -37,22 +38,24 @@ def diagram_of(
     """Return curves, bins and histograms of one event, by fits of some methods.
 
     Keys: "low", where logit axes begin; "axes", "prob" or, for rare events, "logit",
-    which show more; "curves", one a method without bins (limits "low" and "high" of a
+    which show more; "curves", one per method without bins (limits "low" and "high" of a
     smooth one hold at each point, "whole_low" and "whole_high" at all at once);
-    "bins", one a binned method; "histogram", by "prob" and "logit". Nothing in it
+    "bins", one per binned method; "histogram", by "prob" and "logit". Nothing in it
     belongs to a single row, unless bins hold one only.
     """
-    low = nearest_end(sample.p)
-    binned = {n: fit for n, fit in fits.items() if isinstance(fit.map, BinnedMap)}
+    low, p = nearest_end(sample.p), sample.p
+    crowded = max((p < NEAR_END).mean(), (p > 1.0 - NEAR_END).mean()) >= CROWD
+    curves, bins = [], []
+    for name, fit in fits.items():
+        if isinstance(fit.map, BinnedMap):
+            bins.append(_bins(name, fit, sample, confidence))
+        else:
+            curves.append(_curve(name, fit, sample, low, confidence))
     return {
         "low": low,
-        "axes": "logit" if _at_one_end(sample.p) else "prob",
-        "curves": [
-            _curve(name, fit, sample, low, confidence)
-            for name, fit in fits.items()
-            if name not in binned
-        ],
-        "bins": [_bins(n, fit, sample, confidence) for n, fit in binned.items()],
+        "axes": "logit" if crowded else "prob",
+        "curves": curves,
+        "bins": bins,
         "histogram": _histograms(sample, low),
     }
 
@@ -69,12 +72,6 @@ def on_same_axes(
     ]
 
 
-def _at_one_end(p: FloatVector) -> bool:
-    """Tell whether nearly all predictions crowd near 0, or nearly all near 1."""
-    crowded = max(float((p < AN_END).mean()), float((p > 1.0 - AN_END).mean()))
-    return crowded >= CROWD
-
-
 def nearest_end(p: FloatVector) -> float:
     """Return where logit axes begin: about how near rows come to 0 or 1."""
     near = np.minimum(p, 1.0 - p)
@@ -82,13 +79,13 @@ def nearest_end(p: FloatVector) -> float:
     if inner.size == 0:
         return 0.01
     few = float(np.quantile(inner, 0.005))
-    return float(f"{np.clip(few / 1.5, NEAREST, 0.05):.1g}")
+    return float(f"{np.clip(few / 1.5, MIN_LOGIT_AXIS, 0.05):.1g}")
 
 
 def wilson(
-    label: FloatVector, weight: FloatVector, confidence: float
+    label_sum: FloatVector, weight: FloatVector, confidence: float
 ) -> tuple[FloatVector, FloatVector]:
-    """Return Wilson's interval of a share.
+    """Return Wilson's interval of a rate.
 
     References
     ----------
@@ -102,15 +99,17 @@ def wilson(
            [0.2775, 0.9433]])
     """
     z2 = float(ndtri(0.5 + 0.5 * confidence)) ** 2
-    share = label / weight
-    centre = (share + 0.5 * z2 / weight) / (1.0 + z2 / weight)
-    half = np.sqrt(z2 * (share * (1.0 - share) + 0.25 * z2 / weight) / weight)
+    rate = label_sum / weight
+    centre = (rate + 0.5 * z2 / weight) / (1.0 + z2 / weight)
+    half = np.sqrt(z2 * (rate * (1.0 - rate) + 0.25 * z2 / weight) / weight)
     half /= 1.0 + z2 / weight
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
-def _grid(sample: BinarySample, fit: Fit, low: float) -> FloatVector:
-    """Return where to draw a curve: within the predictions, fine on both axes."""
+def _curve(
+    name: str, fit: Fit, sample: BinarySample, low: float, confidence: float
+) -> dict[str, Any]:
+    """Return a map and its bands within the predictions, fine on both axes."""
     first, last = float(sample.p.min()), float(sample.p.max())
     ends = logit(np.clip([first, last], low / 4, 1.0 - low / 4))
     grid = np.concatenate(
@@ -121,64 +120,47 @@ def _grid(sample: BinarySample, fit: Fit, low: float) -> FloatVector:
             np.nextafter(fit.edges, 0.0),
         ]
     )
-    return np.unique(np.clip(grid, first, last))
-
-
-def _curve(
-    name: str, fit: Fit, sample: BinarySample, low: float, confidence: float
-) -> dict[str, Any]:
-    p = _grid(sample, fit, low)
-    found = {"method": name, "p": numbers(p), "calibrated": numbers(fit.map.values(p))}
+    p = np.unique(np.clip(grid, first, last))
+    curve = {"method": name, "p": numbers(p), "calibrated": numbers(fit.map.values(p))}
     if isinstance(fit, SmoothFit):
         below, above = fit.band(p, confidence)
-        found |= {"low": numbers(below), "high": numbers(above)}
+        curve |= {"low": numbers(below), "high": numbers(above)}
         below, above = fit.band(p, confidence, simultaneous=True)
-        found |= {"whole_low": numbers(below), "whole_high": numbers(above)}
-    return found
+        curve |= {"whole_low": numbers(below), "whole_high": numbers(above)}
+    return curve
 
 
 def _bins(
     name: str, fit: Fit, sample: BinarySample, confidence: float
 ) -> dict[str, Any]:
     table = tabulate(sample.p, sample.y, sample.weight, fit.edges)
-    used = table.weight > 0.0
-    weight, label = table.weight[used], table.label[used]
-    below, above = wilson(label, weight, confidence)
+    bins, used = bin_columns(table), table.weight > 0.0
+    below, above = wilson(table.label[used], table.weight[used], confidence)
+    ends = zip(bins["left"].tolist(), bins["right"].tolist(), strict=True)
     return {
         "method": name,
-        "left": numbers(table.edges[:-1][used]),
-        "right": numbers(table.edges[1:][used]),
-        "decimals": _decimals(table.edges[:-1][used], table.edges[1:][used]),
-        "predicted": numbers(table.mean_prob[used]),
-        "observed": numbers(table.mean_label[used]),
+        "left": numbers(bins["left"]),
+        "right": numbers(bins["right"]),
+        "decimals": [decimals_to_distinguish(a, b) for a, b in ends],
+        "predicted": numbers(bins["predicted"]),
+        "observed": numbers(bins["observed"]),
         "low": numbers(below),
         "high": numbers(above),
-        "rows": counts(weight),
+        "rows": counts(bins["weight"]),
     }
-
-
-def _decimals(left: FloatVector, right: FloatVector) -> list[int]:
-    """Return how many decimals tell the ends of each bin apart."""
-    return [
-        decimals_to_distinguish(a, b)
-        for a, b in zip(left.tolist(), right.tolist(), strict=True)
-    ]
 
 
 def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
     cells = compress_on_log_grid(sample)
-    share = cells.label / cells.weight
-    ends = logit(np.array([low, 1.0 - low]))
-    inner = expit(np.linspace(ends[0], ends[1], HISTOGRAM_BINS + 1))[1:-1]
     edges = {
         "prob": width_edges(HISTOGRAM_BINS),
-        "logit": np.concatenate([[0.0], inner, [1.0]]),
+        "logit": logit_edges(low, HISTOGRAM_BINS),
     }
-    return {
-        scale: _histogram(tabulate(cells.p, share, cells.weight, edge))
-        for scale, edge in edges.items()
-    }
-
-
-def _histogram(table: BinTable) -> dict[str, Any]:
-    return {"edges": numbers(table.edges), "rows": counts(table.weight)}
+    histograms = {}
+    for scale, edge in edges.items():
+        table = tabulate(cells.p, cells.label / cells.weight, cells.weight, edge)
+        histograms[scale] = {
+            "edges": numbers(table.edges),
+            "rows": counts(table.weight),
+        }
+    return histograms

@@ -1,4 +1,4 @@
-"""What recalibration would bring, told honestly: on rows that it was not fitted on."""
+"""What recalibration would bring, on rows that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -13,97 +13,224 @@ from calibrant.core.options import generator
 from calibrant.core.sample import BinarySample
 from calibrant.measures.estimate import FittedTasks
 from calibrant.numerics.cell_grid import sum_cells
+from calibrant.numerics.class_probabilities import class_probabilities
 from calibrant.numerics.cross_validation import fold_counts
 from calibrant.numerics.links import clip_probability
+from calibrant.numerics.scores import brier_score, log_loss
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
-from calibrant.predictions.input_spec import BinaryTasks
-from calibrant.report.plain import number
+from calibrant.predictions.input_spec import BinaryTasks, InputSpec
+from calibrant.report.json_numbers import number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from calibrant.core.array_types import FloatVector, IntVector, Seed
+    from calibrant.checks.check import Finding
+    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.class_sample import ClassSample
     from calibrant.measures.estimate import ErrorSettings
 
 REPAIRS = ("platt", "beta", "isotonic", "smooth")
+CLASS_REPAIRS = {
+    "confidence": ("temperature", "vector", "top-smooth"),
+    "classwise": ("temperature", "vector", "top-smooth", "ovr-smooth"),
+}
 NONE = "none"
 FOLDS, FOLDS_OF_MANY = 5, 2
-FEWEST_ROWS = 50
-"""With fewer rows nothing is said of repairs."""
-WORTH = 1.0
+MIN_ROWS = 50
+"""With fewer rows no repairs are tried."""
+MIN_GAIN = 1.0
 """By how many standard errors of the log-loss a repair must gain to be advised."""
+MAX_CLASSES = 20
+"""With more classes than this the error of each class after a repair is not measured,
+and no class is repaired by a map of its own."""
+NOT_BETTER = "No repair that was tried makes predictions better on rows left out."
 
 
 def repairs_of(
     sample: BinarySample,
     *,
     measure: str,
-    estimator: ErrorSettings,
+    settings: ErrorSettings,
     methods: Sequence[str] = REPAIRS,
 ) -> dict[str, Any] | None:
     """Return what each repair would bring on rows that it was not fitted on.
 
-    The rows are parted into five folds (two where there are very many); each fold is
-    repaired by a calibrator fitted on the others, and what comes out is measured.
+    The rows are split into five folds (two where there are very many); each fold is
+    repaired by a calibrator fitted on the others, and the result is measured.
 
     Returns None where there are too few rows, or only one outcome. Keys: "folds";
-    "rows", one a repair with "none" first: "method", "error" with its interval "low"
+    "rows", one per repair with "none" first: "method", "error" with its interval "low"
     and "high", "brier", "log_loss", the same of the event alone ("event_brier",
     "event_log_loss"; they differ where all classes are repaired), "gain" in log-loss
     and its standard error "gain_error"; "advised", the repair with the best log-loss,
     or "none" where no gain exceeds its standard error; "scored", what scores are about.
     """
-    positives = float(sample.y.sum())
-    if sample.n_data < FEWEST_ROWS or not 0.0 < positives < sample.n:
+    if sample.n_data < MIN_ROWS or not 0.0 < float(sample.y.sum()) < sample.n:
         return None
-    folds = FOLDS if sample.n_data <= MAX_EXACT_ROWS else FOLDS_OF_MANY
-    random_state = estimator.random_state
-    kept = _folds(sample, folds, random_state)
-    if not all(0.0 < train.y @ train.weights < train.total for train, _ in kept):
+    n_folds = FOLDS if sample.n_data <= MAX_EXACT_ROWS else FOLDS_OF_MANY
+    folds = _split(sample, n_folds, generator(settings.random_state))
+    if not all(0.0 < train.y @ train.weights < train.total for train, _ in folds):
         return None
-    rows = [_row(NONE, [held for _, held in kept], None, estimator, measure)]
+    held = _join([part for _, part in folds])
+    before = _log_losses(held.p)
+
+    def row(name: str, p: FloatVector) -> dict[str, Any]:
+        tasks = BinaryTasks("binary", ("binary",), (replace(held, p=p),))
+        after = _log_losses(p)
+        falls = [old - new for old, new in zip(before, after, strict=True)]
+        brier = held.mean(held.y * (p - 1.0) ** 2 + (1.0 - held.y) * p**2)
+        loss = held.mean(_by_outcome(held, after))
+        squares = [fall**2 for fall in falls]
+        return _row(
+            name,
+            tasks,
+            settings,
+            measure,
+            scores=(brier, loss),
+            event_scores=(brier, loss),
+            gain=held.mean(_by_outcome(held, falls)),
+            gain_square=held.mean(_by_outcome(held, squares)),
+            total=held.total,
+        )
+
+    rows = [row(NONE, held.p)]
     for name in methods:
-        repaired = [_repair(name, train, held, random_state) for train, held in kept]
-        held = [part for _, part in kept]
-        rows.append(_row(name, repaired, held, estimator, measure))
-    scored = "the event"
-    return {"folds": folds, "rows": rows, "advised": advised(rows), "scored": scored}
+        family = find_binary(name).seeded(settings.random_state)
+        maps = (fit_family(family, train).map for train, _ in folds)
+        parts = zip(maps, folds, strict=True)
+        rows.append(
+            row(name, np.concatenate([m.transform(part.p) for m, (_, part) in parts]))
+        )
+    return _table(rows, n_folds, "the event")
 
 
-def advised(rows: list[dict[str, Any]]) -> str:
-    """Return the repair with the best log-loss, of those whose gain is no chance."""
-    worth = [r for r in rows[1:] if r["gain"] > WORTH * r["gain_error"]]
-    best = min(worth, key=lambda row: float(row["log_loss"]), default=rows[0])
-    return str(best["method"])
+def class_repairs_of(
+    sample: ClassSample, task: str, *, measure: str, settings: ErrorSettings
+) -> dict[str, Any] | None:
+    """Return what each repair of all classes would bring; keys as of `repairs_of`.
+
+    "error" and scores of the "event" are those of the task; "brier" and "log_loss" are
+    those of all classes.
+    """
+    if sample.n < MIN_ROWS:
+        return None
+    n_folds = FOLDS if sample.n <= MAX_EXACT_ROWS else FOLDS_OF_MANY
+    fold = generator(settings.random_state).permutation(sample.n) % n_folds
+    many = sample.n_classes > MAX_CLASSES
+    before = class_probabilities(sample.scores, sample.scale)
+    actual = np.arange(sample.n), sample.column
+
+    def mean(values: FloatVector) -> float:
+        return float(np.average(values, weights=sample.weight))
+
+    def row(name: str, prob: FloatMatrix) -> dict[str, Any]:
+        tasks = InputSpec(task=task).tasks(sample.column, prob, sample.weight)
+        loss = -np.log(clip_probability(prob[actual]))
+        fall = -np.log(clip_probability(before[actual])) - loss
+        brier, event_loss = (
+            float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
+            for score in (brier_score, log_loss)
+        )
+        return _row(
+            name,
+            None if many and task == "classwise" else tasks,
+            settings,
+            measure,
+            scores=(
+                mean((prob**2).sum(axis=1) - 2.0 * prob[actual] + 1.0),
+                mean(loss),
+            ),
+            event_scores=(brier, event_loss),
+            gain=mean(fall),
+            gain_square=mean(fall**2),
+            total=sample.total,
+        )
+
+    rows = [row(NONE, before)]
+    for name in CLASS_REPAIRS[task]:
+        if many and name.startswith("ovr-"):
+            continue  # a map for each of many classes would take long
+        repaired = np.empty(sample.scores.shape)
+        for k in range(n_folds):
+            family: Any = find_method(name).build()
+            map_ = fit_family(family, sample.rows(fold != k)).map
+            repaired[fold == k] = map_.calibrated(sample.scores[fold == k])
+        rows.append(row(name, repaired / repaired.sum(axis=1, keepdims=True)))
+    return _table(rows, n_folds, "all classes")
 
 
-def _folds(
-    sample: BinarySample, folds: int, random_state: Seed
+def _row(  # noqa: PLR0913
+    name: str,
+    tasks: BinaryTasks | None,
+    settings: ErrorSettings,
+    measure: str,
+    *,
+    scores: tuple[float, float],
+    event_scores: tuple[float, float],
+    gain: float,
+    gain_square: float,
+    total: float,
+) -> dict[str, Any]:
+    """Return one row of the table; without `tasks` the error is not measured."""
+    error = low = high = None
+    if tasks is not None:
+        estimate = FittedTasks(tasks, settings).estimates(measure)[0]
+        error, low, high = map(number, (estimate.value, estimate.low, estimate.high))
+    return {
+        "method": name,
+        "summary": "as they are" if name == NONE else find_method(name).summary,
+        "error": error,
+        "low": low,
+        "high": high,
+        "brier": scores[0],
+        "log_loss": scores[1],
+        "event_brier": event_scores[0],
+        "event_log_loss": event_scores[1],
+        "gain": gain,
+        "gain_error": float(np.sqrt(max(gain_square - gain**2, 0.0) / total)),
+    }
+
+
+def _table(rows: list[dict[str, Any]], n_folds: int, scored: str) -> dict[str, Any]:
+    """Return the rows, and the repair with the best log-loss of those that gain."""
+    gains = [r for r in rows[1:] if r["gain"] > MIN_GAIN * r["gain_error"]]
+    best = min(gains, key=lambda row: float(row["log_loss"]), default=rows[0])
+    return {
+        "folds": n_folds,
+        "rows": rows,
+        "advised": str(best["method"]),
+        "scored": scored,
+    }
+
+
+def _split(
+    sample: BinarySample, n_folds: int, rng: np.random.Generator
 ) -> list[tuple[BinarySample, BinarySample]]:
-    """Return the rows to fit on and those held out, gathered where there are many."""
-    rng = generator(random_state)
+    """Return the rows to fit on and those held out, aggregated where there are many."""
     if sample.row_counts is None:
-        fold = rng.permutation(sample.n) % folds
-        held = [_rows(sample, fold == k) for k in range(folds)]
-        if folds == FOLDS_OF_MANY:  # what one leaves out, the other is fitted on
+        fold = rng.permutation(sample.n) % n_folds
+        held = [_rows(sample, fold == k) for k in range(n_folds)]
+        if n_folds == FOLDS_OF_MANY:  # the part that one leaves out is fitted on
             return [(held[1], held[0]), (held[0], held[1])]
-        return [(_rows(sample, fold != k), held[k]) for k in range(folds)]
-    rows = sample.row_counts
-    return [
-        (_share(sample, rows, rows - held), _share(sample, rows, held))
-        for held in fold_counts(rows, folds, rng).T
-    ]
-
-
-def _share(sample: BinarySample, whole: IntVector, rows: IntVector) -> BinarySample:
-    """Return so many of the `whole` rows that were gathered into each."""
-    used = rows > 0
-    weight = sample.weights * rows / whole
-    return BinarySample(sample.p[used], sample.y[used], weight[used], rows[used])
+        return [(_rows(sample, fold != k), held[k]) for k in range(n_folds)]
+    counts, weight = sample.row_counts, sample.weights
+    folds = []
+    for rows in fold_counts(counts, n_folds, rng).T:
+        train, held_out = (
+            BinarySample(
+                sample.p[part > 0],
+                sample.y[part > 0],
+                (weight * part / counts)[part > 0],
+                part[part > 0],
+            )
+            for part in (counts - rows, rows)
+        )
+        folds.append((train, held_out))
+    return folds
 
 
 def _rows(sample: BinarySample, which: Any) -> BinarySample:
-    """Return some rows; of many, two for each cell, one a label."""
+    """Return some rows; of many, two for each cell, one per label."""
     weight = None if sample.weight is None else sample.weight[which]
     p, y = sample.p[which], sample.y[which]
     if p.size <= MAX_EXACT_ROWS:
@@ -111,80 +238,68 @@ def _rows(sample: BinarySample, which: Any) -> BinarySample:
     cells = sum_cells(p, y, weight).sample()
     if weight is None:
         return cells
-    # The door has scaled weights for all rows together; parts are not scaled again.
+    # Weights were scaled for all rows together; parts are not scaled again.
     return replace(cells, weight=cells.weights * (weight.sum() / cells.total))
 
 
-def _row_counts(parts: list[BinarySample]) -> IntVector | None:
-    if all(part.row_counts is None for part in parts):
-        return None
-    ones = (np.ones(part.n, dtype=np.intp) for part in parts)
-    return np.concatenate(
-        [
-            one if part.row_counts is None else part.row_counts
-            for part, one in zip(parts, ones, strict=True)
-        ]
-    )
-
-
-def _repair(
-    name: str, train: BinarySample, held: BinarySample, random_state: Seed
-) -> BinarySample:
-    map_ = fit_family(find_binary(name).seeded(random_state), train).map
-    return replace(held, p=map_.transform(held.p))
-
-
-def _joined(parts: list[BinarySample]) -> BinarySample:
+def _join(parts: list[BinarySample]) -> BinarySample:
+    counts = None
+    if any(part.row_counts is not None for part in parts):
+        counts = np.concatenate(
+            [
+                np.ones(part.n, dtype=np.intp) if part.row_counts is None
+                else part.row_counts
+                for part in parts
+            ]
+        )  # fmt: skip
     return BinarySample(
         np.concatenate([part.p for part in parts]),
         np.concatenate([part.y for part in parts]),
         np.concatenate([part.weights for part in parts]),
-        _row_counts(parts),
+        counts,
     )
 
 
-def _row(
-    name: str,
-    parts: list[BinarySample],
-    before: list[BinarySample] | None,
-    estimator: ErrorSettings,
-    measure: str,
-) -> dict[str, Any]:
-    sample = _joined(parts)
-    events = BinaryTasks("binary", ("binary",), (sample,))
-    gain, error = (0.0, 0.0) if before is None else _gain(_joined(before), sample)
-    found = FittedTasks(events, estimator).estimates(measure)[0]
-    brier = _mean(sample, (sample.p - 1.0) ** 2, sample.p**2)
-    log_loss = _mean(sample, *_log_losses(sample.p))
-    return {
-        "method": name,
-        "summary": "as they are" if name == NONE else find_method(name).summary,
-        "error": number(found.value),
-        "low": number(found.low),
-        "high": number(found.high),
-        "brier": brier,
-        "log_loss": log_loss,
-        "event_brier": brier,
-        "event_log_loss": log_loss,
-        "gain": gain,
-        "gain_error": error,
-    }
-
-
-def _mean(sample: BinarySample, happened: FloatVector, not_: FloatVector) -> float:
-    """Return the mean of a loss that differs by outcome."""
-    return sample.mean(sample.y * happened + (1.0 - sample.y) * not_)
-
-
-def _gain(before: BinarySample, after: BinarySample) -> tuple[float, float]:
-    """Return by how much the log-loss falls, and the standard error of that."""
-    pairs = zip(_log_losses(before.p), _log_losses(after.p), strict=True)
-    falls = [old - new for old, new in pairs]
-    mean = _mean(after, falls[0], falls[1])
-    square = _mean(after, falls[0] ** 2, falls[1] ** 2)
-    return mean, float(np.sqrt(max(square - mean**2, 0.0) / after.total))
-
-
 def _log_losses(p: FloatVector) -> tuple[FloatVector, FloatVector]:
-    held = clip_probability(p)
-    return -np.log(held), -np.log1p(-held)
+    """Return the log-loss of each row where the event happened, and where not."""
+    inner = clip_probability(p)
+    return -np.log(inner), -np.log1p(-inner)
+
+
+def _by_outcome(sample: BinarySample, losses: Sequence[FloatVector]) -> FloatVector:
+    """Return a loss of each row that differs by outcome: (event, no event)."""
+    return sample.y * losses[0] + (1.0 - sample.y) * losses[1]
+
+
+def advise(
+    findings: Iterable[Finding], repairs: Mapping[str, Any] | None
+) -> list[Finding]:
+    """Return findings whose remedy is the repair that was measured to be the best.
+
+    Where nothing was measured, and of single groups, the general remedy stays.
+    """
+    if repairs is None:
+        return list(findings)
+    return [
+        _with_best_repair(finding, repairs)
+        if finding.calibrator and "group" not in finding.where
+        else finding
+        for finding in findings
+    ]
+
+
+def _with_best_repair(finding: Finding, repairs: Mapping[str, Any]) -> Finding:
+    best = repairs["advised"]
+    if best == NONE:
+        remedy = " ".join(filter(None, (NOT_BETTER, finding.besides)))
+        return replace(finding, remedy=remedy, calibrator="")
+    losses = {r["method"]: f"{r['log_loss']:.4f}" for r in repairs["rows"]}
+    remedy = (
+        f"Of the repairs that were tried, {best} helps most: log-loss {losses[best]}, "
+        f"without {losses[NONE]}"
+    )
+    usual = losses.get(finding.calibrator, losses[best])
+    if usual != losses[best]:
+        remedy += f", by {finding.calibrator} {usual}"
+    remedy = " ".join(filter(None, (f"{remedy}.", finding.besides)))
+    return replace(finding, remedy=remedy, calibrator=best)

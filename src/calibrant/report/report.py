@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibrant.checks.diagnosis import check_muted
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
-from calibrant.core.options import check_choice
+from calibrant.core.options import check_choice, whole_seed
 from calibrant.core.output_files import (
     REPORT_DATA,
     REPORT_PAGE,
@@ -20,8 +21,11 @@ from calibrant.core.output_files import (
 )
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
+from calibrant.measures.estimate import ErrorSettings
+from calibrant.measures.evaluation import check_methods
 from calibrant.predictions.predictions import as_predictions
-from calibrant.report.making import make_plan, summary_of
+from calibrant.report.model import ReportSettings
+from calibrant.report.summary import summarise
 
 if TYPE_CHECKING:
     import os
@@ -83,8 +87,6 @@ class Report:
         scale: Scale | Mapping[str, Scale] = "prob",
         random_state: Seed = 0,
         title: str = "",
-        files: Sequence[str] = (),
-        fit_options: Sequence[str] = (),
         created: datetime | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Report:
@@ -129,10 +131,6 @@ class Report:
             Seeds folds and resamples, the same for all models.
         title : str, optional
             What the report is about.
-        files : sequence of str, optional
-            The files that commands on the page name.
-        fit_options : sequence of str, optional
-            Options that the command which fits a map repeats, as "--bad-rows", "drop".
         created : datetime, optional
             The time that the report names; by default now.
         progress : callable, optional
@@ -157,7 +155,19 @@ class Report:
         >>> report.summary["models"][0]["verdict"]["grade"]
         'poor'
         """
-        plan = make_plan(methods, alpha, confidence, n_resamples, mute, random_state)
+        names = check_methods(methods)
+        settings = ReportSettings(
+            methods=names,
+            errors=ErrorSettings(
+                alpha=alpha,
+                confidence=confidence,
+                n_resamples=n_resamples,
+                random_state=whole_seed(random_state),
+            ),
+            confidence=confidence,
+            mute=check_muted(mute),
+            default_methods=names == DEFAULT_METHODS,
+        )
         preds = as_predictions(
             y_true,
             y_prob,
@@ -171,15 +181,7 @@ class Report:
         )
         preds.store.check_no_clusters("Report")
         return cls(
-            summary_of(
-                preds,
-                plan,
-                title=title,
-                files=files,
-                fit_options=fit_options,
-                created=created,
-                progress=progress,
-            )
+            summarise(preds, settings, title=title, created=created, progress=progress)
         )
 
     def to_html(self) -> str:
@@ -212,8 +214,8 @@ class Report:
             What `save` would write.
         """
         check_choice(output, set(FORMATS.values()), name="format")
-        made = {"html": self.to_html, "json": self.to_json}
-        return made.get(output, self.to_markdown)()
+        writers = {"html": self.to_html, "json": self.to_json}
+        return writers.get(output, self.to_markdown)()
 
     def save(
         self, path: str | os.PathLike[str], *, output: str | None = None
@@ -234,9 +236,9 @@ class Report:
         list of Path
             What was written: beside ``report.html`` also ``report.json``.
         """
-        found = output or FORMATS.get(Path(path).suffix.lower(), "html")
-        paths = check_outputs(Path(path), found)
-        texts = [self.text(found), self.to_json()]
+        output = output or FORMATS.get(Path(path).suffix.lower(), "html")
+        paths = check_outputs(Path(path), output)
+        texts = [self.text(output), self.to_json()]
         for name, text in zip(paths, texts, strict=False):  # data beside a page only
             with atomic_write(name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
@@ -254,7 +256,13 @@ class Report:
         return f"<Report of {len(self.summary['models'])} models>\n{self}"
 
     def __str__(self) -> str:
-        return "\n".join(map(_told, self.summary["models"]))
+        lines = []
+        for model in self.summary["models"]:
+            name = f"{visible(model['name'])}: " if model["name"] else ""
+            verdict = model["verdict"]
+            text = f"{verdict['headline']}. {' '.join(verdict['sentences'])}"
+            lines.append(name + text)
+        return "\n".join(lines)
 
 
 def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:
@@ -282,9 +290,3 @@ def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:
         )
     check_derived(data, REPORT_DATA, beside=path.name)
     return [path, data]
-
-
-def _told(model: dict[str, Any]) -> str:
-    name = f"{visible(model['name'])}: " if model["name"] else ""
-    verdict = model["verdict"]
-    return f"{name}{verdict['headline']}. {' '.join(verdict['sentences'])}"

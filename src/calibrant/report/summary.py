@@ -24,7 +24,7 @@ user's: bins, cells, curves and counts only.
   ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010).
 - ``comparison``: None, or ``method``, ``models`` (``model``, ``value``, ``low``,
   ``high``, ``rank``) and ``pairs`` (``model_a``, ``model_b``, ``difference``, ``low``,
-  ``high``, ``probability``, ``distinct``); see `comparison_of`.
+  ``high``, ``probability``, ``distinct``); see `_comparison`.
 - ``notes``: sentences about what was left out.
 """
 
@@ -35,38 +35,53 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator, method_name
+from calibrant.measures.comparison import MIN_MODELS, compare_fitted
 from calibrant.measures.estimate import FittedTasks
-from calibrant.report.comparison import comparison_of
-from calibrant.report.models import Plan, model_summary, task_steps
+from calibrant.report.json_numbers import number
+from calibrant.report.model import count_steps, summarise_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from calibrant.report.models import ModelRows
+    from calibrant.core.array_types import Frame
+    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.predictions.predictions import Predictions
+    from calibrant.report.model import ReportSettings
 
 FORMAT, VERSION = "calibrant-report", 1
+MAX_GROUPS = 200
+MAX_MODELS = 12
+"""Of more models the pairs would be too many to read."""
+AGGREGATED = (
+    "Made of aggregated predictions, sums over rows with nearly the same prediction: "
+    "errors differ by less than 0.0001 from those of the rows."
+)
+NOT_PAIRED = (
+    "It is not known which rows of the models belong together, so models are not "
+    "compared in pairs."
+)
+NO_CLASSES = "Repairs of all classes together need rows."
 
 
 def summarise(
-    models: Mapping[str, ModelRows],
-    plan: Plan,
-    data: Mapping[str, Any],
+    preds: Predictions,
+    settings: ReportSettings,
     *,
-    notes: Sequence[str] = (),
-    paired: bool = True,
+    title: str = "",
     created: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Return the summary of all models; the module says what is in it.
-
-    Models are compared if they are `paired`: if their rows are the same.
-    """
-    events = max(len(rows.events.samples) for rows in models.values())
-    hurried = plan.for_events(events)
-    if hurried is not plan:
-        plan, notes = hurried, [*notes, _quick_note(events, hurried)]
-    total = sum(task_steps(len(rows.groups)) for rows in models.values())
-    done = 0
+    """Return the summary of predictions; the module says what is in it."""
+    store = preds.store
+    fitted = {
+        name: FittedTasks(store.whole(name), settings.errors) for name in store.models
+    }
+    groups = {name: store.groups_of(name) for name in store.models}
+    n_events = max(len(one.tasks.samples) for one in fitted.values())
+    settings = settings.for_events(n_events)
+    notes = _notes(preds, groups, n_events, settings)
+    groups = {name: _largest_groups(own) for name, own in groups.items()}
+    total, done = sum(map(count_steps, groups.values())), 0
 
     def step() -> None:
         nonlocal done
@@ -74,47 +89,113 @@ def summarise(
         if progress is not None:
             progress(done, total)
 
-    fitted = {
-        name: FittedTasks(rows.events, plan.estimator) for name, rows in models.items()
-    }
-    told = [
-        model_summary(name, rows, fitted[name], plan, step)
-        for name, rows in models.items()
+    models = [
+        summarise_model(preds, name, fitted[name], groups[name], settings, step)
+        for name in store.models
     ]
-    used = dict.fromkeys(row["method"] for model in told for row in model["errors"])
-    methods = {method_name(method): method for method in plan.methods}
+    used = dict.fromkeys(row["method"] for model in models for row in model["errors"])
+    methods = {method_name(method): method for method in settings.methods}
+    named = {store.display_name(name): one for name, one in fitted.items()}
+    seed = settings.errors.random_state
     return {
         "format": FORMAT,
         "version": VERSION,
         "made": {
             "calibrant": __version__,
             "time": (created or datetime.now(UTC)).isoformat(timespec="seconds"),
-            "seed": _seed(plan),
+            "seed": seed if isinstance(seed, int) else None,
         },
-        "data": dict(data),
+        "data": _data(preds, title),
         "measured": {
-            "method": plan.measure_name,
+            "method": settings.measure_name,
             "methods": [
                 {"method": name, "summary": find_evaluator(methods[name]).summary}
                 for name in used
             ],
-            "alpha": plan.estimator.alpha,
-            "confidence": plan.confidence,
-            "n_resamples": plan.estimator.n_resamples,
+            "alpha": settings.errors.alpha,
+            "confidence": settings.confidence,
+            "n_resamples": settings.errors.n_resamples,
         },
-        "models": told,
-        "comparison": comparison_of(fitted, plan) if paired else None,
-        "notes": list(notes),
+        "models": models,
+        "comparison": _comparison(named, settings) if store.paired else None,
+        "notes": notes,
     }
 
 
-def _quick_note(classes: int, plan: Plan) -> str:
-    return (
-        f"Of {classes} classes all errors are by {' and '.join(plan.methods)}, which "
-        f"are quick; the worst are drawn by more methods."
+def _largest_groups(groups: dict[str, BinaryTasks]) -> dict[str, BinaryTasks]:
+    if len(groups) <= MAX_GROUPS:
+        return groups
+    by_size = sorted(groups.items(), key=lambda pair: -pair[1].samples[0].n_data)
+    return dict(by_size[:MAX_GROUPS])
+
+
+def _notes(
+    preds: Predictions,
+    groups: Mapping[str, Mapping[str, BinaryTasks]],
+    n_events: int,
+    settings: ReportSettings,
+) -> list[str]:
+    """Return sentences about what is not in the report."""
+    notes = list(
+        dict.fromkeys(
+            f"Of {len(own)} groups the {MAX_GROUPS} largest are shown."
+            for own in groups.values()
+            if len(own) > MAX_GROUPS
+        )
     )
+    if preds.aggregated:
+        notes.append(AGGREGATED)
+    if len(preds.models) > 1 and not preds.store.paired:
+        notes.append(NOT_PAIRED)
+    if preds.aggregated and preds.task in ("confidence", "classwise"):
+        notes.append(NO_CLASSES)
+    if settings.drawn:
+        notes.append(
+            f"Of {n_events} classes all errors are by "
+            f"{' and '.join(settings.methods)}, which are quick; the worst are drawn "
+            f"by more methods."
+        )
+    return notes
 
 
-def _seed(plan: Plan) -> int | None:
-    seed = plan.estimator.random_state
-    return seed if isinstance(seed, int) else None
+def _data(preds: Predictions, title: str) -> dict[str, Any]:
+    request = preds.store.table_request
+    y = "as aggregated" if request is None else request.y
+    return {
+        "source": title,
+        "rows": preds.n,
+        "label": y if isinstance(y, str) else ", ".join(y.values()),
+        "task": preds.task,
+        "weight": None if request is None else request.weight,
+        "by": list(preds.by),
+    }
+
+
+def _comparison(
+    models: Mapping[str, FittedTasks], settings: ReportSettings
+) -> dict[str, Any] | None:
+    """Return ranks and paired differences, None for one model or very many.
+
+    Keys: "method"; "models" with model, rank, value, low, high; "pairs" with model_a,
+    model_b, difference (error of a less that of b), low, high, probability that a is
+    the better one, and distinct, whether they differ significantly.
+    """
+    if not MIN_MODELS <= len(models) <= MAX_MODELS:
+        return None
+    comparison = compare_fitted(models, settings.measure)
+    ranks, pairs = comparison.frame(), comparison.pairs()
+    names = ("model", "rank", "value", "low", "high")
+    return {
+        "method": settings.measure_name,
+        "models": _rows({name: ranks[name] for name in names}),
+        "pairs": _rows(pairs),
+    }
+
+
+def _rows(frame: Frame) -> list[dict[str, Any]]:
+    """Return the rows of a table, numbers that are not finite as None."""
+    columns = [
+        [number(v) if isinstance(v, float) else v for v in column.tolist()]
+        for column in frame.values()
+    ]
+    return [dict(zip(frame, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -1,4 +1,4 @@
-"""Numbers as a summary holds them: plain, short, never NaN."""
+"""Numbers as the JSON of a summary holds them: short, never NaN."""
 
 from __future__ import annotations
 
@@ -35,10 +35,16 @@ def numbers(values: Iterable[Any]) -> list[float | None]:
     >>> numbers(np.array([1 / 3, np.nan, 1.0 - 1e-9 / 3]))
     [0.333333, None, 0.999999999666667]
     """
-    return [
-        _short(value) if math.isfinite(value) else None
-        for value in np.asarray(values, dtype=np.float64).tolist()
-    ]
+    short: list[float | None] = []
+    for value in np.asarray(values, dtype=np.float64).tolist():
+        if not math.isfinite(value):
+            short.append(None)
+        elif 0.0 < 1.0 - value < 0.1:  # noqa: PLR2004
+            digits = DIGITS - 1 - math.floor(math.log10(1.0 - value))
+            short.append(round(value, digits))
+        else:
+            short.append(float(f"{value:.{DIGITS}g}"))
+    return short
 
 
 def counts(values: Iterable[Any]) -> list[float]:
@@ -50,10 +56,3 @@ def counts(values: Iterable[Any]) -> list[float]:
     [1234567.0, 0.333]
     """
     return [round(value, 3) for value in np.asarray(values, dtype=np.float64).tolist()]
-
-
-def _short(value: float) -> float:
-    rest = 1.0 - value
-    if not 0.0 < rest < 0.1:  # noqa: PLR2004
-        return float(f"{value:.{DIGITS}g}")
-    return round(value, DIGITS - 1 - math.floor(math.log10(rest)))

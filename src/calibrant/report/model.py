@@ -1,0 +1,292 @@
+"""One model of a report: errors, diagram, findings, repairs, classes, groups."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from calibrant.calibrators.registry import EVALUATORS, method_name
+from calibrant.checks.check import Subject
+from calibrant.checks.diagnosis import diagnose_tasks
+from calibrant.checks.rows import group_gaps
+from calibrant.core.sample import FEW_ROWS
+from calibrant.exceptions import TooFewRowsError, WeightError
+from calibrant.measures.estimate import FittedTasks
+from calibrant.measures.evaluation import assess_one
+from calibrant.report.commands import Origin, command, python
+from calibrant.report.diagram import diagram_of, on_same_axes
+from calibrant.report.json_numbers import number
+from calibrant.report.regions import Region, regions_of
+from calibrant.report.repairs import (
+    MAX_CLASSES,
+    NONE,
+    advise,
+    class_repairs_of,
+    repairs_of,
+)
+from calibrant.report.verdict import (
+    graded_method,
+    reconcile,
+    significant_findings,
+    verdict_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from calibrant.calibrators.base import Fit
+    from calibrant.checks.check import Finding
+    from calibrant.measures.estimate import ErrorSettings, Estimate
+    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.predictions.predictions import Predictions
+
+WORST_CLASSES = 4
+"""How many of many classes get a diagram, the worst."""
+QUICK_METHODS = ("es15", "ew15")
+"""The errors of very many classes are by these, unless methods were asked for."""
+SCORED_EVENTS = {
+    "binary": "the event",
+    "confidence": "whether the top label is right",
+    "classwise": "each class against the rest, averaged over classes",
+}
+"""Which event Brier score and log-loss are about, by task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """How each model is looked at.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Estimates of the error; see `measure` for the one that the verdict is about.
+    errors : ErrorSettings
+        Exponent, intervals and seed.
+    confidence : float
+        Level of bands and intervals.
+    mute : tuple of str
+        Codes of checks to leave out.
+    default_methods : bool
+        Whether no methods were asked for, so that very many classes have quick ones.
+    drawn : tuple of str
+        What diagrams show besides `methods`.
+    """
+
+    methods: tuple[str, ...]
+    errors: ErrorSettings
+    confidence: float
+    mute: tuple[str, ...] = ()
+    default_methods: bool = False
+    drawn: tuple[str, ...] = ()
+
+    def for_events(self, number: int) -> ReportSettings:
+        """Return the settings for so many events: of very many, only quick errors.
+
+        The worst of them are still drawn by all methods.
+        """
+        if not self.default_methods or number <= MAX_CLASSES:
+            return self
+        return replace(self, methods=QUICK_METHODS, drawn=self.methods)
+
+    @property
+    def measure(self) -> str:
+        """Return the method that the verdict is about."""
+        return graded_method(self.methods)
+
+    @property
+    def measure_name(self) -> str:
+        """Return what results call the method that the verdict is about."""
+        return method_name(self.measure)
+
+
+def summarise_model(
+    preds: Predictions,
+    model: str,
+    fitted: FittedTasks,
+    groups: Mapping[str, BinaryTasks],
+    settings: ReportSettings,
+    step: Callable[[], None],
+) -> dict[str, Any]:
+    """Return what a report says of one model; `step` is called after each part."""
+    tasks = fitted.tasks
+    assessment = assess_one(fitted, settings.methods)
+    names = {estimate.method for estimate in assessment.estimates}
+    methods = tuple(m for m in settings.methods if method_name(m) in names)
+    settings = replace(settings, methods=methods)  # those with enough rows
+    step()
+    own = [e for e in assessment.classes if e.method == settings.measure_name]
+    order = np.argsort([-e.value for e in own], kind="stable").tolist()
+    panels, regions = _panels(fitted, order, settings)
+    step()
+    repairs = _repairs(preds, model, tasks, settings)
+    diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
+    findings = advise(diagnosis.findings, repairs)
+    step()
+    errors = [estimate_row(estimate) for estimate in assessment.estimates]
+    classes = [_class_row(tasks, k, own[k]) for k in order]
+    verdict = verdict_of(
+        next(row for row in errors if row["method"] == settings.measure_name),
+        regions,
+        repairs,
+        base_rate=assessment.base_rate,
+        alpha=settings.errors.alpha,
+        significant=bool(significant_findings(findings)),
+        confidence=settings.confidence,
+        task=tasks.task,
+    )
+    return {
+        "name": preds.store.display_name(model),
+        "rows": tasks.samples[0].n_data,
+        "weight": tasks.samples[0].total,
+        "base_rate": number(assessment.base_rate),
+        "mean_prob": number(assessment.mean_prob),
+        "verdict": reconcile(
+            verdict, findings, classes=[row["class"] for row in classes]
+        ),
+        "errors": errors,
+        "scores": [
+            {**asdict(split), "refinement": split.refinement}
+            for split in assessment.scores
+        ],
+        "scored": SCORED_EVENTS.get(tasks.task, f"class {tasks.task} against the rest"),
+        "diagrams": panels,
+        "findings": [_finding_row(finding) for finding in findings],
+        "repairs": repairs,
+        "classes": classes,
+        "groups": _group_rows(tasks, groups, settings, step),
+    }
+
+
+def count_steps(groups: Mapping[str, BinaryTasks]) -> int:
+    """Return how often `summarise_model` calls `step`."""
+    return 3 + len(groups)
+
+
+def estimate_row(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as a summary holds it."""
+    return {
+        "method": estimate.method,
+        "value": number(estimate.value),
+        "low": number(estimate.low),
+        "high": number(estimate.high),
+        "debiased": estimate.debiased,
+        "bins": number(estimate.bins),
+    }
+
+
+def _class_row(tasks: BinaryTasks, place: int, estimate: Estimate) -> dict[str, Any]:
+    sample = tasks.samples[place]
+    return {
+        "class": estimate.task,
+        "error": number(estimate.value),
+        "low": number(estimate.low),
+        "high": number(estimate.high),
+        "base_rate": number(sample.mean(sample.y)),
+        "mean_prob": number(sample.mean(sample.p)),
+    }
+
+
+def _finding_row(finding: Finding) -> dict[str, Any]:
+    evidence = {
+        name: value if isinstance(value, str) else number(value)
+        for name, value in finding.evidence.items()
+    }
+    where = {name: str(value) for name, value in finding.where.items()}
+    return asdict(finding) | {"evidence": evidence, "where": where}
+
+
+def _panels(
+    fitted: FittedTasks, order: Sequence[int], settings: ReportSettings
+) -> tuple[list[dict[str, Any]], list[Region]]:
+    """Return the diagram of the event with its regions, or those of worst classes."""
+    more = [method for method in settings.drawn if method not in settings.methods]
+    methods = [
+        method
+        for method in (*more, *settings.methods)
+        if method_name(method) not in EVALUATORS
+    ]
+    tasks, several = fitted.tasks, len(fitted.tasks.samples) > 1
+    places = order[:WORST_CLASSES] if several else [0]
+    panels = []
+    for k in places:
+        fits = {method_name(m): cast("Fit", fitted.fit(m, k)) for m in methods}
+        panel = diagram_of(tasks.samples[k], fits, confidence=settings.confidence)
+        event = tasks.names[k] if several else tasks.task
+        panels.append({"event": event, **panel})
+    if several:
+        return on_same_axes(panels, [tasks.samples[k] for k in places]), []
+    banded = [curve for curve in panels[0]["curves"] if "low" in curve]
+    return panels, regions_of(banded[0], tasks.samples[0]) if banded else []
+
+
+def _repairs(
+    preds: Predictions, model: str, tasks: BinaryTasks, settings: ReportSettings
+) -> dict[str, Any] | None:
+    """Return what repairs would bring, with the command and call of the best one."""
+    options: dict[str, Any] = {"measure": settings.measure, "settings": settings.errors}
+    if tasks.task in ("confidence", "classwise"):
+        sample = preds.store.class_sample(model)
+        if sample is None:  # aggregates do not know which classes share rows
+            return None
+        repairs = class_repairs_of(sample, tasks.task, **options)
+    else:
+        repairs = repairs_of(tasks.samples[0], **options)
+    if repairs is None:
+        return None
+    best, origin = repairs["advised"], Origin.of(preds, model) or Origin()
+    if best == NONE:
+        return repairs | {"command": "", "python": ""}
+    # A report is passed on; folders of its author are left out.
+    names = tuple(PurePath(file).name for file in origin.files)
+    fit = command(replace(origin, files=names), best)
+    return repairs | {"command": fit, "python": python(origin, best)}
+
+
+def _group_rows(
+    tasks: BinaryTasks,
+    groups: Mapping[str, BinaryTasks],
+    settings: ReportSettings,
+    step: Callable[[], None],
+) -> list[dict[str, Any]]:
+    """Return one row per group, worst first; groups too small have no error."""
+    pvalues: dict[str, float] = {}
+    if len(tasks.samples) == 1:
+        samples = {name: part.samples[0] for name, part in groups.items()}
+        subject = Subject(tasks.samples[0], tasks.task, groups=samples)
+        pvalues = {gap.name: gap.pvalue for gap in group_gaps(subject)}
+    rows = []
+    for name, part in groups.items():
+        rows.append(_group_row(name, part, pvalues.get(name), settings))
+        step()
+    return sorted(rows, key=largest_error_first)
+
+
+def largest_error_first(row: Mapping[str, Any]) -> tuple[bool, float]:
+    """Return a key to sort by: the largest error first, rows without any last."""
+    error = row["error"]
+    return error is None, 0.0 if error is None else -error
+
+
+def _group_row(
+    name: str, tasks: BinaryTasks, pvalue: float | None, settings: ReportSettings
+) -> dict[str, Any]:
+    estimate = None
+    if tasks.samples[0].total >= FEW_ROWS:
+        try:
+            fitted = FittedTasks(tasks, settings.errors)
+            estimate = fitted.estimates(settings.measure)[0]
+        except (TooFewRowsError, WeightError):
+            pass
+    return {
+        "group": name,
+        "rows": tasks.samples[0].total,
+        "base_rate": float(np.mean([s.mean(s.y) for s in tasks.samples])),
+        "mean_prob": float(np.mean([s.mean(s.p) for s in tasks.samples])),
+        "error": None if estimate is None else number(estimate.value),
+        "low": None if estimate is None else number(estimate.low),
+        "high": None if estimate is None else number(estimate.high),
+        "pvalue": number(pvalue),
+    }
