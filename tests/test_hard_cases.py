@@ -79,7 +79,7 @@ def test_more_pieces_than_can_be_kept_apart():
     p = np.linspace(0, 1, 1024)
     with pytest.warns(FewerPiecesWarning):
         fitted = cb.make_calibrator("pl", pieces=1010, folds=2).fit(p, p > 0.5)
-    assert fitted.fit_.pieces == 500
+    assert fitted.fit_.n_pieces == 500
 
 
 def test_top_label_with_nothing_left_for_others():

@@ -65,7 +65,7 @@ def test_steps_are_on_the_right_side_of_neighbouring_floats():
     y = (rng.random(300) < np.arange(300) / 300).astype(float)
     lines = cb.make_calibrator("isotonic").fit(p, y)
     steps = cb.make_calibrator("isotonic", evaluation="step").fit(p, y)
-    assert steps.fit_.pieces > 10
+    assert steps.fit_.n_pieces > 10
     assert_allclose(steps.transform(p), lines.transform(p), atol=1e-12)
 
 

@@ -69,7 +69,7 @@ def test_cross_validation_prefers_few_bins_for_calibrated_predictions():
     p = rng.random(3000)
     y = (rng.random(3000) < p).astype(float)
     fit = cb.make_calibrator("es-cv").fit(p, y).fit_
-    assert fit.pieces == 1
+    assert fit.n_pieces == 1
     assert fit.losses.shape == (40,)
 
 

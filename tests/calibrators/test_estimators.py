@@ -26,7 +26,7 @@ def test_get_params_lists_what_can_be_set():
 
 def test_set_params_changes_what_is_fitted(sample):
     calibrator = cb.make_calibrator("es15").set_params(method="es4", tops="flat")
-    assert calibrator.fit(*sample).fit_.pieces == 4
+    assert calibrator.fit(*sample).fit_.n_pieces == 4
     assert repr(calibrator) == "BinaryCalibrator('es4', tops='flat')"
 
 
@@ -59,7 +59,7 @@ def test_hyper_parameters_can_be_searched(steep, best):
         cb.make_calibrator("es5"), {"method": ["es1", "es10"]}, scoring=score
     )
     assert search.fit(p, y).best_params_["method"] == best
-    assert search.best_estimator_.fit_.pieces == int(best[2:])
+    assert search.best_estimator_.fit_.n_pieces == int(best[2:])
 
 
 def test_an_unfitted_calibrator_says_so():

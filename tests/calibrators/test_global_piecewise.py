@@ -56,7 +56,7 @@ def test_one_parabola_is_least_squares(smooth_sample):
 def test_pieces_are_chosen_by_held_out_brier_score(smooth_sample, method):
     fit = cb.make_calibrator(method, ensemble="refit").fit(*smooth_sample).fit_
     within = fit.losses <= fit.losses.min() * 1.001
-    assert fit.pieces == 1 + np.argmax(within)
+    assert fit.n_pieces == 1 + np.argmax(within)
     assert len(fit.losses) == {"pl-de": 7, "pl-de2": 5}[method]
     assert fit.losses.min() > 0.0
 
@@ -74,7 +74,7 @@ def test_fewer_pieces_are_used_and_told():
     p, y = np.tile([0.2, 0.5, 0.8], 30), np.arange(90) % 2
     with pytest.warns(FewerPiecesWarning, match="3 distinct predictions support 2"):
         fitted = cb.make_calibrator("pl-de", pieces=5).fit(p, y)
-    assert fitted.fit_.pieces == 2
+    assert fitted.fit_.n_pieces == 2
 
 
 @pytest.mark.parametrize("method", ["pl-de", "pl-de2"])

@@ -24,7 +24,7 @@ def test_steps_agree_with_lines_at_the_rows(smooth_sample):
     lines = cb.make_calibrator("isotonic").fit(p, y)
     steps = cb.make_calibrator("isotonic", evaluation="step").fit(p, y)
     assert_allclose(steps.transform(p), lines.transform(p), atol=1e-12)
-    assert np.unique(steps.transform(GRID)).size <= steps.fit_.pieces
+    assert np.unique(steps.transform(GRID)).size <= steps.fit_.n_pieces
     assert np.abs(steps.transform(GRID) - lines.transform(GRID)).max() > 0.01
 
 

@@ -107,3 +107,27 @@ def test_predictions_that_differ_by_rounding_alone_keep_the_base_rate(method, se
     y = (rng.random(40) < 0.4).astype(float)
     fitted = cb.make_calibrator(method).fit(p, y)
     assert_allclose(fitted.transform(p).sum(), y.sum(), rtol=1e-6)
+
+
+def test_each_bin_of_scaling_binning_predicts_the_mean_of_its_scaled_values(
+    smooth_sample,
+):
+    p, y = smooth_sample
+    order = np.argsort(p)
+    scaled = cb.make_calibrator("platt").fit(p, y).transform(p[order])
+    expected = np.repeat([part.mean() for part in np.array_split(scaled, 15)], 40)
+    found = cb.make_calibrator("scaling-binning").fit(p, y).transform(p[order])
+    assert_allclose(found, expected, atol=1e-12)
+
+
+def test_bins_and_smoothing_of_scaling_binning_are_parameters(smooth_sample):
+    p, y = smooth_sample
+    few = cb.make_calibrator("scaling-binning", bins=4).fit(p, y)
+    assert np.unique(few.transform(p)).size == few.fit_.n_pieces == 4
+    smoothed = cb.make_calibrator("scaling-binning", bins=4, smoothing=True).fit(p, y)
+    assert not np.allclose(few.transform(p), smoothed.transform(p), atol=1e-6)
+
+
+def test_scaling_binning_has_a_value_everywhere(smooth_sample):
+    fitted = cb.make_calibrator("scaling-binning").fit(*smooth_sample)
+    assert (np.diff(fitted.transform(np.linspace(0, 1, 500))) >= 0).all()

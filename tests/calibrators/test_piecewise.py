@@ -17,8 +17,8 @@ def test_maps_come_near_the_truth(method):
     p, y, c = paper_sample("stairs", 0.05, 10_000, seed=1)
     fitted = cb.make_calibrator(method).fit(p, y)
     assert np.abs(fitted.map_(p) - c).mean() < 0.015
-    assert 2 <= fitted.fit_.pieces <= 6
-    assert fitted.fit_.pieces <= fitted.fit_.losses.size <= 16
+    assert 2 <= fitted.fit_.n_pieces <= 6
+    assert fitted.fit_.n_pieces <= fitted.fit_.losses.size <= 16
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -67,12 +67,12 @@ def test_weighted_maps_are_means_by_held_out_likelihood(method):
     )
     assert np.count_nonzero(weights) > 1
     assert_allclose(fitted.map_(p), expected, atol=1e-9)
-    assert fitted.fit_.pieces == 1 + np.argmax(weights)
+    assert fitted.fit_.n_pieces == 1 + np.argmax(weights)
 
 
 def test_the_paper_s_rule_takes_the_fewest_good_pieces(smooth_sample):
     fit = cb.make_calibrator("pl", ensemble="folds").fit(*smooth_sample).fit_
-    assert fit.pieces == 1 + np.argmax(fit.losses <= fit.losses.min() * 1.001)
+    assert fit.n_pieces == 1 + np.argmax(fit.losses <= fit.losses.min() * 1.001)
 
 
 def test_weights_equal_repeated_rows_for_a_refit(smooth_sample):
@@ -202,10 +202,10 @@ def test_fewer_pieces_are_used_and_told():
     p, y = HARD["five values"]
     with pytest.warns(FewerPiecesWarning, match="9 pieces were asked for.*support 6"):
         fitted = cb.make_calibrator("pl", pieces=9).fit(p, y)
-    assert fitted.fit_.pieces == 6
+    assert fitted.fit_.n_pieces == 6
     with pytest.warns(FewerPiecesWarning, match="9 pieces were asked for.*support 4"):
         fitted = cb.make_calibrator("pl3", pieces=9).fit(p, y)
-    assert fitted.fit_.pieces == 4
+    assert fitted.fit_.n_pieces == 4
 
 
 def events(rates, n):

@@ -84,7 +84,7 @@ def test_cross_validation_takes_more_knots_for_a_harder_map(runout):
         for shape, e in (("square", 0.0), ("stairs", 0.1))
     }
     easy, hard = (fits[shape].fit_ for shape in ("square", "stairs"))
-    assert easy.pieces < hard.pieces
+    assert easy.n_pieces < hard.n_pieces
     assert hard.losses.size == 17 - {"natural": 2, "parabolic": 3, "cubic": 4}[runout]
 
 

@@ -190,7 +190,7 @@ def test_binned_methods_equal_the_papers_code(shared_data, shape, n):
         seed = {"random_state": 1} if method == "es-cv" else {}
         fitted = cb.make_calibrator(method, **seed).fit(p, y)
         p_test = predictions(shape, mixing_amount(shape, error), c_test)
-        assert fitted.fit_.pieces == row["n_bins"]
+        assert fitted.fit_.n_pieces == row["n_bins"]
         map_error = np.abs(fitted.map_(p_test) - c_test).mean()
         assert map_error == pytest.approx(row["map_error"], abs=1e-9)
         options = {"method": method, "random_state": 1}

@@ -25,7 +25,7 @@ class ErrorFit(Protocol):
     """An estimate of the calibration error, perhaps without a map."""
 
     @property
-    def pieces(self) -> int:
+    def n_pieces(self) -> int:
         """Return the number of bins or pieces; 0 where there is no map."""
         ...
 

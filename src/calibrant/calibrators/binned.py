@@ -66,7 +66,7 @@ class BinnedFit:
         return self.table.edges
 
     @property
-    def pieces(self) -> int:
+    def n_pieces(self) -> int:
         """Return the number of bins."""
         return self.table.weight.size
 

@@ -68,7 +68,7 @@ class CurveFit:
     ----------
     map : CalibrationMap
         The estimated calibration map.
-    pieces : int
+    n_pieces : int
         Number of pieces, of each map where the map is a mean.
     edges : ndarray
         Where the map may jump or bend, from 0 to 1.
@@ -80,7 +80,7 @@ class CurveFit:
     """
 
     map: CalibrationMap
-    pieces: int
+    n_pieces: int
     edges: FloatVector
     refit: Callable[[Resamples], FloatMatrix]
     losses: FloatVector | None = None

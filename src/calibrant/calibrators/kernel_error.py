@@ -35,7 +35,7 @@ class KernelFit:
     kernel: ErrorKernel
 
     @property
-    def pieces(self) -> int:
+    def n_pieces(self) -> int:
         """Return 0: there are neither bins nor pieces."""
         return 0
 

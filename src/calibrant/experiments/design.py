@@ -89,7 +89,7 @@ class MixedShapeFit:
 
     shape: Shape
     amount: float
-    pieces: int = 1
+    n_pieces: int = 1
 
     def map(self, p: FloatVector) -> FloatVector:
         """Return c at predictions."""
@@ -159,7 +159,7 @@ class Contender:
     name : str
         Column of the tables.
     family : Family
-        Anything with ``fit(sample)`` that returns a fit: an object with ``pieces``,
+        Anything with ``fit(sample)`` that returns a fit: an object with ``n_pieces``,
         ``debiases(alpha)``, ``error(sample, alpha=, debias=)`` and, unless it only
         estimates errors, ``map``. Its repr is part of the key of stored results.
     every : int
@@ -212,7 +212,7 @@ class Contender:
         family = self.family.family_of(truth) if is_oracle else self.family
         sample = BinarySample(data.p, data.y)
         fit = fit_family(family, sample)
-        measures = {"pieces": float(fit.pieces), **data.true_errors()}
+        measures = {"pieces": float(fit.n_pieces), **data.true_errors()}
         measures |= measure_errors(fit, sample, squared_only=self.squared)
         map_ = getattr(fit, "map", None)
         if map_ is None or not unseen.p.size:

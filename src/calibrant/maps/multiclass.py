@@ -30,14 +30,16 @@ class MulticlassMap(StoredMap):
 
     Calling the map and `transform` are the same: rows of the result sum to 1. The
     field `scale` says what predictions are: "prob", "logit", "percent" or "logprob".
+    A map whose other fields do not imply the number of classes has a field `classes`.
     """
 
     scale: Scale
+    classes: int
 
     @property
-    @abstractmethod
     def n_classes(self) -> int:
         """Return the number of classes."""
+        return self.classes
 
     @abstractmethod
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
@@ -184,11 +186,6 @@ class TopLabelMap(MulticlassMap):
     map: CalibrationMap
     classes: int
     scale: Scale = "prob"
-
-    @property
-    def n_classes(self) -> int:
-        """Return the number of classes."""
-        return self.classes
 
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""

@@ -68,11 +68,6 @@ class TemperatureMap(MulticlassMap):
         """Return the temperature: above 1 for over-confident predictions."""
         return 1.0 / self.inverse
 
-    @property
-    def n_classes(self) -> int:
-        """Return the number of classes."""
-        return self.classes
-
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""
         return softmax(self.inverse * logits_of(scores, self.scale))
@@ -265,11 +260,6 @@ class DiagonalMap(MulticlassMap):
     heights: FloatVector
     classes: int
     scale: Scale = "prob"
-
-    @property
-    def n_classes(self) -> int:
-        """Return the number of classes."""
-        return self.classes
 
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""

@@ -213,7 +213,7 @@ class FittedTasks:
         with one_blas_thread():
             limits = settings.limits(fits, tasks, method, values, debias=debias)
         n, name = tasks.samples[0].n_data, method_name(method)
-        pieces = np.array([float(fit.pieces) for fit in fits])
+        pieces = np.array([float(fit.n_pieces) for fit in fits])
 
         def row(task: str, which: slice) -> Estimate:
             value = max(float(np.mean(values[which])), 0.0)

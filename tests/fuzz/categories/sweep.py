@@ -42,8 +42,8 @@ def case(rng):
     bins = swept(p, y, count, make_edges, most)
     given = {"sample_weight": count} if weighted else {}
     found = cb.make_calibrator(f"{spacing}-sweep").fit(p, y, **given)
-    if found.fit_.pieces != bins:  # coinciding edges are counted once
-        assert found.fit_.pieces < bins
+    if found.fit_.n_pieces != bins:  # coinciding edges are counted once
+        assert found.fit_.n_pieces < bins
         assert spacing == "es"
     error = cb.calibration_error(y, p, method=f"{spacing}-sweep", debias=False, **given)
     wanted = binned_error(p, y, count.astype(float), make_edges(bins), 1.0)
