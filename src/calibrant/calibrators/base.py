@@ -9,8 +9,7 @@ from calibrant.core.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
-    from calibrant.core.class_sample import ClassSample
-    from calibrant.core.sample import BinarySample
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.multiclass import MulticlassMap
     from calibrant.numerics.resampling import BootstrapCells

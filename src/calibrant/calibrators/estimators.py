@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import Kind, Method, find_method
 from calibrant.core.array_types import Scale
-from calibrant.core.class_sample import check_class_sample
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.options import check_choice
-from calibrant.core.sample import check_binary_sample, warn_if_small
+from calibrant.core.sample import check_binary_sample, check_class_sample, warn_if_small
 from calibrant.core.wording import CALIBRATORS
 from calibrant.exceptions import OptionError
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
-    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.maps.multiclass import MulticlassMap
 
 ONE = float(np.log(np.expm1(1.0 - MIN_FACTOR)))

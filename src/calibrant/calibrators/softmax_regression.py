@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
-    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.maps.multiclass import MulticlassMap
 
 Regularisation: TypeAlias = Literal["odir", "l2"]

@@ -20,7 +20,7 @@ from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Family
-    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.maps.base import CalibrationMap
 
 

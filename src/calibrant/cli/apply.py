@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from calibrant.cli.columns import split_list
-from calibrant.cli.data_options import check_not_source
+from calibrant.cli.data_options import check_not_source, split_list
 from calibrant.core.options import check_choice
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.core.probabilities import check_class_scores, check_probabilities

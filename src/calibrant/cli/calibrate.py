@@ -10,8 +10,12 @@ import typer
 
 from calibrant.calibrators.base import fit_family
 from calibrant.cli import options
-from calibrant.cli.columns import split_list
-from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
+from calibrant.cli.data_options import (
+    DataOptions,
+    check_not_source,
+    split_list,
+    takes_predictions,
+)
 from calibrant.cli.progress import progress_bar
 from calibrant.core.defaults import DEFAULT_CLASS_METHOD, DEFAULT_METHOD
 from calibrant.core.output_files import MAP, check_named
@@ -20,7 +24,7 @@ from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from calibrant.calibrators.registry import Method
-    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.predictions import Predictions
 

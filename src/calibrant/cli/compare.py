@@ -9,8 +9,8 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, takes_predictions
-from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
+from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_comparison
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from calibrant.cli.figures import check_figure_path, write_figure
 from calibrant.cli.output import Format
+from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.results import print_results
 
 FIGURE_NAME = "calibrant-demo.png"

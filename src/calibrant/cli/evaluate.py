@@ -9,19 +9,19 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.columns import split_list
-from calibrant.cli.data_options import DataOptions, takes_predictions
-from calibrant.cli.figures import check_figure_path, write_grid
-from calibrant.cli.findings import (
+from calibrant.cli.data_options import DataOptions, split_list, takes_predictions
+from calibrant.cli.output import Format
+from calibrant.cli.plot import check_figure_path, write_grid
+from calibrant.cli.progress import progress_bar
+from calibrant.cli.results import (
+    fail_above_threshold,
     fail_on_findings,
     print_findings,
     print_repairs,
+    print_results,
     read_fail_on,
     read_mute,
 )
-from calibrant.cli.output import Format
-from calibrant.cli.progress import progress_bar
-from calibrant.cli.results import fail_above_threshold, print_results
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.exceptions import OptionError
 

@@ -9,10 +9,14 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.columns import split_list
-from calibrant.cli.data_options import DataOptions, check_not_source, takes_predictions
-from calibrant.cli.findings import fail_on_findings, read_fail_on, read_mute
+from calibrant.cli.data_options import (
+    DataOptions,
+    check_not_source,
+    split_list,
+    takes_predictions,
+)
 from calibrant.cli.progress import progress_bar
+from calibrant.cli.results import fail_on_findings, read_fail_on, read_mute
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.output_files import check_place
 from calibrant.exceptions import OptionError

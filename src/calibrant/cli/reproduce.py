@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from calibrant.cli.columns import split_list
-from calibrant.cli.figures import check_figure_path, write_figure
+from calibrant.cli.data_options import split_list
 from calibrant.cli.output import Format, print_frame
+from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.core.options import check_choice
 from calibrant.core.output_files import atomic_write

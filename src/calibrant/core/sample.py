@@ -1,4 +1,4 @@
-"""A validated binary sample: what every fit works on."""
+"""Validated samples, of one event or of several classes: what every fit works on."""
 
 from __future__ import annotations
 
@@ -8,17 +8,32 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from calibrant.core.arrays import as_array, check_same_length
-from calibrant.core.labels import check_binary_labels, check_second_column
-from calibrant.core.probabilities import check_probabilities, has_two_columns
+from calibrant.core.labels import (
+    check_binary_labels,
+    check_class_labels,
+    check_second_column,
+)
+from calibrant.core.probabilities import (
+    check_class_scores,
+    check_probabilities,
+    has_two_columns,
+)
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_weights
-from calibrant.core.wording import MEASURES, Wording
+from calibrant.core.wording import CLASS_CALIBRATORS, MEASURES, Wording
 from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, Scale
+    from calibrant.core.array_types import (
+        ArrayLike,
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+        Scale,
+    )
 
 
 Made = TypeVar("Made")
@@ -163,3 +178,69 @@ def _are_swapped(y_true: ArrayLike, p: FloatVector, *, name: str) -> bool:
     labels = as_array(y_true, name=name)
     fractions = labels.dtype.kind == "f" and bool(((labels >= 0) & (labels <= 1)).all())
     return fractions and bool(np.isin(p, (0.0, 1.0)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSample:
+    """Predictions of k classes, which class happened, and weights.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, k)
+        Logits as they were given, or else probabilities.
+    column : ndarray of shape (n,)
+        The class that happened, as a column number.
+    weight : ndarray of shape (n,) or None
+        How many rows each row stands for; None where each stands for itself.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What was given; all but "logit" have become probabilities.
+    """
+
+    scores: FloatMatrix
+    column: IntVector
+    weight: FloatVector | None = None
+    scale: Scale = "prob"
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows."""
+        return self.column.size
+
+    @property
+    def total(self) -> float:
+        """Return the sum of weights: the rows that the sample stands for."""
+        return float(self.n if self.weight is None else self.weight.sum())
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return int(self.scores.shape[1])
+
+    def rows(self, which: BoolVector | IntVector) -> ClassSample:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[which]
+        return ClassSample(self.scores[which], self.column[which], weight, self.scale)
+
+
+def check_class_sample(
+    scores: ArrayLike,
+    y: ArrayLike,
+    *,
+    scale: Scale = "prob",
+    labels: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    wording: Wording = CLASS_CALIBRATORS,
+) -> ClassSample:
+    """Validate predictions, labels and weights together; drop rows of weight 0."""
+    matrix = check_class_scores(scores, scale=scale, wording=wording)
+    column = check_class_labels(
+        y, n_classes=matrix.shape[1], labels=labels, wording=wording
+    )
+    weight = check_weights(sample_weight, name=wording.weight)
+    check_same_length(
+        **{wording.label: column, wording.prob: matrix, wording.weight: weight}
+    )
+    sample = ClassSample(matrix, column, weight, scale)
+    if weight is None or weight.all():
+        return sample
+    return sample.rows(np.flatnonzero(weight))

@@ -22,8 +22,7 @@ from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.binned import FixedBins
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.registry import find_method
-from calibrant.core.class_sample import ClassSample
-from calibrant.core.sample import BinarySample
+from calibrant.core.sample import BinarySample, ClassSample
 from calibrant.exceptions import OptionError, SourceError
 from calibrant.experiments.assessment import KnownSample, measure_map
 from calibrant.experiments.design import Contender

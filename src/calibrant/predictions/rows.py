@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
-from calibrant.core.class_sample import check_class_sample
+from calibrant.core.sample import check_class_sample
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts
 from calibrant.core.wording import MEASURES
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import FloatVector
-    from calibrant.core.class_sample import ClassSample
-    from calibrant.core.sample import BinarySample
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.memory import MemoryTable
     from calibrant.predictions.columns import ModelColumns, TableRequest

@@ -11,7 +11,7 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.engines.groups import Group
     from calibrant.predictions.columns import ModelColumns, TableRequest
     from calibrant.predictions.input_spec import BinaryTasks

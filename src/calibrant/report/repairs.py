@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from calibrant.checks.check import Finding
     from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.core.class_sample import ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.measures.estimate import ErrorSettings
 
 REPAIRS = ("platt", "beta", "isotonic", "smooth")
