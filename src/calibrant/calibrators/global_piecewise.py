@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntMatrix, Seed
     from calibrant.core.sample import BinarySample
 
-NEAREST_KNOTS = 1e-9
+MIN_KNOT_GAP = 1e-9
 """Between knots that are closer than this a line would be too steep."""
 MAX_PIECES = {1: 7, 2: 5}
 """The largest numbers of pieces that the paper tries, by degree."""
@@ -105,7 +105,7 @@ class GlobalPiecewise:
         """Estimate the calibration map of a sample."""
         folds = min(self.folds, sample.n_data)
         rows = folded_rows(sample, folds, self.random_state)
-        points = FoldedPoints.of(*rows, same=NEAREST_KNOTS)
+        points = FoldedPoints.of(*rows, same=MIN_KNOT_GAP)
         counts = self._counts(points.p.size) if folds > 1 else range(1, 2)
         ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
         if len(counts) == 1 and (ensemble == "refit" or folds == 1):

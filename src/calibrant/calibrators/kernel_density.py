@@ -26,7 +26,7 @@ MAX_CELLS = 1024
 which divide the rows and half the predictions equally."""
 STRAIGHT = 2e-5
 """The map is a polygon that is nowhere farther from the estimate, checked halfway."""
-NARROWEST = 1e-9
+MIN_BANDWIDTH = 1e-9
 """Below this bandwidth all predictions count as equal."""
 
 
@@ -65,7 +65,7 @@ class KernelDensity:
         points = _points(sample)
         bandwidth = self.bandwidth_of(points)
         p, weight, label_sum = points.p, points.weight[0], points.label_sum[0]
-        if bandwidth < NARROWEST:
+        if bandwidth < MIN_BANDWIDTH:
             rate = label_sum.sum() / weight.sum()
             map_ = map_through(WHOLE_RANGE, np.full(2, rate))
         else:
@@ -77,7 +77,7 @@ class KernelDensity:
     def _refit(self, resamples: Resamples) -> FloatMatrix:
         """Return the map of each resample, with the bandwidth of the sample."""
         p, bandwidth = resamples.p, self.bandwidth_of(resamples.sample)
-        kernel = kernel_matrix(p, p, max(bandwidth, NARROWEST)).T
+        kernel = kernel_matrix(p, p, max(bandwidth, MIN_BANDWIDTH)).T
         weight, label_sum = resamples.weight @ kernel, resamples.label_sum @ kernel
         return PointSums(p, weight, label_sum).rates()
 

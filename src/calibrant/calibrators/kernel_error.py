@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import BootstrapCells
 
-FEWEST_ROWS = 2
-FINEST_CELLS = 1024
+MIN_ROWS = 2
+MAX_CELLS = 1024
 CELLS_PER_BANDWIDTH = 8
 
 
@@ -43,7 +43,7 @@ class KernelFit:
     def edges(self) -> FloatVector:
         """Return ends of cells in which rows may be taken together."""
         cells = np.ceil(CELLS_PER_BANDWIDTH / self.kernel.bandwidth)
-        return width_edges(int(min(cells, FINEST_CELLS)))
+        return width_edges(int(min(cells, MAX_CELLS)))
 
     def debiases(self, alpha: float) -> bool:  # noqa: ARG002
         """Tell that the bias is known: pairs of a row with itself make all of it."""
@@ -110,9 +110,9 @@ class KernelError:
 
 def check_two_rows(sample: BinarySample, *, debias: bool) -> None:
     """Raise where there is no pair of rows to be unbiased about."""
-    if debias and sample.total < FEWEST_ROWS:
+    if debias and sample.total < MIN_ROWS:
         raise TooFewRowsError(
-            f"the unbiased kernel error needs at least {FEWEST_ROWS} rows; got "
+            f"the unbiased kernel error needs at least {MIN_ROWS} rows; got "
             f"{sample.total:g}. Without debiasing (debias=False, or "
             f'estimator="biased") one is enough.'
         )

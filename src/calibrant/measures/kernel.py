@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.kernel_error import FEWEST_ROWS, KernelError
+from calibrant.calibrators.kernel_error import MIN_ROWS, KernelError
 from calibrant.core.options import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, TooFewRowsError
@@ -144,7 +144,7 @@ def block_errors(
     if rows.size < size:
         raise TooFewRowsError(
             f"a block of {size} rows needs as many; got {rows.size}. Lower block_size "
-            f"(at least {FEWEST_ROWS})."
+            f"(at least {MIN_ROWS})."
         )
     rng.shuffle(rows)
     return family.fit(sample).kernel.block_errors(sample.p[rows], sample.y[rows], size)
