@@ -54,7 +54,7 @@ def raw_error(y, p, method):
 def error_over(y, p, edges, *, measure=binned_error, alpha=1.0):
     """Return the error over given edges, bins closed on the left."""
     table = tabulate(p, y, None, edges)
-    return float(measure(table.weight, table.prob, table.label, alpha=alpha))
+    return float(measure(table.weight, table.prob, table.label_sum, alpha=alpha))
 
 
 def right_closed(edges):
@@ -162,7 +162,7 @@ def without_single_rows(y, p, edges):
     """Return the debiased squared error, 0 where a bin has one row."""
     table = tabulate(p, y, None, edges)
     several = table.weight > 1
-    sums = (table.weight[several], table.prob[several], table.label[several])
+    sums = (table.weight[several], table.prob[several], table.label_sum[several])
     return debiased_binned_error(*sums, alpha=2.0) * sums[0].sum() / p.size
 
 

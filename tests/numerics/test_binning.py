@@ -112,7 +112,8 @@ def test_tables_of_parts_add_up(sample):
         p[200:], y[200:], None, edges
     )
     assert_allclose(
-        [parts.weight, parts.prob, parts.label], [whole.weight, whole.prob, whole.label]
+        [parts.weight, parts.prob, parts.label_sum],
+        [whole.weight, whole.prob, whole.label_sum],
     )
     with pytest.raises(ValueError, match="same edges"):
         whole + tabulate(p, y, None, width_edges(8))

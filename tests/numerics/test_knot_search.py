@@ -31,10 +31,10 @@ def slow_fit(points, knots, degree, problem=0):
     """Fitted values and mean squared error of one problem, from the definition."""
     design = truncated_powers(points.x, points.x[knots], degree)
     root = np.sqrt(points.share[problem])
-    target = root * points.label[problem]
+    target = root * points.rate[problem]
     weights = np.linalg.lstsq(design * root[:, np.newaxis], target, rcond=None)[0]
     values = design @ weights
-    return values, (points.share[problem] * (values - points.label[problem]) ** 2).sum()
+    return values, (points.share[problem] * (values - points.rate[problem]) ** 2).sum()
 
 
 @pytest.mark.parametrize("degree", [1, 2])
@@ -87,7 +87,7 @@ def test_problems_of_a_batch_do_not_see_each_other():
     points = random_points(problems=3)
     together = list(fold_knots(KnotProblems.of(points, 1), 4))[-1]
     for b in range(3):
-        alone = BatchPoints(points.x, points.weight[[b]], points.label[[b]])
+        alone = BatchPoints(points.x, points.weight[[b]], points.rate[[b]])
         assert np.array_equal(
             list(fold_knots(KnotProblems.of(alone, 1), 4))[-1][0], together[b]
         )

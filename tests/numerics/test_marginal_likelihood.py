@@ -29,7 +29,7 @@ def problem_of(shape="stairs", error=0.05, n=1000, seed=0, knots=20):
     p, y, _ = paper_sample(shape, error, n, seed)
     cells = compress_to_at_most(BinarySample(p, y))
     terms = Terms.of(cells, knots)
-    return terms.problem(cells.p, cells.weight, cells.label)
+    return terms.problem(cells.p, cells.weight, cells.label_sum)
 
 
 def objective(problem, penalties):
@@ -37,8 +37,8 @@ def objective(problem, penalties):
 
     def value(coefficients):
         f = problem.offset + problem.design @ coefficients
-        no = problem.weight - problem.label
-        loss = -(problem.label @ log_expit(f) + no @ log_expit(-f))
+        no = problem.weight - problem.label_sum
+        loss = -(problem.label_sum @ log_expit(f) + no @ log_expit(-f))
         return loss + 0.5 * drawn @ coefficients**2
 
     return value

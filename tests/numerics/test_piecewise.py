@@ -56,7 +56,7 @@ def random_problem(seed, n=300, scale="prob"):
 def slow_loss(points, knots, heights, scale, loss):
     """Mean loss point by point, as the definition says."""
     total = 0.0
-    for x, w, y in zip(points.x, points.weight[0], points.label[0], strict=True):
+    for x, w, y in zip(points.x, points.weight[0], points.rate[0], strict=True):
         f = values_at(np.array([x]), knots, heights)
         total += w * point_losses(f, np.array([y]), scale, loss)[0][0]
     return total / points.weight.sum()
@@ -146,7 +146,7 @@ def test_one_piece_between_logits_is_logistic_regression():
     start = usual_start(points, 1, ends_of(points, "logit"))
     lines, _ = fit_lines(points, start, scale="logit", loss="log-loss", max_steps=200)
     model = LogisticRegression(C=np.inf, tol=1e-10).fit(
-        points.x[:, np.newaxis], points.label[0]
+        points.x[:, np.newaxis], points.rate[0]
     )
     expected = model.predict_proba(points.x[:, np.newaxis])[:, 1]
     found = expit(values_at(points.x, lines.knots[0], lines.heights[0]))
@@ -193,7 +193,7 @@ def general_optimum(points, pieces, scale, loss, rng, starts=4):
         f = values_at(points.x, knots, heights)
         return float(
             np.average(
-                point_losses(f, points.label[0], scale, loss)[0],
+                point_losses(f, points.rate[0], scale, loss)[0],
                 weights=points.weight[0],
             )
         )

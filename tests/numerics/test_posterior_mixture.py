@@ -30,7 +30,7 @@ def integrated(problem, spreads):
     """Mean and variance of the coefficient, by sums over a fine grid of it."""
     at = np.linspace(-8.0, 4.0, 50_001)
     share = expit(problem.offset[0] + at)
-    yes, rows = problem.label[0], problem.weight[0]
+    yes, rows = problem.label_sum[0], problem.weight[0]
     loss = -yes * np.log(share) - (rows - yes) * np.log1p(-share)
     prior = spreads**PRIOR_POWER * norm.pdf(at[:, np.newaxis], scale=spreads)
     mass = np.exp(loss.min() - loss) * prior.sum(axis=1)

@@ -22,7 +22,7 @@ def all_yes(rows):
 
 
 def exact(problem, penalty):
-    logs = problem.label[0] * GRID - problem.weight[0] * np.logaddexp(0.0, GRID)
+    logs = problem.label_sum[0] * GRID - problem.weight[0] * np.logaddexp(0.0, GRID)
     density = np.exp(logs - 0.5 * penalty * GRID**2) * np.sqrt(penalty / (2 * np.pi))
     evidence = np.trapezoid(density, GRID)
     density /= evidence

@@ -36,7 +36,7 @@ def test_sums_are_kept():
     cells = compress_on_log_grid(BinarySample(p, y, weight))
     assert cells.p.size < p.size / 2
     assert_allclose(cells.weight.sum(), weight.sum())
-    assert_allclose(cells.label.sum(), weight @ y)
+    assert_allclose(cells.label_sum.sum(), weight @ y)
     assert_allclose(cells.weight @ cells.p, weight @ p)
     assert (np.diff(cells.p) >= 0).all()
 
@@ -45,7 +45,7 @@ def test_ends_and_the_middle_have_cells_of_their_own():
     p = np.repeat([0.0, 0.5, 1.0, np.nextafter(0.5, 0)], 20_000)
     cells = compress_on_log_grid(BinarySample(p, p > 0.4))
     assert_allclose(cells.p, [0.0, 0.5, 0.5, 1.0])
-    assert cells.label.tolist() == [0, 20_000, 20_000, 20_000]
+    assert cells.label_sum.tolist() == [0, 20_000, 20_000, 20_000]
 
 
 def test_of_a_few_rows_each_prediction_is_kept_once_and_in_order():
@@ -54,7 +54,7 @@ def test_of_a_few_rows_each_prediction_is_kept_once_and_in_order():
     cells = compress_on_log_grid(BinarySample(p, y))
     assert np.array_equal(cells.p, np.unique(p))
     assert cells.weight.tolist() == [np.sum(p == value) for value in cells.p]
-    assert cells.label.tolist() == [np.sum(y[p == value]) for value in cells.p]
+    assert cells.label_sum.tolist() == [np.sum(y[p == value]) for value in cells.p]
 
 
 def test_means_of_cells_keep_their_last_digits():
@@ -76,7 +76,7 @@ def test_few_values_are_kept_to_the_last_digit():
     cells = compress_to_at_most(BinarySample(p, np.arange(3000) % 2 == 0.0))
     assert cells.p.tolist() == [0.1, 0.3, 0.7]
     assert cells.weight.tolist() == [1000.0] * 3
-    assert cells.label.tolist() == [500.0] * 3
+    assert cells.label_sum.tolist() == [500.0] * 3
 
 
 def test_cells_are_narrow_in_rank_and_in_logit():
@@ -85,7 +85,7 @@ def test_cells_are_narrow_in_rank_and_in_logit():
         cells = compress_to_at_most(BinarySample(p, y))
         assert 256 < cells.p.size <= MAX_CELLS
         assert_allclose(cells.weight.sum(), n)
-        assert_allclose(cells.label.sum(), y.sum())
+        assert_allclose(cells.label_sum.sum(), y.sum())
         assert_allclose(cells.weight @ cells.p, p.sum())
         # Very many predictions of 0 or 1 after clipping may share one value.
         inner = (cells.p > 1e-12) & (cells.p < 1 - 1e-12)
@@ -104,4 +104,4 @@ def test_weights_are_counts():
     )
     assert_allclose(weighted.p, repeated.p, rtol=1e-12)
     assert_allclose(weighted.weight, repeated.weight)
-    assert_allclose(weighted.label, repeated.label)
+    assert_allclose(weighted.label_sum, repeated.label_sum)

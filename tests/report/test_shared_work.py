@@ -47,7 +47,7 @@ def test_cells_are_gathered_once_and_are_the_same():
         assert compress_to_at_most(sample) is found
         again = compress_to_at_most(BinarySample(sample.p, sample.y, sample.weight))
         np.testing.assert_array_equal(found.p, again.p)
-        np.testing.assert_array_equal(found.label, again.label)
+        np.testing.assert_array_equal(found.label_sum, again.label_sum)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.05, 3.0])

@@ -83,7 +83,9 @@ class BinnedFit:
         if self.tops == "slope-1":
             table = self.table
             measure = debiased_binned_error if debias else binned_error
-            return float(measure(table.weight, table.prob, table.label, alpha=alpha))
+            return float(
+                measure(table.weight, table.prob, table.label_sum, alpha=alpha)
+            )
         return mean_gap(self.map.values(sample.p), sample.p, sample.weight, alpha)
 
     def resampled_errors(

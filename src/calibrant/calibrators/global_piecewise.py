@@ -163,7 +163,7 @@ class GlobalPiecewise:
             if weight > 0.0:
                 for b, places in enumerate(knots):
                     fold = BatchPoints(
-                        training.x, training.weight[[b]], training.label[[b]]
+                        training.x, training.weight[[b]], training.rate[[b]]
                     )
                     maps.append(self._map(fold, training.x[places]))
                     shares.append(weight)
@@ -180,7 +180,7 @@ class GlobalPiecewise:
 
     def _map(self, points: BatchPoints, inner: FloatVector) -> Part:
         if points.x.size == 1:
-            level = np.repeat(points.label[0], 2)
+            level = np.repeat(points.rate[0], 2)
             return PiecewiseLinearMap(np.array([0.0, 1.0]), level)
         nodes, heights = node_heights(points, inner, degree=self.degree)
         if self.degree == 1:

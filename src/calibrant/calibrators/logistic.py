@@ -62,7 +62,7 @@ def _flat_if_certain(points: PointSums) -> BetaMap | None:
 def _points(sample: BinarySample) -> PointSums:
     """Return a sample as one problem, compressed into cells where it is very large."""
     rows = compress_on_log_grid(sample)
-    return PointSums(rows.p, rows.weight[np.newaxis], rows.label[np.newaxis])
+    return PointSums(rows.p, rows.weight[np.newaxis], rows.label_sum[np.newaxis])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -117,7 +117,7 @@ class Smooth:
 
     def _fit_cells(self, cells: WeightedPoints) -> SmoothFit:
         terms = Terms.of(cells, self.coefficients)
-        problem = terms.problem(cells.p, cells.weight, cells.label)
+        problem = terms.problem(cells.p, cells.weight, cells.label_sum)
         members = self._members(problem)
         parts = [m.share * terms.spread(m.coefficients, m.kept) for m in members]
         coefficients = np.sum(parts, axis=0)
@@ -210,7 +210,7 @@ def _few_rows_fit(
         family=family,
         terms=terms,
         members=members,
-        problem=PenalisedProblem(design, u, cells.weight, cells.label, SIZES),
+        problem=PenalisedProblem(design, u, cells.weight, cells.label_sum, SIZES),
         coefficients=batch.draws.mean_coefficients[place],
         cells=cells,
         batch=batch,

@@ -93,7 +93,7 @@ class CumulativeSpline:
         """Estimate the calibration map of a sample."""
         points = FoldedPoints.of(*folded_rows(sample, self.folds, self.random_state))
         whole = points.together()
-        rates = whole.problems(points.p).label[0]
+        rates = whole.problems(points.p).rate[0]
         if points.p.size <= FEW_VALUES or rates.min() == rates.max():
             return self._curve(points.p, rates, MIN_KNOTS[self.runout])
         knots, losses, values = self._choose(points, sample.total)
@@ -113,7 +113,7 @@ class CumulativeSpline:
     ) -> tuple[int, FloatVector | None, FloatMatrix]:
         """Return the number of knots, the losses behind it and the folds' values."""
         others = points.training().problems(points.p)
-        training = others.weight, others.weight * others.label
+        training = others.weight, others.weight * others.rate
         if self.knots != "cv":
             values = self._values(points.p, *training, self.knots)
             return self.knots, None, values

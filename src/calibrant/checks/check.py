@@ -168,7 +168,7 @@ class Subject:
     @cached_property
     def positives(self) -> float:
         """Return the number of rows with the event, weights counted."""
-        return float(self.cells.label.sum())
+        return float(self.cells.label_sum.sum())
 
     @cached_property
     def mean_prob(self) -> float:
@@ -183,7 +183,7 @@ class Subject:
     @cached_property
     def excess(self) -> FloatVector:
         """Return by how much each cell's sum of labels exceeds the predicted one."""
-        return self.cells.label - self.cells.weight * self.cells.p
+        return self.cells.label_sum - self.cells.weight * self.cells.p
 
     @cached_property
     def at_base_rate(self) -> FloatVector:
@@ -200,7 +200,7 @@ class Subject:
     def tabulate(self, edges: FloatVector) -> BinTable:
         """Return sums over bins."""
         cells = self.cells
-        return tabulate(cells.p, cells.label / cells.weight, cells.weight, edges)
+        return tabulate(cells.p, cells.label_sum / cells.weight, cells.weight, edges)
 
     @cached_property
     def bins(self) -> BinTable:

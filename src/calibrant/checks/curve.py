@@ -118,7 +118,7 @@ def reversed_order(subject: Subject) -> Finding | None:
         return None
     p = cells.p - cells.weight @ cells.p / total
     rate = subject.positives / total
-    covariance = float(cells.weight @ (p * (cells.label / cells.weight - rate)))
+    covariance = float(cells.weight @ (p * (cells.label_sum / cells.weight - rate)))
     scale = float(cells.weight @ p**2) * total * rate * (1.0 - rate)
     if scale == 0.0:
         return None
@@ -173,7 +173,7 @@ def _spread(subject: Subject, *, sign: float) -> Finding | None:
         return None
     p = subject.at_base_rate
     noise = subject.cells.weight * p * (1.0 - p)
-    excess = subject.cells.label - subject.cells.weight * p
+    excess = subject.cells.label_sum - subject.cells.weight * p
     middle = float(noise @ p / noise.sum())
     variance = float(noise @ (p - middle) ** 2)
     if variance <= 0.0:
@@ -218,7 +218,7 @@ def _side(subject: Subject, which: BoolVector) -> _Side:
     cells = subject.cells
     weight = float(cells.weight[which].sum())
     predicted = float(cells.weight[which] @ cells.p[which])
-    observed = float(cells.label[which].sum())
+    observed = float(cells.label_sum[which].sum())
     noise = float(subject.noise[which].sum())
     pvalue = 2.0 * ndtr(-abs(observed - predicted) / np.sqrt(max(noise, TINY)))
     off = int(np.sign(observed - predicted)) if pvalue < subject.level else 0
@@ -311,7 +311,7 @@ def _binomial_pvalues(bins: BinTable) -> FloatVector:
 
     Predictions that differ within a bin make its count vary less than that.
     """
-    n, label = bins.weight, np.clip(bins.label, 0.0, bins.weight)
+    n, label = bins.weight, np.clip(bins.label_sum, 0.0, bins.weight)
     p = np.clip(bins.mean_prob, 0.0, 1.0)
     above = np.where(label > 0.0, betainc(np.maximum(label, 1e-9), n - label + 1, p), 1)
     below = np.where(
@@ -375,7 +375,7 @@ def _largest_fall(bins: BinTable) -> tuple[int, int, float]:
     """
     rate, n = bins.mean_label, bins.weight
     first, second = np.triu_indices(n.size, k=1)
-    pooled = (bins.label[first] + bins.label[second]) / (n[first] + n[second])
+    pooled = (bins.label_sum[first] + bins.label_sum[second]) / (n[first] + n[second])
     rarer = np.minimum(pooled, 1.0 - pooled) * np.minimum(n[first], n[second])
     variance = pooled * (1.0 - pooled) * (1.0 / n[first] + 1.0 / n[second])
     z = np.zeros(first.size)

@@ -222,12 +222,12 @@ def _group_gap(name: str, sample: BinarySample, map_: CalibrationMap) -> GroupGa
     total = float(cells.weight.sum())
     expected = map_.values(cells.p)
     predicted = float(cells.weight @ cells.p) / total
-    observed = float(cells.label.sum()) / total
+    observed = float(cells.label_sum.sum()) / total
     mean = float(cells.weight @ expected) / total
     pvalue = 1.0
     if total >= FEW_ROWS:
         noise = cells.weight * expected * (1.0 - expected)
-        pvalue = _score_test(cells.p, cells.label - cells.weight * expected, noise)
+        pvalue = _score_test(cells.p, cells.label_sum - cells.weight * expected, noise)
     gap, expected_gap = observed - predicted, mean - predicted
     return GroupGap(name, total, predicted, observed, gap, expected_gap, pvalue)
 

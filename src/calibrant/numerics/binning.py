@@ -44,14 +44,14 @@ class BinTable:
     ----------
     edges : ndarray of shape (k + 1,)
         From 0 to 1; bin i is [edges[i], edges[i + 1]), the last one closed.
-    weight, prob, label : ndarray of shape (k,)
+    weight, prob, label_sum : ndarray of shape (k,)
         Sum of weights, of weight times prediction and of weight times label.
     """
 
     edges: FloatVector
     weight: FloatVector
     prob: FloatVector
-    label: FloatVector
+    label_sum: FloatVector
 
     @property
     def mean_prob(self) -> FloatVector:
@@ -61,7 +61,7 @@ class BinTable:
     @property
     def mean_label(self) -> FloatVector:
         """Return the observed rate per bin, NaN where a bin is empty."""
-        return self._per_weight(self.label)
+        return self._per_weight(self.label_sum)
 
     def _per_weight(self, total: FloatVector) -> FloatVector:
         none = np.full_like(self.weight, np.nan)
@@ -74,7 +74,7 @@ class BinTable:
             self.edges,
             self.weight + other.weight,
             self.prob + other.prob,
-            self.label + other.label,
+            self.label_sum + other.label_sum,
         )
 
 

@@ -58,7 +58,7 @@ def hosmer_lemeshow(
     table = tabulate(p, y, weight, size_edges(p, weight, min(groups, max(rows, 1))))
     used = table.weight > 0.0
     n, expected = table.weight[used], table.prob[used]
-    gap = np.square(table.label[used] - expected)
+    gap = np.square(table.label_sum[used] - expected)
     variance = np.clip(expected * (1.0 - expected / n), 0.0, None)
     off = gap > 0.0
     with np.errstate(divide="ignore", over="ignore"):  # a certain one that failed
@@ -76,7 +76,8 @@ def cox(p: FloatVector, y: FloatVector, weight: FloatVector) -> Outcome:
     themselves: chi-square with two degrees of freedom.
     """
     x = logit(p)
-    fit = fit_logistic(x[:, np.newaxis], weight[np.newaxis], (weight * y)[np.newaxis])
+    weights, labels = weight[np.newaxis], (weight * y)[np.newaxis]
+    fit = fit_logistic(x[:, np.newaxis], weights, labels, start=(1.0, 0.0))
     before = float((weight * (np.logaddexp(0.0, x) - y * x)).sum())
     after = float(fit.losses[0] * weight.sum())
     statistic = max(2.0 * (before - after), 0.0)

@@ -136,7 +136,7 @@ class CellSums:
     def _weights(self) -> tuple[FloatVector, FloatVector]:
         """Return the weights of rows in which the event happened, and of others.
 
-        As at the door of rows, weights below one on average are scaled to sum to the
+        As for single rows, weights below one on average are scaled to sum to the
         effective number of rows.
         """
         weight = np.asarray(self.weight)

@@ -21,15 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicBlocks:
-    """The steps of an isotonic fit.
-
-    Attributes
-    ----------
-    first, last : ndarray of shape (k,)
-        First and last row of each block, rows being in order of their prediction.
-    value : ndarray of shape (k,)
-        The observed rate of each block, ascending, within [0, 1].
-    """
+    """First and last row of each step of an isotonic fit, and its observed rate."""
 
     first: IntVector
     last: IntVector
@@ -84,15 +76,7 @@ def pooled_rates(
 
 @dataclass(frozen=True, eq=False)
 class SortedTogether:
-    """Rows of several samples, by sample, then by prediction.
-
-    Attributes
-    ----------
-    p, y, weight : ndarray of shape (n,)
-        Predictions, labels and weights.
-    owner : ndarray of shape (n,)
-        Number of the sample, from 0.
-    """
+    """Rows of several samples, by sample (`owner`, from 0), then by prediction."""
 
     p: FloatVector
     y: FloatVector

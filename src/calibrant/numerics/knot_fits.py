@@ -76,7 +76,7 @@ def fitted_values(problems: KnotProblems, knots: IntMatrix) -> FloatMatrix:
     """Return the least squares fit of each problem at all its points."""
     design = problems.columns(knots)
     root = np.sqrt(problems.share[problems.source])
-    target = (root * problems.label[problems.source])[:, :, np.newaxis]
+    target = (root * problems.rate[problems.source])[:, :, np.newaxis]
     weights = np.linalg.pinv(design * root[:, :, np.newaxis]) @ target
     values: FloatMatrix = (design @ weights)[:, :, 0]
     return values
@@ -124,7 +124,7 @@ def _with_middles(points: BatchPoints) -> BatchPoints:
     x = np.concatenate([points.x, 0.5 * (points.x[:-1] + points.x[1:])])
     order = np.argsort(x, kind="stable")
     width = ((0, 0), (0, points.x.size - 1))
-    weight, label = np.pad(points.weight, width), np.pad(points.label, width)
+    weight, label = np.pad(points.weight, width), np.pad(points.rate, width)
     return BatchPoints(x[order], weight[:, order], label[:, order])
 
 
@@ -157,7 +157,7 @@ def _polished(points: BatchPoints, starts: FloatMatrix, degree: int) -> FloatVec
     from scipy.optimize import minimize
 
     x, root = points.x, np.sqrt(points.share[0])
-    target = root * points.label[0]
+    target = root * points.rate[0]
     low, reach = x[0], x[-1] - x[0]
 
     def sorted_within(knots: FloatVector) -> FloatVector:
@@ -195,6 +195,6 @@ def node_heights(
     )
     root = np.sqrt(points.share[0])[:, np.newaxis]
     design = truncated_powers(x, knots[1:-1], degree) * root
-    target = root[:, 0] * points.label[0]
+    target = root[:, 0] * points.rate[0]
     weights = np.linalg.lstsq(design, target, rcond=None)[0]
     return nodes, truncated_powers(nodes, knots[1:-1], degree) @ weights

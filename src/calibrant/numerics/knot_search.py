@@ -51,21 +51,14 @@ def _sums_above(terms: Stack) -> Stack:
 class KnotProblems:
     """Problems of least squares that share their points.
 
-    Attributes
-    ----------
-    x : ndarray of shape (m,)
-        Places of the points, ascending. Knots are numbers of points.
-    share, label : ndarray of shape (sources, m)
-        Weight, summing to 1, and mean label of each point.
-    degree : int
-        Degree of the pieces.
-    source : ndarray of shape (B,)
-        The data of each problem.
+    Points lie at the m ascending places `x`; knots are numbers of points. `share` and
+    `rate` (sources, m) are weights that sum to 1 and observed rates, and `source` (B,)
+    names the data of each problem.
     """
 
     x: FloatVector
     share: FloatMatrix
-    label: FloatMatrix
+    rate: FloatMatrix
     degree: int
     source: IntVector
 
@@ -73,7 +66,7 @@ class KnotProblems:
     def of(cls, points: BatchPoints, degree: int) -> KnotProblems:
         """Return the problems of a batch of points."""
         source = np.arange(len(points.weight))
-        return cls(points.x, points.share, points.label, degree, source)
+        return cls(points.x, points.share, points.rate, degree, source)
 
     def chosen(self, rows: IntVector) -> KnotProblems:
         """Return the chosen problems, which may be repeated."""
@@ -142,7 +135,7 @@ class _Eliminated:
         length = np.sqrt((design[:, :, :rank] ** 2).sum(axis=1))
         diagonal = np.einsum("bii->bi", triangle[:, :, :rank])
         basis = basis * (np.abs(diagonal) > MIN_NEW * length)[:, np.newaxis]
-        target = root * problems.label[problems.source]
+        target = root * problems.rate[problems.source]
         inside = np.einsum("bmq,bm->bq", basis, target)
         rest = target - np.einsum("bmq,bq->bm", basis, inside)
         weighted = np.concatenate([basis.transpose(0, 2, 1), rest[:, np.newaxis]], 1)

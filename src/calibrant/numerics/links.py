@@ -46,8 +46,8 @@ def rounded_ends(
 ) -> tuple[FloatVector, FloatVector]:
     """Return the smallest and the largest value that predictions are treated as.
 
-    A prediction of exactly 0 or 1 was rounded to it. By how much nobody knows; but the
-    prediction next to it shows how fine the data are, and n rows cannot distinguish
+    A prediction of exactly 0 or 1 was rounded to it. The rounding is unknown; but
+    the prediction next to it shows how fine the data are, and n rows cannot distinguish
     rates that are far below 1 / n.
 
     Parameters

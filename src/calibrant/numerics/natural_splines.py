@@ -113,13 +113,9 @@ def interpolate_rows(
 class CurvatureBasis:
     """Natural splines over the same knots, none of which has a straight part.
 
-    Attributes
-    ----------
-    knots : ndarray of shape (k,)
-        Ascending.
-    heights, slopes : ndarray of shape (k, d)
-        One column for each spline, d = k - 2 (none for fewer than three knots). The
-        curvature of a sum of them is the sum of their squared coefficients.
+    `heights` and `slopes` at the k `knots` have one column per spline, k - 2 in all
+    (none for fewer than three knots). The curvature of a sum of them is the sum of
+    their squared coefficients.
     """
 
     knots: FloatVector

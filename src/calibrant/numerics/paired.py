@@ -64,14 +64,14 @@ def paired_differences(
         Level of the intervals.
     """
     z = float(ndtri(0.5 + 0.5 * confidence))
-    held = np.maximum(value, 0.0)
-    difference = held[:, np.newaxis] - held
+    error = np.maximum(value, 0.0)
+    difference = error[:, np.newaxis] - error
     spread = z * np.array([(draws - one).std(axis=1) for one in draws])
     own = z * draws.std(axis=1)
     stuck = own <= ROUNDING
-    below = np.maximum(np.square(held - low) - own**2, 0.0)
+    below = np.maximum(np.square(error - low) - own**2, 0.0)
     below[(low > 0.0) & ~stuck] = 0.0
-    above = np.where(stuck, np.square(high - held), 0.0)
+    above = np.where(stuck, np.square(high - error), 0.0)
     down = np.sqrt(spread**2 + below[:, np.newaxis] + above)
     up = np.sqrt(spread**2 + below + above[:, np.newaxis])
     towards_zero = np.where(difference < 0.0, up, down)

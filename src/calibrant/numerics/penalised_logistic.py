@@ -50,7 +50,7 @@ class PenalisedProblem:
     ----------
     design : ndarray of shape (m, d)
         Features of each point.
-    offset, weight, label : ndarray of shape (m,)
+    offset, weight, label_sum : ndarray of shape (m,)
         Logit where all coefficients are 0, sum of weights and of weighted labels.
     sizes : ndarray of shape (groups,)
         Number of coefficients of each group, in the order of the features.
@@ -59,7 +59,7 @@ class PenalisedProblem:
     design: FloatMatrix
     offset: FloatVector
     weight: FloatVector
-    label: FloatVector
+    label_sum: FloatVector
     sizes: IntVector
 
     @cached_property
@@ -84,31 +84,19 @@ class PenalisedProblem:
         weight = np.add.reduceat(self.weight, first)
         rows = np.column_stack([self.offset, self.design]) * self.weight[:, np.newaxis]
         mean = np.add.reduceat(rows, first) / weight[:, np.newaxis]
-        label = np.add.reduceat(self.label, first)
+        label = np.add.reduceat(self.label_sum, first)
         return PenalisedProblem(mean[:, 1:], mean[:, 0], weight, label, self.sizes)
 
     def loss(self, f: FloatVector) -> float:
         """Return the log-loss of logits, a sum of terms none of which is negative."""
         size = np.abs(f)
-        wrong = np.where(f > 0.0, self.weight - self.label, self.label)
+        wrong = np.where(f > 0.0, self.weight - self.label_sum, self.label_sum)
         return float(self.weight @ np.log1p(np.exp(-size)) + wrong @ size)
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The minimum of a problem for given penalties.
-
-    Attributes
-    ----------
-    problem : PenalisedProblem
-        The regression.
-    penalties : ndarray of shape (groups,)
-        Penalty of each group.
-    coefficients : ndarray of shape (d,)
-        Where the minimum is.
-    value : float
-        The minimum.
-    """
+    """The coefficients that minimise a problem for given penalties, and the minimum."""
 
     problem: PenalisedProblem
     penalties: FloatVector
@@ -147,7 +135,7 @@ def solve_penalised(
     for _ in range(MAX_STEPS):
         # Both probabilities: where one is nearly 1, the other has all the digits.
         yes, no = expit(f), expit(-f)
-        surplus = (problem.weight - problem.label) * yes - problem.label * no
+        surplus = (problem.weight - problem.label_sum) * yes - problem.label_sum * no
         gradient = surplus @ design + penalty * solution
         step = _solve(_factor(design, problem.weight * yes * no, penalty), gradient)
         if gradient @ step <= max(SOLVED, ROUNDING * value):

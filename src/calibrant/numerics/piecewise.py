@@ -297,7 +297,7 @@ def search_lines(
     many = BatchPoints(
         points.x,
         np.repeat(points.weight, STARTS, axis=0),
-        np.repeat(points.label, STARTS, axis=0),
+        np.repeat(points.rate, STARTS, axis=0),
     )
     rng = np.random.default_rng(pieces)  # so that equal input has equal starts
     shares = np.sort(rng.random((STARTS, pieces - 1)), axis=1)

@@ -38,13 +38,13 @@ class BatchPoints:
     ----------
     x : ndarray of shape (m,)
         Predictions, or their logits.
-    weight, label : ndarray of shape (B, m)
-        Weight and mean label of each point in each problem.
+    weight, rate : ndarray of shape (B, m)
+        Weight and observed rate of each point in each problem.
     """
 
     x: FloatVector
     weight: FloatMatrix
-    label: FloatMatrix
+    rate: FloatMatrix
 
     @cached_property
     def share(self) -> FloatMatrix:
@@ -151,7 +151,7 @@ class PointProblems:
     def keep(self, chosen: BoolVector) -> PointProblems:
         """Return the chosen problems."""
         points = self.points
-        fewer = BatchPoints(points.x, points.weight[chosen], points.label[chosen])
+        fewer = BatchPoints(points.x, points.weight[chosen], points.rate[chosen])
         return replace(self, points=fewer)
 
     def expand(self, fits: PiecewiseFits) -> QuadraticModel:
@@ -162,11 +162,11 @@ class PointProblems:
         """
         points = self.points
         width, rise = np.diff(fits.knots), np.diff(fits.heights)
-        shape = points.label.shape
+        shape = points.rate.shape
         problem = np.arange(len(fits.knots))[:, np.newaxis]
         starts = _piece_ends(points.x, fits.knots)[:, :-1] + points.x.size * problem
         starts = starts.ravel()
-        count = np.diff(starts, append=points.label.size)
+        count = np.diff(starts, append=points.rate.size)
 
         def of_piece(values: FloatMatrix) -> FloatMatrix:
             return np.repeat(values.ravel(), count).reshape(shape)
@@ -174,11 +174,11 @@ class PointProblems:
         u = (points.x - of_piece(fits.knots[:, :-1])) * of_piece(1.0 / width)
         f = of_piece(fits.heights[:, :-1]) + of_piece(rise) * u
         loss, derivative, curvature = point_losses(
-            f, points.label, self.scale, self.loss
+            f, points.rate, self.scale, self.loss
         )
         derivative, curvature = points.share * derivative, points.share * curvature
 
-        terms = np.zeros((5, points.label.size + 1))  # an end for runs after the last
+        terms = np.zeros((5, points.rate.size + 1))  # an end for runs after the last
         on_right = curvature * u
         terms[2, :-1] = (on_right * u).ravel()
         terms[1, :-1] = on_right.ravel() - terms[2, :-1]
@@ -206,7 +206,7 @@ class SquareProblems:
     @classmethod
     def of(cls, points: BatchPoints) -> SquareProblems:
         """Sum up the points of each problem."""
-        x, y, share = points.x, points.label, points.share
+        x, y, share = points.x, points.rate, points.share
         terms = np.stack(
             [share, share * x, share * x**2, share * y, share * x * y, share * y**2]
         )

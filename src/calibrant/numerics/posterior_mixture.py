@@ -56,18 +56,10 @@ HALVINGS = 12
 
 @dataclass(frozen=True, eq=False)
 class NormalMixture:
-    """A mixture of normal distributions of coefficients.
+    """A mixture of k normal distributions of d coefficients.
 
-    Attributes
-    ----------
-    share : ndarray of shape (k,)
-        How probable each is; they sum to 1.
-    centre : ndarray of shape (k, d)
-        Their means.
-    factor : ndarray of shape (k, d, d)
-        Lower Cholesky factors of their inverse covariances.
-    penalty : ndarray of shape (k, d)
-        Of each coefficient: the part of the inverse covariance that is the prior's.
+    `share` (k,) sums to 1, `centre` (k, d) has means and `factor` (k, d, d) lower
+    Cholesky factors of inverse covariances; `penalty` (k, d) is the prior's part.
     """
 
     share: FloatVector
@@ -92,16 +84,9 @@ class NormalMixture:
 class Posterior:
     """The distribution of coefficients given the labels.
 
-    Attributes
-    ----------
-    problem : PenalisedProblem
-        The regression.
-    pilot : ndarray of shape (d,)
-        Fitted coefficients, around which the log-likelihood is taken as quadratic.
-    mixture : NormalMixture
-        The posterior, if that were exact.
-    penalties : ndarray of shape (groups,) or None
-        Of each group, where they are known.
+    Around the `pilot`, fitted coefficients, the log-likelihood is nearly quadratic;
+    `mixture` would be the posterior if it were exactly so. `penalties` of groups are
+    None where they are unknown.
     """
 
     problem: PenalisedProblem
@@ -121,7 +106,7 @@ class Posterior:
         for _ in range(MAX_ROUNDS):
             drawn.append(self.mixture.draws(max(count, ROUND), rng))
             logs.append(self._log_surplus(drawn[-1]))
-            share = _shares(np.concatenate(logs))
+            share = exp_shares(np.concatenate(logs))
             if ENOUGH * np.square(share).sum() <= 1.0:
                 chosen = rng.choice(share.size, count, p=share)
                 return np.hstack(drawn)[:, chosen]
@@ -156,7 +141,7 @@ class Posterior:
         """Return the log of posterior over approximation, up to a constant."""
         problem, mixture = self.problem, self.variational
         f = problem.offset[:, np.newaxis] + problem.design @ coefficients
-        fit = problem.label @ f - problem.weight @ np.logaddexp(0.0, f)
+        fit = problem.label_sum @ f - problem.weight @ np.logaddexp(0.0, f)
         prior = -0.5 * (mixture.penalty[k] @ np.square(coefficients))
         apart = coefficients - mixture.centre[k][:, np.newaxis]
         normal = -0.5 * np.square(mixture.factor[k].T @ apart).sum(axis=0)
@@ -167,17 +152,18 @@ class Posterior:
         problem = self.problem
         f = problem.offset + problem.design @ self.pilot
         yes, no = expit(f), expit(-f)
-        slope = problem.label * no - (problem.weight - problem.label) * yes
+        slope = problem.label_sum * no - (problem.weight - problem.label_sum) * yes
         move = problem.design @ (coefficients - self.pilot[:, np.newaxis])
         quadratic = slope @ move - 0.5 * ((problem.weight * yes * no) @ move**2)
         move += f[:, np.newaxis]
-        loss = problem.weight @ np.logaddexp(0.0, move) - problem.label @ move
+        loss = problem.weight @ np.logaddexp(0.0, move) - problem.label_sum @ move
         return np.asarray(-loss - quadratic, dtype=np.float64)
 
 
-def _shares(logs: FloatVector) -> FloatVector:
-    share = np.exp(logs - logs.max())
-    return np.asarray(share / share.sum())
+def exp_shares(logs: FloatMatrix) -> FloatMatrix:
+    """Return shares proportional to exp(logs), which sum to 1 over the last axis."""
+    share = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(share / share.sum(axis=-1, keepdims=True))
 
 
 def _tempered_shares(logs: FloatVector) -> FloatVector:
@@ -187,7 +173,7 @@ def _tempered_shares(logs: FloatVector) -> FloatVector:
     happened to come nearest to it.
     """
     for power in 0.5 ** np.arange(HALVINGS):
-        share = _shares(power * logs)
+        share = exp_shares(power * logs)
         if MIN_EFFECTIVE * logs.size * np.square(share).sum() <= 1.0:
             return share
     return np.full(logs.size, 1.0 / logs.size)
@@ -203,11 +189,15 @@ def _probable_choices(
     return share[kept] / share[kept].sum(), loosened[kept]
 
 
+def spread_range(information: FloatVector | float, count: int) -> FloatMatrix:
+    """Return the spreads that are tried, given the information about a constant."""
+    least = MIN_SPREAD / np.sqrt(1.0 / MAX_SPREAD**2 + information)
+    return np.geomspace(least, MAX_SPREAD, count, axis=-1)
+
+
 def spread_grid(information: float, groups: int, size: int = GRID) -> FloatMatrix:
     """Return spreads of groups, one row per choice."""
-    least = MIN_SPREAD / np.sqrt(1.0 / MAX_SPREAD**2 + information)
-    each = np.geomspace(least, MAX_SPREAD, size)
-    return np.array(list(product(each, repeat=groups)))
+    return np.array(list(product(spread_range(information, size), repeat=groups)))
 
 
 def posterior(
@@ -266,7 +256,9 @@ def _quadratic(
     share = expit(problem.offset + design @ coefficients)
     variance = problem.weight * share * (1.0 - share)
     hessian = (design * variance[:, np.newaxis]).T @ design
-    slope = (problem.label - problem.weight * share) @ design + hessian @ coefficients
+    slope = (
+        problem.label_sum - problem.weight * share
+    ) @ design + hessian @ coefficients
     # Features that are 0 in all rows would make it singular.
     eps = np.finfo(float).eps
     hessian[np.diag_indices_from(hessian)] += eps * (1.0 + hessian.trace())

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.numerics.links import logit, rounded_ends
-from calibrant.numerics.posterior_mixture import MAX_SPREAD, MIN_SPREAD, PRIOR_POWER
+from calibrant.numerics.posterior_mixture import PRIOR_POWER, exp_shares, spread_range
 from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ class SmallSamples(WeightedPoints):
         """Return the spreads that are tried, shape (samples, spreads)."""
         p = expit(self.logits)
         information = (self.weight * p * (1.0 - p)).sum(axis=1)
-        least = MIN_SPREAD / np.sqrt(1.0 / MAX_SPREAD**2 + information)
-        return np.geomspace(least, MAX_SPREAD, SPREADS, axis=1)
+        return spread_range(information, SPREADS)
 
     @cached_property
     def modes(self) -> tuple[FloatMatrix, FloatMatrix]:
@@ -87,7 +86,7 @@ class SmallSamples(WeightedPoints):
         """
         precision = self.spreads**-2.0
         features = np.stack([self.tilt**power for power in range(3)], axis=-1)
-        weight, label = self.weight[:, np.newaxis], self.label[:, np.newaxis]
+        weight, label = self.weight[:, np.newaxis], self.label_sum[:, np.newaxis]
         modes = np.zeros((*precision.shape, 2))
         for _ in range(MAX_STEPS):
             p = self.probabilities(modes)
@@ -135,7 +134,10 @@ class SmallSamples(WeightedPoints):
         f = self._map_logits(coefficients)
         surprise = np.log1p(np.exp(-np.abs(f)))
         surprise += np.maximum(f, 0.0)
-        fit = f @ self.label[..., np.newaxis] - surprise @ self.weight[..., np.newaxis]
+        fit = (
+            f @ self.label_sum[..., np.newaxis]
+            - surprise @ self.weight[..., np.newaxis]
+        )
         return np.asarray(fit[..., 0])
 
     def _map_logits(self, coefficients: FloatMatrix) -> FloatMatrix:
@@ -149,14 +151,9 @@ class SmallSamples(WeightedPoints):
 class ShiftTiltDraws:
     """Draws from the posteriors of shift and tilt of small samples.
 
-    Attributes
-    ----------
-    samples : SmallSamples
-        The data.
-    coefficients : ndarray of shape (samples, spreads, draws, 2)
-        Shift, and tilt of logits scaled to a mean square of 1.
-    logs : ndarray of shape (samples, spreads, draws)
-        Logarithms of how probable draws are, up to a constant for each sample.
+    `coefficients` (samples, spreads, draws, 2) are shift, and tilt of logits scaled to
+    a mean square of 1; `logs` (samples, spreads, draws) are logarithms of how probable
+    draws are, up to a constant for each sample.
     """
 
     samples: SmallSamples
@@ -169,7 +166,7 @@ class ShiftTiltDraws:
     @cached_property
     def share(self) -> FloatMatrix:
         """Return how probable draws are, shape (samples, draws)."""
-        return _shares(self.logs)
+        return exp_shares(self.logs.reshape(len(self.logs), -1))
 
     @cached_property
     def likely_share(self) -> FloatMatrix:
@@ -179,7 +176,8 @@ class ShiftTiltDraws:
         """
         typical = LIKELY_SPREAD * np.maximum(self.samples.typical_logit, 1.0)
         unusual = 0.5 * np.square(self.samples.spreads / typical[:, np.newaxis])
-        return _shares(self.logs - unusual[..., np.newaxis])
+        logs = self.logs - unusual[..., np.newaxis]
+        return exp_shares(logs.reshape(len(logs), -1))
 
     @cached_property
     def spread_share(self) -> FloatMatrix:
@@ -229,12 +227,6 @@ class ShiftTiltDraws:
             gaps **= alpha
         weight = self.samples.weight[..., np.newaxis]
         return np.asarray((gaps @ weight)[..., 0] / weight.sum(axis=1))
-
-
-def _shares(logs: FloatMatrix) -> FloatMatrix:
-    logs = logs.reshape(len(logs), -1)
-    share = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(share / share.sum(axis=1, keepdims=True))
 
 
 @cache

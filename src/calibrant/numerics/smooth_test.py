@@ -109,7 +109,7 @@ def score_statistics(points: WeightedPoints, count: int) -> FloatMatrix:
     """
     variance = _variance(points)
     spread = np.sqrt(variance)
-    surplus = points.label - points.weight * points.p
+    surplus = points.label_sum - points.weight * points.p
     surplus = np.divide(surplus, spread, out=np.zeros_like(spread), where=spread > 0.0)
     total = variance.sum(axis=-1, keepdims=True)
     share = (np.cumsum(variance, axis=-1) - 0.5 * variance) / total

@@ -30,21 +30,13 @@ POINTS_AT_ONCE = 2**17
 
 
 class VariationalNormals(NamedTuple):
-    """Normal distributions of coefficients, one for each choice of penalties.
+    """Normal distributions of d coefficients, for k choices of penalties.
 
-    Attributes
-    ----------
-    mean : ndarray of shape (k, d)
-        Their means.
-    factor, inverse : ndarray of shape (k, d, d)
-        Lower Cholesky factors of their inverse covariances, and inverses of these.
-    spread : ndarray of shape (k, m)
-        Standard deviation of the logit of each point.
-    curvature : ndarray of shape (k, m)
-        That of the log-likelihood by the logit of each point, on average.
-    evidence : ndarray of shape (k,)
-        Lower bounds of the log-likelihood, averaged over the prior; up to a constant
-        where some coefficients have no penalty, and so no prior.
+    `mean` is (k, d); `factor` and `inverse` (k, d, d) are lower Cholesky factors of
+    inverse covariances, and their inverses; `spread` and `curvature` (k, m) are the
+    standard deviation of each point's logit and the mean curvature of the
+    log-likelihood by it; `evidence` (k,) are lower bounds of the log-likelihood,
+    averaged over the prior (up to a constant where some coefficients have none).
     """
 
     mean: FloatMatrix
@@ -128,7 +120,7 @@ def _normals(
     spread = np.sqrt(np.square(inverse @ problem.design.T).sum(axis=1))
     f = _logits(problem, mean, spread)
     averages = np.logaddexp(0.0, f) @ SHARES
-    fit = (f @ SHARES) @ problem.label - averages @ problem.weight
+    fit = (f @ SHARES) @ problem.label_sum - averages @ problem.weight
     variance = np.square(inverse).sum(axis=1)
     distance = (penalty * (variance + mean**2)).sum(axis=1) - mean.shape[1]
     known = np.where(penalty > 0.0, penalty, 1.0)
@@ -151,5 +143,5 @@ def _averages(
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Return slope and curvature of the log-likelihood, by the logit of each point."""
     p = expit(_logits(problem, mean, spread))
-    slope = problem.label - problem.weight * (p @ SHARES)
+    slope = problem.label_sum - problem.weight * (p @ SHARES)
     return slope, problem.weight * ((p * (1.0 - p)) @ SHARES)

@@ -52,13 +52,13 @@ class WeightedPoints:
     ----------
     p : ndarray of shape (m,) or (samples, m)
         Prediction, or mean prediction of a cell.
-    weight, label : ndarray, shaped as `p`
+    weight, label_sum : ndarray, shaped as `p`
         Sum of weights and of weighted labels.
     """
 
     p: FloatMatrix
     weight: FloatMatrix
-    label: FloatMatrix
+    label_sum: FloatMatrix
 
     @classmethod
     def side_by_side(cls, samples: Sequence[WeightedPoints]) -> Self:
@@ -77,7 +77,7 @@ class WeightedPoints:
         p, weight, label = np.full(filled.shape, 0.5), *np.zeros((2, *filled.shape))
         p[filled] = np.concatenate([one.p for one in samples])
         weight[filled] = np.concatenate([one.weight for one in samples])
-        label[filled] = np.concatenate([one.label for one in samples])
+        label[filled] = np.concatenate([one.label_sum for one in samples])
         return cls(p, weight, label)
 
 
@@ -118,17 +118,24 @@ def _log_cells(sample: BinarySample) -> WeightedPoints:
     sums = np.zeros((3, 2 * SIDE))
     for start in range(0, sample.p.size, BLOCK):
         rows = slice(start, start + BLOCK)
-        cell, near = log_cell(sample.p[rows])
-        inside = near - _NEAREST[cell]  # short: its sum keeps the last digits
-        y, weight = sample.y[rows], None
-        if sample.weight is not None:
-            weight = sample.weight[rows]
-            inside, y = weight * inside, weight * y
-        sums += [np.bincount(cell, w, minlength=2 * SIDE) for w in (weight, inside, y)]
+        weight = None if sample.weight is None else sample.weight[rows]
+        sums += _block_sums(sample.p[rows], sample.y[rows], weight)
     used = np.flatnonzero(sums[0] > 0.0)
-    total, inside, label = sums[:, used]
+    total, inside, label_sum = sums[:, used]
     near = _NEAREST[used] + inside / total
-    return WeightedPoints(np.where(used < SIDE, near, 1.0 - near), total, label)
+    return WeightedPoints(np.where(used < SIDE, near, 1.0 - near), total, label_sum)
+
+
+def _block_sums(
+    p: FloatVector, y: FloatVector, weight: FloatVector | None
+) -> FloatMatrix:
+    # A function of its own, so that its arrays are freed before the next block.
+    cell, near = log_cell(p)
+    inside = near - _NEAREST[cell]  # short: its sum keeps the last digits
+    if weight is not None:
+        inside, y = weight * inside, weight * y
+    sums = [np.bincount(cell, w, minlength=2 * SIDE) for w in (weight, inside, y)]
+    return np.stack(sums)
 
 
 def compress_to_at_most(sample: BinarySample) -> WeightedPoints:
@@ -159,7 +166,7 @@ def _merge(points: WeightedPoints, cell: IntVector) -> WeightedPoints:
     if first.size == points.p.size:
         return points
     weight = np.add.reduceat(points.weight, first)
-    label = np.add.reduceat(points.label, first)
+    label = np.add.reduceat(points.label_sum, first)
     inside = points.p - np.repeat(points.p[first], np.diff(first, append=points.p.size))
     # Sums of distances, so that ties keep their value to the last digit.
     mean = points.p[first] + np.add.reduceat(points.weight * inside, first) / weight

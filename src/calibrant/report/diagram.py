@@ -135,7 +135,7 @@ def _bins(
 ) -> dict[str, Any]:
     table = tabulate(sample.p, sample.y, sample.weight, fit.edges)
     bins, used = bin_columns(table), table.weight > 0.0
-    below, above = wilson(table.label[used], table.weight[used], confidence)
+    below, above = wilson(table.label_sum[used], table.weight[used], confidence)
     ends = zip(bins["left"].tolist(), bins["right"].tolist(), strict=True)
     return {
         "method": name,
@@ -158,7 +158,7 @@ def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
     }
     histograms = {}
     for scale, edge in edges.items():
-        table = tabulate(cells.p, cells.label / cells.weight, cells.weight, edge)
+        table = tabulate(cells.p, cells.label_sum / cells.weight, cells.weight, edge)
         histograms[scale] = {
             "edges": numbers(table.edges),
             "rows": counts(table.weight),
