@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from calibrant.displays.parts import axis_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import Space
 
@@ -27,6 +27,7 @@ PROB_TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 LOWER_TICKS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)
 LOGIT_TICKS = (*LOWER_TICKS, 0.5, *(1.0 - tick for tick in reversed(LOWER_TICKS)))
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
+DIAGONAL = f'<path class="diagonal" d="M{LEFT:g},{BOTTOM:g}L{RIGHT:g},{TOP:g}"/>'
 MAX_TICK_NAME = 7
 """Signs of a tick's name that fit left of the square."""
 MAX_CURVES = 20
@@ -79,7 +80,7 @@ class Axes:
         if self.scale == "prob":
             return [(tick, f"{tick:g}") for tick in PROB_TICKS]
         inside = [t for t in LOGIT_TICKS if self.low <= t <= 1.0 - self.low]
-        return [(tick, _short(tick)) for tick in inside]
+        return [(tick, f"{tick:.6g}".replace("e-0", "e-")) for tick in inside]
 
     def named_across(self) -> list[tuple[float, str]]:
         """Return the ticks whose names fit beside each other, from the middle on.
@@ -102,21 +103,18 @@ class Axes:
         return sorted(kept)
 
 
-def _short(tick: float) -> str:
-    """Return the name of a tick, 1e-06 as that is shorter.
-
-    Examples
-    --------
-    >>> _short(0.001), _short(1e-6), _short(0.99999)
-    ('0.001', '1e-6', '0.99999')
-    """
-    return f"{tick:g}".replace("e-0", "e-") if tick < 0.001 else f"{tick:.6g}"  # noqa: PLR2004
-
-
 def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Markup:
     """Return the diagram of one event: curves, bins and histogram, on both axes."""
-    parts = [_both(panel["low"], lambda axes: _reliability(panel, axes, identity))]
-    return _svg(identity, title, panel["event"], panel["low"], parts)
+
+    def inside(axes: Axes) -> str:
+        layers = [_histogram(panel["histogram"][axes.scale], axes), DIAGONAL]
+        for number, curve in enumerate(panel["curves"]):
+            layers.append(_curve(curve, axes, number, identity))
+        for number, bins in enumerate(panel["bins"], start=len(panel["curves"])):
+            layers.append(_bins(bins, axes, number))
+        return "".join(layers)
+
+    return _svg(identity, title, panel["event"], panel["low"], inside)
 
 
 def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
@@ -127,7 +125,7 @@ def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
     event = drawn[0][1]["event"]
 
     def inside(axes: Axes) -> str:
-        lines = [_frame(axes), _diagonal()]
+        lines = [DIAGONAL]
         for number, panel in drawn:
             for curve in panel["curves"][:1]:
                 path = axes.line(zip(curve["p"], curve["calibrated"], strict=True))
@@ -136,8 +134,7 @@ def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
                 )
         return "".join(lines)
 
-    parts = [_both(low, inside)]
-    return _svg(identity, "Maps of all models", event, low, parts, bars=False)
+    return _svg(identity, "Maps of all models", event, low, inside, bars=False)
 
 
 def interval_svg(
@@ -166,15 +163,25 @@ def _svg(
     title: str,
     event: str,
     low: float,
-    parts: Iterable[str],
+    inside: Callable[[Axes], str],
     *,
     bars: bool = True,
 ) -> Markup:
+    """Return a diagram with what is `inside` the axes of each scale."""
     height = HEIGHT if bars else BOTTOM + 48.0
+    below = BARS_TOP + BARS_HEIGHT if bars else BOTTOM
+    clips = "".join(  # above and below the diagonal: too low, and too high
+        f'<clipPath id="{identity}-{side}"><polygon points="{corner} {RIGHT},{TOP} '
+        f'{LEFT},{BOTTOM}"/></clipPath>'
+        for side, corner in (("above", f"{LEFT},{TOP}"), ("below", f"{RIGHT},{BOTTOM}"))
+    )
+    scales = "".join(
+        f'<g class="on-{axes.scale}">{_frame(axes, below)}{inside(axes)}</g>'
+        for axes in (Axes(scale, low) for scale in SCALES)
+    )
     across, up = axis_names(event)
-    below = height - 8.0
     names = (
-        f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{below:g}" '
+        f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{height - 8.0:g}" '
         f'text-anchor="middle">{escape(across)}</text>'
         f'<text class="name" transform="translate(11,{(TOP + BOTTOM) / 2:g}) '
         f'rotate(-90)" text-anchor="middle">{escape(up)}</text>'
@@ -182,43 +189,14 @@ def _svg(
     return Markup(  # noqa: S704  (what users wrote is escaped)
         f'<svg class="chart" viewBox="0 0 {WIDTH:g} {height:g}" role="img" '
         f'aria-label="{escape(title)}" data-low="{low:g}">'
-        f"{_triangles(identity)}{''.join(parts)}{names}"
+        f"<defs>{clips}</defs>{scales}{names}"
         f'<g class="pointer" visibility="hidden"><path class="guide"/>'
         f'<circle class="spot" r="4.5"/></g></svg>'
     )
 
 
-def _triangles(identity: str) -> str:
-    """Return clips above and below the diagonal: too low, and too high."""
-    corners = {
-        "above": f"{LEFT},{TOP} {RIGHT},{TOP} {LEFT},{BOTTOM}",
-        "below": f"{RIGHT},{BOTTOM} {RIGHT},{TOP} {LEFT},{BOTTOM}",
-    }
-    clips = "".join(
-        f'<clipPath id="{identity}-{side}"><polygon points="{points}"/></clipPath>'
-        for side, points in corners.items()
-    )
-    return f"<defs>{clips}</defs>"
-
-
-def _both(low: float, inside: Any) -> str:
-    return "".join(
-        f'<g class="on-{scale}">{inside(Axes(scale, low))}</g>' for scale in SCALES
-    )
-
-
-def _reliability(panel: Mapping[str, Any], axes: Axes, identity: str) -> str:
-    layers = []
-    for number, curve in enumerate(panel["curves"]):
-        layers.append(_curve(curve, axes, number, identity))
-    for number, bins in enumerate(panel["bins"], start=len(panel["curves"])):
-        layers.append(_bins(bins, axes, number))
-    bars = _histogram(panel["histogram"][axes.scale], axes)
-    return _frame(axes, bars=True) + bars + _diagonal() + "".join(layers)
-
-
-def _frame(axes: Axes, *, bars: bool = False) -> str:
-    bottom = BARS_TOP + BARS_HEIGHT if bars else BOTTOM
+def _frame(axes: Axes, bottom: float) -> str:
+    """Return grid lines and their names, those across below `bottom`."""
     lines, names = [], []
     for value, name in axes.ticks():
         x, y = axes.x(value), axes.y(value)
@@ -235,10 +213,6 @@ def _frame(axes: Axes, *, bars: bool = False) -> str:
         for value, name in axes.named_across()
     ]
     return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
-
-
-def _diagonal() -> str:
-    return f'<path class="diagonal" d="M{LEFT:g},{BOTTOM:g}L{RIGHT:g},{TOP:g}"/>'
 
 
 def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> str:

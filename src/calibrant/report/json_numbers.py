@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from calibrant.measures.estimate import Estimate
+
 DIGITS = 6
 """Significant digits of what is drawn; a screen shows three."""
 
@@ -23,6 +25,14 @@ def number(value: Any) -> float | None:
     (0.25, None)
     """
     return float(value) if value is not None and math.isfinite(value) else None
+
+
+def error_numbers(estimate: Estimate | None) -> dict[str, float | None]:
+    """Return an estimated error and its interval; all None where it is not known."""
+    if estimate is None:
+        return dict.fromkeys(("error", "low", "high"))
+    values = {"error": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {name: number(value) for name, value in values.items()}
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:

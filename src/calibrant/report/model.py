@@ -18,7 +18,7 @@ from calibrant.measures.estimate import FittedTasks
 from calibrant.measures.evaluation import assess_one
 from calibrant.report.commands import Origin, command, python
 from calibrant.report.diagram import diagram_of, on_same_axes
-from calibrant.report.json_numbers import number
+from calibrant.report.json_numbers import error_numbers, number
 from calibrant.report.regions import Region, regions_of
 from calibrant.report.repairs import (
     MAX_CLASSES,
@@ -181,9 +181,7 @@ def _class_row(tasks: BinaryTasks, place: int, estimate: Estimate) -> dict[str, 
     sample = tasks.samples[place]
     return {
         "class": estimate.task,
-        "error": number(estimate.value),
-        "low": number(estimate.low),
-        "high": number(estimate.high),
+        **error_numbers(estimate),
         "base_rate": number(sample.mean(sample.y)),
         "mean_prob": number(sample.mean(sample.p)),
     }
@@ -285,8 +283,6 @@ def _group_row(
         "rows": tasks.samples[0].total,
         "base_rate": float(np.mean([s.mean(s.y) for s in tasks.samples])),
         "mean_prob": float(np.mean([s.mean(s.p) for s in tasks.samples])),
-        "error": None if estimate is None else number(estimate.value),
-        "low": None if estimate is None else number(estimate.low),
-        "high": None if estimate is None else number(estimate.high),
+        **error_numbers(estimate),
         "pvalue": number(pvalue),
     }

@@ -19,7 +19,7 @@ from calibrant.numerics.links import clip_probability
 from calibrant.numerics.scores import brier_score, log_loss
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
 from calibrant.predictions.input_spec import BinaryTasks, InputSpec
-from calibrant.report.json_numbers import number
+from calibrant.report.json_numbers import error_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from calibrant.checks.check import Finding
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import ClassSample
-    from calibrant.measures.estimate import ErrorSettings
+    from calibrant.measures.estimate import ErrorSettings, Estimate
 
 REPAIRS = ("platt", "beta", "isotonic", "smooth")
 CLASS_REPAIRS = {
@@ -74,33 +74,29 @@ def repairs_of(
     held = _join([part for _, part in folds])
     before = _log_losses(held.p)
 
+    def mean(event: FloatVector, no_event: FloatVector) -> float:
+        values = held.y * event + (1.0 - held.y) * no_event
+        return float(np.average(values, weights=held.weight))
+
     def row(name: str, p: FloatVector) -> dict[str, Any]:
         tasks = BinaryTasks("binary", ("binary",), (replace(held, p=p),))
         after = _log_losses(p)
         falls = [old - new for old, new in zip(before, after, strict=True)]
-        brier = held.mean(held.y * (p - 1.0) ** 2 + (1.0 - held.y) * p**2)
-        loss = held.mean(_by_outcome(held, after))
-        squares = [fall**2 for fall in falls]
-        return _row(
-            name,
-            tasks,
-            settings,
-            measure,
-            scores=(brier, loss),
-            event_scores=(brier, loss),
-            gain=held.mean(_by_outcome(held, falls)),
-            gain_square=held.mean(_by_outcome(held, squares)),
-            total=held.total,
-        )
+        scores = mean((p - 1.0) ** 2, p**2), mean(*after)
+        gain, square = mean(*falls), mean(*(fall**2 for fall in falls))
+        spread = max(square - gain**2, 0.0)
+        estimate = FittedTasks(tasks, settings).estimates(measure)[0]
+        gain_error = float(np.sqrt(spread / held.total))
+        return _row(name, estimate, scores, scores, (gain, gain_error))
 
     rows = [row(NONE, held.p)]
     for name in methods:
         family = find_binary(name).seeded(settings.random_state)
-        maps = (fit_family(family, train).map for train, _ in folds)
-        parts = zip(maps, folds, strict=True)
-        rows.append(
-            row(name, np.concatenate([m.transform(part.p) for m, (_, part) in parts]))
-        )
+        repaired = [
+            np.clip(fit_family(family, train).map.values(part.p), 0.0, 1.0)
+            for train, part in folds
+        ]
+        rows.append(row(name, np.concatenate(repaired)))
     return _table(rows, n_folds, "the event")
 
 
@@ -127,24 +123,18 @@ def class_repairs_of(
         tasks = InputSpec(task=task).tasks(sample.column, prob, sample.weight)
         loss = -np.log(clip_probability(prob[actual]))
         fall = -np.log(clip_probability(before[actual])) - loss
-        brier, event_loss = (
+        brier = mean((prob**2).sum(axis=1) - 2.0 * prob[actual] + 1.0)
+        event_brier, event_loss = (
             float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
             for score in (brier_score, log_loss)
         )
-        return _row(
-            name,
-            None if many and task == "classwise" else tasks,
-            settings,
-            measure,
-            scores=(
-                mean((prob**2).sum(axis=1) - 2.0 * prob[actual] + 1.0),
-                mean(loss),
-            ),
-            event_scores=(brier, event_loss),
-            gain=mean(fall),
-            gain_square=mean(fall**2),
-            total=sample.total,
-        )
+        estimate = None
+        if task != "classwise" or not many:
+            estimate = FittedTasks(tasks, settings).estimates(measure)[0]
+        spread = max(mean(fall**2) - mean(fall) ** 2, 0.0)
+        gain = mean(fall), float(np.sqrt(spread / sample.total))
+        scores, event_scores = (brier, mean(loss)), (event_brier, event_loss)
+        return _row(name, estimate, scores, event_scores, gain)
 
     rows = [row(NONE, before)]
     for name in CLASS_REPAIRS[task]:
@@ -159,35 +149,20 @@ def class_repairs_of(
     return _table(rows, n_folds, "all classes")
 
 
-def _row(  # noqa: PLR0913
+def _row(
     name: str,
-    tasks: BinaryTasks | None,
-    settings: ErrorSettings,
-    measure: str,
-    *,
+    estimate: Estimate | None,
     scores: tuple[float, float],
     event_scores: tuple[float, float],
-    gain: float,
-    gain_square: float,
-    total: float,
+    gain: tuple[float, float],
 ) -> dict[str, Any]:
-    """Return one row of the table; without `tasks` the error is not measured."""
-    error = low = high = None
-    if tasks is not None:
-        estimate = FittedTasks(tasks, settings).estimates(measure)[0]
-        error, low, high = map(number, (estimate.value, estimate.low, estimate.high))
     return {
         "method": name,
         "summary": "as they are" if name == NONE else find_method(name).summary,
-        "error": error,
-        "low": low,
-        "high": high,
-        "brier": scores[0],
-        "log_loss": scores[1],
-        "event_brier": event_scores[0],
-        "event_log_loss": event_scores[1],
-        "gain": gain,
-        "gain_error": float(np.sqrt(max(gain_square - gain**2, 0.0) / total)),
+        **error_numbers(estimate),
+        **dict(zip(("brier", "log_loss"), scores, strict=True)),
+        **dict(zip(("event_brier", "event_log_loss"), event_scores, strict=True)),
+        **dict(zip(("gain", "gain_error"), gain, strict=True)),
     }
 
 
@@ -264,11 +239,6 @@ def _log_losses(p: FloatVector) -> tuple[FloatVector, FloatVector]:
     """Return the log-loss of each row where the event happened, and where not."""
     inner = clip_probability(p)
     return -np.log(inner), -np.log1p(-inner)
-
-
-def _by_outcome(sample: BinarySample, losses: Sequence[FloatVector]) -> FloatVector:
-    """Return a loss of each row that differs by outcome: (event, no event)."""
-    return sample.y * losses[0] + (1.0 - sample.y) * losses[1]
 
 
 def advise(
