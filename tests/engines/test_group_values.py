@@ -1,5 +1,7 @@
 """Values of groups come out as they went in, whatever their type."""
 
+from decimal import Decimal
+
 import numpy as np
 import polars as pl
 import pytest
@@ -40,6 +42,16 @@ def test_whole_numbers_beyond_64_bits(columns, tmp_path):
     frame.write_csv(tmp_path / "rows.csv")
     _, rows = groups_of(tmp_path / "rows.csv", engine="memory")
     assert rows == [200, 200]
+
+
+def test_decimals_stay_decimals(columns, local_engine, tmp_path):
+    values = [Decimal("0.10"), Decimal("12345678901234567.89"), None, Decimal("2.00")]
+    group = pl.Series(values * 100, dtype=pl.Decimal(20, 2))
+    pl.DataFrame({**columns, "g": group}).write_parquet(tmp_path / "rows.parquet")
+    names, rows = groups_of(tmp_path / "rows.parquet", engine=local_engine)
+    assert set(names) == set(values)
+    assert not any(isinstance(name, float) for name in names)
+    assert rows == [100] * 4
 
 
 def test_lists_are_no_groups(columns, tmp_path):

@@ -20,16 +20,16 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("option", [{"by": "g"}, {"weight": "w"}])
 @pytest.mark.parametrize("bad_rows", ["error", "drop"])
-def test_a_file_that_lacks_a_column(folder, option, bad_rows):
-    options = {"y": "y", "p": "p", "engine": "duckdb", "bad_rows": bad_rows}
+def test_a_file_that_lacks_a_column(folder, local_engine, option, bad_rows):
+    options = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": bad_rows}
     with pytest.raises(SourceError, match=r"b\.parquet has no column '[gw]'"):
         cb.Predictions.from_table(
             f"{folder}/*.parquet", **options, **option
         ).aggregate()
 
 
-def test_columns_that_nobody_asked_for_may_be_lacking(folder):
+def test_columns_that_nobody_asked_for_may_be_lacking(folder, local_engine):
     found = cb.Predictions.from_table(
-        f"{folder}/*.parquet", y="y", p="p", engine="duckdb"
+        f"{folder}/*.parquet", y="y", p="p", engine=local_engine
     ).aggregate()
     assert found.n == 100

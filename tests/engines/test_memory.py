@@ -5,8 +5,10 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 
+import calibrant as cb
 from calibrant.engines.memory import open_table
-from calibrant.exceptions import SourceError, UnknownNameError
+from calibrant.engines.opening import open_source
+from calibrant.exceptions import OptionError, SourceError, UnknownNameError
 
 FRAME = pl.DataFrame({"p": [0.25, 0.5], "y": ["a", "b"]})
 
@@ -19,6 +21,7 @@ FRAME = pl.DataFrame({"p": [0.25, 0.5], "y": ["a", "b"]})
         ("t.parquet", FRAME.write_parquet),
         ("t.jsonl", FRAME.write_ndjson),
         ("t.ndjson", FRAME.write_ndjson),
+        ("t.json", FRAME.write_json),
         (
             "t.npz",
             lambda path: np.savez(
@@ -47,6 +50,8 @@ def test_every_format_is_read(tmp_path, name, write):
         ("t.csv", b"p,y\n1,2\n1,2,3\n", "as many fields as the first"),
         ("t.parquet", b"PAR1 but not really", "cannot be read"),
         ("t.jsonl", b"{not json", "cannot be read"),
+        ("t.json", b"[{", "cannot be read"),
+        ("t.json", b'{"p": 1}', "must be an array of JSON objects"),
         ("t.npz", b"not a zip", "cannot be read"),
         ("t.xlsx", b"PK", "files that end in '.xlsx' cannot be read; known are CSV"),
         ("t", b"p,y", "cannot be read"),
@@ -80,3 +85,19 @@ def test_unknown_columns_list_at_most_a_dozen():
     table = open_table({f"c{i}": np.zeros(1) for i in range(50)})
     with pytest.raises(UnknownNameError, match="and 38 more"):
         table.column("zzz")
+
+
+def test_npy_files_are_arrays_called_like_the_files(tmp_path):
+    logits, y = np.array([[1.0, 2.0], [3.0, 0.5]]), np.array([1, 0])
+    np.save(tmp_path / "logits.npy", logits)
+    np.save(tmp_path / "y.npy", y)
+    source = [tmp_path / "logits.npy", str(tmp_path / "y.npy")]
+    table = open_source(source)
+    assert table.names == ("logits", "y")
+    assert_allclose(table.column("logits[1]"), [2.0, 0.5])
+    options = {"y": "y", "p": "logits", "task": "confidence", "scale": "logit"}
+    assert cb.Predictions.from_table(source, **options).n == 2
+    with pytest.raises(OptionError, match="read in memory, not by the duckdb engine"):
+        open_source(source, "duckdb")
+    with pytest.raises(SourceError, match="two columns 'y'"):
+        open_table([source[1], source[1]])

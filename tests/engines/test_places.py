@@ -88,12 +88,14 @@ def test_relations_and_frames_through_duckdb(rows):
         assert_allclose(found.columns["near"], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "csv.gz"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "csv.gz"])
 def test_text_files_are_read_in_place(suffix, rows, tmp_path):
     path = tmp_path / f"rows.{suffix}"
     few = rows.select("p", "y", "place")
     if suffix == "jsonl":
         few.write_ndjson(path)
+    elif suffix == "json":
+        few.write_json(path)
     elif suffix == "csv.gz":
         few.to_pandas().to_csv(path, index=False)
     else:

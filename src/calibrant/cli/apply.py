@@ -50,7 +50,7 @@ def apply(
     source: Annotated[
         list[str],
         typer.Argument(
-            help="New predictions: CSV, TSV, Parquet, JSON lines or npz; several "
+            help="New predictions: CSV, TSV, Parquet, JSON, npz or npy; several "
             "files, a folder or a pattern, 'lake/*.parquet'.",
             metavar="FILE...",
         ),

@@ -34,7 +34,7 @@ class DataOptions:
     source: Annotated[
         list[str],
         typer.Argument(
-            help="CSV, TSV, Parquet, JSON lines or npz file; several, a folder or a "
+            help="CSV, TSV, Parquet, JSON, npz or npy file; several, a folder or a "
             "pattern, 'lake/*.parquet'; or aggregated predictions, as written by "
             "'calibrant aggregate'.",
             metavar="FILE...",

@@ -101,24 +101,10 @@ def event_numbers(columns: Columns) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AggregationQuery:
-    """Queries over the rows of a table.
+    """Queries over the rows of a table, which they call `source`.
 
-    Attributes
-    ----------
-    spec : AggregationSpec
-        What is to be aggregated.
-    source : str
-        What queries call the rows.
-    rules : RowRules
-        What every row must meet.
-    dialect : Dialect
-        Of the engine.
-    run : callable
-        Returns the columns of a query's result.
-    display_name : str
-        What errors call the source.
-    on_invalid : callable or None
-        Called where some rows are invalid, before anything is said about them.
+    `run` returns the columns of a query's result; errors call the table `display_name`.
+    If some rows are invalid, `on_invalid` is called before anything is said about them.
     """
 
     spec: AggregationSpec
@@ -150,13 +136,8 @@ class AggregationQuery:
         return replace(cells, reasons=reasons)
 
     def _aggregated(self, *, clip: bool = False) -> GridResult:
-        query = aggregation_sql(
-            self.spec,
-            self.source,
-            fault=self.rules.fault_sql(),
-            dialect=self.dialect,
-            clip=clip,
-        )
+        fault = self.rules.fault_sql()
+        query = aggregation_sql(self.spec, self.source, fault, self.dialect, clip=clip)
         return GridResult(self.run(query))
 
     def _reasons(self, n_invalid: int) -> Reasons:
@@ -238,13 +219,8 @@ class AggregationQuery:
 
     def _distinct(self, small: set[tuple[Any, ...]], hashes: list[int] | None) -> Part:
         """Return the distinct rows of small groups; without hashes, of all."""
-        query = distinct_sql(
-            self.spec,
-            self.source,
-            fault=self.rules.fault_sql(),
-            dialect=self.dialect,
-            groups=hashes,
-        )
+        fault = self.rules.fault_sql()
+        query = distinct_sql(self.spec, self.source, fault, self.dialect, groups=hashes)
         columns = self.run(query)
         used = np.ones(len(columns["n_rows"]), dtype=bool)
         if hashes is not None:  # other groups may have the same hash

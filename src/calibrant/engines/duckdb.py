@@ -20,7 +20,6 @@ from calibrant.engines.duckdb_sources import (
     literal,
     load_duckdb,
     quoted,
-    reading,
 )
 from calibrant.engines.duckdb_text import JsonFiles, SeparatedFiles
 from calibrant.engines.files import PARQUET, SEPARATORS, FileSet, check_writable
@@ -79,62 +78,46 @@ class DuckDBTable:
     @property
     def names(self) -> tuple[str, ...]:
         """Return the columns, in order."""
-        with reading(self.source.display_name):
-            return self.source.names
+        return self.source.names
 
     @property
     def all_names(self) -> tuple[str, ...]:
         """Return the columns of all rows, for which all may have to be read."""
-        with reading(self.source.display_name):
-            return self.source.all_names
+        return self.source.all_names
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist, or is missing from some of the files."""
-        with reading(self.source.display_name):
-            self.source.check_columns(names)
+        self.source.check_columns(names)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column of labels."""
         self.check_columns([name])
-        with reading(self.source.display_name):
-            return np.empty(0, dtype=self.source.kind_of_few(name))
+        return np.empty(0, dtype=self.source.kind_of_few(name))
 
     def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column contains a value."""
         if not comparable([value], self.dtype_example(name)):
             return False
-        with reading(self.source.display_name):
-            column = self.source.select([(name, self.source.kind_of_few(name))])
-            query = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)}"
-            return bool(self.source.run(f"{query} LIMIT 1")["one"].size)
+        column = self.source.select([(name, self.source.kind_of_few(name))])
+        query = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)}"
+        return bool(self.source.run(f"{query} LIMIT 1")["one"].size)
 
     def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows and return their cells."""
         self.check_columns([spec.y, *spec.numbers, *spec.by])
-        with reading(self.source.display_name):
-            guessed = self.source.guess(spec.y, spec.numbers)
+        guessed = self.source.guess(spec.y, spec.numbers)
         try:
             return TypedRows(self.source, guessed, spec, sure=False).cells()
         except WrongGuessError:
-            with reading(self.source.display_name):
-                kinds = self.source.kinds(list(guessed))
+            kinds = self.source.kinds(list(guessed))
             return TypedRows(self.source, kinds, spec).cells()
 
 
 @dataclass(frozen=True, eq=False)
 class TypedRows:
-    """The rows of a source, read as a spec asks.
+    """The rows of a source, with columns of labels, predictions and weights as `kinds`.
 
-    Attributes
-    ----------
-    source : Source
-        Where they are.
-    kinds : mapping
-        What the columns of labels, predictions and weights are read as.
-    spec : AggregationSpec
-        What is to be aggregated.
-    sure : bool
-        Whether all values of these columns are known to be that.
+    It is `sure` if all values of these columns are known to be of their kind.
     """
 
     source: Source
@@ -186,18 +169,16 @@ class TypedRows:
 
     def _run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return a query's result, with the values of groups as they are meant."""
-        with reading(self.source.display_name):
-            columns = self.source.run(query)
-            for place, name in enumerate(self.spec.by):
-                key = f"by_{place}"
-                if key in columns:
-                    columns[key] = self.source.key_values(name, columns[key])
+        columns = self.source.run(query)
+        for place, name in enumerate(self.spec.by):
+            key = f"by_{place}"
+            if key in columns:
+                columns[key] = self.source.key_values(name, columns[key])
         return columns
 
     def _check_guess(self) -> None:
         """Raise where rows are invalid because columns contain something else."""
-        with reading(self.source.display_name):
-            kinds = self.source.kinds(list(self.kinds))
+        kinds = self.source.kinds(list(self.kinds))
         if self.spec.bad_rows == "drop":  # whole numbers are numbers
             kinds = {name: kind.replace("i", "f") for name, kind in kinds.items()}
         if kinds != self.kinds:
@@ -329,17 +310,15 @@ def apply_in_duckdb(
     suffix = out.suffix.lower()
     if suffix not in (*SEPARATORS, *PARQUET):
         raise OptionError(f"{out}: DuckDB writes .csv, .tsv and .parquet here.")
-    with reading(str(files)):
-        source = open_in_place(files)
-        names = source.all_names
-        source.check_columns([column])
+    source = open_in_place(files)
+    names = source.all_names
+    source.check_columns([column])
     if name in names:
         raise OptionError(f"{files} has a column {name!r} already; choose another.")
     _check_distinct_ignoring_case([*names, name])
-    with reading(source.display_name):
-        _check_numbers(column, source.guess(column, []))
+    _check_numbers(column, source.guess(column, []))
     try:
-        with atomic_write(out) as temporary, reading(str(files)):
+        with atomic_write(out) as temporary:
             # From text to text nothing is parsed and formatted again.
             kept = source.kept_columns(as_text=suffix in SEPARATORS)
             rows = source.select([*kept, (column, "f8")])
@@ -387,14 +366,12 @@ def _write(source: FileSource, query: str, path: Path) -> int:
 
 def _raise_no_probability(source: FileSource, column: str) -> None:
     """Raise the error about predictions that are not probabilities."""
-    with reading(source.display_name):
-        kinds = source.kinds([column])
+    kinds = source.kinds([column])
     _check_numbers(column, kinds)
     rules = prediction_rules(column, "x_0", precision_of(np.dtype(kinds[column])))
     read = source.select([(column, "f8")])
     rows = f"(SELECT CAST(c_0 AS DOUBLE) AS x_0 FROM ({read}))"
-    with reading(source.display_name):
-        RowFaults.count(rules, source.run, rows).raise_first(droppable=False)
+    RowFaults.count(rules, source.run, rows).raise_first(droppable=False)
     raise InputError(
         f"column {column!r} passes 0 or 1 by rounding; apply the map in memory."
     )

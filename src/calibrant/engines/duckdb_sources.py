@@ -7,6 +7,7 @@ import secrets
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,15 +55,10 @@ SETTINGS = {
 
 
 class Source(ABC):
-    """Rows that DuckDB reads; by default from columns that have types.
-
-    Attributes
-    ----------
-    is_text : bool
-        Whether values of groups are text, be they numbers or not.
-    """
+    """Rows that DuckDB reads; by default from columns that have types."""
 
     is_text = False
+    """Whether values of groups are text, be they numbers or not."""
 
     @property
     @abstractmethod
@@ -79,8 +75,14 @@ class Source(ABC):
         """Return the query for columns called c_0, c_1, ..., each read as a kind."""
 
     @abstractmethod
+    def _query(self, query: str) -> Any:
+        """Return the relation of a query."""
+
     def run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return the columns of a query's result."""
+        with reading(self.display_name):
+            columns: dict[str, NDArray[Any]] = self._query(query).fetchnumpy()
+        return columns
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -101,12 +103,27 @@ class Source(ABC):
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
-        described = self.run(f"DESCRIBE {self.select([(name, '') for name in names])}")
-        declared = described["column_type"].tolist()
         return {
-            name: "f8" if kind.startswith("DECIMAL") else KINDS.get(kind, "O")
-            for name, kind in zip(names, declared, strict=True)
+            name: "f8" if is_decimal(kind) else KINDS.get(kind, "O")
+            for name, kind in self._declared(names).items()
         }
+
+    def _declared(self, names: Sequence[str]) -> dict[str, str]:
+        """Return DuckDB's types of columns."""
+        if not names:
+            return {}
+        described = self.run(f"DESCRIBE {self.select([(name, '') for name in names])}")
+        return dict(zip(names, described["column_type"].tolist(), strict=True))
+
+    def _typed(self, columns: Sequence[tuple[str, str]], called: Sequence[str]) -> str:
+        """Return columns in their types, called c_0, c_1, ...; decimal keys as text."""
+        declared = self._declared([name for name, kind in columns if kind == KEY])
+        return numbered(
+            [
+                f"CAST({own} AS VARCHAR)" if is_decimal(declared.get(name, "")) else own
+                for (name, _), own in zip(columns, called, strict=True)
+            ]
+        )
 
     def kind_of_few(self, name: str) -> str:
         """Return what a whole column of few distinct values contains."""
@@ -114,9 +131,12 @@ class Source(ABC):
 
     def key_values(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of groups from those of a column read as `KEY`."""
-        kind = np.dtype(self.kinds([name])[name])
+        declared = self._declared([name])[name]
+        if is_decimal(declared):  # as doubles they would lose digits
+            keys = [None if v is None else Decimal(v) for v in values.tolist()]
+            return np.array(keys, dtype=object)
         # DuckDB returns dates as times.
-        return values.astype(kind) if kind.kind == "M" else values
+        return values.astype(KINDS[declared]) if declared == "DATE" else values
 
     def lines_left_out(self) -> int:
         """Return the number of lines that are not rows."""
@@ -127,17 +147,8 @@ class Source(ABC):
 class RelationSource(Source):
     """A relation of the user's, or a data frame that was registered.
 
-    Attributes
-    ----------
-    relation : DuckDBPyRelation
-        The rows.
-    display_name : str
-        What errors call them.
-    connection : DuckDBPyConnection or None
-        One of our own that must stay open.
-    own_names : tuple of str
-        What columns are called in a data frame: DuckDB renames those that differ by
-        case alone.
+    DuckDB renames columns of a data frame that differ by case alone; `own_names` are
+    those of the data frame. `connection` is one of our own that must stay open.
     """
 
     relation: Any
@@ -154,31 +165,23 @@ class RelationSource(Source):
     def select(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return the query for columns called c_0, c_1, ..., in their types."""
         called = dict(zip(self.names, self.relation.columns, strict=True))
-        chosen = numbered([quoted(called[name]) for name, _ in columns])
+        chosen = self._typed(columns, [quoted(called[name]) for name, _ in columns])
         return f"SELECT {chosen} FROM {self._view}"
+
+    def _query(self, query: str) -> Any:
+        return self.relation.query(self._view, query)
 
     def run(self, query: str) -> dict[str, NDArray[Any]]:
         """Return the columns of a query's result, and leave no view behind."""
         try:
-            columns: dict[str, NDArray[Any]] = self.relation.query(
-                self._view, query
-            ).fetchnumpy()
+            return super().run(query)
         finally:
             self.relation.query(self._view, f"DROP VIEW IF EXISTS {self._view}")
-        return columns
 
 
 @dataclass(frozen=True, eq=False)
 class FileSource(Source):
-    """Files, several of them as one table with the columns of all.
-
-    Attributes
-    ----------
-    connection : DuckDBPyConnection
-        Of our own.
-    files : FileSet
-        What to read.
-    """
+    """Files, several of them as one table with the columns of all."""
 
     connection: Any
     files: FileSet
@@ -188,10 +191,18 @@ class FileSource(Source):
         """Return what errors call the files."""
         return str(self.files)
 
-    def run(self, query: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a query's result."""
-        columns: dict[str, NDArray[Any]] = self.connection.execute(query).fetchnumpy()
-        return columns
+    def _query(self, query: str) -> Any:
+        return self.connection.execute(query)
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query's result."""
+        with reading(self.display_name):
+            rows: list[tuple[Any, ...]] = self._query(query).fetchall()
+        return rows
+
+    def _columns_read_by(self, reader: str) -> list[str]:
+        """Return what DuckDB calls the columns that a reader reads."""
+        return [name for name, *_ in self._rows(f"DESCRIBE SELECT * FROM {reader}")]
 
     @abstractmethod
     def kept_columns(self, *, as_text: bool) -> list[tuple[str, str]]:
@@ -233,7 +244,7 @@ class ParquetFiles(FileSource):
     def select(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return the query for columns called c_0, c_1, ..., in their types."""
         called = [quoted(self._called.get(name, name)) for name, _ in columns]
-        return f"SELECT {numbered(called)} FROM {self._reader}"
+        return f"SELECT {self._typed(columns, called)} FROM {self._reader}"
 
     @property
     def _reader(self) -> str:
@@ -245,7 +256,7 @@ class ParquetFiles(FileSource):
         query = f"SELECT file_name, name, num_children FROM {schema}"
         columns: dict[str, list[str]] = {}
         inner = 0  # parts of a column that are to come
-        for file, name, children in self.connection.execute(query).fetchall():
+        for file, name, children in self._rows(query):
             if file not in columns:
                 columns[file] = []
             elif inner:
@@ -267,7 +278,7 @@ class ParquetFiles(FileSource):
     @cached_property
     def _all_columns(self) -> list[str]:
         """Return what DuckDB calls the columns."""
-        return list(self.connection.sql(f"SELECT * FROM {self._reader}").columns)
+        return self._columns_read_by(self._reader)
 
     @cached_property
     def _called(self) -> dict[str, str]:
@@ -283,6 +294,11 @@ def check_known(names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
         if name in unknown:
             raise UnknownNameError.among("column", name, known)
+
+
+def is_decimal(declared: str) -> bool:
+    """Tell whether a type of DuckDB's is that of decimals."""
+    return declared.startswith("DECIMAL")
 
 
 def numbered(expressions: Sequence[str]) -> str:

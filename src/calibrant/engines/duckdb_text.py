@@ -108,10 +108,10 @@ class UntypedFiles(FileSource):
         # One row per value: many columns need no more expressions than one.
         rows = f"SELECT UNNEST([{numbers}]) AS k, UNNEST([{tokens}]) AS token"
         classes = class_sql("token", self._number("token"))
-        counted = self.connection.execute(
+        counted = self._rows(
             f"SELECT k, class, COUNT(*) FROM (SELECT k, {classes} AS class FROM "
             f"({rows} FROM ({query}))) WHERE class IS NOT NULL GROUP BY k, class"
-        ).fetchall()
+        )
         counts: list[dict[str, int]] = [{} for _ in names]
         for place, name, count in counted:
             counts[place][name] = count
@@ -145,13 +145,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SeparatedFiles(UntypedFiles):
-    """CSV or TSV files.
-
-    Attributes
-    ----------
-    leave_out : bool
-        Whether lines that are not rows are noted and left out.
-    """
+    """CSV or TSV files; with `leave_out`, lines that are not rows are left out."""
 
     leave_out: bool = False
 
@@ -167,7 +161,7 @@ class SeparatedFiles(UntypedFiles):
             return 0
         lines = "SELECT DISTINCT file_path, line FROM reject_errors JOIN reject_scans "
         counted = f"SELECT COUNT(*) FROM ({lines} USING (scan_id, file_id))"
-        return int(self.connection.execute(counted).fetchall()[0][0])
+        return int(self._rows(counted)[0][0])
 
     def _first_values(self, name: str) -> ValueCounts:
         first = self._headers[0]
@@ -228,8 +222,7 @@ class SeparatedFiles(UntypedFiles):
         if not self.files.has_partitions:
             return []
         first = self._headers[0]
-        query = f"SELECT * FROM {self._reader(first)}"
-        return list(self.connection.sql(query).columns[len(first.names) :])
+        return self._columns_read_by(self._reader(first))[len(first.names) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +268,7 @@ class JsonFiles(UntypedFiles):
             return name, kind
         query = "SELECT json_group_structure(CAST(c_0 AS JSON))"
         query += f" FROM ({self._tokens([name])})"
-        structure = json.loads(self.connection.execute(query).fetchall()[0][0])
+        structure = json.loads(self._rows(query)[0][0])
         return name, TEXT if isinstance(structure, str) else _type_of(structure)
 
     def _as_kind(self, token: str, kind: str) -> str:
@@ -328,7 +321,7 @@ class JsonFiles(UntypedFiles):
     def _keys(self, limit: str = "") -> tuple[str, ...]:
         lines = f"SELECT json FROM read_json_objects({self._options}){limit}"
         query = f"SELECT json_keys(json) AS keys, COUNT(*) FROM ({lines}) GROUP BY keys"
-        counted = self.connection.execute(f"{query} ORDER BY 2 DESC, keys").fetchall()
+        counted = self._rows(f"{query} ORDER BY 2 DESC, keys")
         every = (name for keys, _ in counted for name in keys or ())
         return (*dict.fromkeys(every), *self._partitions)
 
@@ -340,8 +333,7 @@ class JsonFiles(UntypedFiles):
     def _partitions(self) -> list[str]:
         if not self.files.has_partitions:
             return []
-        query = f"SELECT * FROM {self._reader(['k'])}"
-        return list(self.connection.sql(query).columns[1:])
+        return self._columns_read_by(self._reader(["k"]))[1:]
 
 
 def _pointer(name: str) -> str:

@@ -83,10 +83,21 @@ def read_rows(path: Path, *, leave_out: bool = False) -> tuple[Any, int]:
             with path.open("rb") as file:
                 return pl.read_ndjson(file, infer_schema_length=None), 0
         if suffix == RECORDS:
-            return pl.read_json(read_content(path), infer_schema_length=None), 0
+            return _read_records(path), 0
     except failures as error:
         raise unreadable(path, first_line(error)) from None
     raise unknown_format(path, suffix)
+
+
+def _read_records(path: Path) -> Any:
+    content = read_content(path)
+    if not content.lstrip().startswith(b"["):
+        raise SourceError(
+            f"{path} must be an array of JSON objects; a file with one object per line "
+            f"is called .jsonl."
+        )
+    pl = load_polars("reading .json files")
+    return pl.read_json(content, infer_schema_length=None)
 
 
 def read_frames(

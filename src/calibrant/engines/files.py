@@ -39,17 +39,7 @@ ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass(frozen=True)
 class FileSet:
-    """Files of one format.
-
-    Attributes
-    ----------
-    paths : tuple of str
-        The files.
-    kind : str
-        Their format.
-    display_name : str
-        What errors call them.
-    """
+    """Files of one format, which is one of the values of `KINDS`."""
 
     paths: tuple[str, ...]
     kind: str
@@ -246,9 +236,11 @@ def check_distinct_names(source: str, names: Sequence[str]) -> None:
 
 def unreadable(path: Path, what: str) -> SourceError:
     """Return the error about a file that is not what its name says."""
+    suffix = suffix_of(path)
+    hint = " Check the separator, and that each row has as many fields as the first."
     return SourceError(
-        f"{path} cannot be read as {suffix_of(path)[1:]}: {what}. Check the separator, "
-        f"and that each row has as many fields as the first."
+        f"{path} cannot be read as {suffix[1:]}: {what}."
+        f"{hint if suffix in SEPARATORS else ''}"
     )
 
 

@@ -149,15 +149,7 @@ class MemoryTable:
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows:
-    """The rows of a table in memory, read as a spec asks.
-
-    Attributes
-    ----------
-    table : MemoryTable
-        The columns.
-    spec : AggregationSpec
-        What is to be aggregated.
-    """
+    """The rows of a table in memory, read as a spec asks."""
 
     table: MemoryTable
     spec: AggregationSpec

@@ -39,22 +39,16 @@ KINDS = {
     **dict.fromkeys(["tinyint", "smallint", "int", "bigint"], "i8"),
 }
 """NumPy's word for each type; decimals count as doubles, all else as objects."""
+WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
+"""Columns of whole numbers in results of queries."""
 
 
 @dataclass(frozen=True, eq=False)
 class SparkTable:
-    """Rows of a Spark data frame.
+    """Rows of a Spark data frame, which errors call `display_name`.
 
-    Attributes
-    ----------
-    frame : pyspark.sql.DataFrame
-        The rows.
-    display_name : str
-        What errors call the source.
-    text : pyspark.sql.DataFrame or None
-        The rows of text files, every column as the text that it is.
-    lacking : mapping
-        A file that lacks a column, for each that not all files have.
+    Of text files, `text` has every column as the text that it is, and `lacking` a file
+    that lacks a column, for each column that not all files have.
     """
 
     frame: Any
@@ -64,22 +58,22 @@ class SparkTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
+        """Return the columns, in order."""
         return tuple(self.frame.columns)
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Return the columns that there are, in order."""
+        """Return the columns, in order."""
         return self.names
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column is not there, or lacks in some of the files."""
+        """Raise where a column does not exist, or is missing from some of the files."""
         for name in names:
             self.dtype_example(name)
             check_in_every_file(name, self.lacking)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type that a column holds."""
+        """Return an empty array of the type of a column."""
         declared = dict(self.frame.dtypes)
         if name not in declared:
             raise UnknownNameError.among("column", name, self.names)
@@ -88,20 +82,18 @@ class SparkTable:
         return np.empty(0, dtype=known)
 
     def contains(self, name: str, value: Any) -> bool:
-        """Tell whether a column holds a value."""
-        functions = load_functions()
+        """Tell whether a column contains a value."""
         if not comparable([value], self.dtype_example(name)):
             return False
-        equal = functions.col(quoted(name)) == functions.lit(value)
+        equal = _column(name) == load_functions().lit(value)
         with reading(self.display_name):
             return bool(self.frame.where(equal).limit(1).collect())
 
     def distinct(self, name: str, most: int) -> list[Any]:
         """Return some of the distinct values of a column, in order."""
-        column = load_functions().col(quoted(name))
         with reading(self.display_name):
-            found = self.frame.select(column).distinct().limit(most).collect()
-        return sorted(row[0] for row in found if row[0] is not None)
+            rows = self.frame.select(_column(name)).distinct().limit(most).collect()
+        return sorted(row[0] for row in rows if row[0] is not None)
 
     def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows, where they are, and return their cells."""
@@ -109,19 +101,13 @@ class SparkTable:
         precision = {
             name: precision_of(self.dtype_example(name).dtype) for name in spec.columns
         }
-
-        def run(query: str) -> dict[str, NDArray[Any]]:
-            with reading(self.display_name):
-                frame = self.frame.sparkSession.sql(query)
-                return _columns(frame.columns, frame.collect())
-
         with self._view(spec) as view:
             query = AggregationQuery(
                 spec=spec,
                 source=view,
                 rules=row_rules(spec, precision),
                 dialect=Dialect(_unnest, "XXHASH64"),
-                run=run,
+                run=self._run,
                 display_name=self.display_name,
             )
             cells = query.cells()
@@ -129,47 +115,49 @@ class SparkTable:
             return cells
         return replace(cells, groups=plain_keys(cells.groups))
 
+    def _run(self, query: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of a query's result."""
+        with reading(self.display_name):
+            frame = self.frame.sparkSession.sql(query)
+            rows = frame.collect()
+        columns = {}
+        for place, name in enumerate(frame.columns):
+            kind: Any = np.int64 if name in WHOLE else np.float64
+            if name.startswith(("by_", "other_")):
+                kind = object
+            columns[name] = np.array([row[place] for row in rows], dtype=kind)
+        return columns
+
     @contextmanager
     def _view(self, spec: AggregationSpec) -> Iterator[str]:
         """Give a name to the rows with columns of our own, as `sql` reads them."""
-        functions = load_functions()
-
-        def column(name: str) -> Any:
-            return functions.col(quoted(name))
-
         chosen = source_columns(
             spec,
-            column=column,
-            key=column,
-            number=lambda name: column(name).cast("double"),
+            column=_column,
+            key=_column,
+            number=lambda name: _column(name).cast("double"),
             label_code=partial(self._code, spec),
         )
+        rows = self.frame
+        if self.text is not None:  # values of groups stay text
+            kinds = {k: v for k, v in self.frame.dtypes if k not in spec.by}
+            rows = _cast(self.text, kinds)
         name = f"calibrant_{secrets.token_hex(6)}"
-        self._typed(spec).select(*chosen).createOrReplaceTempView(name)
+        rows.select(*chosen).createOrReplaceTempView(name)
         try:
             yield name
         finally:
             self.frame.sparkSession.catalog.dropTempView(name)
 
-    def _typed(self, spec: AggregationSpec) -> Any:
-        """Return the rows; groups of text files as text."""
-        if self.text is None:
-            return self.frame
-        return _cast(
-            self.text,
-            {name: kind for name, kind in self.frame.dtypes if name not in spec.by},
-        )
-
     def _code(self, spec: AggregationSpec, model: WatchedModel) -> Any:
         """Return the number of the label's class."""
-        functions = load_functions()
-        label = functions.col(quoted(spec.y))
+        label = _column(spec.y)
         cases = label_cases(spec, model, self.dtype_example(spec.y))
         if cases is None:
             return label.cast("double")
-        case: Any = functions
+        case: Any = load_functions()
         for value, place in cases.known:
-            case = case.when(label == functions.lit(value), place)
+            case = case.when(label == load_functions().lit(value), place)
         return case.when(label.isNotNull(), cases.otherwise)
 
 
@@ -191,15 +179,14 @@ def open_spark(source: Any) -> SparkTable:
             "the spark engine needs a running session to read files; start one by "
             "SparkSession.builder.getOrCreate()."
         )
-    reader = session.read
-    with reading(str(source)):
+    paths, name = list(source.paths), str(source)
+    with reading(name):
         if source.kind == "parquet":
-            return SparkTable(reader.parquet(*source.paths), str(source))
+            return SparkTable(session.read.parquet(*paths), name)
         if source.kind in ("json", "records"):
             whole = source.kind == "records"
-            frame = reader.json(list(source.paths), multiLine=whole)
-            return SparkTable(frame, str(source))
-        return _of_text(reader, source)
+            return SparkTable(session.read.json(paths, multiLine=whole), name)
+        return _of_text(session.read, source)
 
 
 def _of_text(reader: Any, files: FileSet) -> SparkTable:
@@ -223,39 +210,33 @@ def _of_text(reader: Any, files: FileSet) -> SparkTable:
 
 
 def _common_kinds(guessed: Sequence[dict[str, str]]) -> dict[str, str]:
-    """Return types that hold the values of all files; days are text, as in memory."""
+    """Return types that fit the values of all files; days are text, as in memory."""
     common: dict[str, str] = {}
     for name in dict.fromkeys(name for kinds in guessed for name in kinds):
-        found = {kinds[name] for kinds in guessed if name in kinds}
-        if len(found) > 1 and all(KINDS.get(k, "O")[0] in "iuf" for k in found):
-            found = {"double"}
-        if len(found) == 1 and found <= KINDS.keys():
-            common[name] = found.pop()
+        own = {kinds[name] for kinds in guessed if name in kinds}
+        if len(own) > 1 and all(KINDS.get(kind, "O")[0] in "iuf" for kind in own):
+            own = {"double"}
+        if len(own) == 1 and own <= KINDS.keys():
+            common[name] = own.pop()
     return common
 
 
 def _cast(frame: Any, kinds: dict[str, str]) -> Any:
     """Return a data frame with some of its columns as another type."""
-    column = load_functions().col
     return frame.select(
         *(
-            column(quoted(name)).cast(kinds[name]).alias(name)
+            _column(name).cast(kinds[name]).alias(name)
             if name in kinds
-            else column(quoted(name))
+            else _column(name)
             for name in frame.columns
         )
     )
 
 
-def quoted(column: str) -> str:
-    """Return a column's name as Spark reads it, whatever characters it holds.
-
-    Examples
-    --------
-    >>> quoted("odd `name` here")
-    '`odd ``name`` here`'
-    """
-    return "`" + column.replace("`", "``") + "`"
+def _column(name: str) -> Any:
+    """Return a column by its name, whatever characters that contains."""
+    quoted = "`" + name.replace("`", "``") + "`"
+    return load_functions().col(quoted)
 
 
 def _unnest(events: list[Event]) -> str:
@@ -263,19 +244,6 @@ def _unnest(events: list[Event]) -> str:
         f"NAMED_STRUCT('event', {e.number}, 'p', {e.p}, 'y', {e.y})" for e in events
     )
     return f"INLINE(ARRAY({', '.join(parts)}))"
-
-
-def _columns(names: list[str], rows: list[Any]) -> dict[str, NDArray[Any]]:
-    columns = {}
-    for place, name in enumerate(names):
-        values = [row[place] for row in rows]
-        plain = name.startswith(("by_", "other_"))
-        kind: Any = object if plain else (np.int64 if name in WHOLE else np.float64)
-        columns[name] = np.array(values, dtype=kind)
-    return columns
-
-
-WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
 
 
 @contextmanager

@@ -74,12 +74,8 @@ class Event:
 class Dialect:
     """What differs between engines.
 
-    Attributes
-    ----------
-    unnest : callable
-        From events to the columns event, p and y, with one row per event.
-    hash_function : str
-        Name of the function that makes one whole number of several columns.
+    `unnest` makes one row per event, with columns event, p and y; `hash_function` makes
+    one whole number of several columns.
     """
 
     unnest: Callable[[list[Event]], str]
@@ -158,9 +154,9 @@ def source_columns(
 def aggregation_sql(
     spec: AggregationSpec,
     source: str,
-    *,
     fault: str,
     dialect: Dialect,
+    *,
     clip: bool = False,
 ) -> str:
     """Return the query that aggregates the rows of `source` into cells.
@@ -205,9 +201,9 @@ def aggregation_sql(
 def distinct_sql(
     spec: AggregationSpec,
     source: str,
-    *,
     fault: str,
     dialect: Dialect,
+    *,
     groups: Iterable[int] | None = None,
 ) -> str:
     """Return the query that counts the equal rows of `source`.

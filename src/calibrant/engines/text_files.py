@@ -160,21 +160,11 @@ def has_all_fields(content: bytes, separator: str, *, fields: int, lines: int) -
 
 @dataclass(frozen=True)
 class WholeLines:
-    """The lines of a text file that are rows, below the header.
+    """The header of a text file and the lines that are rows.
 
-    Attributes
-    ----------
-    text : str
-        The header and these lines.
-    rows : int
-        How many rows there are.
-    left_out : int
-        How many lines are not rows, apart from empty ones.
-    first_fault : str
-        What is wrong with the first of these.
-    unsure : bool
-        Whether it is not clear what they are: quotes may hide where they end, and text
-        that is not UTF-8 where it is from.
+    `left_out` lines are not rows, apart from empty ones; `first_fault` says what is
+    wrong with the first of them. It is `unsure` what they are where quotes may hide
+    where they end, or text is not UTF-8.
     """
 
     text: str
@@ -234,23 +224,14 @@ def _records(content: bytes, separator: str) -> Iterator[tuple[int, str, list[st
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How many values of a column are what.
-
-    Attributes
-    ----------
-    text, truth : int
-        Text; and text that says true or false.
-    whole, code, number, long : int
-        Whole numbers; those that lose digits as such; other numbers; and those that may
-        lose digits.
-    """
+    """How many values of a column are what."""
 
     text: int = 0
-    truth: int = 0
+    truth: int = 0  # text that says true or false
     whole: int = 0
-    code: int = 0
+    code: int = 0  # whole numbers that lose digits as such
     number: int = 0
-    long: int = 0
+    long: int = 0  # other numbers that may lose digits
 
     @property
     def kind(self) -> Kind:

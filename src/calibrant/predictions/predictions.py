@@ -168,9 +168,10 @@ class Predictions:
         Parameters
         ----------
         source : path, pattern, data frame, dict of columns, or relation
-            CSV, TSV, Parquet, JSON lines or npz file; several of them by a pattern such
-            as ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow
-            table; DuckDB relation; Spark data frame.
+            CSV, TSV, Parquet, JSON (lines or an array of records), npz or npy file (an
+            array called like the file); several of them by a pattern such as
+            ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow table;
+            DuckDB relation; Spark data frame.
         y : str or dict
             Column of labels, or the column of each model.
         p : str, list of str or dict
