@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import FloatMatrix
+    from calibrant.engines.aggregation_spec import ModelColumns
     from calibrant.engines.files import FileSet
     from calibrant.engines.memory import MemoryTable
-    from calibrant.predictions.columns import ModelColumns
 
 NPZ = ".npz"
 MAX_NAMED = 5
@@ -174,7 +174,7 @@ def _apply_to_npz(
     table = open_table(source)
     (model,) = models_of_table(table, {"": split_list(p)}, InputSpec())
     model = _in_order_of_fit(model, fitted)
-    calibrated = _calibrated(map_, model.probabilities(table), model, scale)
+    calibrated = _calibrated(map_, model.read(table), model, scale)
     new = {f"{name}{suffix}": calibrated for name in model.named}
     if not model.matrix:
         new = dict(zip(new, calibrated.T, strict=True))

@@ -6,27 +6,40 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+
+from calibrant.core.arrays import check_same_length
 from calibrant.core.scales import MAX_DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from calibrant.core.array_types import Scale
     from calibrant.engines.cells import AggregatedCells
+    from calibrant.engines.memory import MemoryTable
 
 BadRows: TypeAlias = Literal["error", "drop"]
 
 
 @dataclass(frozen=True)
-class WatchedModel:
-    """The columns of a model, and the events that are evaluated.
+class ModelColumns:
+    """The columns of a model, their classes, and the events that are evaluated.
 
     Attributes
     ----------
     name : str
         Name of the model.
     columns : tuple of str
-        One column of probabilities, or one per class.
+        One column of predictions, or one per class.
+    classes : tuple of str
+        What names the class of each column: what ``*`` stood for, or the column's
+        own name.
+    by_pattern : bool
+        Whether a ``*`` named the classes.
+    matrix : str
+        The array that has all classes, where it is one, as in npz files.
     labels : tuple
         The label of each column; empty where there is one column.
     watched : tuple of int or None
@@ -35,23 +48,35 @@ class WatchedModel:
         Name of each event.
     scale : {"prob", "logit", "percent", "logprob"}
         What the columns contain.
-    display_name : str
-        What messages call the columns, where it differs from their names.
     """
 
     name: str
     columns: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    by_pattern: bool = False
+    matrix: str = ""
     labels: tuple[Any, ...] = ()
     watched: tuple[int | None, ...] = (0,)
     events: tuple[str, ...] = ("binary",)
     scale: Scale = "prob"
-    display_name: str = ""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Return the columns, or the one array, as the user names them."""
+        return (self.matrix,) if self.matrix else self.columns
+
+    def read(self, table: MemoryTable) -> NDArray[Any]:
+        """Return the predictions: a vector, or one column per class."""
+        if self.matrix:
+            return table.column(self.matrix)
+        columns = {f"column {name!r}": table.column(name) for name in self.columns}
+        check_same_length(**columns)
+        arrays = list(columns.values())
+        return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=1)
 
     def __str__(self) -> str:
-        if self.display_name:
-            return self.display_name
-        if len(self.columns) == 1:
-            return f"column {self.columns[0]!r}"
+        if len(self.named) == 1:
+            return f"column {self.named[0]!r}"
         return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"
 
 
@@ -61,7 +86,7 @@ class AggregationSpec:
 
     Attributes
     ----------
-    models : tuple of WatchedModel
+    models : tuple of ModelColumns
         Whose predictions; all or none have one column per class.
     y : str
         Column of labels.
@@ -81,7 +106,7 @@ class AggregationSpec:
         The maximum share of rows that may be dropped.
     """
 
-    models: tuple[WatchedModel, ...]
+    models: tuple[ModelColumns, ...]
     y: str
     task: str = "binary"
     pos_label: Any = None

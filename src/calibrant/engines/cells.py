@@ -107,9 +107,9 @@ class AggregatedCells:
 
     Examples
     --------
-    >>> from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
+    >>> from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
     >>> from calibrant.engines.memory import open_table
-    >>> models = (WatchedModel("p", ("p",)),)
+    >>> models = (ModelColumns("p", ("p",)),)
     >>> spec = AggregationSpec(models=models, y="y", by=("day",))
     >>> monday = {"day": ["Mo", "Mo", "Mo"], "y": [0, 1, 1], "p": [0.2, 0.7, 0.7]}
     >>> tuesday = {"day": ["Tu", "Tu"], "y": [0, 1], "p": [0.2, 0.9]}

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from calibrant.engines.aggregation_spec import (
         AggregationSpec,
         BadRows,
-        WatchedModel,
+        ModelColumns,
     )
     from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.duckdb_sources import FileSource, Source
@@ -209,7 +209,7 @@ class TypedRows:
         cast = "TRY_CAST" if self.kinds[name] == "U1" else "CAST"
         return Sql(f"{cast}({self._column(name)} AS DOUBLE)")
 
-    def _code(self, model: WatchedModel) -> Sql:
+    def _code(self, model: ModelColumns) -> Sql:
         """Return the number of the label's class."""
         name = self.spec.y
         cases = label_cases(self.spec, model, self.dtype_example(name))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.arrays import as_array, as_vector, check_same_length
+from calibrant.core.arrays import as_array, as_vector
 from calibrant.core.labels import check_binary_labels, check_class_labels
 from calibrant.core.probabilities import check_probabilities, check_probability_matrix
 from calibrant.core.weights import check_raw_weights, check_total
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from calibrant.engines.aggregation_spec import (
         AggregationSpec,
         BadRows,
-        WatchedModel,
+        ModelColumns,
     )
 
 
@@ -199,23 +199,21 @@ class MemoryRows:
     def _wording(self, prob: str = "") -> Wording:
         return replace(MEASURES, label=f"column {self.spec.y!r}", prob=prob)
 
-    def _events(self, model: WatchedModel) -> list[tuple[FloatVector, FloatVector]]:
+    def _events(self, model: ModelColumns) -> list[tuple[FloatVector, FloatVector]]:
         """Return predictions and outcomes of each event of a model."""
         words = self._wording(str(model))
-        columns = [self.table.column(name) for name in model.columns]
-        check_same_length(**dict(zip(model.columns, columns, strict=True)))
+        values = model.read(self.table)
         if not model.labels:
-            p = check_probabilities(columns[0], scale=model.scale, wording=words)
+            p = check_probabilities(values, scale=model.scale, wording=words)
             pos_label = self.spec.pos_label
             if self.spec.against_rest:
                 return [(p, np.asarray(self._label == pos_label, dtype=np.float64))]
             y = check_binary_labels(self._label, pos_label=pos_label, wording=words)
             return [(p, y)]
-        matrix = np.stack(columns, axis=1)
-        prob = check_probability_matrix(matrix, scale=model.scale, wording=words)
+        prob = check_probability_matrix(values, scale=model.scale, wording=words)
         column = check_class_labels(
             self._label,
-            n_classes=len(columns),
+            n_classes=len(model.columns),
             labels=list(model.labels),
             wording=words,
         )

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import Scale
-    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
 
     Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
 
@@ -364,7 +364,7 @@ def _together(scale: Scale, precision: float, columns: Sequence[str]) -> list[st
 
 
 def _range(
-    spec: AggregationSpec, model: WatchedModel, precision: Mapping[str, float]
+    spec: AggregationSpec, model: ModelColumns, precision: Mapping[str, float]
 ) -> RangeQuery | None:
     if model.scale == "logit":
         return None
@@ -373,7 +373,7 @@ def _range(
     return RangeQuery(str(model), columns, model.scale, ends)
 
 
-def _sum_check(spec: AggregationSpec, model: WatchedModel) -> RowCheck | None:
+def _sum_check(spec: AggregationSpec, model: ModelColumns) -> RowCheck | None:
     """Return the condition on the sum over classes, which logits need not meet."""
     if model.scale == "logit":
         return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
     from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.sql import Event
 
@@ -149,7 +149,7 @@ class SparkTable:
         finally:
             self.frame.sparkSession.catalog.dropTempView(name)
 
-    def _code(self, spec: AggregationSpec, model: WatchedModel) -> Any:
+    def _code(self, spec: AggregationSpec, model: ModelColumns) -> Any:
         """Return the number of the label's class."""
         label = _column(spec.y)
         cases = label_cases(spec, model, self.dtype_example(spec.y))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import Scale
-    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
 
 MAX_EXPONENT = 709.0
 """EXP of more overflows."""
@@ -114,7 +114,7 @@ class LabelCases(NamedTuple):
 
 
 def label_cases(
-    spec: AggregationSpec, model: WatchedModel, like: NDArray[Any]
+    spec: AggregationSpec, model: ModelColumns, like: NDArray[Any]
 ) -> LabelCases | None:
     """Return the cases for a model; None where labels are numbers themselves.
 
@@ -135,7 +135,7 @@ def source_columns(
     column: Callable[[str], Any],
     key: Callable[[str], Any],
     number: Callable[[str], Any],
-    label_code: Callable[[WatchedModel], Any],
+    label_code: Callable[[ModelColumns], Any],
 ) -> list[Any]:
     """Return the engine's expressions of the columns that our queries read.
 
@@ -274,7 +274,7 @@ def code(model: int) -> str:
     return f"code_{model}"
 
 
-def read_columns(spec: AggregationSpec, model: WatchedModel) -> list[str]:
+def read_columns(spec: AggregationSpec, model: ModelColumns) -> list[str]:
     """Return the columns of a model as they are read."""
     return [f"x_{spec.place[name]}" for name in model.columns]
 

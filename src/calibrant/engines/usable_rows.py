@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Scale
-    from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
+    from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
     from calibrant.engines.memory import MemoryTable
 
     Reader: TypeAlias = Callable[[str], NDArray[Any]]
@@ -190,12 +190,12 @@ def _faults(
         yield NOT_NEGATIVE.reason_in(column), weight < 0.0
 
 
-def _scores(table: MemoryTable, model: WatchedModel) -> FloatMatrix:
+def _scores(table: MemoryTable, model: ModelColumns) -> FloatMatrix:
     return np.stack([_numbers(table.column(name)) for name in model.columns], axis=1)
 
 
 def _prediction_faults(
-    table: MemoryTable, model: WatchedModel, ranges: list[ModelRange]
+    table: MemoryTable, model: ModelColumns, ranges: list[ModelRange]
 ) -> Iterator[tuple[str, BoolVector]]:
     scores, scale = _scores(table, model), model.scale
     missing: BoolVector = ~np.isfinite(scores)

@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.core.labels import check_label_order
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
-from calibrant.engines.aggregation_spec import AggregationSpec, WatchedModel
+from calibrant.engines.aggregation_spec import AggregationSpec
 from calibrant.engines.groups import Group, format_group_value
 from calibrant.engines.usable_rows import listed_reasons
 from calibrant.exceptions import (
@@ -20,7 +20,7 @@ from calibrant.exceptions import (
     ShapeError,
     UnknownNameError,
 )
-from calibrant.predictions.columns import NOT_A_CLASS, models_of_table
+from calibrant.predictions.columns import NOT_A_CLASS, class_labels, models_of_table
 from calibrant.predictions.input_spec import BinaryTasks
 from calibrant.predictions.store import Store, Unit
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from calibrant.core.sample import BinarySample
-    from calibrant.engines.aggregation_spec import Table
+    from calibrant.engines.aggregation_spec import ModelColumns, Table
     from calibrant.engines.cells import AggregatedCells
-    from calibrant.predictions.columns import ModelColumns, TableRequest
+    from calibrant.predictions.columns import TableRequest
     from calibrant.predictions.input_spec import InputSpec
 
 
@@ -177,40 +177,33 @@ def _one_column_each(
         spec.check_options()
     elif not table.contains(y, spec.task):
         raise UnknownNameError.among("class as a task,", spec.task, ())
-    watched = (
-        WatchedModel(
-            model.name,
-            model.columns,
-            events=(spec.task_name,),
-            scale=spec.scale_of(model.name),
-        )
-        for model in models
-    )
+    events = (spec.task_name,)
     return {
-        "models": tuple(watched),
+        "models": tuple(
+            replace(model, events=events, scale=spec.scale_of(model.name))
+            for model in models
+        ),
         "pos_label": spec.pos_label if spec.task is None else spec.task,
         "against_rest": spec.task is not None,
     }
 
 
-def _class_columns(model: ModelColumns, like: Any, spec: InputSpec) -> WatchedModel:
+def _class_columns(model: ModelColumns, like: Any, spec: InputSpec) -> ModelColumns:
     """Return a model with one column per class."""
     n_classes = len(model.columns)
     if n_classes == 1:
         raise ShapeError(
             f"{model} must be one column per class for this task. {spec.wording.vector}"
         )
-    given = spec.labels if spec.labels is not None else model.labels(like)
+    given = spec.labels if spec.labels is not None else class_labels(model, like)
     labels = check_label_order(given, n_classes)
     columns, names = replace(spec, labels=labels).events(n_classes)
-    return WatchedModel(
-        model.name,
-        model.columns,
-        tuple(labels),
-        tuple(columns),
-        names,
-        spec.scale_of(model.name),
-        display_name=str(model),
+    return replace(
+        model,
+        labels=tuple(labels),
+        watched=tuple(columns),
+        events=names,
+        scale=spec.scale_of(model.name),
     )
 
 

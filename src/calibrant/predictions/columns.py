@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import check_single_labels
 from calibrant.core.scales import MAX_DROPPED
 from calibrant.core.wording import shown
+from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.file_formats import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import OptionError, UnknownNameError
@@ -27,61 +27,6 @@ if TYPE_CHECKING:
 
 Columns = str | Sequence[str]
 NOT_A_CLASS = (None, "confidence", "classwise")
-
-
-@dataclass(frozen=True)
-class ModelColumns:
-    """The probability columns of one model, and the classes that they stand for.
-
-    Attributes
-    ----------
-    name : str
-        Name of the model.
-    columns : tuple of str
-        One column, or one per class.
-    classes : tuple of str
-        What names the class of each column: what ``*`` stood for, or the column's
-        own name.
-    by_pattern : bool
-        Whether a ``*`` named the classes.
-    matrix : str
-        The array that has all classes, where it is one, as in npz files.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    classes: tuple[str, ...]
-    by_pattern: bool = False
-    matrix: str = ""
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """Return the columns, or the one array, as the user names them."""
-        return (self.matrix,) if self.matrix else self.columns
-
-    def probabilities(self, table: MemoryTable) -> NDArray[Any]:
-        """Read the columns: a vector, or one column per class."""
-        if self.matrix:
-            return table.column(self.matrix)
-        columns = {f"column {name!r}": table.column(name) for name in self.columns}
-        check_same_length(**columns)
-        arrays = list(columns.values())
-        return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=1)
-
-    def labels(self, label: NDArray[Any]) -> list[Any] | None:
-        """Return the label of each column, None where it is the column's number.
-
-        Whole-number labels are column numbers, unless a pattern named the classes.
-        """
-        numbers = label.dtype.kind in "biu" and not self.by_pattern
-        if len(self.columns) == 1 or numbers or self.matrix:
-            return None
-        return [typed_like(label, name) for name in self.classes]
-
-    def __str__(self) -> str:
-        if len(self.named) == 1:
-            return f"column {self.named[0]!r}"
-        return f"columns {self.columns[0]!r} .. {self.columns[-1]!r}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +74,17 @@ class TableRequest:
             )
             for name in names
         ]
+
+
+def class_labels(model: ModelColumns, label: NDArray[Any]) -> list[Any] | None:
+    """Return the label of each column, None where it is the column's number.
+
+    Whole-number labels are column numbers, unless a pattern named the classes.
+    """
+    numbers = label.dtype.kind in "biu" and not model.by_pattern
+    if len(model.columns) == 1 or numbers or model.matrix:
+        return None
+    return [typed_like(label, name) for name in model.classes]
 
 
 def typed_like(column: NDArray[Any], text: str) -> Any:

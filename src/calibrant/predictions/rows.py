@@ -37,7 +37,12 @@ from calibrant.predictions.aggregates import (
     aggregation_spec,
     warn_if_dropped,
 )
-from calibrant.predictions.columns import NOT_A_CLASS, is_class, models_of_table
+from calibrant.predictions.columns import (
+    NOT_A_CLASS,
+    class_labels,
+    is_class,
+    models_of_table,
+)
 from calibrant.predictions.store import Store, Unit
 
 if TYPE_CHECKING:
@@ -47,9 +52,10 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatVector
     from calibrant.core.sample import BinarySample, ClassSample
+    from calibrant.engines.aggregation_spec import ModelColumns
     from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.memory import MemoryTable
-    from calibrant.predictions.columns import ModelColumns, TableRequest
+    from calibrant.predictions.columns import TableRequest
     from calibrant.predictions.input_spec import BinaryTasks
 
 ABOUT_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
@@ -188,7 +194,7 @@ class RowPredictions(Store):
             return None
         rows, weight = self._rows(model), self.request.weight
         return check_class_sample(
-            columns.probabilities(self.table)[rows],
+            columns.read(self.table)[rows],
             self._labels(columns)[rows],
             scale=spec.scale_of(columns.name),
             labels=self.class_labels(model),
@@ -198,7 +204,9 @@ class RowPredictions(Store):
     def class_labels(self, model: str) -> Sequence[Any] | None:
         """Return the label of each class column, None where it is its number."""
         columns, labels = self.columns_of(model), self.request.spec.labels
-        return columns.labels(self._labels(columns)) if labels is None else labels
+        if labels is not None:
+            return labels
+        return class_labels(columns, self._labels(columns))
 
     def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
         """Return the same rows of all models, group by group."""
@@ -330,7 +338,7 @@ class RowPredictions(Store):
         return self._validated[model]
 
     def _validate(self, model: ModelColumns) -> BinaryTasks:
-        label, prob = self._labels(model), model.probabilities(self.table)
+        label, prob = self._labels(model), model.read(self.table)
         wording = replace(
             MEASURES,
             label=self._word(self.request.label_of(model.name)),
@@ -346,7 +354,7 @@ class RowPredictions(Store):
             tasks = binary.unweighted_tasks(happened, prob)
             return replace(tasks, task=str(spec.task))
         if spec.task is not None and spec.labels is None:
-            spec = replace(spec, labels=model.labels(label))
+            spec = replace(spec, labels=class_labels(model, label))
         return spec.unweighted_tasks(label, prob)
 
     def _labels(self, model: ModelColumns) -> NDArray[Any]:
