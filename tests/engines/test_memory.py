@@ -8,7 +8,12 @@ from numpy.testing import assert_allclose
 import calibrant as cb
 from calibrant.engines.memory import open_table
 from calibrant.engines.opening import open_source
-from calibrant.exceptions import OptionError, SourceError, UnknownNameError
+from calibrant.exceptions import (
+    InputError,
+    OptionError,
+    SourceError,
+    UnknownNameError,
+)
 
 FRAME = pl.DataFrame({"p": [0.25, 0.5], "y": ["a", "b"]})
 
@@ -101,3 +106,24 @@ def test_npy_files_are_arrays_called_like_the_files(tmp_path):
         open_source(source, "duckdb")
     with pytest.raises(SourceError, match="two columns 'y'"):
         open_table([source[1], source[1]])
+
+
+@pytest.mark.parametrize("kind", [pl.List(pl.Float32), pl.Array(pl.Float64, 2)])
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "json"])
+def test_a_column_of_lists_is_a_matrix(kind, suffix, tmp_path):
+    lists = pl.Series([[0.25, 0.75], [0.5, 0.5]], dtype=kind)
+    frame = pl.DataFrame({"y": [1, 0], "p": lists})
+    writers = {"parquet": "write_parquet", "jsonl": "write_ndjson"}
+    getattr(frame, writers.get(suffix, "write_json"))(tmp_path / f"t.{suffix}")
+    for source in (frame, tmp_path / f"t.{suffix}"):
+        table = open_table(source)
+        assert table.width("p") == 2
+        assert_allclose(table.column("p[1]"), [0.75, 0.5])
+        preds = cb.Predictions.from_table(source, y="y", p="p", task="confidence")
+        assert preds.n == 2
+
+
+def test_lists_of_different_lengths_are_no_matrix():
+    frame = pl.DataFrame({"y": [1, 0], "p": [[0.25, 0.75], [0.5]]})
+    with pytest.raises(InputError):
+        cb.Predictions.from_table(frame, y="y", p="p", task="confidence")

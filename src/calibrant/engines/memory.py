@@ -307,7 +307,14 @@ def _values(column: Any) -> NDArray[Any]:
 
     if column.dtype in {nw.Int128, nw.UInt128}:  # NumPy has none so large
         return np.array(column.to_list(), dtype=object)
-    return np.asarray(column.to_numpy())
+    values = np.asarray(column.to_numpy())
+    if isinstance(column.dtype, nw.List) and len(values):
+        try:  # lists of the same length are the rows of a matrix
+            matrix = np.stack(values.tolist())
+        except (TypeError, ValueError):
+            return values
+        return matrix if matrix.dtype.kind in "biuf" else values
+    return values
 
 
 def _keys(column: Any) -> NDArray[Any]:
