@@ -54,6 +54,14 @@ def test_decimals_stay_decimals(columns, local_engine, tmp_path):
     assert rows == [100] * 4
 
 
+def test_a_decimal_column_may_be_group_and_weight(columns, local_engine, tmp_path):
+    group = pl.Series([Decimal("1.00"), Decimal("2.00")] * 200, dtype=pl.Decimal(5, 2))
+    pl.DataFrame({**columns, "g": group}).write_parquet(tmp_path / "rows.parquet")
+    names, rows = groups_of(tmp_path / "rows.parquet", engine=local_engine, weight="g")
+    assert names == [1, 2]
+    assert rows == [200, 200]
+
+
 def test_lists_are_no_groups(columns, tmp_path):
     frame = pl.DataFrame({**columns, "g": [[1, 2]] * 400})
     frame.write_parquet(tmp_path / "rows.parquet")

@@ -120,8 +120,10 @@ class Source(ABC):
         declared = self._declared([name for name, kind in columns if kind == KEY])
         return numbered(
             [
-                f"CAST({own} AS VARCHAR)" if is_decimal(declared.get(name, "")) else own
-                for (name, _), own in zip(columns, called, strict=True)
+                f"CAST({own} AS VARCHAR)"
+                if kind == KEY and is_decimal(declared[name])
+                else own
+                for (name, kind), own in zip(columns, called, strict=True)
             ]
         )
 
