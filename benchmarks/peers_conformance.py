@@ -29,23 +29,24 @@ INTRO = """\
 # Conformance
 
 `calibrant.testing.conformance` runs any estimate of a calibration error through small
-cases whose outcome does not depend on the method. This page shows how calibrant and
-its peers do, each with 15 bins and without debiasing; `benchmarks/peers.py` has the
-calls. calibrant refuses more bins than rows, so on a single row it gets one bin.
-relplot's smooth error is not in the tables: it is exact only up to its own grid, and
-the cases ask for more digits. Where a case has a map or levels in its name, the true
-error is known, and an estimate must lie within two standard errors of it.
+cases whose correct outcome does not depend on the method. This page shows the results
+of calibrant and other libraries, each with 15 bins and without debiasing; the calls are
+in `benchmarks/peers.py`. calibrant does not accept more bins than rows, so a single row
+is evaluated with one bin. relplot's smooth error is not in the tables, because it is
+exact only up to its own grid and the cases need more digits. In cases with "map" or
+"levels" in their name the true error is known, and an estimate must lie within two
+standard errors of it.
 
-✓ as it should be, ✗ not, - does not take weights. A ✗ is not always a mistake: some
-peers leave checks to their users, or refuse data that others accept. What each did is
-listed below its table.
+✓ correct, ✗ not correct, - does not accept weights. A ✗ is not always a mistake: some
+libraries leave checks to their users, or reject data that others accept. The outcome of
+each failed case is listed below its table.
 """
 
 MAPS = """
 ## Maps where there are no data
 
-`calibrant.testing.map_conformance` looks at calibration maps between neighbouring
-predictions of the data, and beyond the last ones.
+`calibrant.testing.map_conformance` checks calibration maps between neighbouring
+predictions of the data, and beyond the outermost ones.
 """
 MAP_METHODS = ("smooth", "isotonic", "platt", "beta", "pl", "pl3", "es15")
 
@@ -54,10 +55,10 @@ REASONS = {
     ("calibrant es-cv", "repeated_rows"): (
         "copies of a row fall into different folds, a row of weight 2 into one"
     ),
-    ("probcal", "one_class_only"): "it asks for both classes",
-    ("probcal", "one_row"): "it asks for both classes",
-    ("probcal", "zero_weight"): "it asks for positive weights",
-    ("netcal", ANY_RAISED): "its edges are quantiles, and two of them coincide",
+    ("probcal", "one_class_only"): "it requires both classes",
+    ("probcal", "one_row"): "it requires both classes",
+    ("probcal", "zero_weight"): "it requires positive weights",
+    ("netcal", ANY_RAISED): "its edges are quantiles, two of which coincide",
 }
 """Why a case fails, where that is known; printed only if it does fail."""
 

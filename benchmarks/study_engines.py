@@ -6,7 +6,7 @@ there were more than two million. Told are differences to the rows in memory:
 
 - error: of the calibration error;
 - map: the largest at any of 4,002 points, evenly spread and quantiles of predictions;
-- beside: the largest to the range of values that the map of rows takes within a cell's
+- nearby: the largest to the range of values that the map of rows takes within a cell's
   width, 1/12,600, of the point. Maps that jump do so at most one cell elsewhere.
 
     python benchmarks/study_engines.py ../shared/data --out nearness.csv

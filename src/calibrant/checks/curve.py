@@ -289,7 +289,7 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
     method = subject.method("smooth")
     return Finding(
         "CAL004",
-        "region that is off",
+        "miscalibrated region",
         severity_of(off_by),
         message,
         f"{method} follows any shape that the rows support.",

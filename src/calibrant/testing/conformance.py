@@ -73,21 +73,21 @@ def _expect(value: float, expected: float, close: float = CLOSE) -> str:
 
 
 def zero_and_one(evaluate: Evaluator) -> str:
-    """Certain predictions, half of them wrong at each end: the error is 1/2."""
+    """Predict only 0 and 1, half of them wrong: the error is 1/2."""
     p = np.repeat([0.0, 1.0], 100)
     y = np.tile([0.0, 1.0], 100)
     return _expect(evaluate(y, p), 0.5)
 
 
 def one_inside_the_last_bin(evaluate: Evaluator) -> str:
-    """Move p = 1 to the number just below: it has no bin of its own to lose."""
+    """Replace p = 1 by the next smaller number: the error does not change."""
     p = np.repeat([0.95, 1.0], 100)
     y = np.repeat([1.0, 1.0, 0.0], [100, 50, 50])
     return _expect(evaluate(y, np.minimum(p, np.nextafter(1.0, 0.0))), evaluate(y, p))
 
 
 def on_inner_edges(evaluate: Evaluator) -> str:
-    """Put predictions on i/15 and i/10: all go into the bin on the same side."""
+    """Put predictions at i/15 and i/10: all fall on the same side of the edge."""
     rng = np.random.default_rng(3)
     edges = np.concatenate([np.arange(1, 15) / 15, np.arange(1, 10) / 10])
     p = np.repeat(np.concatenate([edges, edges - 0.02, edges + 0.02]), 20)
@@ -98,37 +98,37 @@ def on_inner_edges(evaluate: Evaluator) -> str:
 
 
 def row_order(evaluate: Evaluator) -> str:
-    """Shuffle the rows: their order does not matter, ties or not."""
+    """Shuffle the rows: their order does not matter, even with ties."""
     y, p = _example()
     order = np.random.default_rng(1).permutation(p.size)
     return _expect(evaluate(y[order], p[order]), evaluate(y, p))
 
 
 def constant_prediction(evaluate: Evaluator) -> str:
-    """One prediction for all rows: the error is its distance to the base rate."""
+    """Give all rows one prediction: the error is its distance to the base rate."""
     y = np.repeat([1.0, 0.0], [60, 140])
     return _expect(evaluate(y, np.full(200, 0.4)), 0.1)
 
 
 def one_class_only(evaluate: Evaluator) -> str:
-    """Labels all 0: every prediction is too high, by itself."""
+    """Set all labels to 0: the error is the mean prediction."""
     p = np.linspace(0.0, 1.0, 201)
     return _expect(evaluate(np.zeros(201), p), 0.5)
 
 
 def separable(evaluate: Evaluator) -> str:
-    """Certain and right: no error."""
+    """Predict 0 and 1, all correct: there is no error."""
     y = np.repeat([0.0, 1.0], 100)
     return _expect(evaluate(y, y), 0.0)
 
 
 def one_row(evaluate: Evaluator) -> str:
-    """Take a single row: it is off by its distance to its label."""
+    """Take a single row: the error is the distance to its label."""
     return _expect(evaluate(np.array([1.0]), np.array([0.7])), 0.3)
 
 
 def five_values(evaluate: Evaluator) -> str:
-    """Five distinct predictions, each off by 0.1, as rounded confidences are."""
+    """Take five distinct predictions, each wrong by 0.1, as if rounded."""
     values = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
     share = np.repeat(values - 0.1, 50)
     y = (np.tile(np.arange(50), 5) < np.round(share * 50)).astype(np.float64)
@@ -200,7 +200,7 @@ def shifted_levels(evaluate: Evaluator) -> str:
 
 
 def zero_weight(evaluate: Evaluator) -> str:
-    """Give rows weight 0: they might as well not be there."""
+    """Give rows weight 0: the result is as if they were absent."""
     y, p = _example()
     weight = (np.arange(p.size) % 3 > 0).astype(np.float64)
     used = weight > 0
@@ -208,21 +208,21 @@ def zero_weight(evaluate: Evaluator) -> str:
 
 
 def repeated_rows(evaluate: Evaluator) -> str:
-    """Two copies of all rows change nothing in what is estimated."""
+    """Give all rows weight 2: the result is as for two copies of all rows."""
     y, p = _example()
     twice = evaluate(np.tile(y, 2), np.tile(p, 2))
     return _expect(evaluate(y, p, np.full(p.size, 2.0)), twice)
 
 
 def huge_weights(evaluate: Evaluator) -> str:
-    """Equal weights of 1e12 are counts of a very large sample: still finite."""
+    """Give all rows weight 1e12: the result is finite."""
     y, p = _example()
     value = evaluate(y, p, np.full(p.size, 1e12))
     return "" if 0.0 <= value <= 1.0 else f"gave {value:.6g}"
 
 
 def single_precision(evaluate: Evaluator) -> str:
-    """float32 predictions give nearly the same."""
+    """Pass float32 predictions: the error is nearly the same."""
     y, p = _example()
     q = 0.01 + 0.97 * p + 0.003  # off the edges of bins, where rounding decides
     single = q.astype(np.float32)
@@ -230,13 +230,13 @@ def single_precision(evaluate: Evaluator) -> str:
 
 
 def big_endian(evaluate: Evaluator) -> str:
-    """Arrays read from foreign files have another byte order."""
+    """Pass arrays in big-endian byte order, as read from some files."""
     y, p = _example()
     return _expect(evaluate(y.astype(">f8"), p.astype(">f8")), evaluate(y, p))
 
 
 def read_only(evaluate: Evaluator) -> str:
-    """Arrays that must not be written to are left as they are."""
+    """Pass read-only arrays: they are not modified."""
     y, p = _example()
     before = evaluate(y.copy(), p.copy())
     y.flags.writeable = p.flags.writeable = False
@@ -244,7 +244,7 @@ def read_only(evaluate: Evaluator) -> str:
 
 
 def strided(evaluate: Evaluator) -> str:
-    """Every other entry of a larger array."""
+    """Pass every other entry of a larger array."""
     y, p = _example()
     wide = np.stack([p, np.zeros_like(p)], axis=1)
     return _expect(evaluate(y, wide[:, 0]), evaluate(y, p))
@@ -259,7 +259,7 @@ def _refuses(evaluate: Evaluator, y: Any, p: Any) -> str:
 
 
 def refuses_nan(evaluate: Evaluator) -> str:
-    """Leave a prediction missing: an error, not a number."""
+    """Pass a missing prediction: an error is raised."""
     y, p = _example()
     p[5] = np.nan
     return _refuses(evaluate, y, p)
@@ -272,27 +272,27 @@ def refuses_masked(evaluate: Evaluator) -> str:
 
 
 def refuses_outside(evaluate: Evaluator) -> str:
-    """1.2 is not a probability."""
+    """Pass 1.2, which is not a probability: an error is raised."""
     y, p = _example()
     p[5] = 1.2
     return _refuses(evaluate, y, p)
 
 
 def refuses_labels(evaluate: Evaluator) -> str:
-    """Labels 0, 1 and 2 are not binary."""
+    """Pass labels 0, 1 and 2, which are not binary: an error is raised."""
     y, p = _example()
     y[5] = 2.0
     return _refuses(evaluate, y, p)
 
 
 def refuses_lengths(evaluate: Evaluator) -> str:
-    """One label too few."""
+    """Pass one label too few: an error is raised."""
     y, p = _example()
     return _refuses(evaluate, y[1:], p)
 
 
 def refuses_empty(evaluate: Evaluator) -> str:
-    """Nothing in, nothing out."""
+    """Pass no rows: an error is raised."""
     return _refuses(evaluate, np.empty(0), np.empty(0))
 
 
@@ -448,22 +448,22 @@ def _leaves(fit: Fitter, draw: Callable[[np.random.Generator], FloatVector]) -> 
 
 
 def between_levels(fit: Fitter) -> str:
-    """Ten tied levels with 0 and 1: values between two levels lie between theirs."""
+    """Ten tied levels with 0 and 1: the map stays between neighbouring values."""
     return _leaves(fit, _levels)
 
 
 def between_two_heaps(fit: Fitter) -> str:
-    """Predictions near 0 and near 1 only: values between neighbours lie between."""
+    """Predictions only near 0 and 1: the map stays between neighbouring values."""
     return _leaves(fit, _two_heaps)
 
 
 def across_a_gap(fit: Fitter) -> str:
-    """No predictions from 0.4 to 0.8: values between neighbours lie between theirs."""
+    """No predictions from 0.4 to 0.8: the map stays between neighbouring values."""
     return _leaves(fit, _gap)
 
 
 def beyond_the_data(fit: Fitter) -> str:
-    """Predictions from 0.2 to 0.8: beyond, logits are moved no farther than there."""
+    """Predictions from 0.2 to 0.8: beyond them, logits are shifted no farther."""
     samples = _samples(lambda rng: rng.uniform(0.2, 0.8, 300))
     details = (_describe_growth(p, fit(p, y)) for p, y in samples)
     return next(filter(None, details), "")
