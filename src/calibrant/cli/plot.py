@@ -17,8 +17,6 @@ from calibrant.core.output_files import FIGURE, atomic_write, check_derived, che
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.figure import Figure
 
     from calibrant.displays.grid import ReliabilityGrid
