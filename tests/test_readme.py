@@ -50,6 +50,8 @@ def folder(tmp_path, monkeypatch):
         {"label": label, "score": p, "a": p, "b": 1 - p, "model_a": p, "model_b": p**2}
         | {"region": rng.choice(["north", "south"], n)}
         | {"country": rng.choice(["ee", "fi"], n)}
+        | {"truth": names[codes], "answer": names[classes.argmax(axis=1)]}
+        | {"confidence": classes.max(axis=1)}
         | {"class": names[codes], "right_a": label, "right_b": 1 - label}
         | {f"rf_{name}": classes[:, i] for i, name in enumerate(names)}
         | {f"nb_{name}": classes[:, i - 1] for i, name in enumerate(names)}
@@ -58,6 +60,10 @@ def folder(tmp_path, monkeypatch):
     preds.write_csv(tmp_path / "held_out.csv")
     for name in ("preds", "new"):
         preds.write_parquet(tmp_path / f"{name}.parquet")
+    preds.write_csv(tmp_path / "answers.csv")
+    (tmp_path / "runs").mkdir()
+    for name in ("first", "second"):
+        preds.write_csv(tmp_path / "runs" / f"{name}.csv")
     (tmp_path / "lake").mkdir()
     preds.write_parquet(tmp_path / "lake" / "part.parquet")
     long = {"correct": label, "confidence": np.round(100 * p)}

@@ -45,7 +45,7 @@ class DataOptions:
         typer.Option(
             "--y",
             help="Column of labels; where each model has its own, name=column for "
-            "each.",
+            "each; a==b for whether two columns are equal.",
         ),
     ] = None
     p: Annotated[
@@ -62,11 +62,18 @@ class DataOptions:
         str | None, typer.Option("--task", help="confidence, classwise, or a class.")
     ] = None
     by: Annotated[
-        str | None, typer.Option("--by", help="Column(s) of groups, a,b.")
+        str | None,
+        typer.Option(
+            "--by", help="Column(s) of groups, a,b; 'filename' for one group per file."
+        ),
     ] = None
     model: Annotated[
         str | None,
-        typer.Option("--model", help="Column that names the model of each row."),
+        typer.Option(
+            "--model",
+            help="Column that names the model of each row; 'filename' for one model "
+            "per file.",
+        ),
     ] = None
     id_: Annotated[
         str | None,
@@ -127,8 +134,9 @@ class DataOptions:
         """
         aggregated = self.aggregated(rows_for)
         if aggregated is None:
-            fits = prefer_memory and self._fits_in_memory()
-            return self.predictions_in(self.open_rows(in_memory=fits or bool(rows_for)))
+            in_memory = rows_for or self._needs_memory()
+            in_memory = in_memory or (prefer_memory and self._fits_in_memory())
+            return self.predictions_in(self.open_rows(in_memory=bool(in_memory)))
         for option in fields(self):
             given = getattr(self, option.name)
             if option.name not in ("source", "by") and given != option.default:
@@ -198,6 +206,11 @@ class DataOptions:
         bad_rows: Any = self.bad_rows
         return open_source(self._files, engine, bad_rows=bad_rows)
 
+    def _needs_memory(self) -> bool:
+        from calibrant.engines.opening import needs_memory
+
+        return needs_memory([*(self.y or ()), self.model, *self.groups])
+
     def _fits_in_memory(self) -> bool:
         from calibrant.engines.files import find_files, is_arrays
         from calibrant.engines.opening import MAX_FILES_IN_MEMORY
@@ -263,7 +276,7 @@ def check_not_source(source: list[str], *written: Path) -> None:
             raise OptionError("--out is a file that is read; choose another name.")
 
 
-NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(.*)', re.DOTALL)
+NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(?!=)(.*)', re.DOTALL)
 """A name, in quotes or not, before the first = sign."""
 
 

@@ -101,9 +101,11 @@ def _read_records(path: Path) -> Any:
 
 
 def read_frames(
-    paths: Sequence[Path], *, leave_out: bool = False
+    paths: Sequence[Path], *, leave_out: bool = False, name_column: str
 ) -> tuple[Any, int, dict[str, str]]:
     """Return several files as one polars data frame, with the columns of all.
+
+    A column `name_column`, unless there is one, names the file of each row.
 
     Also returns how many lines were left out, and for each column that not all files
     have, one that lacks it; in JSON a value that is not there is missing.
@@ -112,6 +114,13 @@ def read_frames(
     read = [read_rows(path, leave_out=leave_out) for path in paths]
     frames = [frame for frame, _ in read]
     columns = {str(p): f.columns for p, f in zip(paths, frames, strict=True)}
+    if all(name_column not in names for names in columns.values()):
+        stems = [path.name.split(".")[0] for path in paths]
+        same = len(set(stems)) < len(stems)
+        frames = [
+            frame.with_columns(pl.lit(str(path) if same else stem).alias(name_column))
+            for frame, path, stem in zip(frames, paths, stems, strict=True)
+        ]
     ragged = suffix_of(paths[0]) in (*JSON_LINES, RECORDS)
     try:
         whole = pl.concat(frames, how="diagonal_relaxed")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import as_array, as_vector
-from calibrant.core.labels import check_binary_labels, check_class_labels
+from calibrant.core.labels import check_binary_labels, check_class_labels, is_missing
 from calibrant.core.probabilities import check_probabilities, check_probability_matrix
 from calibrant.core.weights import check_raw_weights, check_total
 from calibrant.core.wording import MEASURES
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     )
 
 
+EQUAL = "=="
+"""Between the names of two columns: whether their values are equal."""
 PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
 """The name of a column of a matrix."""
 
@@ -60,6 +62,21 @@ def part_of_matrix(name: str, place: int | str) -> str:
     array([2., 4.])
     """
     return f"{name}[{place}]"
+
+
+def equal_values(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Return 1 where two columns are equal, 0 where not, NaN where one is missing.
+
+    Examples
+    --------
+    >>> equal_values(np.array(["cat", "dog"]), np.array(["cat", "owl"]))
+    array([1., 0.])
+    """
+    missing = [
+        np.array([is_missing(value) for value in column.tolist()], dtype=bool)
+        for column in (first, second)
+    ]
+    return np.where(missing[0] | missing[1], np.nan, first == second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +133,9 @@ class MemoryTable:
             if place < self.width(part[1]):
                 column: NDArray[Any] = self.read(part[1])[:, place]
                 return column
+        compared = name.split(EQUAL)
+        if len(compared) == 2 and set(compared) <= set(self.names):  # noqa: PLR2004
+            return equal_values(*map(self.read, compared))
         raise UnknownNameError.among("column", name, self.names)
 
     def width(self, name: str) -> int:

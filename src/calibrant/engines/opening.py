@@ -11,10 +11,12 @@ from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import AggregatedCells
 from calibrant.engines.file_formats import read_frames
 from calibrant.engines.files import FileSet, check_in_every_file, find_files, is_arrays
-from calibrant.engines.memory import MemoryTable, open_table, table_of_file
+from calibrant.engines.memory import EQUAL, MemoryTable, open_table, table_of_file
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from calibrant.engines.aggregation_spec import BadRows
@@ -27,6 +29,15 @@ MAX_FILE_IN_MEMORY = 2**28
 """A single file of at most so many bytes is read into memory."""
 MAX_FILES_IN_MEMORY = 2**31
 """Several files are read into memory where that is asked for, up to so many bytes."""
+
+
+FILE_COLUMN = "filename"
+"""The column of several files that names the file of each row, without its ending."""
+
+
+def needs_memory(columns: Iterable[str | None]) -> bool:
+    """Tell whether some columns are computed from others, which is done in memory."""
+    return any(name == FILE_COLUMN or (name and EQUAL in name) for name in columns)
 
 
 def open_cells(source: Any) -> AggregatedCells | None:
@@ -113,7 +124,9 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
             f"aggregate', or name fewer files."
         )
     paths = [Path(path) for path in files.paths]
-    frame, lines, lacking = read_frames(paths, leave_out=bad_rows == "drop")
+    frame, lines, lacking = read_frames(
+        paths, leave_out=bad_rows == "drop", name_column=FILE_COLUMN
+    )
     table = table_of_file(frame, paths[0])
 
     def read(name: str) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from calibrant.engines.cell_files import load_cells, save_cells
 from calibrant.engines.cells import merge_cells
 from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable
-from calibrant.engines.opening import Engine, open_cells, open_source
+from calibrant.engines.opening import Engine, needs_memory, open_cells, open_source
 from calibrant.exceptions import OptionError
 from calibrant.predictions.aggregates import (
     AggregatedPredictions,
@@ -173,16 +173,19 @@ class Predictions:
             ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow table;
             DuckDB relation; Spark data frame.
         y : str or dict
-            Column of labels, or the column of each model.
+            Column of labels, or the column of each model. ``"truth==answer"`` stands
+            for whether two columns are equal, such as a class and the predicted one.
         p : str, list of str or dict
             Columns of predictions. Without a task each column is a model; with one the
             columns are the classes of one model. A dict names the models itself.
             ``"forest_*"`` stands for all columns that match; the text matched by ``*``
             names the class.
         by : str or list of str, optional
-            Columns of groups, which are evaluated one by one.
+            Columns of groups, which are evaluated one by one. Of several files
+            ``"filename"`` names the file of each row, without its ending.
         model : str, optional
-            Column that names the model of each row, in a long table.
+            Column that names the model of each row, in a long table; ``"filename"``
+            where each model has a file.
         id : str, optional
             Column that says which rows of different models belong together, such as
             the question; `compare` pairs models of a long table by it.
@@ -453,6 +456,9 @@ def read_table(
             f"{source} holds aggregated predictions, which already have their columns, "
             f"labels and scale; read them by Predictions.load."
         )
+    labels = [request.y] if isinstance(request.y, str) else request.y.values()
+    if engine == "auto" and needs_memory([*labels, request.model, *request.by]):
+        engine = "memory"
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):
         return RowPredictions.of(table, request)
