@@ -9,7 +9,6 @@ from calibrant.numerics.cell_grid import (
     cell_numbers,
     sum_cells,
 )
-from calibrant.numerics.cross_validation import fold_counts, fold_numbers
 
 
 @pytest.fixture(scope="module")
@@ -101,32 +100,3 @@ def test_small_weights_are_scaled_to_the_effective_number_of_rows(smooth_sample)
     weight = np.random.default_rng(1).random(p.size)
     sample = sum_cells(p, y, weight).sample()
     assert_allclose(sample.total, weight.sum() ** 2 / (weight**2).sum(), rtol=1e-12)
-
-
-def test_few_gathered_rows_get_the_folds_that_they_had_as_rows():
-    rows = np.array([3, 0, 4, 2])
-    fold = fold_numbers(9, 3, np.random.RandomState(5))
-    expected = [np.bincount(part, minlength=3) for part in np.split(fold, [3, 3, 7])]
-    assert_array_equal(fold_counts(rows, 3, np.random.RandomState(5)), expected)
-
-
-@pytest.mark.parametrize("total", [6_000_000, 3_000_000_000])
-def test_counts_of_many_rows_scatter_as_shuffled_rows_do(total):
-    rows = np.full(400, total // 400)
-    counts = fold_counts(rows, 5, np.random.RandomState(2))
-    assert_array_equal(counts.sum(axis=1), rows)
-    if total < 10**9:  # drawn without replacement
-        assert np.ptp(counts.sum(axis=0)) <= 1
-    expected = total / 400 / 5
-    z = (counts - expected) / np.sqrt(expected * (1.0 - 1.0 / 5))
-    assert abs(z.mean()) < 0.1
-    assert 0.9 < z.std() < 1.1  # hypergeometric: the variance of a binomial, nearly
-
-
-def test_folds_of_cells_are_seeded():
-    rows = np.full(50, 200_000)
-    first, again, other = (
-        fold_counts(rows, 4, np.random.RandomState(seed)) for seed in (1, 1, 2)
-    )
-    assert_array_equal(first, again)
-    assert (first != other).any()

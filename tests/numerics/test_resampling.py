@@ -12,7 +12,6 @@ from calibrant.numerics.resampling import (
     calibrated_weights,
     interval,
     multinomial_weights,
-    squared_interval,
 )
 
 
@@ -137,12 +136,25 @@ def test_a_basic_interval_where_no_error_can_be_is_absent():
     assert np.isnan(interval(0.0, draws, **options)).all()
 
 
-@pytest.mark.parametrize("ends_of", [interval, squared_interval])
+def test_a_basic_interval_reflects_the_replicates():
+    draws, noise = np.linspace(0.3, 0.6, 101), np.linspace(0.0, 0.1, 101)
+    options = {"noise": noise, "confidence": 0.8, "kind": "basic"}
+    assert_allclose(interval(0.4, draws, truth=0.4, **options), [0.23, 0.47])
+
+
+def test_the_interval_of_a_squared_norm_is_that_of_the_norm_squared():
+    draws, noise = np.linspace(0.2, 0.4, 101), np.linspace(0.0, 0.1, 101)
+    options = {"confidence": 0.8, "kind": "basic"}
+    ends = interval(0.09, draws**2, truth=0.09, noise=noise**2, squared=True, **options)
+    assert_allclose(np.sqrt(ends), [0.22, 0.38])
+
+
+@pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_replicates_that_are_all_equal_give_no_interval(kind, ends_of):
+def test_replicates_that_are_all_equal_give_no_interval(kind, squared):
     noise, draws = np.linspace(0.0, 0.4, 11), np.full(11, 0.3)
     options = {"truth": 0.3, "noise": noise, "confidence": 0.9, "kind": kind}
-    assert np.isnan(ends_of(0.3, draws, **options)).all()
+    assert np.isnan(interval(0.3, draws, squared=squared, **options)).all()
 
 
 def test_shares_of_labels_are_refused_and_not_cut_off():

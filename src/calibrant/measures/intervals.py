@@ -18,7 +18,6 @@ from calibrant.numerics.resampling import (
     calibrated_weights,
     interval,
     multinomial_weights,
-    squared_interval,
     widen_to,
 )
 from calibrant.numerics.smooth_test import LeastTail, least_tails
@@ -151,14 +150,14 @@ class BootstrapLimits:
 
     def ends(self, value: float, which: slice) -> tuple[float, float]:
         """Return the bootstrap interval for the mean error of some events."""
-        ends = squared_interval if self.squared else interval
-        return ends(
+        return interval(
             value,
             self.errors[which].mean(axis=0),
             truth=float(np.mean(self.plain[which])),
             noise=self.noise[which].mean(axis=0),
             confidence=self.confidence,
             kind=self.kind,
+            squared=self.squared,
         )
 
 

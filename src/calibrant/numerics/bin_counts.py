@@ -57,7 +57,7 @@ class _Sums:
     @classmethod
     def of(cls, sample: SortedSample, edges: FloatMatrix) -> _Sums:
         below = np.zeros((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
-        below[:, 1:-1], below[:, -1] = sample.rows_below(edges), sample.p.size
+        below[:, 1:-1], below[:, -1] = np.searchsorted(sample.p, edges), sample.p.size
         sums = (sample.weight_below, sample.prob_below, sample.label_below)
         return cls(np.diff(below), *(np.diff(each[below]) for each in sums))
 
@@ -95,17 +95,14 @@ def cross_validated_losses(
         edges = inner_edges(sample.take(fold != number), counts, spacing)
         tested = _Sums.of(test, edges)
         fitted = _Sums.of(sample, edges) - tested
-        loss = _loss_of_shifts if tops == "slope-1" else _loss_of_levels
-        losses.append(loss(test, tested, fitted, edges))
+        if tops == "slope-1":
+            losses.append(_loss_of_shifts(test, tested, fitted))
+        else:
+            losses.append(_loss_of_levels(test, tested, fitted, edges))
     return np.asarray(np.mean(losses, axis=0), dtype=np.float64)
 
 
-def _loss_of_shifts(
-    test: SortedSample,
-    tested: _Sums,
-    fitted: _Sums,
-    edges: FloatMatrix,  # noqa: ARG001
-) -> FloatVector:
+def _loss_of_shifts(test: SortedSample, tested: _Sums, fitted: _Sums) -> FloatVector:
     """Return the mean of (p + shift - y)^2, without another pass over the rows."""
     shift = fitted.per_weight(fitted.label - fitted.prob)
     start = np.average((test.p - test.y) ** 2, weights=test.weight)

@@ -193,6 +193,7 @@ def interval(
     noise: FloatVector,
     confidence: float,
     kind: IntervalKind,
+    squared: bool = False,
 ) -> tuple[float, float]:
     """Return a bootstrap interval for an error, within [0, 1].
 
@@ -203,7 +204,22 @@ def interval(
     same predictions have by chance if they are perfectly calibrated (`noise`). Both
     include the estimate. Replicates that do not scatter, or only beyond the possible
     errors, give no information about uncertainty: then both ends are NaN.
+
+    If the error is a squared norm, the norm itself scatters evenly, so its interval is
+    computed and squared. Near 0 there is nothing left to reflect, so the upper end is
+    at least that of the percentiles.
     """
+    if squared:
+        low, high = interval(
+            float(_root(value)),
+            _root(replicates),
+            truth=float(_root(truth)),
+            noise=_root(noise),
+            confidence=confidence,
+            kind=kind,
+        )
+        widest = float(np.quantile(replicates, 0.5 * (1.0 + confidence)))
+        return widen_to(value, low**2, max(high**2, widest))
     tail = 0.5 * (1.0 - confidence)
     low, high = np.quantile(replicates, [tail, 1.0 - tail])
     scattered = high - low > ROUNDING
@@ -216,32 +232,5 @@ def interval(
     return (low, high) if scattered and high - low > ROUNDING else (np.nan, np.nan)
 
 
-def squared_interval(
-    value: float,
-    replicates: FloatVector,
-    *,
-    truth: float,
-    noise: FloatVector,
-    confidence: float,
-    kind: IntervalKind,
-) -> tuple[float, float]:
-    """Return a bootstrap interval for a squared norm.
-
-    The norm itself scatters evenly, so its interval is computed and squared. Near 0
-    there is nothing left to reflect, so the upper end is at least that of the
-    percentiles.
-    """
-
-    def root(values: FloatVector) -> FloatVector:
-        return np.sqrt(np.maximum(values, 0.0))
-
-    low, high = interval(
-        float(root(np.asarray(value))),
-        root(replicates),
-        truth=float(root(np.asarray(truth))),
-        noise=root(noise),
-        confidence=confidence,
-        kind=kind,
-    )
-    widest = float(np.quantile(replicates, 0.5 * (1.0 + confidence)))
-    return widen_to(value, low**2, max(high**2, widest))
+def _root(values: FloatVector | float) -> FloatVector:
+    return np.sqrt(np.maximum(values, 0.0))

@@ -104,10 +104,6 @@ class SortedSample:
         """Return the weighted labels of the first i rows."""
         return _running_sums(self.y if self.weight is None else self.weight * self.y)
 
-    def rows_below(self, values: FloatMatrix) -> IntVector:
-        """Return how many rows have a prediction below each value."""
-        return np.searchsorted(self.p, values, side="left")
-
     def at_rank(self, ranks: FloatMatrix) -> FloatMatrix:
         """Return the prediction of the row before which `ranks` of weight lie."""
         if self.weight is None:
