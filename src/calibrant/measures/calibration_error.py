@@ -40,7 +40,8 @@ def calibration_error(  # noqa: PLR0913
         Labels: 0 and 1, booleans, or with `pos_label` any two values. Classes for
         multi-class tasks.
     y_prob : array-like of shape (n,) or (n, k)
-        Predicted probability of the event, or of each class.
+        Predicted probability of the event, or of each class. With `task` None two
+        columns are those of `predict_proba`, and the second is that of the event.
     method : str
         Which estimate; see `calibrator_names`. Or "kce", the squared kernel
         calibration error, whatever `alpha`; see `kernel_calibration_error`.

@@ -220,7 +220,7 @@ def evaluate(  # noqa: PLR0913
         multi-class tasks. Or `Predictions`, which need no other data.
     y_prob : array-like of shape (n,) or (n, k), or dict
         Predicted probability of the event, or of each class; a dict has those of each
-        model.
+        model. With `task` None two columns are those of `predict_proba`.
     methods : str, calibrator, or sequence of them
         Which estimates; see `calibrator_names`. Also "kce", and any object with
         ``fit(p, y)`` and ``transform(p)``, such as one of scikit-learn. Methods with

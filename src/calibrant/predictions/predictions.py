@@ -90,7 +90,7 @@ class Predictions:
             depends on the model, such as whether its own answer is right.
         y_prob : array-like of shape (n,) or (n, k), or dict
             Predicted probability of the event, or of each class; a dict has those of
-            each model.
+            each model. With `task` None two columns are those of `predict_proba`.
         task : None, "confidence", "classwise", or a class
             None: binary. "confidence": the top class and whether it is right. A class,
             by label or column number: that class against the rest. "classwise": the
