@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -125,36 +126,6 @@ class ErrorSettings:
             [fit.error(one, alpha=self.alpha, debias=debias) for fit, one in pairs]
         )
 
-    def limits(
-        self,
-        fits: Sequence[ErrorFit],
-        tasks: BinaryTasks,
-        method: str,
-        values: FloatVector,
-        *,
-        debias: bool,
-    ) -> BootstrapLimits | PosteriorLimits | None:
-        """Return between which limits the errors of the events lie."""
-        if self.confidence is None:
-            return None
-        squared = find_evaluator(method).squared
-        if self.interval == "posterior" and squared:
-            raise OptionError(
-                f'interval="posterior" is not possible for method {method!r}, which '
-                f'measures no map; pass interval="auto" or "basic".'
-            )
-        if squared or self.interval in {"basic", "percentile"}:
-            return bootstrap_limits(
-                fits, tasks, self, values, debias=debias, squared=squared
-            )
-        return PosteriorLimits.of(
-            tasks.samples,
-            confidence=self.confidence,
-            alpha=self.alpha,
-            n_draws=self.n_resamples,
-            seed=whole_seed(self.random_state),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class FittedTasks:
@@ -205,13 +176,45 @@ class FittedTasks:
             self._estimates[method] = self._estimate(method)
         return self._estimates[method]
 
+    @cached_property
+    def _posterior_limits(self) -> PosteriorLimits:
+        """Return limits of the true errors, the same for all methods."""
+        settings = self.settings
+        return PosteriorLimits.of(
+            self.tasks.samples,
+            confidence=float(settings.confidence or 0.0),
+            alpha=settings.alpha,
+            n_draws=settings.n_resamples,
+            seed=whole_seed(settings.random_state),
+        )
+
+    def _limits(
+        self, fits: list[ErrorFit], method: str, values: FloatVector, *, debias: bool
+    ) -> BootstrapLimits | PosteriorLimits | None:
+        """Return between which limits the errors of the events lie."""
+        settings = self.settings
+        if settings.confidence is None:
+            return None
+        has_map = fits[0].n_pieces > 0
+        if settings.interval == "posterior" and not has_map:
+            raise OptionError(
+                f'interval="posterior" is not possible for method {method!r}, which '
+                f'measures no map; pass interval="auto" or "basic".'
+            )
+        if has_map and settings.interval in {"auto", "posterior"}:
+            return self._posterior_limits
+        # Without a map there is only the kernel error, which is a squared norm.
+        return bootstrap_limits(
+            fits, self.tasks, settings, values, debias=debias, squared=not has_map
+        )
+
     def _estimate(self, method: str) -> tuple[Estimate, ...]:
         tasks, settings = self.tasks, self.settings
         fits = self.fits(method)
         debias = settings.debiases(fits[0], method)
         values = settings.errors(fits, tasks.samples, debias=debias)
         with one_blas_thread():
-            limits = settings.limits(fits, tasks, method, values, debias=debias)
+            limits = self._limits(fits, method, values, debias=debias)
         n, name = tasks.samples[0].n_data, method_name(method)
         pieces = np.array([float(fit.n_pieces) for fit in fits])
 

@@ -74,21 +74,18 @@ class PosteriorLimits:
         n_draws: int,
         seed: int,
     ) -> PosteriorLimits:
-        """Draw maps of each event, the same for all methods."""
+        """Draw maps of each event."""
         tail = 0.5 * (1.0 - confidence)
-
-        def quantiles(sample: BinarySample) -> FloatVector:
-            return smooth_fit(sample).error_quantiles(
-                (tail, 1.0 - tail), n_draws=n_draws, random_state=seed, alpha=alpha
-            )
-
-        key = f"error quantiles {confidence} {alpha} {n_draws} {seed}"
         ends, tests = [], []
         for sample in samples:
-            ends.append(sample.cached(key, partial(quantiles, sample)))
+            fit = smooth_fit(sample)
+            quantiles = fit.error_quantiles(
+                (tail, 1.0 - tail), n_draws=n_draws, random_state=seed, alpha=alpha
+            )
+            ends.append(quantiles)
             tests.append(sample.cached("smooth test", partial(_smooth_test, sample)))
             if len(samples) > 1:
-                smooth_fit(sample).forget_posterior()
+                fit.forget_posterior()
         low, high = np.transpose(ends)
         return cls(confidence, low, high, tests)
 
