@@ -130,3 +130,19 @@ def test_hostile_names_are_printed_as_they_are(run, tmp_path):
     assert "a\\|b" in run(*options, "--format", "markdown")[1]
     rows = csv.reader(io.StringIO(run(*options, "--format", "csv")[1]))
     assert {row[0] for row in rows} == {"model", "[bold]", "a|b"}
+
+
+def test_a_table_shows_the_first_of_very_many_pairs(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(100)
+    columns = {f"m{i}": p**power for i, power in enumerate(np.linspace(0.8, 1.2, 12))}
+    rows = {"y": (rng.random(100) < p).astype(int)} | columns
+    pl.DataFrame(rows).write_csv(tmp_path / "many.csv")
+    models = ("--y", "y", "--p", "m*", "--method", "ew5")
+    code, out, _ = run("compare", tmp_path / "many.csv", *models)
+    assert code == 0
+    assert "and 16 more pairs: --format csv --pairs shows all." in out
+    _, out, _ = run(
+        "compare", tmp_path / "many.csv", *models, "--format", "csv", "--pairs"
+    )
+    assert len(out.splitlines()) == 1 + 12 * 11 // 2

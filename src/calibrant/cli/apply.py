@@ -145,7 +145,7 @@ def _apply_in_duckdb(
         )
     name = f"{columns[0]}{suffix}"
     rows = apply_in_duckdb(map_.to_sql, files, columns[0], name, out)
-    typer.echo(f"wrote {out}: {rows:,} rows, new {name}")
+    _say_written(out, rows, [name])
 
 
 def _check_one_npz(source: list[str], engine: str) -> None:
@@ -184,10 +184,13 @@ def _apply_to_npz(
         add_arrays(Path(source), new, out)
     else:
         names = _write_columns(table, model, calibrated, out, suffix)
-    added = (
-        ", ".join(names) if len(names) <= MAX_NAMED else f"{names[0]} .. {names[-1]}"
-    )
-    typer.echo(f"wrote {out}: {len(calibrated):,} rows, new {added}")
+    _say_written(out, len(calibrated), names)
+
+
+def _say_written(out: Path, n_rows: int, names: list[str]) -> None:
+    few = len(names) <= MAX_NAMED
+    added = ", ".join(names) if few else f"{names[0]} .. {names[-1]}"
+    typer.echo(f"wrote {out}: {n_rows:,} rows, new {added}")
 
 
 def _write_columns(
@@ -263,7 +266,7 @@ def _apply_in_memory(
     values = _numbers(frame, model)
     calibrated = _calibrated(map_, values, model, scale)
     write_frame(_with_columns(frame, names, calibrated), out)
-    typer.echo(f"wrote {out}: {frame.height:,} rows, new {', '.join(names)}")
+    _say_written(out, frame.height, names)
 
 
 def _numbers(frame: Any, model: ModelColumns) -> NDArray[Any]:

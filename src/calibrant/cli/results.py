@@ -35,6 +35,8 @@ SHORT_SCORES = {
     "log_loss_calibration": "log-loss gain",
 }
 """What a table on a terminal shows of the scores, under shorter names."""
+MAX_PAIRS = 50
+"""How many pairs of models a table on a terminal shows."""
 
 
 def print_results(
@@ -137,7 +139,10 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     names |= {"probability": "a is better", "distinct": "significant"}
     shown = {names.get(k, k): v for k, v in paired.items()}
     shown["significant"] = np.where(paired["distinct"], "yes", "no")
-    print_frame(shown, Format.table)
+    print_frame({k: v[:MAX_PAIRS] for k, v in shown.items()}, Format.table)
+    more = paired["distinct"].size - MAX_PAIRS
+    if more > 0:
+        typer.echo(f"and {more:,} more pairs: --format csv --pairs shows all.\n")
 
 
 def fail_above_threshold(
