@@ -31,7 +31,7 @@ from calibrant.core.options import check_choice
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from calibrant.calibrators.base import Family
     from calibrant.core.array_types import Seed
@@ -308,7 +308,7 @@ def find_method(name: str) -> Method:
             f"neither calibrate nor be drawn. Use it in calibration_error, evaluate "
             f"or calibration_test, and for a map another method, such as 'pl'."
         )
-    return _find(name, METHODS)
+    return _find(name, lambda: METHODS)
 
 
 def find_evaluator(name: str) -> Method:
@@ -324,7 +324,8 @@ def find_evaluator(name: str) -> Method:
     """
     if isinstance(name, str) and name in EVALUATORS:
         return EVALUATORS[name]
-    return _check_binary(_find(name, [*calibrator_names("binary"), *EVALUATORS]))
+    method = _find(name, lambda: [*calibrator_names("binary"), *EVALUATORS])
+    return _check_binary(method)
 
 
 def find_binary(name: str) -> Method:
@@ -347,12 +348,13 @@ def _check_binary(method: Method) -> Method:
     return method
 
 
-def _find(name: Any, known: Iterable[str]) -> Method:
+def _find(name: Any, known: Callable[[], Iterable[str]]) -> Method:
+    """Return a method; errors list similar names among those that are `known`."""
     if is_calibrator(name):
         what, given = method_name(name), {"calibrator": name}
         return Method(what, UserFamily, f"{what}, given as an object", given)
     if not isinstance(name, str):
-        raise UnknownNameError.among("method", name, known)
+        raise UnknownNameError.among("method", name, known())
     if name in METHODS:
         return METHODS[name]
     if name[:4] in WRAPPERS:
@@ -362,7 +364,7 @@ def _find(name: Any, known: Iterable[str]) -> Method:
         meant = SYNONYMS.get(re.sub("[^a-z0-9]", "", name.lower()))
         if meant is not None:
             raise UnknownNameError(f"unknown method {name!r}; {meant}.")
-        raise UnknownNameError.among("method", name, known)
+        raise UnknownNameError.among("method", name, known())
     n_bins = int(numbered.group(2))
     if n_bins < 1:
         raise OptionError(

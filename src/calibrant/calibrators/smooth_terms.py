@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from calibrant.maps.smooth import SmoothMap, logit_within
-from calibrant.numerics.links import rounded_ends
+from calibrant.maps.smooth import SmoothMap
+from calibrant.numerics.links import logit_within, rounded_ends
 from calibrant.numerics.natural_splines import (
     CurvatureBasis,
     interpolate_rows,

@@ -11,21 +11,10 @@ from scipy.special import expit
 from calibrant.exceptions import MapFormatError
 from calibrant.maps import sql
 from calibrant.maps.base import CalibrationMap, stored_line, stored_numbers
-from calibrant.numerics.links import NEAREST, logit
+from calibrant.numerics.links import NEAREST, logit_within
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
-
-
-def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
-    """Return logits of predictions, those beyond the ends as at the ends.
-
-    Examples
-    --------
-    >>> logit_within(np.array([0.0, 0.5, 1.0]), (0.1, 0.9)).round(2)
-    array([-2.2,  0. ,  2.2])
-    """
-    return np.asarray(logit(np.clip(p, *ends)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,17 @@ def logit(p: FloatVector, clip: float = CLIP) -> FloatVector:
     return np.asarray(_logit(clip_probability(p, clip)), dtype=np.float64)
 
 
+def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
+    """Return logits of predictions, those beyond the ends as at the ends.
+
+    Examples
+    --------
+    >>> logit_within(np.array([0.0, 0.5, 1.0]), (0.1, 0.9)).round(2)
+    array([-2.2,  0. ,  2.2])
+    """
+    return logit(np.clip(p, *ends))
+
+
 def log_odds_parts(p: FloatVector) -> tuple[FloatVector, FloatVector]:
     """Return log(p) and -log(1 - p) of the clipped p; they add to logits."""
     p = clip_probability(p)
