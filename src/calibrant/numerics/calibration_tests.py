@@ -61,7 +61,7 @@ def hosmer_lemeshow(
     gap = np.square(table.label_sum[used] - expected)
     variance = np.clip(expected * (1.0 - expected / n), 0.0, None)
     off = gap > 0.0
-    with np.errstate(divide="ignore", over="ignore"):  # a certain one that failed
+    with np.errstate(divide="ignore", over="ignore"):  # wrong certain predictions
         statistic = float((gap[off] / variance[off]).sum())
     freedom = n.size - fitted
     if freedom < 1:

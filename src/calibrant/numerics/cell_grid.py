@@ -74,15 +74,15 @@ class CellSums:
     group, cell : ndarray of shape (m,)
         Numbers of group and cell.
     rows, happened : ndarray of shape (m,)
-        Number of rows, and of those in which the event happened.
+        Number of rows, and of events.
     near : ndarray of shape (m,)
         Sum of weights times distances of predictions to the nearer end of [0, 1], so
         that even means near 1 have all their digits.
     low, high : ndarray of shape (m,)
-        Least and largest prediction.
+        Smallest and largest prediction.
     weight, weight_happened, weight_squared : ndarray of shape (m,) or None
-        Sum of weights, of those of rows in which the event happened, and of squared
-        weights; None where rows have none.
+        Sum of weights, of those of events, and of squared weights; None where rows
+        have none.
     """
 
     group: IntVector
@@ -121,7 +121,7 @@ class CellSums:
         )
 
     def rows_apart(self) -> BinarySample:
-        """Return the rows one by one; those of each cell must be alike."""
+        """Return the rows one by one; those of each cell must be equal."""
         counts = np.concatenate([self.happened, self.rows - self.happened])
         weight = None
         if self.weight is not None:
@@ -134,7 +134,7 @@ class CellSums:
         )
 
     def _weights(self) -> tuple[FloatVector, FloatVector]:
-        """Return the weights of rows in which the event happened, and of others.
+        """Return the weights of events, and of other rows.
 
         As for single rows, weights below one on average are scaled to sum to the
         effective number of rows.

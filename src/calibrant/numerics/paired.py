@@ -47,10 +47,10 @@ def paired_differences(
 ) -> PairedDifferences:
     """Return the differences of errors with intervals, from resamples of all at once.
 
-    A difference is taken as normal, with the standard deviation s that it has over
-    the resamples. An error whose own interval begins at 0 could be 0: then the side of
-    the interval of a difference on which that error is smaller is widened by as much
-    as its own lower side is wider than its resamples say. So no error is found to be
+    A difference is taken as normal, with the standard deviation that it has over the
+    resamples. An error whose own interval begins at 0 could be 0: then the side of the
+    interval of a difference on which that error is smaller is widened by as much as its
+    own lower side is wider than its resamples suggest. So no error is found to be
     larger than another where noise alone can explain it. An error that is the same in
     all resamples is not certain for that reason: both sides of its own interval count.
 

@@ -18,10 +18,10 @@ def squared_errors(p: FloatVector, y: FloatVector) -> FloatVector:
 
 
 def log_losses(p: FloatVector, y: FloatVector) -> FloatVector:
-    """Return -log of the probability given to what happened, for each row.
+    """Return minus the log-probability of the label of each row.
 
-    A prediction of exactly 0 or 1 that failed counts as if it had been off by
-    machine precision, 36.04, as in scikit-learn.
+    A wrong prediction of exactly 0 or 1 is clipped by machine precision and counts
+    36.04, as in scikit-learn.
     """
     q = clip_probability(p)
     return np.asarray(-(y * np.log(q) + (1.0 - y) * np.log1p(-q)))
@@ -33,22 +33,22 @@ def brier_score(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> f
 
 
 def log_loss(p: FloatVector, y: FloatVector, weight: FloatVector | None) -> float:
-    """Return the mean of -log of the probability given to what happened."""
+    """Return the mean of minus the log-probability of the label."""
     return float(np.average(log_losses(p, y), weights=weight))
 
 
 def log_loss_of_classes(
     p: FloatMatrix, column: IntVector, weight: FloatVector | None
 ) -> float:
-    """Return the mean of -log of the probability given to the class that happened.
+    """Return the mean of minus the log-probability of the true class.
 
     Examples
     --------
     >>> log_loss_of_classes(np.array([[0.5, 0.5]]), np.array([1]), None)
     0.693...
     """
-    happened = p[np.arange(column.size), column]
-    return float(np.average(-np.log(clip_probability(happened)), weights=weight))
+    own = p[np.arange(column.size), column]
+    return float(np.average(-np.log(clip_probability(own)), weights=weight))
 
 
 def mean_gap(
