@@ -29,7 +29,12 @@ from calibrant.numerics.cross_validation import (
     simplest_weight,
 )
 from calibrant.numerics.links import clip_probability, logit
-from calibrant.numerics.piecewise import MIN_GAP, fit_lines, search_lines, usual_start
+from calibrant.numerics.piecewise import (
+    MIN_KNOT_GAP,
+    fit_lines,
+    search_lines,
+    usual_start,
+)
 from calibrant.numerics.piecewise_problems import (
     BatchPoints,
     Loss,
@@ -46,7 +51,7 @@ if TYPE_CHECKING:
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
 RESAMPLE_STEPS = 15
-MAX_PIECES = int(0.5 / MIN_GAP)
+MAX_PIECES = int(0.5 / MIN_KNOT_GAP)
 """With more, knots could not be kept apart."""
 STEEP_PIECES = 3
 """Flat, steep, flat: a map that is steeper than the diagonal needs three pieces. They

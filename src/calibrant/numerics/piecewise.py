@@ -48,7 +48,7 @@ NEARLY_CERTAIN = 1e-3
 """From heights this near to 0 or 1 a step may lead to 0 or 1."""
 ENOUGH = 1e-6
 """A step that gains less than this share of the loss is the last one."""
-MIN_GAP = 1e-3
+MIN_KNOT_GAP = 1e-3
 """Smallest distance of neighbouring knots, as a share of the range."""
 MAX_MOVE = 0.4
 """A knot moves at most this share of the way to its neighbour in one step."""
@@ -176,7 +176,7 @@ class _Solver:
             heights = fits.heights + move[:, :n]
         heights = np.clip(heights, *self._reach(fits.heights))
         heights = np.clip(heights, *BOUNDS[self.scale])
-        gap = MIN_GAP * (fits.knots[:, -1:] - fits.knots[:, :1])
+        gap = MIN_KNOT_GAP * (fits.knots[:, -1:] - fits.knots[:, :1])
         space = np.diff(fits.knots)
         room = np.minimum(0.5 * np.maximum(space - gap, 0.0), MAX_MOVE * space)
         moved = fits.knots.copy()
@@ -321,7 +321,7 @@ def _quantiles(points: BatchPoints, shares: FloatMatrix) -> FloatMatrix:
 def _on_the_diagonal(inner: FloatMatrix, ends: tuple[float, float]) -> PiecewiseFits:
     """Return fits on the diagonal with the given inner knots, moved apart."""
     knots = np.pad(inner, ((0, 0), (1, 1)), constant_values=ends)
-    knots = spread_apart(knots, MIN_GAP * (ends[1] - ends[0]))
+    knots = spread_apart(knots, MIN_KNOT_GAP * (ends[1] - ends[0]))
     return PiecewiseFits(knots, knots.copy())
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Loss: TypeAlias = Literal["log-loss", "brier"]
 
-MIN_GAP = 1e-6
+MIN_POINT_GAP = 1e-6
 """Between points that are nearer to each other a line would be too steep."""
 NEGLIGIBLE = 0.02
 """Peaks and dips up to this height stay."""
@@ -105,7 +105,7 @@ def remove_peaks_between(
     right = np.clip(np.searchsorted(x, inner), 1, x.size - 1)
     ends = np.stack([x[right - 1], x[right]])
     values = values_at(ends, knots, heights)
-    among = (ends[0] < inner) & (inner < ends[1]) & (ends[1] - ends[0] > MIN_GAP)
+    among = (ends[0] < inner) & (inner < ends[1]) & (ends[1] - ends[0] > MIN_POINT_GAP)
     beyond = np.maximum(height - values.max(axis=0), values.min(axis=0) - height)
     gaps = np.unique(right[among & (beyond > NEGLIGIBLE)])
     if gaps.size == 0:
