@@ -1,7 +1,9 @@
-"""Race binned calibration errors: calibrant and its peers, next to ``np.argsort(p)``.
+"""Time binned calibration errors of calibrant and other libraries.
 
-Seconds on a shared machine mean little, so all numbers are ratios of CPU times taken
-side by side on one thread. Run ``python benchmarks/bench_binned.py [--quick]``.
+Seconds on a shared machine mean little, so all numbers are ratios to the CPU time of
+``np.argsort(p)``, measured in the same run on one thread.
+
+Run ``python benchmarks/bench_binned.py [--quick]``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import tracemalloc
 from functools import partial
 from importlib import import_module
 
-# Read by the numerical libraries when they are loaded.
+# Numerical libraries read these when they are imported.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
@@ -30,9 +32,9 @@ SIZES = (10**4, 10**5, 10**6, 10**7)
 QUICK_SIZES = SIZES[:2]
 ROUNDS = 5
 SHORTEST = 0.05
-"""CPU seconds that one timing should last, so that the clock's steps do not count."""
+"""Minimum CPU seconds of one timing, well above the resolution of the clock."""
 SLOW = 5.0
-"""Who takes more CPU seconds than this sits the next size out."""
+"""Measures that take more CPU seconds than this are not timed at the next size."""
 PLAIN_RUNS = 50
 
 
@@ -45,10 +47,10 @@ def sample(n):
 
 
 def seconds_per_call(contestants, *, rounds=ROUNDS):
-    """Return the least CPU seconds per call; all take their turn in each round.
+    """Return the minimum CPU seconds per call over interleaved rounds.
 
-    The order changes from round to round: whoever follows a call that gave memory
-    back to the system pays for getting it again.
+    The order changes from round to round, because a call is slower if the previous
+    one returned memory to the system.
     """
     order = random.Random(0)  # noqa: S311
     calls = {name: calls_per_timing(run) for name, run in contestants.items()}
@@ -61,7 +63,7 @@ def seconds_per_call(contestants, *, rounds=ROUNDS):
 
 
 def calls_per_timing(run):
-    run()  # the first call pays for imports
+    run()  # the first call includes imports
     return max(1, math.ceil(SHORTEST / max(cpu_seconds(run, 1), 1e-6)))
 
 
@@ -77,7 +79,7 @@ def raw_error(method):
 
 
 def binned_contestants():
-    """Return measures of 15 bins, by row of the table."""
+    """Return the measures with 15 bins by name."""
     found = {"calibrant es15": raw_error("es15"), "calibrant ew15": raw_error("ew15")}
     for bins, measures in (("size", peers.EQUAL_SIZE), ("width", peers.EQUAL_WIDTH)):
         for name, measure in peers.installed(measures).items():
@@ -93,7 +95,7 @@ def selecting_contestants():
 
 
 def race(measures, sizes):
-    """Return CPU seconds by size and name, without those who became too slow."""
+    """Return CPU seconds by size and name, without measures that became too slow."""
     results, racing = {}, dict(measures)
     for n in sizes:
         y, p = sample(n)
@@ -104,14 +106,14 @@ def race(measures, sizes):
 
 
 def print_ratios(measures, results):
-    """Print one row a measure and one column a size, in multiples of argsort."""
+    """Print one row per measure and one column per size, in multiples of argsort."""
     print_row(["ratio to `np.argsort(p)`", *(f"n = {n:.0e}" for n in results)])
     print_row(["---", *("---:" for _ in results)])
     for name in measures:
         print_row([name, *(ratio(found, name) for found in results.values())])
     own = ", ".join(f"{1e3 * found['argsort']:.3g}" for found in results.values())
-    print(f"\n`np.argsort(p)` itself took {own} ms. A dash: left out, as one call took")
-    print(f"more than {SLOW:g} CPU seconds at the size before.\n")
+    print(f"\n`np.argsort(p)` itself took {own} ms. A dash: not timed, because one")
+    print(f"call took more than {SLOW:g} CPU seconds at the previous size.\n")
 
 
 def ratio(seconds, name):
@@ -123,7 +125,7 @@ def print_row(cells):
 
 
 def bootstrap_ratio(n):
-    """Return what 1000 resamples cost, in multiples of plain evaluations."""
+    """Return the time of 1000 resamples relative to plain evaluations."""
     y, p = sample(n)
     found = seconds_per_call(
         {
@@ -135,9 +137,9 @@ def bootstrap_ratio(n):
 
 
 def peak_memory_ratio(n):
-    """Return the peak memory of es15 in multiples of the bytes of its input."""
+    """Return the peak memory of es15 relative to the size of its input."""
     y, p = sample(n)
-    raw_error("es15")(y[:100], p[:100])  # modules loaded at first use do not count
+    raw_error("es15")(y[:100], p[:100])  # do not count modules that load at first use
     tracemalloc.start()
     raw_error("es15")(y, p)
     _, peak = tracemalloc.get_traced_memory()
@@ -171,9 +173,11 @@ def main():
     print("## Bootstrap and memory\n")
     print_row(["what", "ratio"])
     print_row(["---", "---:"])
-    once = f"`evaluate`, es15, 1000 resamples, n = 1e+05, to {PLAIN_RUNS} plain runs"
+    once = "`evaluate` with es15 and 1000 resamples, n = 1e+05, "
+    once += f"relative to {PLAIN_RUNS} plain runs"
     print_row([once, f"{bootstrap_ratio(10**5):.2f}"])
-    memory = f"peak memory of es15, n = {sizes[-1]:.0e}, to the bytes of (p, y)"
+    memory = f"peak memory of es15, n = {sizes[-1]:.0e}, "
+    memory += "relative to the bytes of (p, y)"
     print_row([memory, f"{peak_memory_ratio(sizes[-1]):.2f}"])
 
 

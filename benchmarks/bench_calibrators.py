@@ -1,8 +1,8 @@
-"""Time the fits of binary calibrators and the split of scores, beside the peers.
+"""Time binary calibrators and the decomposition of scores, with other libraries.
 
-All of one size is timed in one run, rounds interleaved: CPU seconds as ratios to
-``np.argsort`` of the same predictions. A dash: left out, as one call took more than
-5 CPU seconds at the size before, or the peer is not installed.
+Everything of one size is timed in one run with interleaved rounds, in CPU seconds as
+ratios to ``np.argsort`` of the same predictions. A dash: not timed, because one call
+took more than 5 CPU seconds at the previous size, or the library is not installed.
 
 Run ``python benchmarks/bench_calibrators.py [--quick]``.
 """
@@ -145,7 +145,7 @@ def cpu_seconds(call, *args):
 
 
 def time_size(n, rounds, left_out):
-    """Return the least CPU seconds of each candidate, argsort included."""
+    """Return the minimum CPU seconds of each candidate, including argsort."""
     p, y = sample(n)
     calls = {"argsort": lambda p, _: np.argsort(p)}
     calls |= {name: f for name, f in CANDIDATES.items() if name not in left_out}
@@ -166,7 +166,7 @@ def main():
     sizes = [10**k for k in range(4, 6 if parser.parse_args().quick else 8)]
     warnings.simplefilter("ignore")
     left_out = {name for name in CANDIDATES if not is_here(name)}
-    for name in CANDIDATES.keys() - left_out:  # load what is loaded at first use
+    for name in CANDIDATES.keys() - left_out:  # load modules that load at first use
         CANDIDATES[name](*sample(2000))
     columns = [time_size(n, ROUNDS if n < 10**7 else 1, left_out) for n in sizes]
     heads = " | ".join(f"n = {n:.0e}" for n in sizes)

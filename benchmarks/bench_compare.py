@@ -1,6 +1,6 @@
-"""Time `compare` beside `evaluate` of each of its models.
+"""Time `compare`, and `evaluate` of each of its models.
 
-CPU seconds, one thread, the median over rounds in which both take their turn. Run
+CPU seconds on one thread, the median over interleaved rounds. Run
 ``python benchmarks/bench_compare.py``.
 """
 
@@ -23,7 +23,7 @@ MODELS = 3
 
 
 def predictions(rows):
-    """Return labels and three models, from calibrated to tilted."""
+    """Return labels and three models, from calibrated to increasingly too low."""
     rng = np.random.default_rng(0)
     p = rng.beta(0.6, 0.6, rows)
     y = rng.random(rows) < p
@@ -46,7 +46,7 @@ def time_method(method, rows, rounds):
         for p in models.values():
             cb.evaluate(y, p, methods=method)
 
-    compare()  # loads what is loaded at first use
+    compare()  # load modules that load at first use
     spent = [(cpu_seconds(compare), cpu_seconds(evaluate)) for _ in range(rounds)]
     together, apart = (statistics.median(column) for column in zip(*spent, strict=True))
     ratio = together / apart

@@ -1,9 +1,9 @@
-"""A billion rows through DuckDB: rows a second, memory, and the price over a bare scan.
+"""Aggregate a billion rows by DuckDB: rows per second, memory, ratio to a bare scan.
 
-Rows are generated once into Parquet. A billion rows are ten names (hard links) of the
-file of a hundred million: as many rows are read and gathered, from a smaller disk.
-Other programs share the machine, so the ratio to a bare scan of the same files, timed
-just before, tells more than seconds do.
+Rows are generated once as Parquet. A billion rows are ten hard links to one file of a
+hundred million rows: the same number of rows is read and aggregated, but needs less
+disk. Other programs share the machine, so the ratio to a bare scan of the same files,
+timed just before, is more informative than seconds.
 
     python benchmarks/bench_engines.py 7 8 9 --folder /tmp/lake
 """
@@ -21,7 +21,7 @@ import calibrant as cb
 from calibrant.engines.files import find_files
 
 THREADS = 2
-ROWS_A_FILE = 10**8
+ROWS_PER_FILE = 10**8
 SCAN = "SELECT COUNT(*), SUM(p) FROM read_parquet($files)"
 GENERATE = """
 COPY (
@@ -38,14 +38,14 @@ COPY (
 
 
 def lake(folder: Path, exponent: int) -> str:
-    """Return the pattern of files that hold 10 ** exponent rows."""
+    """Return the pattern of the files with 10 ** exponent rows."""
     rows = 10**exponent
     place = folder / f"rows-1e{exponent}"
     place.mkdir(parents=True, exist_ok=True)
     first = place / "part-0.parquet"
-    if rows > ROWS_A_FILE:
+    if rows > ROWS_PER_FILE:
         source = Path(lake(folder, 8).replace("*", "0"))
-        for number in range(rows // ROWS_A_FILE):
+        for number in range(rows // ROWS_PER_FILE):
             target = place / f"part-{number}.parquet"
             if not target.exists():
                 os.link(source, target)
@@ -59,7 +59,7 @@ def lake(folder: Path, exponent: int) -> str:
 
 
 def peak_memory() -> float:
-    """Return the largest resident size of this process so far, in GB."""
+    """Return the peak resident memory of this process so far, in GB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024 / 1e9
@@ -78,7 +78,7 @@ def measure(pattern: str, rows: int) -> None:
     cells = cb.Predictions.from_table(
         pattern, y="y", p="p", engine="duckdb"
     ).aggregate()
-    gathered = time.perf_counter() - started
+    aggregated = time.perf_counter() - started
     used = time.process_time() - used
     started, busy = time.perf_counter(), time.process_time()
     methods = [*cb.calibrator_names("binary"), "kce"]
@@ -86,12 +86,12 @@ def measure(pattern: str, rows: int) -> None:
     evaluated = time.perf_counter() - started
     busy = time.process_time() - busy
     print(
-        f"{rows:>13,} rows  scan {scan:6.2f} s  gather {gathered:6.2f} s "
-        f"({rows / gathered / 1e6:5.1f} million rows/s; CPU {used:6.2f} s, "
+        f"{rows:>13,} rows  scan {scan:6.2f} s  aggregate {aggregated:6.2f} s "
+        f"({rows / aggregated / 1e6:5.1f} million rows/s; CPU {used:6.2f} s, "
         f"{THREADS * rows / used / 1e6:5.1f} million rows/s of {THREADS} free cores)  "
-        f"gather / scan {gathered / scan:4.1f} (CPU {used / read:4.1f})  "
-        f"{len(methods)} methods "
-        f"{evaluated:5.2f} s (CPU {busy:4.2f} s)  all {gathered + evaluated:6.2f} s  "
+        f"aggregate / scan {aggregated / scan:4.1f} (CPU {used / read:4.1f})  "
+        f"{len(methods)} methods {evaluated:5.2f} s (CPU {busy:4.2f} s)  "
+        f"total {aggregated + evaluated:6.2f} s  "
         f"peak {peak_memory():.2f} GB",
         flush=True,
     )
@@ -108,7 +108,7 @@ def main() -> None:
         return
     for exponent in given.exponents:
         pattern = lake(given.folder, exponent)
-        # A process each, so that peaks are those of the size at hand.
+        # One process per size, so that the peak memory is that of this size.
         command = [sys.executable, __file__, str(exponent), "--measure", pattern]
         subprocess.run(command, check=True)  # noqa: S603
 

@@ -1,7 +1,7 @@
-"""Time `smooth` with intervals on groups: few small, very many small, and all rows.
+"""Time `smooth` with intervals on a few or very many small groups, and on all rows.
 
-CPU seconds, one thread, all in one run; the ratio to one evaluation of 50,000 rows
-travels between machines. Run ``python benchmarks/bench_groups.py``.
+CPU seconds on one thread, in one run; the ratio to one evaluation of 50,000 rows can be
+compared between machines. Run ``python benchmarks/bench_groups.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROWS_EACH = 10
 
 
 def table(sizes):
-    """Return predictions that are a little too sure, in groups of given sizes."""
+    """Return slightly over-confident predictions in groups of the given sizes."""
     rng = np.random.default_rng(0)
     p = rng.beta(0.8, 0.8, int(np.sum(sizes)))
     y = rng.random(p.size) < 0.1 + 0.8 * p
@@ -52,9 +52,9 @@ def main():
         f"{FEW_GROUPS} groups of {FEWEST} to {MOST} rows": (few, "group"),
         f"{groups:,} groups of {ROWS_EACH} rows": ([ROWS_EACH] * groups, "group"),
     }
-    cpu_seconds(table([100]), None)  # loads what is loaded at first use
+    cpu_seconds(table([100]), None)  # load modules that load at first use
     single = None
-    print("| rows | CPU s | ms a group | ratio |")
+    print("| rows | CPU s | ms per group | ratio |")
     print("| --- | ---: | ---: | ---: |")
     for name, (sizes, by) in cases.items():
         spent = cpu_seconds(table(sizes), by)

@@ -1,8 +1,8 @@
-"""Time the kernel calibration error and its test, beside a peer.
+"""Time the kernel calibration error and its test, with another library.
 
 One run prints CPU seconds, the ratio to ``np.argsort`` of the same predictions, and
-the most memory held at once beyond the input. The peer forms a matrix of all pairs,
-so it runs up to 10,000 rows only (it would need 75 GiB at 100,000).
+the peak memory beyond the input. probcal forms a matrix of all pairs, so it runs only
+up to 10,000 rows (it would need 75 GiB at 100,000).
 
 Run ``python benchmarks/bench_kernel.py [--quick]``.
 """
@@ -50,7 +50,7 @@ def sample(n: int):
 
 
 def contestants(y, p):
-    """Return what is timed, by name."""
+    """Return the calls to time by name."""
     error = partial(cb.kernel_calibration_error, y, p)
     test = partial(cb.calibration_test, y, p, method="kce")
     found = {
@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="up to 100,000 rows")
     largest = 5 if parser.parse_args().quick else 6
-    print("| what | rows | CPU s | to argsort | peak MiB |")
+    print("| what | rows | CPU s | ratio to argsort | peak MiB |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for power in range(3, largest + 1):
         time_size(10**power)

@@ -1,9 +1,9 @@
-"""Race multi-class calibrators: CPU time of a fit with its predictions, and its loss.
+"""Time multi-class calibrators: CPU time of fit and transform, and the loss.
 
-Each fit runs in a process of its own on one thread and is stopped after a limit.
-Imports are not counted; each fit is timed after a small one that warms the peer up.
-Losses are mean log-losses of the fitting rows; those of the penalised methods leave
-the penalty out.
+Each fit runs on one thread in its own process and is stopped after a time limit.
+Imports are not counted; each fit is timed after a small warm-up fit.
+Losses are mean log-losses of the fitted rows, without the penalty of penalised
+methods.
 
 Run ``python benchmarks/bench_multiclass.py [--limit SECONDS]``.
 """
@@ -35,7 +35,7 @@ SKIPPED = {("matrix-odir, no penalty", 100), ("dirichlet-odir, no penalty", 100)
 
 
 def sample(n: int, k: int, seed: int = 0):
-    """Draw logits of an over-confident model whose classes are biased unequally."""
+    """Draw logits of an over-confident model with differently biased classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(k, size=n)
     truth = rng.normal(size=(n, k)) + 3.0 * np.eye(k)[y]
@@ -92,20 +92,20 @@ def race(method: str, k: int, limit: int) -> None:
             print(f"{row} {who} | stopped | | > {limit:g} | {ratio} |", flush=True)
         else:
             more = peer["loss"] - mine["loss"]
-            time_told = f"{peer['seconds']:.3f} | {peer['seconds'] / seconds:,.1f}"
-            print(f"{row} {who} | {peer['loss']:.7f} | {more:+.1e} | {time_told} |")
+            time_cells = f"{peer['seconds']:.3f} | {peer['seconds'] / seconds:,.1f}"
+            print(f"{row} {who} | {peer['loss']:.7f} | {more:+.1e} | {time_cells} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=int, default=300, help="CPU seconds a fit")
+    parser.add_argument("--limit", type=int, default=300, help="CPU seconds per fit")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         method, who, k, limit = options.one
         run_one(method, who, int(k), int(limit))
         return
-    print("| method | k | who | log-loss | above ours | CPU s | to ours |")
+    print("| method | k | library | log-loss | above ours | CPU s | ratio to ours |")
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: |")
     for k in SIZES:
         for method in RIVALS:

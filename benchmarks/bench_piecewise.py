@@ -1,14 +1,13 @@
-"""Time pl, pl3 and pl-de, the whole procedure with its cross-validation.
+"""Time pl, pl3 and pl-de, including cross-validation.
 
 One run prints CPU seconds, the ratio to ``np.argsort`` of the same predictions, and
 the ratio to the time that the paper's own code took for the same procedure (recorded,
 on another machine: 124 s for pl, 224 s for pl3 and 590 s for pl-de at n = 1,000, about
-790 s for pl at 10,000). The first row is a cold start: everything that is loaded at
-first use is in it. At last pwlf, the peer behind the paper's pl-de, is run in the same
-process: 1 to 7 pieces once on 1,000 rows, where the whole procedure needs that ten
-times.
+790 s for pl at 10,000). The first row is a cold start and includes loading modules.
+Finally pwlf, which the paper used for pl-de, is run in the same process with 1 to 7
+pieces on 1,000 rows; the complete procedure would need that ten times.
 
-Run ``python benchmarks/bench_piecewise.py [--quick]``; ``--quick`` leaves out pwlf.
+Run ``python benchmarks/bench_piecewise.py [--quick]``; ``--quick`` skips pwlf.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def sample(n: int):
 
 def print_row(method: str, n: int, seconds: float, argsort: float) -> None:
     paper = PAPER_SECONDS.get((method, n))
-    told = "-" if paper is None else f"{paper / seconds:,.0f}"
-    print(f"| {method} | {n:,} | {seconds:.3f} | {seconds / argsort:,.1f} | {told} |")
+    text = "-" if paper is None else f"{paper / seconds:,.0f}"
+    print(f"| {method} | {n:,} | {seconds:.3f} | {seconds / argsort:,.1f} | {text} |")
 
 
 def time_size(n: int, rounds: int) -> None:
@@ -65,13 +64,13 @@ def time_size(n: int, rounds: int) -> None:
 
 
 def race_pwlf(n: int) -> None:
-    import pwlf  # noqa: PLC0415 - it is not there for --quick
+    import pwlf  # noqa: PLC0415 - not needed for --quick
 
     p, y = sample(n)
     ours = cpu_seconds(partial(cb.calibration_error, y, p, method="pl-de"))
     np.random.seed(0)  # noqa: NPY002 - pwlf draws from the global generator
     model = pwlf.PiecewiseLinFit(p, y)
-    print("\n| pwlf, one fit | CPU s | to all of pl-de | its loss / ours |")
+    print("\n| pwlf, one fit | CPU s | ratio to all of pl-de | its loss / ours |")
     print("| --- | ---: | ---: | ---: |")
     total = 0.0
     for pieces in range(1, 8):
@@ -80,8 +79,8 @@ def race_pwlf(n: int) -> None:
         mine = cb.make_calibrator("pl-de", pieces=pieces).fit(p, y).map_
         lines = np.interp(p, mine.knots, mine.heights)
         loss = model.ssr / ((lines - y) ** 2).sum()
-        told = f"{seconds:.3f} | {seconds / ours:,.1f} | {loss:.5f}"
-        print(f"| {pieces} pieces | {told} |", flush=True)
+        text = f"{seconds:.3f} | {seconds / ours:,.1f} | {loss:.5f}"
+        print(f"| {pieces} pieces | {text} |", flush=True)
     print(f"| 1 to 7 pieces, one fold of ten | {total:.1f} | {total / ours:,.1f} | - |")
 
 
@@ -89,7 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="up to 100,000 rows")
     largest = 5 if parser.parse_args().quick else 7
-    print("| method | rows | CPU s | to argsort | paper's code / ours |")
+    print("| method | rows | CPU s | ratio to argsort | paper's code / ours |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for power in range(3, largest + 1):
         time_size(10**power, rounds=ROUNDS if power < 6 else 1)

@@ -1,7 +1,7 @@
-"""How long a whole report takes, and how large its page is.
+"""Time complete reports, and print the size of their pages.
 
-One million rows: one model; one model and ten groups; five models. Each report has
-errors by four methods with intervals, diagram, checks and cross-fitted repairs.
+One million rows: one model, one model with ten groups, and five models. Each report has
+errors by four methods with intervals, a diagram, checks and cross-fitted repairs.
 """
 
 import os
@@ -36,7 +36,7 @@ def rows(n):
 
 
 def timed(make):
-    """Return the least wall time and CPU time of a few rounds, and the page's size."""
+    """Return the minimum wall and CPU time over a few rounds, and the page size."""
     walls, cpus = [], []
     for _ in range(ROUNDS):
         wall, cpu = time.perf_counter(), time.process_time()

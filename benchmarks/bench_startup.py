@@ -1,7 +1,7 @@
-"""Time how long calibrant and its peers take to start, in fresh processes.
+"""Time the start-up of calibrant and other libraries in fresh processes.
 
-CPU seconds, the median over rounds in which all take their turn. The ratio to
-``import numpy``, which nearly everybody pays anyway, travels between machines.
+CPU seconds, the median over interleaved rounds. The ratio to ``import numpy``, which
+almost every program needs anyway, can be compared between machines.
 Run ``python benchmarks/bench_startup.py``.
 """
 
@@ -19,7 +19,7 @@ import peers
 
 CONTROL = "import numpy"
 OWN = ("import calibrant", "import calibrant; calibrant.calibration_error")
-"""The second loads what the first puts off until it is needed."""
+"""The second also loads what the first defers."""
 PEERS = ("netcal", "torchmetrics", "probcal")
 
 
@@ -42,7 +42,7 @@ def cpu_seconds(command):
 
 def medians(runs, rounds):
     for command in runs.values():
-        cpu_seconds(command)  # writes byte code, fills the disk cache
+        cpu_seconds(command)  # write byte code, fill the disk cache
     spent = {name: [] for name in runs}
     for _ in range(rounds):
         for name, command in runs.items():

@@ -1,7 +1,8 @@
-"""The peers' multi-class calibrators, each as ``probabilities(logits, y)``.
+"""Multi-class calibrators of other libraries, as ``probabilities(logits, y)``.
 
-Each fits a peer and gives calibrated probabilities of the same rows. Peers are imported
-at the first call. Peers that take probabilities get the softmax of the logits.
+Each function fits a calibrator and returns calibrated probabilities of the same rows.
+Libraries are imported at the first call. Those that expect probabilities get the
+softmax of the logits.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from scipy.special import softmax
 
 PENALTY = 10.0
-"""Of off-diagonal weights and of intercepts, as means of squares."""
+"""Penalty on the mean squares of off-diagonal weights and of intercepts."""
 
 
 def centred(logits):
@@ -24,7 +25,7 @@ def netcal_temperature(logits, y):
 
 
 def netcal_vector(logits, y):
-    """Fit a slope and an intercept a class, on log-probabilities."""
+    """Fit one slope and one intercept per class, on log-probabilities."""
     return _netcal("LogisticCalibration", logits, y)
 
 
@@ -40,7 +41,7 @@ def probmetrics_temperature(logits, y):
 
 
 def probmetrics_vector(logits, y):
-    """Fit a slope and an intercept a class, on log-probabilities, no penalty."""
+    """Fit one slope and one intercept per class, on log-probabilities, no penalty."""
     free = {"svs_lambda_intercept": 0.0, "svs_lambda_diagonal": 0.0}
     return _probmetrics("svs", logits, y, svs_print_init_info=False, **free)
 
@@ -159,7 +160,7 @@ RIVALS = {
     },
     "dirichlet-l2": {"dirichletcal": dirichletcal_l2},
 }
-"""Who fits what we fit, by our method."""
+"""Functions of other libraries that fit the same problem, by our method."""
 
 OURS = {
     "temperature": ("temperature", {}),

@@ -1,8 +1,8 @@
-"""The peers' calibration errors, each as ``measure(y, p)``; probcal takes weights too.
+"""Calibration errors of other libraries, as ``measure(y, p)``; probcal takes weights.
 
-Peers are imported at the first call, so that whatever is installed can be raced. An
-adapter does only what the peer's documentation asks of its users: the order of the
-arguments, tensors, integer labels. It does not mend, check or hide anything else.
+Libraries are imported at the first call, so all that are installed can be timed. An
+adapter does only what the documentation of the library requires: the order of the
+arguments, tensors, integer labels. It does not fix, check or hide anything else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MODULES = {
     "calibstats": "calibstats",
     "pycalib": "pycalib",
 }
-"""What each peer is imported as."""
+"""The module of each library."""
 
 
 def netcal_width(y, p):
@@ -46,7 +46,7 @@ def torchmetrics_width(y, p):
 
 
 def _tensor(values):
-    # torch knows the machine's own byte order only; that is not torchmetrics' doing.
+    # torch supports only the native byte order; torchmetrics is not to blame.
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
     return import_module("torch").from_numpy(native)
 
@@ -66,7 +66,7 @@ def uncertainty_calibration_size(y, p):
 
 
 def uncertainty_calibration_plain(y, p):
-    """Leave the bins to the peer: one a value where values repeat, 15 elsewhere."""
+    """Use the default bins: one per value if values repeat, otherwise 15."""
     calibration = import_module("calibration")
     return float(calibration.get_calibration_error(p, _integers(y), p=1, debias=False))
 
@@ -76,7 +76,7 @@ def uncertainty_calibration_debiased_l1(y, p):
 
 
 def uncertainty_calibration_debiased_l2(y, p):
-    """Give the root of the debiased squared error, the peer's default."""
+    """Return the root of the debiased squared error, the library's default."""
     return float(import_module("calibration").get_calibration_error(p, _integers(y)))
 
 
@@ -144,12 +144,12 @@ SWEEP = {"probcal": probcal_sweep}
 
 
 def installed(measures):
-    """Return the measures whose peers are installed."""
+    """Return the measures of the installed libraries."""
     return {name: found for name, found in measures.items() if _is_here(name)}
 
 
 def missing():
-    """Return the names of the peers that are not installed."""
+    """Return the names of the libraries that are not installed."""
     return [name for name in MODULES if not _is_here(name)]
 
 
@@ -158,7 +158,7 @@ def _is_here(name):
 
 
 def versions(*others):
-    """Return the version of each installed peer, after those of other packages."""
+    """Return the versions of the given packages and of the installed libraries."""
     found = {}
     for name in (*others, *MODULES):
         try:

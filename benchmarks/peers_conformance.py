@@ -1,7 +1,7 @@
-"""Run calibrant and its peers through the conformance suite; write a page of tables.
+"""Run calibrant and other libraries through the conformance suite.
 
-Run ``python benchmarks/peers_conformance.py`` where the peers are installed. It
-rewrites ``docs/conformance.md``.
+Run ``python benchmarks/peers_conformance.py`` after ``make bench``, which installs the
+libraries. It rewrites ``docs/conformance.md``.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ REASONS = {
     ("probcal", "zero_weight"): "it requires positive weights",
     ("netcal", ANY_RAISED): "its edges are quantiles, two of which coincide",
 }
-"""Why a case fails, where that is known; printed only if it does fail."""
+"""Known reasons why a case fails; printed only if it fails."""
 
 
 def calibrant_measure(method):
-    """Return a raw error; a number of bins is cut to the number of rows."""
+    """Return a measure of the raw error, with at most as many bins as rows."""
 
     def measure(y, p, weight=None):
         name = method.replace("15", str(min(15, max(1, len(p)))))
@@ -76,7 +76,7 @@ def calibrant_measure(method):
 
 
 def calibrant_map(method):
-    """Return what fits a map."""
+    """Return a function that fits a map."""
 
     def fit(p, y):
         return cb.make_calibrator(method).fit(p, y).map_
@@ -85,7 +85,7 @@ def calibrant_map(method):
 
 
 def tables():
-    """Return the evaluators of each table by column."""
+    """Return the evaluators of each table by column name."""
 
     def table(methods, measures):
         ours = {f"calibrant {name}": calibrant_measure(name) for name in methods}
@@ -101,7 +101,7 @@ def tables():
 
 
 def findings(evaluators):
-    """Return the findings of each column by case."""
+    """Return the findings by column and case."""
     return {
         name: {
             finding.case: finding
@@ -138,7 +138,7 @@ def score(found):
 
 
 def failure_lines(found):
-    """Say what went wrong, cases with the same outcome together."""
+    """Describe failures, grouping cases with the same outcome."""
     together = {}
     for name, cases in found.items():
         for finding in cases.values():
@@ -175,7 +175,7 @@ def page():
 
 
 def map_lines():
-    """Return the section about maps, which needs no peers."""
+    """Return the section about maps, which needs no other library."""
     yield MAPS
     for case in MAP_CASES:
         yield f"- {words(case.__name__)}: {case.__doc__.partition(chr(10))[0]}"

@@ -1,13 +1,13 @@
 """Multi-class methods on the logits of real networks, as a markdown table.
 
-Maps are fitted on validation rows and judged on test rows; where a file has no such
-parts, its first half is fitted and the second judged. "fit" is the log-loss of the
-fitted rows, the rest is of the others: log-loss, accuracy, confidence and classwise
-ECE (es15, not debiased), all but "fit" and NLL in percent. Rows with missing values are
-dropped and counted.
+Maps are fitted on validation rows and evaluated on test rows; files without these
+splits are divided into halves. "fit NLL" is the log-loss of the fitted rows; the other
+columns are for the test rows: log-loss, accuracy, confidence and classwise ECE (es15,
+not debiased), the last three in percent. Rows with missing values are dropped and
+counted.
 
 Run ``python benchmarks/real_logits.py FOLDER [--methods a,b] [--files x,y]``, with the
-folder of ``.npz`` files that hold logits_val, y_val, logits_test, y_test, or logits, y.
+folder of ``.npz`` files with logits_val, y_val, logits_test, y_test, or logits, y.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How honest tests, intervals and bands are, on data whose true map is known.
+"""Error rates of tests, coverage of intervals and bands, with a known true map.
 
     python benchmarks/study_certainty.py size --draws 4000
     python benchmarks/study_certainty.py power --draws 1000
@@ -6,8 +6,8 @@
     python benchmarks/study_certainty.py bands --seeds 60
     python benchmarks/study_certainty.py small --runs 200 --csv small.csv
 
-Tables are printed as Markdown. Labels of the studies are drawn by seeds of their own,
-which no method was tuned on.
+Tables are printed as Markdown. The labels are drawn with seeds on which no method was
+tuned.
 """
 
 import argparse
@@ -46,7 +46,7 @@ DISTRIBUTIONS = {
     "Beta(0.2, 0.2)": (0.2, 0.2),
     "Beta(5, 1)": (5.0, 1.0),
 }
-SMALL_CASES = {  # how predictions are drawn, and the true map
+SMALL_CASES = {  # parameters of the Beta distribution of p, and the true map
     "calibrated": ((1.0, 1.0), lambda p: p),
     "calibrated, rare": ((1.0, 19.0), lambda p: p),
     "shifted": ((1.0, 1.0), lambda p: expit(logit(p) - 0.7)),
@@ -109,7 +109,7 @@ def study_power(draws, sizes=(1000, 3000, 10_000)):
                 y = rng.random(n) < c
                 for method in TESTS:
                     if method == "kce" and k >= draws // 5:
-                        continue  # it draws labels: twenty times the time
+                        continue  # simulating labels takes twenty times as long
                     options = {"n_resamples": 199} if method == "kce" else {}
                     test = cb.calibration_test(y, p, method=method, **options)
                     found[method].append(test.pvalue <= 0.05)
@@ -117,14 +117,14 @@ def study_power(draws, sizes=(1000, 3000, 10_000)):
 
 
 def known(shape, error, n, k):
-    """Return the sample number `k` of a case; all cases have labels of their own."""
+    """Return sample `k` of a case; the labels of all cases differ."""
     seed = FIRST_SEED + 1000 * CASES.index((shape, error)) + k
     p, y, c = sample("square" if shape == "any" else shape, error, n, seed)
     return BinarySample(p, y), c
 
 
 def study_coverage(seeds, sizes=(1000, 3000, 10_000)):
-    """How often intervals of smooth hold the true error, for alpha 1 and 2."""
+    """How often intervals of smooth contain the true error, for alpha 1 and 2."""
     levels = [f"{100 * level:.0f} %" for level in LEVELS]
     squared = [f"squared, {level}" for level in levels]
     head("n", "shape", "error", *levels, "width at 90 %", *squared)
@@ -142,7 +142,7 @@ def study_coverage(seeds, sizes=(1000, 3000, 10_000)):
 
 
 def held(shape, error, n, k):
-    """Whether intervals of all levels hold the truth, and the width of one."""
+    """Whether intervals of all levels contain the true error, and the 90 % width."""
     rows, c = known(shape, error, n, k)
     fit, found = smooth_fit(rows), []
     for alpha in (1.0, 2.0):
@@ -155,7 +155,7 @@ def held(shape, error, n, k):
 
 
 def ends_of(rows, value, alpha, level, seed):
-    """Return the interval that `evaluate` gives; draws are the same for all levels."""
+    """Return the interval of `evaluate`, with the same draws for all levels."""
     limits = PosteriorLimits.of(
         [rows], confidence=level, alpha=alpha, n_draws=500, seed=seed
     )
@@ -163,7 +163,7 @@ def ends_of(rows, value, alpha, level, seed):
 
 
 def study_bands(seeds, sizes=(1000, 3000, 10_000)):
-    """How many rows point-wise bands of 90 % hold, and how many maps whole ones do."""
+    """Coverage of point-wise 90 % bands over rows, of simultaneous ones over maps."""
     head("n", "shape", "error", "point-wise", "simultaneous", "middle 99 %")
     for n, (shape, error) in product(sizes, CASES):
         found = []
@@ -182,9 +182,9 @@ def study_bands(seeds, sizes=(1000, 3000, 10_000)):
 
 
 def study_small(runs, sizes=(50, 100, 300), *, methods=SMALL_METHODS, csv_file=None):
-    """How often intervals of 90 % hold the true error where rows are few.
+    """How often 90 % intervals contain the true error with few rows.
 
-    The true error is the mean of abs(c(p) - p) over the predictions that were drawn.
+    The true error is the mean of abs(c(p) - p) over the drawn predictions.
     """
     head(*SMALL_COLUMNS)
     written = []
@@ -203,7 +203,7 @@ def study_small(runs, sizes=(50, 100, 300), *, methods=SMALL_METHODS, csv_file=N
 
 
 def small_run(case, n, k, methods):
-    """Return for each method: held, width, whether width is 0, estimate outside."""
+    """Return per method: covered, width, whether width is 0, estimate outside."""
     rng = np.random.default_rng([FIRST_SEED, list(SMALL_CASES).index(case), n, k])
     shape, true_map = SMALL_CASES[case]
     p = np.clip(rng.beta(*shape, n), 1e-6, 1.0 - 1e-6)

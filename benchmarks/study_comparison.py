@@ -1,7 +1,7 @@
-"""Ask whether the probabilities of `compare` mean what they say.
+"""Check whether the probabilities of `compare` are reliable.
 
-Two models predict the same rows. Where their true errors are equal, the probability
-that one is better should rarely be extreme; where they differ, it should be often.
+Two models predict the same rows. If their true errors are equal, the probability
+that one is better should rarely be extreme; if they differ, it should be extreme often.
 Run ``python benchmarks/study_comparison.py --method es15``.
 """
 
@@ -22,7 +22,7 @@ EXTREME = 0.05
 
 
 def tilted(p, constant):
-    """Return predictions whose logits are moved by a constant."""
+    """Return predictions whose logits are shifted by a constant."""
     return expit(constant + logit(np.clip(p, 1e-9, 1.0 - 1e-9)))
 
 
@@ -32,7 +32,7 @@ def one_feature(rng, n):
 
 
 def two_features(rng, n):
-    """Return labels, and what each of two independent features says about them."""
+    """Return labels, and calibrated predictions from each of two features."""
     x = rng.beta(0.4, 0.4, (2, n))
     return rng.random(n) < x.mean(axis=0), *((feature + 0.5) / 2.0 for feature in x)
 

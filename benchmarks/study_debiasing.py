@@ -1,16 +1,16 @@
-"""Whether taking out bias brings estimates of pl, pl3 and smooth nearer to the truth.
+"""Whether debiasing brings estimates of pl, pl3 and smooth closer to the true error.
 
     python benchmarks/study_debiasing.py --seeds 4
 
-Printed is the mean of abs(estimate - true error), in thousandths, over the paper's
+It prints the mean of abs(estimate - true error), in thousandths, over the paper's
 shapes and errors 0, 0.02, ..., 0.1. Estimates:
 
 - plain: the mean distance between map and diagonal;
-- bootstrap: less what labels drawn by the fitted map add to it on average, the family
-  fitted anew with as many pieces or the same penalties;
+- bootstrap: plain minus the mean increase when labels are drawn from the fitted map and
+  the method is refitted with the same number of pieces or the same penalties;
 - posterior: for smooth, the mean over draws from the posterior;
 - halfway: the mean of plain and posterior;
-- tested: posterior where the test rejects calibration at 5 %, else plain.
+- tested: posterior if the test rejects calibration at 5 %, otherwise plain.
 """
 
 import argparse
@@ -38,7 +38,7 @@ RESAMPLES = 50
 
 
 def drawn_by_map(cells, map_, count, rng):
-    """Return cells and weights of labels drawn by the map at each prediction."""
+    """Return cells and weights of labels drawn from the map at each prediction."""
     left, place = np.unique(cells.left, return_inverse=True)
     total = np.bincount(place, weights=cells.weight)
     p = np.bincount(place, weights=cells.weight * cells.p) / total
@@ -91,7 +91,7 @@ def main():
     for method, n in product(given.methods, given.sizes):
         missed = {}
         cases = product(PAPER_SHAPES, ERRORS, range(given.seeds))
-        for k, (shape, error, _) in enumerate(cases):  # each has labels of its own
+        for k, (shape, error, _) in enumerate(cases):  # the labels of all cases differ
             p, y, c = sample(shape, error, n, FIRST_SEED + k)
             rows, rng = BinarySample(p, y), np.random.default_rng(k)
             for alpha, name, value in estimates(method, rows, rng):
@@ -105,8 +105,8 @@ def show(method, alpha, n, name, pairs):
     error, gap = pairs
     groups = [error >= 0, error == 0, (error > 0) & (error < 0.05), error > 0.05]
     cells = [f"{1000 * gap[group].mean():.2f}" for group in groups]
-    told = [method, f"{alpha:g}", str(n), name, *cells]
-    print("|", " | ".join(told), "|", flush=True)
+    row = [method, f"{alpha:g}", str(n), name, *cells]
+    print("|", " | ".join(row), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Engines against rows in memory: errors and maps of every method on real predictions.
+"""Compare engines with rows in memory, by errors and maps on real predictions.
 
-For each set of predictions all methods are fitted three times: to the rows in memory,
-to what DuckDB gathers of them, and to the cells of the grid, as it would gather them if
-there were more than two million. Told are differences to the rows in memory:
+For each data set all methods are fitted three times: to the rows in memory, to the
+aggregates of DuckDB, and to cells of the grid, as it would aggregate more than two
+million rows. Written are the differences to the rows in memory:
 
 - error: of the calibration error;
-- map: the largest at any of 4,002 points, evenly spread and quantiles of predictions;
-- nearby: the largest to the range of values that the map of rows takes within a cell's
-  width, 1/12,600, of the point. Maps that jump do so at most one cell elsewhere.
+- map: the largest at any of 4,002 points (evenly spaced, and quantiles of predictions);
+- nearby: the largest distance to the range of the map of rows within one cell width,
+  1/12,600, of the point. Maps with jumps jump at most one cell earlier or later.
 
     python benchmarks/study_engines.py ../shared/data --out nearness.csv
 """
@@ -42,7 +42,7 @@ def llm(data):
 
 
 def pseudo_real(data):
-    """Return the probability of the top class, and whether it is right."""
+    """Return the probability of the top class, and whether it is correct."""
     stored = np.load(data / "pseudoreal" / "resnet110.npz")
     prob = softmax(stored["logits_test"].astype(np.float32), axis=1)
     top = prob.argmax(axis=1)
@@ -52,8 +52,8 @@ def pseudo_real(data):
 SETS = {"forecasts": forecasts, "llm": llm, "pseudo-real": pseudo_real}
 
 
-def gathered(path, *, on_grid):
-    """Return what DuckDB gathers, the way it gathers few rows or many."""
+def aggregated(path, *, on_grid):
+    """Return the aggregates of DuckDB, with exact rows or on the grid."""
     usual = cells.MAX_EXACT_IN_TABLE, cells.MAX_EXACT_IN_GROUP
     if on_grid:
         cells.MAX_EXACT_IN_TABLE = cells.MAX_EXACT_IN_GROUP = 0
@@ -66,12 +66,12 @@ def gathered(path, *, on_grid):
 
 
 def samples(p, y):
-    """Return the rows in memory, and what engines make of them."""
+    """Return the rows in memory, and their aggregates."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.parquet")
         pl.DataFrame({"p": p, "y": y}).write_parquet(path)
-        kept = gathered(path, on_grid=False)
-        cells = gathered(path, on_grid=True)
+        kept = aggregated(path, on_grid=False)
+        cells = aggregated(path, on_grid=True)
     return {
         "rows": BinarySample(p.astype(np.float64), y.astype(np.float64)),
         "duckdb": kept,
@@ -85,13 +85,13 @@ def fitted(method, sample):
 
 
 def distances(map_, exact, points):
-    """Return the largest distance of maps, and that beside the steps of a cell."""
+    """Return the largest distance of the maps at and near each point."""
     found = map_(points)
     near = [
         exact(np.clip(points + step / WIDTHS, 0.0, 1.0)) for step in (-1.0, 0.0, 1.0)
     ]
-    beside = np.maximum(found - np.max(near, axis=0), np.min(near, axis=0) - found)
-    return np.abs(found - near[1]).max(), max(beside.max(), 0.0)
+    nearby = np.maximum(found - np.max(near, axis=0), np.min(near, axis=0) - found)
+    return np.abs(found - near[1]).max(), max(nearby.max(), 0.0)
 
 
 def measure(name, data, methods, write):
@@ -122,7 +122,7 @@ def main():
     given = parser.parse_args()
     with given.out.open("a", newline="") as file:
         writer = csv.writer(file)
-        columns = "set,rows,method,engine,value,error,map,beside,cpu"
+        columns = "set,rows,method,engine,value,error,map,nearby,cpu"
         writer.writerow(columns.split(","))
 
         def write(row):

@@ -30,7 +30,7 @@ DIGITS_KEPT = 5
 
 
 def classifiers() -> dict[str, object]:
-    """Return the five classifiers by the name of their columns."""
+    """Return the five classifiers by column name."""
     logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000))
     network = make_pipeline(
         StandardScaler(), MLPClassifier((32,), max_iter=400, random_state=0)
@@ -48,7 +48,7 @@ def classifiers() -> dict[str, object]:
 def unseen_probabilities(
     pixels: np.ndarray, target: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return each classifier's probabilities for rows that it was not trained on."""
+    """Return each classifier's probabilities for held-out rows."""
     folds = StratifiedKFold(10, shuffle=True, random_state=0)
     return {
         name: cross_val_predict(model, pixels, target, cv=folds, method="predict_proba")
@@ -57,7 +57,7 @@ def unseen_probabilities(
 
 
 def write_csv(path: Path, columns: dict[str, np.ndarray]) -> None:
-    """Write columns as CSV, compressed where the name says so."""
+    """Write columns as CSV, compressed if the name ends with .gz."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -70,7 +70,7 @@ def write_csv(path: Path, columns: dict[str, np.ndarray]) -> None:
 
 
 def main() -> None:
-    """Train, predict, write."""
+    """Train the classifiers and write their predictions."""
     pixels, digit = load_digits(return_X_y=True)
     even = (digit % 2 == 0).astype(int)
     binary = {"even": even}

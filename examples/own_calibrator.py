@@ -1,4 +1,4 @@
-"""A calibrator of your own in every table, diagram and report.
+"""Use your own calibrator in tables and diagrams.
 
 Run ``python examples/own_calibrator.py``.
 """

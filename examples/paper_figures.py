@@ -1,9 +1,9 @@
 """Two figures of the paper, drawn with calibrant.
 
-1. Six instances: classical ECE is a fit with slope-1 tops (0.133), not with flat
-   ones (0.167).
-2. Three classifiers with the same bars and different errors (0.002, 0.090, 0.070):
-   what bin centres, histograms and diagonal filling add.
+1. Six instances: the classical ECE equals the error of a fit with slope-1 tops (0.133),
+   not with flat tops (0.167).
+2. Three classifiers with the same bars but different errors (0.002, 0.090, 0.070): bin
+   centres, histograms and diagonal filling show the difference.
 
 Run from the root of the project: ``python examples/paper_figures.py [folder]``.
 """
@@ -49,7 +49,7 @@ def six_instances() -> plt.Figure:
 
 
 def classifier(gaps: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return predictions and labels with the given shares and gaps in five bins."""
+    """Return predictions and labels with given observed rates and gaps in five bins."""
     p, y = [], []
     for share, gap, count in zip(SHARES, gaps, counts, strict=True):
         p.append(share + gap + np.tile([-0.01, 0.01], count // 2))
@@ -58,7 +58,7 @@ def classifier(gaps: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def three_classifiers() -> plt.Figure:
-    """Draw four kinds of diagram of three classifiers with equal bars."""
+    """Draw four kinds of diagrams of three classifiers with equal bars."""
     models = {
         "classifier 1": classifier(np.full(5, 0.002), EVEN),
         "classifier 2": classifier(GAPS, EVEN),

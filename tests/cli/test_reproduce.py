@@ -29,7 +29,7 @@ def test_quick_prints_and_writes_all_tables(run, folder):
     assert "Only 2 draws of labels are independent" in out
     assert "`calibrant reproduce synthetic --quick --methods es15,platt` on " in out
     assert f"with calibrant {cb.__version__}, numpy {np.__version__}" in out
-    assert "seconds of one core: es15 " in out
+    assert "CPU seconds: es15 " in out
     for name in ("results.parquet", "times.parquet", "log.txt", "tables.tex"):
         assert (folder / name).exists()
     assert "wrote" in err

@@ -365,6 +365,6 @@ def _describe_times(rows: Frame, folder: Path) -> str:
         totals[method] += seconds[key]
     each = ", ".join(f"{method} {total:.0f}" for method, total in totals.items())
     return (
-        f"{len(seconds)} cells took {sum(seconds.values()):.0f} seconds of one core: "
-        f"{each}. The log beside the results has the time of day."
+        f"{len(seconds)} cells took {sum(seconds.values()):.0f} CPU seconds: "
+        f"{each}. The log next to the results has wall-clock times."
     )

@@ -75,12 +75,12 @@ _KINDS = (
     ),
     TableKind(
         "ece",
-        "Error of the error, |ECE - CE|, in thousandths",
+        "Error of the estimated error, |ECE - CE|, in thousandths",
         *("estimate", "true_error", "distance"),
     ),
     TableKind(
         "ece_sq",
-        "Error of the squared error, |ECE^2 - CE^2|, in thousandths",
+        "Error of the estimated squared error, |ECE^2 - CE^2|, in thousandths",
         *("estimate_sq", "true_error_sq", "distance"),
     ),
     TableKind(
@@ -306,17 +306,19 @@ def printed_table(study: str, name: str) -> dict[str, dict[str, float]]:
 def caption(table: ResultTable) -> str:
     """Return what a table shows and how certain it is, in words."""
     study = f"{table.study}: " if table.study else ""
-    below = "the standard error"
+    below = ["the standard error"]
     if np.isfinite(table.printed).any():
-        below += ", the value the paper printed"
-        below += "" if table.kind.signed else " and in brackets ours divided by it"
+        below += ["the value printed in the paper"]
+        below += [] if table.kind.signed else ["(in brackets) the ratio of ours to it"]
     if np.isfinite(table.over_oracle).any():
-        below += " and the ratio to the oracle, which is not ranked"
+        below += ["the ratio to the oracle, which is not ranked"]
+    are = "are" if len(below) > 1 else "is"
+    shown = " and ".join([", ".join(below[:-1]), below[-1]][len(below) == 1 :])
     failed = f"{table.failures} cell{'s' * (table.failures > 1)} failed"
     return (
-        f"{study}{table.kind.title}. Rank as subscript, the best in bold; below, "
-        f"{below}. Only {table.draws} draws of labels are independent: labels depend "
-        f"on size and seed alone."
+        f"{study}{table.kind.title}. The subscript is the rank, and the best value is "
+        f"bold; below {are} {shown}. Only {table.draws} draws of labels are "
+        f"independent: labels depend only on size and seed."
     ) + (f" {failed}; see the column failure." if table.failures else "")
 
 
