@@ -1,3 +1,4 @@
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -167,6 +168,26 @@ def test_scores_of_small_groups_together_are_those_of_each(sample):
     ]
     assert_allclose(found["log_loss"], [one.score for one in alone])
     assert_allclose(found["log_loss_refinement"], [one.refinement for one in alone])
+
+
+@dataclass
+class Halved:
+    """A calibrator that cannot be hashed, since equal ones are equal."""
+
+    share: float = 0.5
+
+    def fit(self, p, y):  # noqa: ARG002
+        return self
+
+    def transform(self, p):
+        return self.share * p
+
+
+def test_calibrators_need_not_be_hashable(sample):
+    p, y = sample
+    assert cb.calibration_error(y, p, method=Halved()) == pytest.approx(p.mean() / 2)
+    found = cb.evaluate(y, p, methods=[Halved(), Halved(1.0)]).frame()
+    assert_allclose(found["value"], [p.mean() / 2, 0.0], atol=1e-12)
 
 
 def test_resampling_in_parts_changes_nothing(sample):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -141,16 +141,16 @@ class FittedTasks:
 
     tasks: BinaryTasks
     settings: ErrorSettings
-    _fits: dict[tuple[str, int], ErrorFit] = field(
+    _fits: dict[tuple[str | int, int], ErrorFit] = field(
         default_factory=dict, init=False, repr=False
     )
-    _estimates: dict[str, tuple[Estimate, ...]] = field(
+    _estimates: dict[str | int, tuple[Estimate, ...]] = field(
         default_factory=dict, init=False, repr=False
     )
 
     def fit(self, method: str, place: int = 0) -> ErrorFit:
         """Return the fit of a method to one of the events."""
-        key = method, place
+        key = _key(method), place
         if key not in self._fits:
             sample = self.tasks.samples[place]
             family = find_evaluator(method).seeded(self.settings.random_state)
@@ -172,9 +172,10 @@ class FittedTasks:
 
     def estimates(self, method: str) -> tuple[Estimate, ...]:
         """Return the estimate for the task, then one for each class if it has any."""
-        if method not in self._estimates:
-            self._estimates[method] = self._estimate(method)
-        return self._estimates[method]
+        key = _key(method)
+        if key not in self._estimates:
+            self._estimates[key] = self._estimate(method)
+        return self._estimates[key]
 
     @cached_property
     def _posterior_limits(self) -> PosteriorLimits:
@@ -229,3 +230,8 @@ class FittedTasks:
             return (whole,)
         each = (row(event, slice(i, i + 1)) for i, event in enumerate(tasks.names))
         return (whole, *each)
+
+
+def _key(method: Any) -> str | int:
+    """Return the identity of a method; calibrators of users may not be hashable."""
+    return method if isinstance(method, str) else id(method)
