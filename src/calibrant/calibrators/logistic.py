@@ -165,10 +165,10 @@ class Beta:
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingBinning:
-    """Platt scaling whose values are averaged over bins with equally many rows.
+    """Platt scaling whose values are averaged over equal-size bins.
 
     A flat map with few values can be checked from the labels, bin by bin, which a
-    curve cannot; and its values are less noisy than shares of positives.
+    curve cannot; and its values are less noisy than observed rates.
 
     Parameters
     ----------

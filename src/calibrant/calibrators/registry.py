@@ -134,7 +134,7 @@ BY_CV = "by cross-validation"
 MONOTONE = "as many as keep the diagram monotone"
 PL, PL3 = "piecewise linear", "piecewise linear between logits"
 SEARCHED = f"knots by global search, pieces {BY_CV}"
-SPLINES = "splines of cumulated labels"
+SPLINES = "splines of cumulative labels"
 
 BINARY_METHODS = (
     _bins("es15", 15),

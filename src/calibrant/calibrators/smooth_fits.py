@@ -200,7 +200,7 @@ class SmoothFit(CurveFit):
 
         Penalties that hold the map at the identity hold it there in every resample,
         so that errors of resamples scatter less than the error does from sample to
-        sample, where penalties are chosen anew. These maps scatter at least as much.
+        sample, where penalties are chosen again. These maps scatter at least as much.
         """
         information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
         most = LOOSE * max(information, 1.0)

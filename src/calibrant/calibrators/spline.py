@@ -1,4 +1,4 @@
-"""Spline calibration: splines of the cumulated labels, knots by cross-validation."""
+"""Spline calibration: splines of the cumulative labels, knots by cross-validation."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ two natural splines are straight, and the map can only be shifted."""
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeSpline:
-    """The slope of a least-squares spline of the cumulated labels.
+    """The slope of a least-squares spline of the cumulative labels.
 
-    Rows in order of their prediction make a curve: cumulated label less prediction
-    over the share of rows. A cubic spline with few equidistant knots is fitted to it;
+    With rows sorted by prediction, the cumulative sum of y - p is a curve over the
+    share of rows. A cubic spline with few equidistant knots is fitted to it;
     the map exceeds the diagonal by its slope. Where all labels are equal the map is
     flat, and with at most 16 distinct predictions it is the observed rate of
     each.

@@ -204,7 +204,7 @@ class Subject:
 
     @cached_property
     def bins(self) -> BinTable:
-        """Return sums over bins of about equally many rows.
+        """Return sums over bins of about equal size.
 
         There are 20 bins, or fewer, so that each has 50 rows; where ties leave one
         with fewer than 30, it joins its neighbour.

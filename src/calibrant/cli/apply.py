@@ -255,7 +255,7 @@ def _apply_in_memory(
     from calibrant.engines.text_files import typed_frame
     from calibrant.predictions.columns import model_columns
 
-    # From text to text nothing is read into numbers and written anew.
+    # From text to text, numbers are neither parsed nor rewritten.
     frame, _ = read_rows(source)
     if suffix_of(source) in SEPARATORS and out.suffix.lower() not in SEPARATORS:
         frame = typed_frame(frame)

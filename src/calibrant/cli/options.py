@@ -45,8 +45,8 @@ FailByWhich = Annotated[
     typer.Option(
         "--fail-by",
         help="What --fail-above looks at: the estimate, or an end of its interval. low "
-        "fails only where the error is surely larger, high passes only where it is "
-        "surely not.",
+        "fails only if the error is significantly larger, high passes only if it is "
+        "significantly smaller.",
     ),
 ]
 Mute = Annotated[

@@ -5,7 +5,7 @@
 1       a condition of the user's is not met: --fail-above, --fail-on
 2       not done: wrong usage, data that cannot be used, or a fault of ours
 130     interrupted by Ctrl-C (143: terminated)
-141     nobody reads the output any more
+141     the reader of a pipe closed it
 ======  =================================================================
 
 Nothing but a condition ends with 1, so that a gate never takes a failure for a result.
@@ -121,7 +121,7 @@ def _open_closed() -> None:
 
 
 def _guarded(stream: Any, number: int) -> Any:
-    """Return a stream that can be written to; one that somebody captures stays."""
+    """Return a stream that can be written to; one that is captured stays."""
     if stream is not None and not _leads_to(stream, number):
         return stream
     if stream is not None:
@@ -145,7 +145,7 @@ def _leads_to(stream: Any, number: int) -> bool:
 
 
 class _Guarded(io.FileIO):
-    """A file that ends the program quietly once nobody reads it any more."""
+    """A file that ends the program quietly once its reader has closed it."""
 
     def write(self, data: Any, /) -> int:
         """Write, or lead nowhere from now on and raise."""

@@ -50,7 +50,7 @@ def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
         wait = FIRST_LINE
         while not over.wait(wait):
             seconds = time.monotonic() - started
-            with suppress(OSError):  # what cannot be told is no reason to stop
+            with suppress(OSError):  # a failed progress message must not stop the work
                 stream.write(f"{title} for {seconds:.0f} s{reached}\n")
                 stream.flush()
             wait = min(max(seconds, FIRST_LINE), LONGEST_WAIT)

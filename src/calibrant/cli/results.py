@@ -92,7 +92,7 @@ def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
 
 
 def _print_classes(classes: Mapping[str, int] | None) -> None:
-    """Tell how many columns were taken for classes: no sum of logits would show it."""
+    """Print the number of class columns, since sums of logits would not reveal it."""
     if classes:
         alike = len(set(classes.values())) == 1
         each = (f"{visible(model)} {count}" for model, count in classes.items())

@@ -30,7 +30,7 @@ Spacing: TypeAlias = Literal["size", "width"]
 Tops: TypeAlias = Literal["slope-1", "flat"]
 Debias: TypeAlias = bool | Literal["auto"]
 FoldEnsemble: TypeAlias = Literal["folds", "refit"]
-"""The mean of the maps of the folds, or one map fitted anew on all rows."""
+"""The mean of the maps of the folds, or one map refitted to all rows."""
 Task: TypeAlias = Any
 """None, "confidence", "classwise", or a class (its label or its column number)."""
 

@@ -2,8 +2,8 @@
 
 A file that the user names is replaced, unless it holds another kind of thing that
 calibrant wrote (a map, say, where a report is to be written), or has an ending that
-belongs to something else. A file that nobody named, such as the data beside a page, is
-replaced only if it is of the very kind that is written.
+belongs to something else. A file that the user did not name, such as the data next to a
+page, is replaced only if it is of the same kind.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def check_named(path: str | os.PathLike[str], kind: OutputKind) -> None:
 def check_derived(
     path: str | os.PathLike[str], kind: OutputKind, *, beside: str = ""
 ) -> None:
-    """Raise where a file that nobody named is there, but is not of this kind.
+    """Raise if a file that the user did not name exists and is of another kind.
 
     `beside` says beside which file it is written, if the user named that one.
     """

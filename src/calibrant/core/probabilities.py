@@ -227,7 +227,7 @@ def row_sums(values: FloatMatrix) -> FloatMatrix:
 
     The same to the last digit in any order of the classes: a row that is divided by a
     sum which depends on their order may fall on either side of the edge of a bin.
-    Values are parted into two whole numbers, of a large and of a tiny unit, whose sums
+    Values are split into two whole numbers, of a large and of a tiny unit, whose sums
     are exact.
 
     Examples

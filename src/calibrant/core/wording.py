@@ -109,7 +109,7 @@ UNSEEN = ("Cc", "Cs", "Zl", "Zp")
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""Return text with signs that nobody sees, such as escapes, written out.
+    r"""Return text with invisible characters, such as escapes, written out.
 
     Examples
     --------

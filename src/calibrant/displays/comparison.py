@@ -1,4 +1,4 @@
-"""Errors of several models with their intervals, and how surely they differ."""
+"""Errors of several models with intervals, and which differ significantly."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def band_of(
 
 
 def outermost(p: FloatVector) -> float:
-    """Return how near to 0 or 1 the outer twentieth of the rows lies, on average."""
+    """Return the mean distance to 0 or 1 of the outer twentieth of the rows."""
     size = max(p.size // 20, 1)
     low, high = np.partition(p, size - 1)[:size], np.partition(-p, size - 1)[:size]
     return float(min(low.mean(), 1.0 + high.mean()))
@@ -168,7 +168,7 @@ def picked_instances(
     count: int,
     random_state: Seed,
 ) -> Points | None:
-    """Pick rows, equally many from each bin as far as it has them."""
+    """Pick up to the same number of rows from each bin."""
     if count == 0:
         return None
     shuffled = generator(random_state).permutation(sample.n)

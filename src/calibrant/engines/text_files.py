@@ -147,7 +147,7 @@ def _fields(path: Path, separator: str) -> Iterator[list[str]]:
 
 
 def has_all_fields(content: bytes, separator: str, *, fields: int, lines: int) -> bool:
-    r"""Tell whether every line surely has all fields, from the number of separators.
+    r"""Return whether every line must have all fields, given the number of separators.
 
     Examples
     --------

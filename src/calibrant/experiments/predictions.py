@@ -91,7 +91,7 @@ class Split:
         arrays = (self.scores, self.labels, self.posterior)
         if len({array.shape[0] for array in arrays if array is not None}) > 1:
             raise ShapeError(
-                f"scores and labels must have equally many rows; they have "
+                f"scores and labels must have the same number of rows; they have "
                 f"{self.scores.shape[0]} and {self.labels.shape[0]}."
             )
 

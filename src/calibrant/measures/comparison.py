@@ -272,8 +272,8 @@ def compare(  # noqa: PLR0913
     A model whose error can be explained by noise (its interval begins at 0) is rarely
     significantly worse than any other. Ranks count the significantly better models; the
     chance that any of these is false is at most 1 - `confidence` (Holm). Models that
-    share a rank are beaten by equally many, and rank 1 by none. A model of rank 1 may
-    have a larger error than one of rank 2, if it is far less certain.
+    share a rank have the same number of significantly better models; rank 1 has none. A
+    model of rank 1 may have a larger error than one of rank 2, if it is less certain.
 
     References
     ----------

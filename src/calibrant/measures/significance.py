@@ -238,7 +238,7 @@ def calibration_test(  # noqa: PLR0913
     **options
         Of the method. "smooth": ``most=24``, the largest number of functions.
         "kce": ``kernel="rbf"`` or "laplace", ``bandwidth="median"`` or a number;
-        ``null="resampled"``, labels drawn anew with the predicted probabilities
+        ``null="resampled"``, labels simulated from the predicted probabilities
         ``n_resamples=1000`` times, exact for any number of rows, or "asymptotic", the
         mean over random blocks of ``block_size=2`` rows as a normal variable, which is
         quick but has less power.

@@ -101,7 +101,7 @@ def split_ranks(total: float, bins: int | IntVector, cut: IntVector) -> FloatVec
 
 
 def size_edges(p: FloatVector, weight: FloatVector | None, bins: int) -> FloatVector:
-    """Return the edges of `bins` bins with (nearly) equally many rows each.
+    """Return the edges of `bins` bins with (nearly) equal numbers of rows.
 
     An edge is the first prediction of its bin. Where many predictions are equal,
     edges coincide and there are fewer bins than requested: ties are never split.

@@ -1,7 +1,7 @@
-"""Least-squares splines of a curve of cumulated labels.
+"""Least-squares splines of a curve of cumulative labels.
 
-With rows in order of their prediction, the cumulated share of label less prediction is
-a curve over [0, 1]; its slope is the distance of the calibration map from the
+With rows sorted by prediction, the cumulative sum of y - p, divided by the number of
+rows, is a curve over [0, 1]; its slope is the distance of the calibration map from the
 diagonal. The curve is a polygon, whose corners are the distinct predictions.
 """
 

@@ -1,9 +1,9 @@
 """Predictions with weights and labels, compressed so that fits do not grow with rows.
 
 Two grids do the compressing. On the logarithmic one each octave of the distance to
-the nearer end, 1/4 to 1/2, 1/8 to 1/4 and so on, has equally many cells: so the logit
-hardly varies within a cell, however extreme it is. The other one has few cells that are
-narrow both in rank and on the logit scale.
+the nearer end, 1/4 to 1/2, 1/8 to 1/4 and so on, has the same number of cells, so the
+logit hardly varies within a cell, however extreme it is. The other one has few cells
+that are narrow both in rank and on the logit scale.
 """
 
 from __future__ import annotations

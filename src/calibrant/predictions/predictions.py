@@ -323,7 +323,7 @@ class Predictions:
         >>> preds.aggregate().grouped_by([])
         <Predictions: 3 rows, task binary, aggregated>
         """
-        cells = _cells(self, "grouped anew")
+        cells = _cells(self, "regrouped")
         column = cells.origin.model_column
         kept = [column, *by] if column else list(by)
         return Predictions(AggregatedPredictions(cells.grouped_by(kept)))

@@ -73,7 +73,7 @@ def on_same_axes(
 
 
 def nearest_end(p: FloatVector) -> float:
-    """Return where logit axes begin: about how near rows come to 0 or 1."""
+    """Return where logit axes begin: about the smallest distance of rows to 0 or 1."""
     near = np.minimum(p, 1.0 - p)
     inner = near[near > 0.0]
     if inner.size == 0:

@@ -275,7 +275,7 @@ def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:
     output : {"html", "json", "markdown"}
         What it is written as; a page has its data beside it.
     named : bool
-        Whether the user has named the path: what nobody named is replaced only if a
+        Whether the user has named the path; any other file is replaced only if a
         report wrote it.
     """
     check_choice(output, set(FORMATS.values()), name="format")

@@ -193,7 +193,7 @@
     });
   }
 
-  // Text that spreadsheets would take for a formula is told to be text.
+  // Mark text that a spreadsheet would read as a formula.
   function field(value) {
     if (value === null || value === undefined) return "";
     if (typeof value === "number") return String(value);
