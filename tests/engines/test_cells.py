@@ -44,7 +44,7 @@ def test_cells_give_the_errors_and_maps_of_rows(method, many):
     by_cells, found = fitted(method, cells.sample())
     assert found == pytest.approx(expected, abs=1e-4)
     points = np.linspace(0.0, 1.0, 2001)
-    if method in JUMPING:  # at predictions that were gathered
+    if method in JUMPING:  # at predictions that were aggregated
         edges = np.concatenate([by_rows.edges, by_cells.edges])
         points = points[np.abs(points[:, None] - edges).min(axis=1) > 1e-4]
     # Of 44 bins each has few rows: those of a cell that belong to its neighbour show.

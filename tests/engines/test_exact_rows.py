@@ -64,7 +64,7 @@ def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("case", [{}, {"weight": "count"}, {"by": "place"}])
-def test_engines_gather_alike_however_many_rows_there_are(
+def test_engines_aggregate_alike_however_many_rows_there_are(
     local_engine, case, rows, row_file
 ):
     options = {"y": "kind", "p": "c_*", "task": "classwise", **case}
@@ -116,10 +116,10 @@ def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file, monkey
     kept = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
     assert (kept.columns["low"] == kept.columns["high"]).all()
     monkeypatch.setattr(cells, "MAX_EXACT_IN_ALL_GROUPS", 100)
-    gathered = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
-    assert len(gathered) < len(kept)
-    alone = gathered.columns["low"] == gathered.columns["high"]
-    assert gathered.columns["rows"][~alone].sum() > 0
+    in_cells = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
+    assert len(in_cells) < len(kept)
+    alone = in_cells.columns["low"] == in_cells.columns["high"]
+    assert in_cells.columns["rows"][~alone].sum() > 0
 
 
 @pytest.mark.usefixtures("way")
@@ -162,7 +162,7 @@ def test_weights_that_cannot_be(local_engine, weight, words, tmp_path):
 
 
 def test_classes_kept_apart_are_not_taken_for_rows_in_order(rows):
-    """Of gathered classes nobody knows which rows they share."""
+    """It is not known which rows aggregated classes share."""
     options = {"y": "kind", "p": "c_*", "task": "classwise"}
     whole = cb.Predictions.from_table(rows, **options).aggregate()
     shuffled = cb.Predictions.from_table(

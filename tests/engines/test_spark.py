@@ -59,7 +59,7 @@ def test_executors_are_processes_of_their_own(spark):
     assert os.getpid() not in executors(spark)
 
 
-def test_data_frames_are_gathered_where_they_are(spark, rows, row_file):
+def test_data_frames_are_aggregated_where_they_are(spark, rows, row_file):
     frame = spark.read.parquet(str(row_file))
     found = cb.evaluate(
         cb.Predictions.from_table(frame, y="y", p="p", by="place"),

@@ -219,3 +219,15 @@ def test_cells_in_files_named_like_patterns_are_read(p, y, tmp_path):
     cb.Predictions.from_table(frame, y="y", p="p").aggregate().save(path)
     assert cb.Predictions.load(path).n == N
     assert cb.evaluate(cb.Predictions.load(path), methods="ew5").frame()["n"] == [N]
+
+
+def test_hashes_are_no_comments(tmp_path):
+    lines = ["y,p,g", *[f"{i % 2},0.{i % 9 + 1},#b" for i in range(60)]]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    wanted = {"y": "y", "p": "p", "by": "g"}
+    options = {"methods": "ew2", "confidence": None}
+    found = cb.evaluate(
+        cb.Predictions.from_table(tmp_path / "a.csv", engine="duckdb", **wanted),
+        **options,
+    )
+    assert found.frame()["g"].tolist() == ["#b"]

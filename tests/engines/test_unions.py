@@ -112,3 +112,49 @@ def test_rows_of_several_files_stay_in_order(tmp_path):
     new = pl.read_csv(tmp_path / "new.csv")
     assert new["a"].to_list() == ["v0", None, "v2"]
     assert new["b"].to_list() == [None, "v1", None]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, columns in (("a", ["y", "p", "g", "w"]), ("b", ["y", "p"])):
+        values = {"y": rng.integers(0, 2, 50), "p": rng.random(50)}
+        values |= {"g": np.arange(50) % 2, "w": np.ones(50)}
+        pl.DataFrame(values).select(columns).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("option", [{"by": "g"}, {"weight": "w"}])
+@pytest.mark.parametrize("bad_rows", ["error", "drop"])
+def test_a_file_that_lacks_a_column(folder, local_engine, option, bad_rows):
+    options = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": bad_rows}
+    with pytest.raises(SourceError, match=r"b\.parquet has no column '[gw]'"):
+        cb.Predictions.from_table(
+            f"{folder}/*.parquet", **options, **option
+        ).aggregate()
+
+
+def test_columns_that_nobody_asked_for_may_be_lacking(folder, local_engine):
+    found = cb.Predictions.from_table(
+        f"{folder}/*.parquet", y="y", p="p", engine=local_engine
+    ).aggregate()
+    assert found.n == 100
+
+
+def test_whole_numbers_in_the_first_file_do_not_round_the_others(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.6, 0.9, 1000)
+    y = (rng.random(1000) < p).astype(int)
+    pl.DataFrame({"p": [0, 1] * 50, "y": [0, 1] * 50}).write_parquet(
+        tmp_path / "1.parquet"
+    )
+    pl.DataFrame({"p": p, "y": y}).write_parquet(tmp_path / "2.parquet")
+    found = cb.evaluate(
+        cb.Predictions.from_table(str(tmp_path / "*.parquet"), y="y", p="p"),
+        methods="ew15",
+        confidence=None,
+    )
+    whole = np.concatenate([np.array([0.0, 1.0] * 50), p])
+    labels = np.concatenate([[0, 1] * 50, y])
+    expected = cb.calibration_error(labels, whole, method="ew15")
+    np.testing.assert_allclose(found.frame()["value"][0], expected, atol=1e-12)
