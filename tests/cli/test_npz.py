@@ -80,6 +80,23 @@ def test_a_matrix_is_its_columns(run, command):
 
 
 @pytest.mark.usefixtures("folder")
+def test_npy_files_are_the_arrays_of_an_npz_file(run):
+    arrays = np.load("m.npz")
+    for name in ("z", "y"):
+        np.save(f"{name}.npy", arrays[name])
+    options = (*ONE, *COMMANDS["evaluate"])
+    found = printed(run, "evaluate", "z.npy", "y.npy", *options)
+    assert without_names(found) == without_names(
+        printed(run, "evaluate", "m.npz", *options)
+    )
+    fit = ("--method", "temperature", "--scale", "logit", "--out", "map.json")
+    assert run("calibrate", "z.npy", "y.npy", *ONE, *fit)[0] == 0
+    code, out, err = run("apply", "map.json", "z.npy", "--p", "z", "--out", "o.parquet")
+    assert code == 0, err
+    assert "400 rows, new z_0_calibrated" in out
+
+
+@pytest.mark.usefixtures("folder")
 def test_matrices_are_compared(run):
     options = (*SCALE, *JSON, "--method", "es10", "--by", "w")
     models = ("--y", "y", "--p", "a=z", "--p", "b=u")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import BoolVector
     from calibrant.engines.aggregation_spec import AggregationSpec
+    from calibrant.engines.groups import Keys
     from calibrant.engines.row_checks import RowRules
     from calibrant.engines.sql import Dialect
     from calibrant.engines.usable_rows import Reasons
@@ -241,6 +242,6 @@ class AggregationQuery:
 
     def _numbered(
         self, columns: Columns, used: BoolVector
-    ) -> tuple[tuple[tuple[Any, ...], ...], NDArray[Any]]:
+    ) -> tuple[Keys, NDArray[Any]]:
         """Return the groups in order, and the number of the group of each row."""
         return numbered_keys(self._by(columns, used), self.spec.by, int(used.sum()))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatVector, IntVector
     from calibrant.core.sample import BinarySample
     from calibrant.engines.aggregation_spec import AggregationSpec
+    from calibrant.engines.groups import Keys
 
 COUNTS = ("group", "event", "cell", "rows", "happened")
 """Columns of whole numbers."""
@@ -121,7 +122,7 @@ class AggregatedCells:
     """
 
     origin: CellOrigin
-    groups: tuple[tuple[Any, ...], ...]
+    groups: Keys
     columns: dict[str, NDArray[Any]]
     dropped: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
@@ -130,7 +131,7 @@ class AggregatedCells:
     def of_columns(
         cls,
         origin: CellOrigin,
-        groups: tuple[tuple[Any, ...], ...],
+        groups: Keys,
         columns: dict[str, NDArray[Any]],
         dropped: int = 0,
     ) -> AggregatedCells:
