@@ -119,7 +119,7 @@ class FixedBins:
     bins : int
         Number of bins, from 1 to the number of rows.
     spacing : {"size", "width"}
-        Equally many rows per bin, or equally wide bins.
+        Bins with equal numbers of rows, or of equal width.
     tops : {"slope-1", "flat"}
         Tops parallel to the diagonal, whose mean distance to it is the classical
         ECE; or flat tops at the observed rate.
