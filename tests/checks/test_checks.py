@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.checks.check import SEVERITIES
+from calibrant.checks.check import SEVERITIES, Subject
 from calibrant.checks.diagnosis import CHECKS
+from calibrant.checks.rows import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.predictions.input_spec import InputSpec
 
 N = 4000
 DOCS = Path(__file__).parents[2] / "docs" / "checks.md"
@@ -418,3 +420,11 @@ def test_calibrated_samples_raise_few_false_alarms():
     # 1 % of 300 is 3; 9 or more would come once in 260 such runs.
     assert max(alarms.values()) < 9, alarms
     assert any_alarm / samples < 0.06, alarms
+
+
+@pytest.mark.parametrize("values", [MAX_VALUES, MAX_VALUES + 1])
+def test_few_values_are_found_whatever_comes_first(values):
+    p = np.tile(np.linspace(0.001, 0.5, values) ** 1.1, 200)
+    sample = InputSpec().tasks((np.arange(p.size) % 2), p).samples[0]
+    assert p.size > FIRST_ROWS
+    assert (rounded(Subject(sample)) is not None) == (values <= MAX_VALUES)

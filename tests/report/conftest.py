@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.checks.check import Finding
 
 HOSTILE = "</script><img src=x onerror=window.hacked=1>{{7*7}}'\"&"
 FORMULA = "=HYPERLINK(1)"
@@ -23,6 +24,17 @@ def _rows(n=3000):
     bold = 1 / (1 + np.exp(-2.0 * np.log(truth / (1 - truth))))
     region = rng.choice([HOSTILE, FORMULA, "north"], n)
     return {"label": y, "good": truth, HOSTILE: bold, "region": region}
+
+
+def _fault(code="CAL001", severity="severe", **options):
+    fields = {"message": "m", "remedy": "platt makes it.", "calibrator": "platt"}
+    return Finding(code, "t", severity, **fields | options)
+
+
+@pytest.fixture(scope="session")
+def fault():
+    """Make a finding."""
+    return _fault
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,6 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import calibrant as cb
-from calibrant.checks.check import Subject
-from calibrant.checks.rows import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.core.sample import BinarySample
 from calibrant.core.threads import one_blas_thread
 from calibrant.measures import estimate
@@ -68,14 +66,6 @@ def test_noise_that_need_not_be_drawn_changes_nothing(power, method):
     assert few.noise.size < all_.noise.size or power < 3
     which = slice(None)
     assert few.ends(float(values[0]), which) == all_.ends(float(values[0]), which)
-
-
-@pytest.mark.parametrize("values", [MAX_VALUES, MAX_VALUES + 1])
-def test_few_values_are_found_whatever_comes_first(values):
-    p = np.tile(np.linspace(0.001, 0.5, values) ** 1.1, 200)
-    sample = InputSpec().tasks((np.arange(p.size) % 2), p).samples[0]
-    assert p.size > FIRST_ROWS
-    assert (rounded(Subject(sample)) is not None) == (values <= MAX_VALUES)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,142 @@
+"""Repairs are measured on rows left out, and remedies name the best of them."""
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.measures.estimate import ErrorSettings
+from calibrant.predictions.input_spec import InputSpec
+from calibrant.report.repairs import advise, repairs_of
+
+
+def measured(**losses):
+    rows = [{"method": name, "log_loss": loss} for name, loss in losses.items()]
+    best = min(rows, key=lambda row: row["log_loss"])["method"]
+    return {"rows": rows, "advised": best}
+
+
+def test_advice_is_the_repair_that_was_measured_to_be_best(fault):
+    repairs = measured(none=0.7, platt=0.68, smooth=0.65)
+    (finding,) = advise([fault(besides="Look there.")], repairs)
+    assert finding.calibrator == "smooth"
+    assert finding.remedy == (
+        "Of the repairs that were tried, smooth helps most: log-loss 0.6500, without "
+        "0.7000, by platt 0.6800. Look there."
+    )
+
+
+def test_where_no_repair_helps_none_is_advised(fault):
+    (finding,) = advise([fault()], measured(none=0.6, platt=0.68))
+    assert finding.calibrator == ""
+    assert "platt" not in finding.remedy
+
+
+def test_general_advice_stays_where_nothing_was_measured(fault):
+    of_a_group = fault("CAL010", where={"group": "a"})
+    assert advise([fault()], None) == [fault()]
+    assert advise([of_a_group], measured(none=0.7, smooth=0.6)) == [of_a_group]
+    note = fault("CAL006", calibrator="")
+    assert advise([note], measured(none=0.7, smooth=0.6)) == [note]
+
+
+@pytest.fixture(scope="module")
+def wavy():
+    """Predictions that no line of logits repairs, some of them certain and wrong."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0, 1, 4000)
+    y = (rng.random(4000) < p + 0.3 * np.sin(2 * np.pi * p)).astype(int)
+    return np.where(p < 0.02, 0.0, p), np.where(p < 0.01, 1, y)
+
+
+@pytest.fixture(scope="module")
+def wavy_model(wavy, fast):
+    p, y = wavy
+    return cb.Report.from_predictions(y, {"wavy": p}, **fast).summary["models"][0]
+
+
+def test_a_report_never_advises_what_its_own_table_shows_to_be_worse(wavy_model):
+    repairs = wavy_model["repairs"]
+    losses = {row["method"]: row["log_loss"] for row in repairs["rows"]}
+    assert repairs["advised"] == min(losses, key=losses.get)
+    named = {f["calibrator"] for f in wavy_model["findings"]} - {""}
+    assert named == {repairs["advised"]}
+    assert {"CAL004", "CAL009"} <= {f["code"] for f in wavy_model["findings"]}
+
+
+def test_what_is_left_after_a_repair_comes_from_rows_left_out(wavy_model, wavy):
+    """The row without repair has the scores of the model, by their definition."""
+    p, y = wavy
+    none, *others = wavy_model["repairs"]["rows"]
+    assert none["event_brier"] == pytest.approx(np.mean((p - y) ** 2))
+    held = np.clip(p, np.finfo(float).eps, 1 - np.finfo(float).eps)
+    loss = -np.mean(np.log(np.where(y == 1, held, 1 - held)))
+    assert none["event_log_loss"] == pytest.approx(loss)
+    isotonic = next(row for row in others if row["method"] == "isotonic")
+    in_sample = wavy_model["scores"][0]["refinement"]
+    assert isotonic["event_brier"] > in_sample
+
+
+def test_scores_of_several_classes_say_what_they_are_of(fast):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    report = cb.Report.from_predictions(digit, prob, task="confidence", **fast)
+    (model,) = report.summary["models"]
+    top = prob.max(axis=1)
+    right = prob.argmax(axis=1) == digit
+    assert model["repairs"]["rows"][0]["event_brier"] == pytest.approx(
+        np.mean((top - right) ** 2)
+    )
+    page = report.to_html()
+    assert "Scores about whether the top label is right" in page
+    assert "Log-loss, all classes" in page
+
+
+def test_temperature_repairs_the_top_label(fast):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    repairs = cb.Report.from_predictions(
+        digit, prob, task="confidence", **fast
+    ).summary["models"][0]["repairs"]
+    by_name = {row["method"]: row for row in repairs["rows"]}
+    assert by_name["temperature"]["error"] < 0.1 * by_name["none"]["error"]
+
+
+def test_repairs_are_measured_on_rows_left_out():
+    """Pure noise: isotonic on its own rows would gain, on others it must lose."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.3, 0.7, 2000)
+    y = (rng.random(2000) < p).astype(float)
+    sample = InputSpec().tasks(y, p).samples[0]
+    found = repairs_of(
+        sample, measure="es15", settings=ErrorSettings(), methods=("isotonic", "es15")
+    )
+    assert all(row["gain"] < 0 for row in found["rows"][1:])
+    assert found["advised"] == "none"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
+    """Above 131,072 rows they come from cells, below from the rows."""
+    rng = np.random.default_rng(0)
+    n = 140_000
+    p = rng.random(n)
+    y = (rng.random(n) < 0.2 + 0.6 * p).astype(float)
+    weight = rng.exponential(0.5, n) if weighted else None
+    settings = ErrorSettings(confidence=0.95, n_resamples=50)
+
+    def first_row(rows):
+        own = None if weight is None else weight[:rows]
+        sample = InputSpec().tasks(y[:rows], p[:rows], own).samples[0]
+        found = repairs_of(sample, measure="ew10", settings=settings, methods=())
+        return found["rows"][0]
+
+    few, many = first_row(131_000), first_row(n)
+    for row in (few, many):
+        assert row["error"] == pytest.approx(0.1, abs=0.005)  # mean of |0.2 - 0.4 p|
+        assert row["low"] < row["error"] < row["high"]
+        assert row["high"] - row["low"] < 0.02
+    for name in ("error", "low", "high", "brier", "log_loss"):
+        assert many[name] == pytest.approx(few[name], abs=0.004), name
+
+
+def test_repairs_of_few_rows_are_not_tried():
+    sample = InputSpec().tasks([0, 1] * 10, [0.5] * 20).samples[0]
+    assert repairs_of(sample, measure="es15", settings=ErrorSettings()) is None
