@@ -33,6 +33,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def stored(path, **options):
+    """Return the arrays of an npz file, and leave it closed."""
+    with np.load(path, **options) as arrays:
+        return dict(arrays)
+
+
 def as_frame(arrays):
     columns = {}
     for name, values in arrays.items():
@@ -81,7 +87,7 @@ def test_a_matrix_is_its_columns(run, command):
 
 @pytest.mark.usefixtures("folder")
 def test_npy_files_are_the_arrays_of_an_npz_file(run):
-    arrays = np.load("m.npz")
+    arrays = stored("m.npz")
     for name in ("z", "y"):
         np.save(f"{name}.npy", arrays[name])
     options = (*ONE, *COMMANDS["evaluate"])
@@ -184,8 +190,8 @@ def test_a_map_is_applied_to_a_matrix(run, folder):
     code, out, err = run("apply", "map.json", "new.npz", "--p", "z", "--out", "o.npz")
     assert code == 0, err
     assert out == "wrote o.npz: 30 rows, new z_calibrated\n"
-    found = np.load(folder / "o.npz", allow_pickle=True)
-    assert set(found.files) == {*new, *others, "z_calibrated"}
+    found = stored(folder / "o.npz", allow_pickle=True)
+    assert set(found) == {*new, *others, "z_calibrated"}
     np.testing.assert_array_equal(found["z_calibrated"], map_.transform(new["z"]))
     for name, values in (new | others).items():
         np.testing.assert_array_equal(found[name], values)
@@ -218,7 +224,7 @@ def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
     assert run("calibrate", "v.npz", *options)[0] == 0
     assert run("apply", "v.json", "v.npz", "--p", "p", "--out", "o.npz")[0] == 0
     wanted = cb.load_map("v.json").transform(p)
-    np.testing.assert_array_equal(np.load("o.npz")["p_calibrated"], wanted)
+    np.testing.assert_array_equal(stored("o.npz")["p_calibrated"], wanted)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +249,8 @@ def test_what_cannot_be_applied(run, options, words):
 
 @pytest.mark.usefixtures("folder")
 def test_one_column_of_a_matrix_is_an_event(run):
-    np.savez("p.npz", p=softmax(np.load("m.npz")["z"], axis=1), y=np.load("m.npz")["y"])
+    arrays = stored("m.npz")
+    np.savez("p.npz", p=softmax(arrays["z"], axis=1), y=arrays["y"])
     options = ("--methods", "es10", *JSON, "--task", "1")
     found = printed(run, "evaluate", "p.npz", "--y", "y", "--p", "p[1]", *options)
     wanted = printed(run, "evaluate", "p.npz", "--y", "y", "--p", "p", *options)
@@ -259,7 +266,7 @@ def test_the_commands_of_a_report_run(run):
     assert (
         run(*(here if part == new else part for part in shlex.split(apply)[1:]))[0] == 0
     )
-    after = np.load("calibrated.npz")
+    after = stored("calibrated.npz")
     error = cb.calibration_error(
         after["y"], after["z_calibrated"], task="confidence", method="es10"
     )
@@ -268,7 +275,7 @@ def test_the_commands_of_a_report_run(run):
 
 @pytest.mark.usefixtures("folder")
 def test_matrices_of_percentages_and_logarithms(run):
-    arrays = np.load("m.npz")
+    arrays = stored("m.npz")
     prob, y = softmax(arrays["z"], axis=1), arrays["y"]
     log = log_softmax(arrays["z"], axis=1)
     np.savez("s.npz", prob=prob, percent=100 * prob, logprob=log, y=y)
@@ -284,7 +291,7 @@ def test_matrices_of_percentages_and_logarithms(run):
 
 
 def test_a_matrix_in_a_dict_is_the_same(folder):
-    arrays = dict(np.load(folder / "m.npz"))
+    arrays = stored(folder / "m.npz")
     options = {"y": "y", "p": "z", "task": "classwise", "scale": "logit"}
     preds = cb.Predictions.from_table(arrays, **options)
     as_columns = cb.Predictions.from_table("m.parquet", **options | {"p": "z_*"})
