@@ -19,7 +19,9 @@ def test_a_page_with_its_data_beside(run, tmp_path):
     assert f"wrote {out}" in err
     summary = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
     assert summary["data"]["source"] == "digits_even.csv"
-    assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+    page = out.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "Fit the map on other rows" in page
 
 
 def test_without_a_name_the_page_is_report_html(run, tmp_path, monkeypatch):
@@ -116,6 +118,7 @@ def test_explaining_prints_what_is_wrong(run):
     assert "CAL001 over-confident, severe" in out
     assert "platt shrinks all predictions" in out
     assert "calibrant calibrate" in out
+    assert "Fit the map on other rows" in out
 
 
 def test_explaining_nothing_says_so(run, tmp_path):
