@@ -113,16 +113,8 @@ def severity_of(effect: float) -> Severity:
 class Subject:
     """Predictions of one event, as checks look at them.
 
-    Attributes
-    ----------
-    sample : BinarySample
-        Predictions and outcomes.
-    event : str
-        "binary", "confidence" or a class.
-    level : float
-        False-alarm rate that each check may have.
-    groups : dict
-        Samples of groups of the rows, by name.
+    `event` is "binary", "confidence" or a class; `level` is the false-alarm rate that
+    each check may have; `groups` are samples of groups of the rows, by name.
     """
 
     sample: BinarySample

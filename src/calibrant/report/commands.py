@@ -27,26 +27,9 @@ MAX_FILES = 3
 class Origin:
     """Where the predictions of a model come from, as commands and calls name it.
 
-    Attributes
-    ----------
-    files : tuple of str
-        The files; none where they came as arrays or a table in memory.
-    label, weight : str or None
-        Columns of labels and of weights.
-    columns : tuple of str
-        Columns of the predictions.
-    several : bool
-        Whether there is a column for each class.
-    task : str
-        "binary", "confidence", "classwise" or a class.
-    pos_label : object
-        The label of the event, None where it is 1 or True.
-    labels : tuple or None
-        The label of each class column.
-    scale : {"prob", "logit", "percent", "logprob"}
-        What the columns hold.
-    max_dropped : float or None
-        The maximum share of invalid rows that are dropped; None where they are errors.
+    There are no `files` where predictions came as arrays or a table in memory;
+    `several` tells whether there is a column for each class; `max_dropped` is None
+    where invalid rows are errors.
     """
 
     files: tuple[str, ...] = ()

@@ -36,15 +36,7 @@ MAX_CURVES = 20
 
 @dataclass(frozen=True)
 class Axes:
-    """Both axes of a diagram.
-
-    Attributes
-    ----------
-    scale : {"prob", "logit"}
-        What is equally spaced.
-    low : float
-        Logit axes reach from `low` to 1 - `low`.
-    """
+    """Both axes of a diagram; on the logit scale they reach from `low` to 1 - `low`."""
 
     scale: Space
     low: float

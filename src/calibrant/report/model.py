@@ -59,20 +59,9 @@ SCORED_EVENTS = {
 class ReportSettings:
     """How each model is looked at.
 
-    Attributes
-    ----------
-    methods : tuple of str
-        Estimates of the error; see `measure` for the one that the verdict is about.
-    errors : ErrorSettings
-        Exponent, intervals and seed.
-    confidence : float
-        Level of bands and intervals.
-    mute : tuple of str
-        Codes of checks to leave out.
-    default_methods : bool
-        Whether no methods were asked for, so that very many classes have quick ones.
-    drawn : tuple of str
-        What diagrams show besides `methods`.
+    `errors` has the exponent, intervals and seed; `mute` the codes of checks to leave
+    out. If `default_methods`, no methods were asked for, and very many classes get
+    quick ones; then `drawn` is what diagrams show besides `methods`.
     """
 
     methods: tuple[str, ...]

@@ -30,17 +30,9 @@ MIN_GAP, MIN_RELATIVE_GAP = 0.005, 0.2
 class Region:
     """A range of predictions that are significantly too high or too low.
 
-    Attributes
-    ----------
-    left, right : float
-        Where it lies.
-    open_left, open_right : bool
-        Whether hardly any prediction lies beyond that end, or 0 or 1 is near.
-    predicted, observed, margin : float
-        Where most of the error is: the prediction, the observed rate, and the margin
-        of the latter.
-    error : float
-        What it adds to the calibration error.
+    It is open on a side where hardly any prediction lies beyond, or 0 or 1 is near.
+    `predicted`, `observed` and its `margin` are those where most of the error is;
+    `error` is what the region adds to the calibration error.
     """
 
     left: float

@@ -268,15 +268,8 @@ class Report:
 def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:
     """Return the files that a report is written to, or raise where that cannot be.
 
-    Parameters
-    ----------
-    path : Path
-        Where the report goes.
-    output : {"html", "json", "markdown"}
-        What it is written as; a page has its data beside it.
-    named : bool
-        Whether the user has named the path; any other file is replaced only if a
-        report wrote it.
+    A page has its data beside it. A file that the user has not `named` is replaced only
+    if a report wrote it.
     """
     check_choice(output, set(FORMATS.values()), name="format")
     (check_named if named else check_derived)(path, KINDS[output])
