@@ -48,9 +48,9 @@ def calibration_error(  # noqa: PLR0913
     alpha : float
         Exponent: 1 for the absolute, 2 for the squared error. No root is taken.
     debias : {"auto", True, False}
-        "auto" takes out the estimated bias where the method knows it (binned methods
-        for alpha 1 and 2), which may give values a little below 0 (`evaluate` gives 0
-        then); False gives the raw, classical value.
+        "auto" subtracts the estimated bias if it is known for the method (binned
+        methods with alpha 1 or 2), which may give values a little below 0 (`evaluate`
+        gives 0 then); False gives the raw, classical value.
     task : None, "confidence", "classwise", or a class
         None: `y_prob` is a vector. "confidence": top class and whether it is right.
         A class, by label or column number: that class against the rest.

@@ -68,7 +68,7 @@ class PairedDifference:
     model_a, model_b : str
         Their names.
     difference : float
-        Error of a less that of b; errors that debiasing took below 0 count as 0.
+        Error of a less that of b; negative debiased errors count as 0.
     low, high : float
         Ends of the interval of the difference.
     probability : float
@@ -226,8 +226,8 @@ def compare(  # noqa: PLR0913
     alpha : float
         Exponent of the error: 1 for the absolute, 2 for the squared error.
     debias : {"auto", True, False}
-        "auto" takes out the estimated bias where the method knows it; False gives the
-        raw, classical value.
+        "auto" subtracts the estimated bias if it is known for the method; False gives
+        the raw, classical value.
     confidence : float
         Level of the intervals, and of significance.
     n_resamples : int
@@ -241,7 +241,7 @@ def compare(  # noqa: PLR0913
     groups : array-like of shape (n,), optional
         The group of each row; models are compared in each group.
     clusters : array-like of shape (n,), optional
-        Which rows belong together. It cannot be used yet: an error says so.
+        Which rows belong together. Not supported yet: raises an error.
     pos_label : object, optional
         The label that means that the event happened.
     labels : sequence, optional

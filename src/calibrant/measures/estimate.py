@@ -51,8 +51,8 @@ class Estimate:
     method, task : str
         Name of the method and of the task.
     value : float
-        The estimate; 0 where debiasing took it below. `calibration_error` returns the
-        debiased number itself, which averages out over many data sets.
+        The estimate; 0 where the debiased number is negative. `calibration_error`
+        returns the number itself, which averages out over many data sets.
     low, high : float
         Ends of the interval of the true error: within [0, 1], and the estimate lies
         between them. NaN where no interval was asked for, or where resampling gives
@@ -60,7 +60,7 @@ class Estimate:
     n : int
         Number of rows.
     debiased : bool
-        Whether the bias was taken out.
+        Whether the estimated bias was subtracted.
     bins : float
         Number of bins or pieces of the map; the mean over classes for classwise; 0
         where the method has no map.
@@ -108,7 +108,7 @@ class ErrorSettings:
             check_fraction(self.confidence, name="confidence")
 
     def debiases(self, fit: ErrorFit, method: str) -> bool:
-        """Tell whether the bias is taken out; raise where that is not possible."""
+        """Tell whether to subtract the bias; raise if it must be but is not known."""
         known = fit.debiases(float(self.alpha))
         if self.debias is True and not known:
             raise OptionError(

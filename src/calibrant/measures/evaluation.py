@@ -223,25 +223,25 @@ def evaluate(  # noqa: PLR0913
         model. With `task` None two columns are those of `predict_proba`.
     methods : str, calibrator, or sequence of them
         Which estimates; see `calibrator_names`. Also "kce", and any object with
-        ``fit(p, y)`` and ``transform(p)``, such as one of scikit-learn. Methods with
-        more bins than there are rows are left out with a warning, unless no other is
-        left.
+        ``fit(p, y)`` and ``transform(p)``, such as scikit-learn's calibrators. Methods
+        with more bins than there are rows are left out with a warning, unless no other
+        is left.
     alpha : float
         Exponent of the error: 1 for the absolute, 2 for the squared error.
     debias : {"auto", True, False}
-        "auto" takes out the estimated bias where the method knows it; False gives the
-        raw, classical value.
+        "auto" subtracts the estimated bias if it is known for the method; False gives
+        the raw, classical value.
     confidence : float or None
         Level of the intervals; None for no intervals.
     interval : {"auto", "posterior", "basic", "percentile"}
-        "posterior": where the true error lies, by quantiles of the errors of maps
-        drawn from the posterior of "smooth", whichever method gives the estimate; the
-        lower end is 0 where `calibration_test` finds nothing. "auto" is the same, but
-        "basic" for "kce", which measures no map.
+        "posterior": quantiles of the errors of maps drawn from the posterior of
+        "smooth", whichever method gives the estimate; the lower end is 0 where
+        `calibration_test` is not significant. "auto" is the same, but "basic" for
+        "kce", which has no map.
         "percentile": quantiles of what the method gives for bootstrap resamples.
-        "basic": these reflected at the estimate, which takes out the bias that
-        resampling adds. Intervals lie within [0, 1] and hold the estimate; where
-        resamples do not scatter there is none.
+        "basic": these reflected at the estimate, which removes the bias that
+        resampling adds. Intervals lie within [0, 1] and contain the estimate; where
+        all resamples give the same value there is none.
     n_resamples : int
         Number of maps drawn; or of bootstrap resamples, in which bins stay as they
         were fitted.
@@ -254,7 +254,7 @@ def evaluate(  # noqa: PLR0913
     groups : array-like of shape (n,), optional
         The group of each row; groups are evaluated one by one.
     clusters : array-like of shape (n,), optional
-        Which rows belong together. Intervals cannot use it yet: an error says so.
+        Which rows belong together. Not supported yet: raises an error.
     pos_label : object, optional
         The label that means that the event happened.
     labels : sequence, optional
@@ -272,7 +272,7 @@ def evaluate(  # noqa: PLR0913
     Evaluation
         ``frame()`` has one row per method, model and group; ``per_class()`` one per
         class for the task "classwise"; ``scores()`` Brier score and log-loss with their
-        split. Estimates that debiasing took below 0 are given as 0.
+        split. Negative debiased estimates are given as 0.
 
     See Also
     --------

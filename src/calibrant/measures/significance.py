@@ -225,7 +225,7 @@ def calibration_test(  # noqa: PLR0913
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 equals the row twice.
     clusters : array-like of shape (n,), optional
-        Which rows belong together. No test can use it yet: an error says so.
+        Which rows belong together. Not supported yet: raises an error.
     pos_label : object, optional
         The label that means that the event happened.
     labels : sequence, optional
