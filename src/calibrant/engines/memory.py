@@ -333,7 +333,8 @@ def _values(column: Any) -> NDArray[Any]:
             matrix = np.stack(values.tolist())
         except (TypeError, ValueError):
             return values
-        return matrix if matrix.dtype.kind in "biuf" else values
+        several = matrix.dtype.kind in "biuf" and matrix[0].size > 1
+        return matrix if several else values
     return values
 
 
