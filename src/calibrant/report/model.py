@@ -110,14 +110,17 @@ def summarise_model(
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
     panels, regions = _panels(fitted, order, settings)
     step()
-    repairs = _repairs(preds, model, tasks, settings)
+    estimate = next(
+        e for e in assessment.estimates if e.method == settings.measure_name
+    )
+    repairs = _repairs(preds, model, tasks, estimate, settings)
     diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
     findings = advise(diagnosis.findings, repairs)
     step()
     errors = [estimate_row(estimate) for estimate in assessment.estimates]
     classes = [_class_row(tasks, k, own[k]) for k in order]
     verdict = verdict_of(
-        next(row for row in errors if row["method"] == settings.measure_name),
+        estimate_row(estimate),
         regions,
         repairs,
         base_rate=assessment.base_rate,
@@ -210,10 +213,18 @@ def _panels(
 
 
 def _repairs(
-    preds: Predictions, model: str, tasks: BinaryTasks, settings: ReportSettings
+    preds: Predictions,
+    model: str,
+    tasks: BinaryTasks,
+    estimate: Estimate,
+    settings: ReportSettings,
 ) -> dict[str, Any] | None:
     """Return what repairs would bring, with the command and call of the best one."""
-    options: dict[str, Any] = {"measure": settings.measure, "settings": settings.errors}
+    options: dict[str, Any] = {
+        "measure": settings.measure,
+        "settings": settings.errors,
+        "unrepaired": estimate,
+    }
     if tasks.task in ("confidence", "classwise"):
         sample = preds.store.class_sample(model)
         if sample is None:  # aggregates do not know which classes share rows

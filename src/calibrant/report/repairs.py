@@ -51,12 +51,14 @@ def repairs_of(
     *,
     measure: str,
     settings: ErrorSettings,
+    unrepaired: Estimate | None = None,
     methods: Sequence[str] = REPAIRS,
 ) -> dict[str, Any] | None:
     """Return what each repair would bring on rows that it was not fitted on.
 
     The rows are split into five folds (two where there are very many); each fold is
-    repaired by a calibrator fitted on the others, and the result is measured.
+    repaired by a calibrator fitted on the others, and the result is measured. The
+    error of the predictions as they are is `unrepaired`, or measured if not given.
 
     Returns None where there are too few rows, or only one outcome. Keys: "folds";
     "rows", one per repair with "none" first: "method", "error" with its interval "low"
@@ -85,7 +87,9 @@ def repairs_of(
         scores = mean((p - 1.0) ** 2, p**2), mean(*after)
         gain, square = mean(*falls), mean(*(fall**2 for fall in falls))
         spread = max(square - gain**2, 0.0)
-        estimate = FittedTasks(tasks, settings).estimates(measure)[0]
+        estimate = unrepaired if name == NONE else None
+        if estimate is None:
+            estimate = FittedTasks(tasks, settings).estimates(measure)[0]
         gain_error = float(np.sqrt(spread / held.total))
         return _row(name, estimate, scores, scores, (gain, gain_error))
 
@@ -101,7 +105,12 @@ def repairs_of(
 
 
 def class_repairs_of(
-    sample: ClassSample, task: str, *, measure: str, settings: ErrorSettings
+    sample: ClassSample,
+    task: str,
+    *,
+    measure: str,
+    settings: ErrorSettings,
+    unrepaired: Estimate,
 ) -> dict[str, Any] | None:
     """Return what each repair of all classes would bring; keys as of `repairs_of`.
 
@@ -128,8 +137,10 @@ def class_repairs_of(
             float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
             for score in (brier_score, log_loss)
         )
-        estimate = None
-        if task != "classwise" or not many:
+        estimate = unrepaired if name == NONE else None
+        if many and task == "classwise":
+            estimate = None
+        elif estimate is None:
             estimate = FittedTasks(tasks, settings).estimates(measure)[0]
         spread = max(mean(fall**2) - mean(fall) ** 2, 0.0)
         gain = mean(fall), float(np.sqrt(spread / sample.total))
