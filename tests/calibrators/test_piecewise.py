@@ -3,10 +3,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.calibrators import folded_points
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.numerics import weighted_points
+from calibrant.numerics import folded_points, weighted_points
 from calibrant.numerics.sorted_sample import SortedSample
 
 METHODS = ["pl", "pl-mse", "pl3", "pl3-mse"]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.folded_points import folded_rows
 from calibrant.core.array_types import Spacing, Tops
 from calibrant.core.options import (
     check_choice,
@@ -28,6 +27,7 @@ from calibrant.numerics.binning import (
     width_edges,
 )
 from calibrant.numerics.cross_validation import ROUNDING, simplest_within
+from calibrant.numerics.folded_points import folded_rows
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.sorted_sample import SortedSample
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.piecewise_problems import BatchPoints
+from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
@@ -23,34 +23,6 @@ if TYPE_CHECKING:
 RESAMPLES_AT_ONCE = 128
 WHOLE_RANGE = np.array([0.0, 1.0])
 """Edges of a map that nowhere bends or jumps."""
-
-
-@dataclass(frozen=True, eq=False)
-class PointSums:
-    """Samples over the same points.
-
-    Attributes
-    ----------
-    p : ndarray of shape (m,)
-        Mean prediction of each point, ascending.
-    weight, label_sum : ndarray of shape (samples, m)
-        Sum of weights and of weighted labels.
-    """
-
-    p: FloatVector
-    weight: FloatMatrix
-    label_sum: FloatMatrix
-
-    def rates(self) -> FloatMatrix:
-        """Return the observed rate at each point, 0 where there are no rows."""
-        nothing, some = np.zeros_like(self.label_sum), self.weight > 0.0
-        return np.divide(self.label_sum, self.weight, out=nothing, where=some)
-
-    def problems(self, x: FloatVector) -> BatchPoints:
-        """Return one regression problem per sample, with `x` in place of `p`."""
-        return BatchPoints(
-            x, np.maximum(self.weight, 0.0), np.clip(self.rates(), 0.0, 1.0)
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from calibrant.calibrators.curve import CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, folded_rows
-from calibrant.calibrators.piecewise import Ensemble, edges_of, supported_pieces
+from calibrant.calibrators.piecewise import edges_of
 from calibrant.core.options import (
     check_choice,
     check_count,
@@ -29,6 +28,7 @@ from calibrant.numerics.cross_validation import (
     likelihood_weights,
     simplest_weight,
 )
+from calibrant.numerics.folded_points import FoldedPoints, folded_rows
 from calibrant.numerics.knot_fits import (
     fitted_values,
     fold_knots,
@@ -37,6 +37,7 @@ from calibrant.numerics.knot_fits import (
     search_knots,
 )
 from calibrant.numerics.knot_search import KnotProblems
+from calibrant.numerics.piece_search import Ensemble, supported_pieces
 from calibrant.numerics.piecewise_problems import BatchPoints
 
 if TYPE_CHECKING:

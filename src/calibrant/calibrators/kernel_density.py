@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, PointSums
+from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
 from calibrant.core.options import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
+from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.kernel_density import KernelRates, kernel_matrix
 from calibrant.numerics.sorted_sample import tie_starts
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit, PointSums
+from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
 from calibrant.core.options import check_choice, check_count, check_flag
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import bin_index, size_edges, tabulate
+from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.links import log_odds_parts, logit
 from calibrant.numerics.logistic import fit_logistic, fit_rising
 from calibrant.numerics.weighted_points import compress_on_log_grid

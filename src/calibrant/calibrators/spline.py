@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
-from calibrant.calibrators.folded_points import FoldedPoints, folded_rows
 from calibrant.core.array_types import FoldEnsemble
 from calibrant.core.options import (
     check_choice,
@@ -19,6 +18,7 @@ from calibrant.core.options import (
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.cross_validation import EXTRA_COST, brier_unit, simplest_within
 from calibrant.numerics.cumulative_splines import MIN_KNOTS, Runout, slopes_of_splines
+from calibrant.numerics.folded_points import FoldedPoints, folded_rows
 
 if TYPE_CHECKING:
     from calibrant.calibrators.curve import Resamples

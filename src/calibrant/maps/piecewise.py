@@ -20,11 +20,10 @@ from calibrant.maps.base import (
     stored_numbers,
 )
 from calibrant.numerics.cross_validation import ROUNDING
-from calibrant.numerics.links import logit
-from calibrant.numerics.piecewise_problems import values_at
+from calibrant.numerics.piecewise_problems import lines_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from calibrant.core.array_types import FloatVector, JsonObject
 
@@ -55,10 +54,7 @@ class PiecewiseLinearMap(CalibrationMap):
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
-        if self.scale == "logit":
-            value = expit(values_at(logit(p), self.knots, self.heights))
-        else:
-            value = np.clip(values_at(p, self.knots, self.heights), 0.0, 1.0)
+        (value,) = lines_at(p, [(self.knots, self.heights)], self.scale)
         return np.asarray(value, dtype=np.float64)
 
     @property
@@ -186,8 +182,14 @@ class MeanMap(CalibrationMap):
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
-        pairs = zip(self.weights, self.maps, strict=True)
-        return np.asarray(sum(weight * map_.values(p) for weight, map_ in pairs))
+        lines = [map_ for map_ in self.maps if isinstance(map_, PiecewiseLinearMap)]
+        scales = {line.scale for line in lines}
+        values: Iterable[FloatVector] = (map_.values(p) for map_ in self.maps)
+        if len(lines) == len(self.maps) and len(scales) == 1:  # one axis for all
+            pairs = ((line.knots, line.heights) for line in lines)
+            values = lines_at(p, pairs, scales.pop())
+        weighted = zip(self.weights, values, strict=True)
+        return np.asarray(sum(weight * value for weight, value in weighted))
 
     @property
     def bends(self) -> FloatVector:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import expit
 
-from calibrant.numerics.links import clip_probability
+from calibrant.numerics.links import clip_probability, logit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import (
@@ -83,6 +85,19 @@ def values_at(x: FloatVector, knots: FloatVector, heights: FloatVector) -> Float
     piece = np.searchsorted(knots[1:-1], x, side="right")
     slope = np.diff(heights) / np.diff(knots)
     return np.asarray(heights[piece] + slope[piece] * (x - knots[piece]))
+
+
+def lines_at(
+    p: FloatVector, lines: Iterable[tuple[FloatVector, FloatVector]], scale: Space
+) -> Iterator[FloatVector]:
+    """Give maps of lines, as knots and heights, one by one at the same predictions.
+
+    With "logit" lines are straight between logits; otherwise clipped to [0, 1].
+    """
+    x = logit(p) if scale == "logit" else p
+    for knots, heights in lines:
+        value = values_at(x, knots, heights)
+        yield expit(value) if scale == "logit" else np.clip(value, 0.0, 1.0)
 
 
 def remove_peaks_between(

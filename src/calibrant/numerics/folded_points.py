@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.calibrators.curve import PointSums
 from calibrant.core.options import legacy_generator
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.cross_validation import fold_counts, fold_numbers
+from calibrant.numerics.piecewise_problems import BatchPoints
 from calibrant.numerics.sorted_sample import (
     SAME,
     SortedSample,
@@ -55,6 +55,34 @@ def folded_rows(
 MAX_POINTS = 1024
 """With more distinct predictions than this, rows are aggregated into cells."""
 CELLS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class PointSums:
+    """Samples over the same points.
+
+    Attributes
+    ----------
+    p : ndarray of shape (m,)
+        Mean prediction of each point, ascending.
+    weight, label_sum : ndarray of shape (samples, m)
+        Sum of weights and of weighted labels.
+    """
+
+    p: FloatVector
+    weight: FloatMatrix
+    label_sum: FloatMatrix
+
+    def rates(self) -> FloatMatrix:
+        """Return the observed rate at each point, 0 where there are no rows."""
+        nothing, some = np.zeros_like(self.label_sum), self.weight > 0.0
+        return np.divide(self.label_sum, self.weight, out=nothing, where=some)
+
+    def problems(self, x: FloatVector) -> BatchPoints:
+        """Return one regression problem per sample, with `x` in place of `p`."""
+        return BatchPoints(
+            x, np.maximum(self.weight, 0.0), np.clip(self.rates(), 0.0, 1.0)
+        )
 
 
 @dataclass(frozen=True, eq=False)
