@@ -44,6 +44,15 @@ def test_rows_of_files_break_the_same_rules(tmp_path):
     assert rules == {"must sum to 1 (within 0.001)"}
 
 
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_missing_predictions_are_to_be_dropped_or_repaired(engine, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("y,p\n" + "0,0.4\n1,\n" * 20)
+    with pytest.raises(MissingValueError) as raised:
+        cb.evaluate(cb.Predictions.from_table(path, y="y", p="p", engine=engine))
+    assert raised.value.remedy[0] == "Drop or repair these rows first."
+
+
 def test_settings_are_written_as_each_interface_writes_them():
     remedy = ("Pass ", Setting("scale", "percent"), ".")
     error = InputError.of("p", "must be small", "row 0 is 7", remedy)

@@ -36,7 +36,7 @@ from calibrant.engines.sql import (
     read_columns,
 )
 from calibrant.engines.usable_rows import ModelRange, Reasons
-from calibrant.exceptions import InputError, Text
+from calibrant.exceptions import InputError, ProbabilityRangeError, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -301,7 +301,8 @@ class RowFaults:
         (value,) = self.run(self.rules.shown_sql(self.source, place))["other_low"]
         value = None if value is np.ma.masked else value
         fault = f"{count:,} of {self.rows:,} rows differ, one is {shown(value)}"
-        remedy = remedies.get(check.model, check.remedy)
+        out_of_range = check.rule.error is ProbabilityRangeError
+        remedy = remedies[check.model] if out_of_range else check.remedy
         error = check.rule.broken(check.columns, fault, remedy, value=value)
         raise error.suggest_dropping() if droppable else error
 
