@@ -194,3 +194,18 @@ def test_only_aggregates_are_added_and_saved(rows, tmp_path):
         preds.save(tmp_path / "x.parquet")
     assert repr(preds) == "<Predictions: 300 rows, task binary>"
     assert not list(tmp_path.iterdir())
+
+
+def test_both_columns_of_predict_proba_are_binary_everywhere():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    one, two = (cb.Predictions.from_arrays(y, given) for given in (p, np.c_[1 - p, p]))
+    for verb in (
+        lambda preds: cb.evaluate(preds).frame()["value"].tolist(),
+        lambda preds: cb.evaluate(preds.aggregate()).frame()["value"].tolist(),
+        lambda preds: cb.calibration_test(preds).pvalue,
+        lambda preds: cb.diagnose(preds).codes,
+        lambda preds: cb.ReliabilityDisplay.from_predictions(preds).error,
+    ):
+        assert verb(two) == verb(one)

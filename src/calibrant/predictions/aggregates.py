@@ -161,10 +161,21 @@ def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
     )
 
 
+def _second_column(model: ModelColumns) -> ModelColumns:
+    """Return the column of the event, where a model is the two of `predict_proba`."""
+    if not model.matrix or len(model.columns) != 2:  # noqa: PLR2004
+        return model
+    return replace(model, columns=model.columns[1:])
+
+
 def _one_column_each(
     table: Table, models: list[ModelColumns], y: str, spec: InputSpec
 ) -> dict[str, Any]:
     """Return models of one column, and the label that means that the event happened."""
+    models = [
+        _second_column(model) if spec.scale_of(model.name) != "logit" else model
+        for model in models
+    ]
     for model in models:
         if len(model.columns) > 1:
             raise ShapeError.of(
