@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from calibrant.maps.binned import BinnedMap
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
+    from calibrant.measures.calibration_test import CalibrationTest, calibration_test
     from calibrant.measures.comparison import Comparison, compare
     from calibrant.measures.evaluation import Evaluation, evaluate
     from calibrant.measures.kernel import kernel_calibration_error
-    from calibrant.measures.proper import ScoreDecomposition, decompose_score
-    from calibrant.measures.significance import CalibrationTest, calibration_test
+    from calibrant.measures.score_decomposition import (
+        ScoreDecomposition,
+        decompose_score,
+    )
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.report import Report
 
@@ -41,7 +44,7 @@ _HOME = {
     "BinaryCalibrator": "calibrators.estimators",
     "BinnedMap": "maps.binned",
     "CalibratedClassifier": "calibrators.calibrated_classifier",
-    "CalibrationTest": "measures.significance",
+    "CalibrationTest": "measures.calibration_test",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
     "Diagnosis": "checks.diagnosis",
@@ -53,10 +56,10 @@ _HOME = {
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
     "Report": "report.report",
-    "ScoreDecomposition": "measures.proper",
+    "ScoreDecomposition": "measures.score_decomposition",
     "TopLabel": "calibrators.estimators",
     "calibration_error": "measures.calibration_error",
-    "calibration_test": "measures.significance",
+    "calibration_test": "measures.calibration_test",
     "calibrator_names": "calibrators.registry",
     "compare": "measures.comparison",
     "diagnose": "checks.diagnosis",
@@ -66,7 +69,7 @@ _HOME = {
     "make_calibrator": "calibrators.estimators",
     "map_from_dict": "maps.stored",
     "save_map": "maps.stored",
-    "decompose_score": "measures.proper",
+    "decompose_score": "measures.score_decomposition",
 }
 """Where each public name lives."""
 

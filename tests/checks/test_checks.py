@@ -8,8 +8,8 @@ import pytest
 
 import calibrant as cb
 from calibrant.checks.check import SEVERITIES, Subject
+from calibrant.checks.data_checks import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.checks.diagnosis import CHECKS
-from calibrant.checks.rows import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.predictions.input_spec import InputSpec
 

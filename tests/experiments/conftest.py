@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.calibrators.binned import FixedBins
 from calibrant.experiments import Contender, Design, SyntheticTruth
-from calibrant.experiments.tables import KINDS, ResultTable
+from calibrant.experiments.result_tables import KINDS, ResultTable
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from calibrant.experiments import embedded
-from calibrant.experiments.predictions import Event, outcomes_of
+from calibrant.experiments.prediction_sets import Event, outcomes_of
 
 
 def test_posterior_is_bayes_rule():

@@ -15,8 +15,8 @@ from calibrant.experiments import (
     SyntheticTruth,
     run,
 )
+from calibrant.experiments.prediction_sets import Outcomes, outcomes_of
 from calibrant.experiments.prediction_truths import divide_holdout, true_maps
-from calibrant.experiments.predictions import Outcomes, outcomes_of
 
 THREE = Event("3 vs rest", 3)
 

@@ -20,6 +20,7 @@ from calibrant.experiments import (
     run,
 )
 from calibrant.experiments.prediction_truths import divide_holdout
+from calibrant.experiments.result_tables import as_markdown, printed_table, result_table
 from calibrant.experiments.studies import (
     FRESH_METHODS,
     FRESH_STUDIES,
@@ -29,7 +30,6 @@ from calibrant.experiments.studies import (
 )
 from calibrant.experiments.study_tables import overall_table
 from calibrant.experiments.synthetic import OTHER_SHAPES, SHAPES, mixing_amount
-from calibrant.experiments.tables import as_markdown, printed_table, result_table
 
 
 @pytest.mark.parametrize("name", OTHER_SHAPES)

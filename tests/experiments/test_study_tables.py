@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from calibrant.experiments import study_tables
 from calibrant.experiments.figures import ordering_figure
-from calibrant.experiments.tables import as_markdown, printed_table
+from calibrant.experiments.result_tables import as_markdown, printed_table
 
 MODELS, EVENTS = ("bayes", "forest"), ("3 vs rest", "confidence")
 CALIBRATORS, SIZES, SEEDS = ("beta", "platt", "isotonic"), (100, 200), (0, 1, 2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.report.drawing import LEFT, SIDE, TOP, WIDTH
+from calibrant.report.svg import LEFT, SIDE, TOP, WIDTH
 
 FLAGS = [
     "--no-sandbox",

@@ -11,9 +11,9 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
-from calibrant.report.drawing import Axes
 from calibrant.report.json_numbers import counts, numbers
 from calibrant.report.page import json_for_script
+from calibrant.report.svg import Axes
 
 
 class Elements(HTMLParser):

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
-from calibrant.report.model import largest_error_first
+from calibrant.report.model_summary import largest_error_first
 
 
 def test_a_summary_is_plain_json(report):

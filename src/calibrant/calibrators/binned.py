@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 import numpy as np
 
 from calibrant.core.array_types import Spacing, Tops
-from calibrant.core.options import (
+from calibrant.core.parameters import (
     check_choice,
     check_count,
     check_positive,

@@ -12,9 +12,9 @@ from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import Kind, Method, find_method
 from calibrant.core.array_types import Scale
 from calibrant.core.defaults import DEFAULT_METHOD
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 from calibrant.core.sample import check_binary_sample, check_class_sample, warn_if_small
-from calibrant.core.wording import CALIBRATORS
+from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class BinaryCalibrator(NamedCalibrator):
             p,
             sample_weight=sample_weight,
             pos_label=self.pos_label,
-            wording=CALIBRATORS,
+            wording=CALIBRATOR_WORDING,
         )
         warn_if_small(sample)
         self.fit_: Fit = fit_family(self._family(), sample)

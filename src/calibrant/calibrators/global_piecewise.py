@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.curve_fit import CurveFit
 from calibrant.calibrators.piecewise import edges_of
-from calibrant.core.options import (
+from calibrant.core.parameters import (
     check_choice,
     check_count,
     check_fraction,
@@ -29,19 +29,19 @@ from calibrant.numerics.cross_validation import (
     simplest_weight,
 )
 from calibrant.numerics.folded_points import FoldedPoints, folded_rows
-from calibrant.numerics.knot_fits import (
+from calibrant.numerics.global_knots import (
     fitted_values,
     fold_knots,
     moved_knots,
     node_heights,
     search_knots,
 )
-from calibrant.numerics.knot_search import KnotProblems
+from calibrant.numerics.knot_exchange import KnotProblems
+from calibrant.numerics.line_problems import BatchPoints
 from calibrant.numerics.piece_search import Ensemble, supported_pieces
-from calibrant.numerics.piecewise_problems import BatchPoints
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntMatrix, Seed
     from calibrant.core.sample import BinarySample
 

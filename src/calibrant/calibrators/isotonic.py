@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve import CurveFit
-from calibrant.core.options import check_choice
+from calibrant.calibrators.curve_fit import CurveFit
+from calibrant.core.parameters import check_choice
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
 from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_rates
 from calibrant.numerics.sorted_sample import SortedSample, edges_between
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
-from calibrant.core.options import check_choice, check_positive
+from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
+from calibrant.core.parameters import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.folded_points import PointSums
@@ -16,11 +16,11 @@ from calibrant.numerics.kernel_density import KernelRates, kernel_matrix
 from calibrant.numerics.sorted_sample import tie_starts
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 
-Spread: TypeAlias = Literal["all", "events", "others"]
+ValueSummary: TypeAlias = Literal["all", "events", "others"]
 
 MAX_CELLS = 1024
 """With more rows than this, they are aggregated into at most as many cells, half of
@@ -54,10 +54,10 @@ class KernelDensity:
     """
 
     bandwidth: float | Literal["rule"] = "rule"
-    spread: Spread = "all"
+    spread: ValueSummary = "all"
 
     def __post_init__(self) -> None:
-        check_choice(self.spread, get_args(Spread), name="spread")
+        check_choice(self.spread, get_args(ValueSummary), name="spread")
         if self.bandwidth != "rule":
             check_positive(self.bandwidth, name="bandwidth")
 

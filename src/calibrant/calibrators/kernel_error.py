@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant.core.options import check_choice, check_positive
+from calibrant.core.parameters import check_choice, check_positive
 from calibrant.exceptions import OptionError, TooFewRowsError
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.kernel_error import (

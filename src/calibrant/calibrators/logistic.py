@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
-from calibrant.core.options import check_choice, check_count, check_flag
+from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
+from calibrant.core.parameters import check_choice, check_count, check_flag
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import bin_index, size_edges, tabulate
@@ -20,7 +20,7 @@ from calibrant.numerics.logistic import fit_logistic, fit_rising
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.calibrators.base import MulticlassFit
-from calibrant.core.options import check_count, check_positive, legacy_generator
+from calibrant.core.parameters import check_count, check_positive, legacy_generator
 from calibrant.exceptions import MissingDependencyError, OptionError
 from calibrant.maps.multiclass import multiclass_mean
 from calibrant.maps.softmax import (

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.curve_fit import CurveFit
 from calibrant.core.array_types import Space
-from calibrant.core.options import check_choice, check_count, check_fraction
+from calibrant.core.parameters import check_choice, check_count, check_fraction
 from calibrant.maps.piecewise import PiecewiseLinearMap, mean_map
 from calibrant.numerics.folded_points import FoldedPoints, folded_rows
+from calibrant.numerics.line_problems import Loss
 from calibrant.numerics.piece_search import Ensemble, PieceSearch
-from calibrant.numerics.piecewise_problems import Loss
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
 

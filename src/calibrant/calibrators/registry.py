@@ -27,7 +27,7 @@ from calibrant.calibrators.wrappers import (
     OneVsRestFamily,
     TopLabelFamily,
 )
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.calibrators.base import fit_family
-from calibrant.calibrators.curve import WHOLE_RANGE
+from calibrant.calibrators.curve_fit import WHOLE_RANGE
 from calibrant.calibrators.smooth_fits import FewRowsFit, Member, SmoothFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
-from calibrant.core.options import check_count, check_flag, check_penalties
+from calibrant.core.parameters import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.links import logit
@@ -32,7 +32,7 @@ from calibrant.numerics.weighted_points import compress_to_at_most
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.weighted_points import WeightedPoints

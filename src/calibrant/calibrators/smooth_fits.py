@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from calibrant.calibrators.curve import CurveFit
+from calibrant.calibrators.curve_fit import CurveFit
 from calibrant.calibrators.smooth_terms import STRAIGHT
-from calibrant.core.options import check_count, check_fraction, generator
+from calibrant.core.parameters import check_count, check_fraction, generator
 from calibrant.numerics.posterior_mixture import posterior
 from calibrant.numerics.weighted_points import compress_to_at_most
 

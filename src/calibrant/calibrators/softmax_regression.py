@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.calibrators.base import MulticlassFit
 from calibrant.core.array_types import FoldEnsemble
-from calibrant.core.options import (
+from calibrant.core.parameters import (
     check_choice,
     check_count,
     check_penalties,

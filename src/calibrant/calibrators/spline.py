@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
 from calibrant.core.array_types import FoldEnsemble
-from calibrant.core.options import (
+from calibrant.core.parameters import (
     check_choice,
     check_count,
     check_fraction,
@@ -21,7 +21,7 @@ from calibrant.numerics.cumulative_splines import MIN_KNOTS, Runout, slopes_of_s
 from calibrant.numerics.folded_points import FoldedPoints, folded_rows
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
 

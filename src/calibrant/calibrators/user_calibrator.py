@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.calibrators.curve import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
 from calibrant.exceptions import OptionError
 from calibrant.maps.base import CalibrationMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant.calibrators.curve import Resamples
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.checks.check import LEVEL, SEVERITIES, Finding, Subject
-from calibrant.checks.curve import (
+from calibrant.checks.curve_checks import (
     falling_region,
     gap_in_a_region,
     over_confident,
@@ -17,7 +17,7 @@ from calibrant.checks.curve import (
     shifted_base_rate,
     under_confident,
 )
-from calibrant.checks.rows import (
+from calibrant.checks.data_checks import (
     certain,
     few_rows,
     groups_that_differ,
@@ -25,7 +25,7 @@ from calibrant.checks.rows import (
     rounded,
     thin_region,
 )
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.predictions.predictions import as_predictions
 

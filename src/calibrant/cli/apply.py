@@ -11,10 +11,10 @@ import numpy as np
 import typer
 
 from calibrant.cli.data_options import check_not_source, split_list
-from calibrant.core.options import check_choice
 from calibrant.core.output_files import ROWS, check_named
+from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import check_class_scores, check_probabilities
-from calibrant.core.wording import CALIBRATORS, CLASS_CALIBRATORS, visible
+from calibrant.core.wording import CALIBRATOR_WORDING, CLASS_CALIBRATOR_WORDING, visible
 from calibrant.engines.file_formats import APPLIED
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
 from calibrant.maps.multiclass import MulticlassMap
@@ -302,7 +302,7 @@ def _calibrated(
     if several != (values.ndim > 1):
         raise OptionError(_needed(map_, model))
     if not several:
-        words = replace(CALIBRATORS, prob=str(model), takes_scale=True)
+        words = replace(CALIBRATOR_WORDING, prob=str(model), takes_scale=True)
         held: Any = (scale or ScaleChoice.prob).value
         p = check_probabilities(values, scale=held, wording=words)
         return np.asarray(map_.transform(p))[:, np.newaxis]
@@ -312,7 +312,7 @@ def _calibrated(
         )
     if len(model.columns) != map_.n_classes:
         raise OptionError(_needed(map_, model))
-    words = replace(CLASS_CALIBRATORS, prob=str(model))
+    words = replace(CLASS_CALIBRATOR_WORDING, prob=str(model))
     return np.asarray(
         map_.calibrated(check_class_scores(values, scale=map_.scale, wording=words))
     )

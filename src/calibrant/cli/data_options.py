@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from calibrant.core.options import check_choice
-from calibrant.core.scales import MAX_DROPPED
+from calibrant.core.defaults import MAX_DROPPED
+from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:

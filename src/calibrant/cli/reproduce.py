@@ -15,8 +15,8 @@ from calibrant.cli.data_options import split_list
 from calibrant.cli.output import Format, print_frame
 from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
-from calibrant.core.options import check_choice
 from calibrant.core.output_files import atomic_write
+from calibrant.core.parameters import check_choice
 from calibrant.exceptions import CalibrantError, FailedCellsWarning, OptionError
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import Frame
     from calibrant.experiments.design import Design
-    from calibrant.experiments.predictions import PredictionSet
-    from calibrant.experiments.tables import ResultTable
+    from calibrant.experiments.prediction_sets import PredictionSet
+    from calibrant.experiments.result_tables import ResultTable
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -103,7 +103,7 @@ def synthetic(
     run. Tables in all formats are written beside the results.
     """
     from calibrant.experiments import studies
-    from calibrant.experiments.tables import KINDS, result_table
+    from calibrant.experiments.result_tables import KINDS, result_table
 
     make = studies.quick_design if quick else studies.paper_design
     design = make(**({} if seeds is None else {"seeds": seeds}), as_printed=as_printed)
@@ -134,9 +134,9 @@ def fresh(
     The oracle, which knows the shape, runs beside them. The same command continues an
     interrupted run.
     """
+    from calibrant.experiments.result_tables import concatenate
     from calibrant.experiments.studies import FRESH_METHODS, FRESH_STUDIES
     from calibrant.experiments.study_tables import fresh_tables
-    from calibrant.experiments.tables import concatenate
 
     names = FRESH_METHODS if methods is None else split_list(methods)
     designs = {}
@@ -185,10 +185,10 @@ def pseudo_real(
     immediately: the same command continues an interrupted run. Tables in all formats
     are written beside the results.
     """
-    from calibrant.experiments.predictions import Event
+    from calibrant.experiments.prediction_sets import Event
+    from calibrant.experiments.result_tables import concatenate
     from calibrant.experiments.studies import PseudoRealStudy, has_torch
     from calibrant.experiments.study_tables import pseudo_real_tables
-    from calibrant.experiments.tables import concatenate
 
     texts = split_list(events or (CIFAR_EVENTS if data else DIGIT_EVENTS))
     study = PseudoRealStudy(
@@ -234,9 +234,9 @@ def real(
     table shows biases up to a constant per row, a figure how evaluators order the five.
     """
     from calibrant.experiments.figures import ordering_figure
+    from calibrant.experiments.result_tables import concatenate
     from calibrant.experiments.studies import SUBSETS, RealStudy
     from calibrant.experiments.study_tables import bias_table
-    from calibrant.experiments.tables import concatenate
 
     counts = [check_choice(n, SUBSETS, name="sizes") for n in _counts(sizes)]
     models = _models(data, quick=quick)
@@ -312,7 +312,7 @@ def _show_tables(
     *notes: str,
 ) -> None:
     """Write tables in all formats and print them in one; raise if cells failed."""
-    from calibrant.experiments import tables as formats
+    from calibrant.experiments import result_tables as formats
     from calibrant.experiments.runner import describe_failures, versions
 
     command = " ".join(["calibrant reproduce", str(ctx.info_name), *_given(ctx)])

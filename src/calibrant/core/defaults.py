@@ -10,3 +10,5 @@ DEFAULT_CONFIDENCE = 0.95
 """Level of intervals and bands."""
 DEFAULT_CLASS_METHOD = "temperature"
 """How predictions of several classes are recalibrated."""
+MAX_DROPPED = 0.2
+"""The share of invalid rows that may be dropped."""

@@ -14,7 +14,7 @@ from calibrant.core.row_rules import (
     class_label,
     list_values,
 )
-from calibrant.core.wording import MEASURES, Wording, shown
+from calibrant.core.wording import MEASURE_WORDING, Wording, shown
 from calibrant.exceptions import LabelError, Setting, ShapeError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def check_binary_labels(
-    values: ArrayLike, *, pos_label: Any = None, wording: Wording = MEASURES
+    values: ArrayLike, *, pos_label: Any = None, wording: Wording = MEASURE_WORDING
 ) -> FloatVector:
     """Return labels as 0.0 and 1.0.
 
@@ -47,7 +47,7 @@ def check_binary_labels(
 
 
 def check_label_values(
-    distinct: Sequence[Any], *, pos_label: Any, wording: Wording = MEASURES
+    distinct: Sequence[Any], *, pos_label: Any, wording: Wording = MEASURE_WORDING
 ) -> None:
     """Raise unless labels are `pos_label` and at most one other."""
     there = pos_label in distinct
@@ -106,7 +106,7 @@ def check_class_labels(
     *,
     n_classes: int,
     labels: Sequence[Any] | None = None,
-    wording: Wording = MEASURES,
+    wording: Wording = MEASURE_WORDING,
 ) -> IntVector:
     """Return the column number of each label.
 

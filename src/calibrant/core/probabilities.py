@@ -17,17 +17,17 @@ from calibrant.core.arrays import (
     check_nothing_missing,
     first_place,
 )
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 from calibrant.core.row_rules import (
     ROW_SUM_TOLERANCE,
     RowRule,
     in_range,
     sums_to_one,
 )
-from calibrant.core.scales import RULES, Spread, precision_of
+from calibrant.core.scales import RULES, ValueSummary, precision_of
 from calibrant.core.wording import (
-    CALIBRATORS,
-    MEASURES,
+    CALIBRATOR_WORDING,
+    MEASURE_WORDING,
     Wording,
     shown,
     shown_place,
@@ -53,7 +53,7 @@ MAX_LOGIT = 1e100
 
 
 def check_probabilities(
-    values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
+    values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURE_WORDING
 ) -> FloatVector:
     """Return `values`, on any scale, as a vector of probabilities.
 
@@ -101,13 +101,13 @@ def probabilities_of_any_shape(values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
         return array
-    return check_probabilities(array.reshape(-1), wording=CALIBRATORS).reshape(
+    return check_probabilities(array.reshape(-1), wording=CALIBRATOR_WORDING).reshape(
         array.shape
     )
 
 
 def check_probability_matrix(
-    values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURES
+    values: ArrayLike, *, scale: Scale = "prob", wording: Wording = MEASURE_WORDING
 ) -> FloatMatrix:
     """Return `values`, on any scale, as (n, k) probabilities whose rows sum to 1."""
     scores = check_class_scores(values, scale=scale, wording=wording)
@@ -149,7 +149,7 @@ def _as_probabilities(
     if low >= rule.low and high <= rule.high:
         return rule.to_prob(numbers)
     ends = rule.ends(precision_of(array.dtype))
-    spread = Spread.of(numbers, ends)
+    spread = ValueSummary.of(numbers, ends)
     # Before anything is said of values that are missing.
     within, remedy = in_range(scale), spread.remedy(scale, wording)
     if spread.are_many_outside() or spread.is_clearly_other(scale):

@@ -20,7 +20,7 @@ from calibrant.core.probabilities import (
 )
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_weights
-from calibrant.core.wording import CLASS_CALIBRATORS, MEASURES, Wording
+from calibrant.core.wording import CLASS_CALIBRATOR_WORDING, MEASURE_WORDING, Wording
 from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def check_binary_sample(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
     scale: Scale = "prob",
-    wording: Wording = MEASURES,
+    wording: Wording = MEASURE_WORDING,
 ) -> BinarySample:
     """Validate labels, probabilities and weights of a binary event together."""
     p, y = check_event(
@@ -156,7 +156,7 @@ def check_event(
     *,
     pos_label: Any = None,
     scale: Scale = "prob",
-    wording: Wording = MEASURES,
+    wording: Wording = MEASURE_WORDING,
 ) -> tuple[FloatVector, FloatVector]:
     """Validate probabilities and labels of a binary event; return them as numbers."""
     p = check_probabilities(y_prob, scale=scale, wording=wording)
@@ -229,7 +229,7 @@ def check_class_sample(
     scale: Scale = "prob",
     labels: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
-    wording: Wording = CLASS_CALIBRATORS,
+    wording: Wording = CLASS_CALIBRATOR_WORDING,
 ) -> ClassSample:
     """Validate predictions, labels and weights together; drop rows of weight 0."""
     matrix = check_class_scores(scores, scale=scale, wording=wording)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.core.defaults import MAX_DROPPED
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -25,9 +27,6 @@ ULPS = 4
 """Rounding, in units of the input's own precision, that counts as 0 or as 1."""
 
 PERCENT = 100.0
-
-MAX_DROPPED = 0.2
-"""At most this share of rows is dropped unless more is asked for."""
 
 ONE = 1.0 + 1e-6
 """What is above it is above 1, whatever it was rounded to."""
@@ -107,7 +106,7 @@ def precision_of(dtype: np.dtype[Any]) -> float:
 
 
 @dataclass(frozen=True)
-class Spread:
+class ValueSummary:
     """The finite predictions of a model at a glance.
 
     Attributes
@@ -132,7 +131,7 @@ class Spread:
     least_above: float
 
     @classmethod
-    def of(cls, values: Numbers, ends: tuple[float, float]) -> Spread:
+    def of(cls, values: Numbers, ends: tuple[float, float]) -> ValueSummary:
         """Look at predictions of shape (n,) or (n, k)."""
         table = values.reshape(len(values), -1)
         finite = np.isfinite(table)

@@ -71,9 +71,9 @@ BY_HAND: dict[Scale, str] = {
 }
 """What to do where there is no parameter for it."""
 
-MEASURES = Wording()
+MEASURE_WORDING = Wording()
 
-CALIBRATORS = Wording(
+CALIBRATOR_WORDING = Wording(
     label="y",
     prob="p",
     takes_scale=False,
@@ -81,14 +81,14 @@ CALIBRATORS = Wording(
     columns=("Pass the column of the positive class.",),
 )
 
-CLASS_CALIBRATORS = Wording(
+CLASS_CALIBRATOR_WORDING = Wording(
     label="y",
     prob="P",
     purpose="multi-class method",
     vector=("For a vector of probabilities of one event use a binary method, as pl3.",),
 )
 
-DISPLAYS = Wording(takes_scale=False)
+DISPLAY_WORDING = Wording(takes_scale=False)
 
 
 def shown(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector

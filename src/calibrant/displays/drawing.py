@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.core.wording import visible
-from calibrant.displays.parts import axis_names, lowest_logit
+from calibrant.displays.diagram_data import axis_names, lowest_logit
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import logit
 

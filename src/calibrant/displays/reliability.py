@@ -11,9 +11,9 @@ from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary, method_name
 from calibrant.core.array_types import Space
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
-from calibrant.core.options import check_choice, check_count
+from calibrant.core.parameters import check_choice, check_count
 from calibrant.core.sample import warn_if_small
-from calibrant.displays.parts import (
+from calibrant.displays.diagram_data import (
     CURVE_GRID,
     NO_POINTS,
     Band,

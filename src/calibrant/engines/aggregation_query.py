@@ -14,23 +14,23 @@ import numpy as np
 
 from calibrant.core.labels import check_label_values
 from calibrant.core.weights import check_total
-from calibrant.core.wording import MEASURES
-from calibrant.engines.cells import (
-    AggregatedCells,
-    CellOrigin,
-    exact_columns,
-    keeps_exact_rows,
-)
-from calibrant.engines.groups import key_values, numbered_keys
-from calibrant.engines.row_checks import RowFaults
-from calibrant.engines.sql import (
+from calibrant.core.wording import MEASURE_WORDING
+from calibrant.engines.aggregation_sql import (
     UNUSABLE,
     WEIGHTLESS,
     aggregation_sql,
     distinct_sql,
     group_columns,
 )
-from calibrant.engines.usable_rows import check_dropped
+from calibrant.engines.cells import (
+    AggregatedCells,
+    CellOrigin,
+    exact_columns,
+    keeps_exact_rows,
+)
+from calibrant.engines.dropped_rows import check_dropped
+from calibrant.engines.groups import key_values, numbered_keys
+from calibrant.engines.row_checks_sql import RowFaults
 from calibrant.exceptions import EmptyInputError, InputError, Setting, WeightError
 from calibrant.numerics.cell_grid import cell_numbers
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import BoolVector
     from calibrant.engines.aggregation_spec import AggregationSpec
+    from calibrant.engines.aggregation_sql import Dialect
+    from calibrant.engines.dropped_rows import Reasons
     from calibrant.engines.groups import Keys
-    from calibrant.engines.row_checks import RowRules
-    from calibrant.engines.sql import Dialect
-    from calibrant.engines.usable_rows import Reasons
+    from calibrant.engines.row_checks_sql import SqlRowChecks
 
 Columns: TypeAlias = "dict[str, NDArray[Any]]"
 Part: TypeAlias = tuple[list[list[Any]], Columns]
@@ -110,7 +110,7 @@ class AggregationQuery:
 
     spec: AggregationSpec
     source: str
-    rules: RowRules
+    rules: SqlRowChecks
     dialect: Dialect
     run: Callable[[str], Columns]
     display_name: str
@@ -197,7 +197,7 @@ class AggregationQuery:
         check_label_values(
             [*sorted(others), *([self.spec.pos_label] if happened else [])],
             pos_label=self.spec.pos_label,
-            wording=replace(MEASURES, label=f"column {self.spec.y!r}"),
+            wording=replace(MEASURE_WORDING, label=f"column {self.spec.y!r}"),
         )
 
     def _parts(self, result: GridResult) -> list[Part]:

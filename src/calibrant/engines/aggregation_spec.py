@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
-from calibrant.core.scales import MAX_DROPPED
+from calibrant.core.defaults import MAX_DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

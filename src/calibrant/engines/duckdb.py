@@ -12,6 +12,14 @@ import numpy as np
 from calibrant.core.output_files import atomic_write
 from calibrant.core.scales import precision_of
 from calibrant.engines.aggregation_query import AggregationQuery
+from calibrant.engines.aggregation_sql import (
+    Dialect,
+    label_cases,
+    labels_of_type,
+    number,
+    source_columns,
+)
+from calibrant.engines.dropped_rows import LINES_REASON, check_dropped
 from calibrant.engines.duckdb_sources import (
     KEY,
     ParquetFiles,
@@ -24,20 +32,12 @@ from calibrant.engines.duckdb_sources import (
 from calibrant.engines.duckdb_text import JsonFiles, SeparatedFiles
 from calibrant.engines.files import PARQUET, SEPARATORS, FileSet, check_writable
 from calibrant.engines.groups import plain_keys
-from calibrant.engines.row_checks import (
+from calibrant.engines.row_checks_sql import (
     RowFaults,
     check_some_numbers,
     prediction_rules,
-    row_rules,
+    sql_row_checks,
 )
-from calibrant.engines.sql import (
-    Dialect,
-    comparable,
-    label_cases,
-    number,
-    source_columns,
-)
-from calibrant.engines.usable_rows import LINES_REASON, check_dropped
 from calibrant.exceptions import (
     InputError,
     MissingDependencyError,
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
         BadRows,
         ModelColumns,
     )
+    from calibrant.engines.aggregation_sql import Event
     from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.duckdb_sources import FileSource, Source
-    from calibrant.engines.sql import Event
 
 NO_PROBABILITY = "no probability"
 SCORE = "calibrant_score"
@@ -96,7 +96,7 @@ class DuckDBTable:
 
     def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column contains a value."""
-        if not comparable([value], self.dtype_example(name)):
+        if not labels_of_type([value], self.dtype_example(name)):
             return False
         column = self.source.select([(name, self.source.kind_of_few(name))])
         query = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)}"
@@ -140,7 +140,7 @@ class TypedRows:
         query = AggregationQuery(
             spec=spec,
             source=self._source_query(),
-            rules=row_rules(spec, precision),
+            rules=sql_row_checks(spec, precision),
             dialect=Dialect(_unnest, "HASH"),
             run=self._run,
             display_name=self.source.display_name,

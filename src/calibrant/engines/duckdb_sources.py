@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.engines.aggregation_sql import number
 from calibrant.engines.files import (
     check_distinct_names,
     check_in_every_file,
     lacking_columns,
 )
-from calibrant.engines.sql import number
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:

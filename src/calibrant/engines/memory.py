@@ -16,18 +16,18 @@ from calibrant.core.arrays import as_array, as_vector
 from calibrant.core.labels import check_binary_labels, check_class_labels, is_missing
 from calibrant.core.probabilities import check_probabilities, check_probability_matrix
 from calibrant.core.weights import check_raw_weights, check_total
-from calibrant.core.wording import MEASURES
+from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.cells import (
     AggregatedCells,
     CellOrigin,
     exact_columns,
     keeps_exact_rows,
 )
+from calibrant.engines.dropped_rows import drop_invalid_rows
 from calibrant.engines.file_formats import open_arrays, read_rows
 from calibrant.engines.files import SEPARATORS, is_arrays, suffix_of
 from calibrant.engines.groups import group_rows
 from calibrant.engines.text_files import typed_column
-from calibrant.engines.usable_rows import drop_invalid_rows
 from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.class_probabilities import event_of_class
@@ -217,7 +217,7 @@ class MemoryRows:
         return weight
 
     def _wording(self, prob: str = "") -> Wording:
-        return replace(MEASURES, label=f"column {self.spec.y!r}", prob=prob)
+        return replace(MEASURE_WORDING, label=f"column {self.spec.y!r}", prob=prob)
 
     def _events(self, model: ModelColumns) -> list[tuple[FloatVector, FloatVector]]:
         """Return predictions and outcomes of each event of a model."""

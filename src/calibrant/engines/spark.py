@@ -14,10 +14,15 @@ import numpy as np
 
 from calibrant.core.scales import precision_of
 from calibrant.engines.aggregation_query import AggregationQuery
+from calibrant.engines.aggregation_sql import (
+    Dialect,
+    label_cases,
+    labels_of_type,
+    source_columns,
+)
 from calibrant.engines.files import FileSet, check_in_every_file, lacking_columns
 from calibrant.engines.groups import plain_keys
-from calibrant.engines.row_checks import check_some_numbers, row_rules
-from calibrant.engines.sql import Dialect, comparable, label_cases, source_columns
+from calibrant.engines.row_checks_sql import check_some_numbers, sql_row_checks
 from calibrant.engines.text_files import read_header
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
@@ -28,8 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
+    from calibrant.engines.aggregation_sql import Event
     from calibrant.engines.cells import AggregatedCells
-    from calibrant.engines.sql import Event
 
 KINDS = {
     "boolean": "?",
@@ -83,7 +88,7 @@ class SparkTable:
 
     def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column contains a value."""
-        if not comparable([value], self.dtype_example(name)):
+        if not labels_of_type([value], self.dtype_example(name)):
             return False
         equal = _column(name) == load_functions().lit(value)
         with reading(self.display_name):
@@ -105,7 +110,7 @@ class SparkTable:
             query = AggregationQuery(
                 spec=spec,
                 source=view,
-                rules=row_rules(spec, precision),
+                rules=sql_row_checks(spec, precision),
                 dialect=Dialect(_unnest, "XXHASH64"),
                 run=self._run,
                 display_name=self.display_name,

@@ -12,17 +12,17 @@ from calibrant.experiments import assessment, synthetic
 from calibrant.experiments.assessment import KnownSample
 from calibrant.experiments.design import Contender, Design, Truth
 from calibrant.experiments.embedded import embedded_predictions
-from calibrant.experiments.prediction_truths import (
-    ClassContender,
-    PseudoRealTruth,
-    RealTruth,
-)
-from calibrant.experiments.predictions import (
+from calibrant.experiments.prediction_sets import (
     Event,
     PredictionSet,
     Split,
     StoredPredictions,
     find_predictions,
+)
+from calibrant.experiments.prediction_truths import (
+    ClassContender,
+    PseudoRealTruth,
+    RealTruth,
 )
 from calibrant.experiments.runner import run
 from calibrant.experiments.studies import (

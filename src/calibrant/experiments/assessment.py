@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from calibrant.core.array_types import FloatVector
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike

@@ -20,7 +20,7 @@ import numpy as np
 
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_evaluator
-from calibrant.core.options import check_count
+from calibrant.core.parameters import check_count
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import MEASURES, measure_errors, measure_map

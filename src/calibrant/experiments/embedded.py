@@ -26,7 +26,7 @@ import numpy as np
 
 from calibrant.__about__ import __version__
 from calibrant.core.probabilities import softmax
-from calibrant.experiments.predictions import StoredPredictions, find_predictions
+from calibrant.experiments.prediction_sets import StoredPredictions, find_predictions
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector

@@ -26,7 +26,7 @@ from calibrant.core.sample import BinarySample, ClassSample
 from calibrant.exceptions import OptionError, SourceError
 from calibrant.experiments.assessment import KnownSample, measure_map
 from calibrant.experiments.design import Contender
-from calibrant.experiments.predictions import (
+from calibrant.experiments.prediction_sets import (
     CONFIDENCE,
     Event,
     Outcomes,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.base import Family
     from calibrant.core.array_types import IntVector
     from calibrant.experiments.design import Truth
-    from calibrant.experiments.predictions import PredictionSet
+    from calibrant.experiments.prediction_sets import PredictionSet
     from calibrant.maps.base import CalibrationMap
 
     SplitName: TypeAlias = Literal["calibration", "test", "holdout"]

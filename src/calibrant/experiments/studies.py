@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.calibrators.registry import find_method
-from calibrant.core.options import check_count
+from calibrant.core.parameters import check_count
 from calibrant.exceptions import SourceError
 from calibrant.experiments.design import THINNING, Contender, Design
 from calibrant.experiments.prediction_truths import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from calibrant.experiments.design import Truth
-    from calibrant.experiments.predictions import Event, PredictionSet
+    from calibrant.experiments.prediction_sets import Event, PredictionSet
 
 PAPER_ERRORS = tuple(np.arange(0.0, 0.1001, 0.005).round(3).tolist())
 QUICK_ERRORS = (0.0, 0.05, 0.1)

@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.experiments.prediction_sets import CONFIDENCE
 from calibrant.experiments.prediction_truths import SEPARATOR
-from calibrant.experiments.predictions import CONFIDENCE
-from calibrant.experiments.studies import (
-    CALIBRATORS,
-    EVALUATORS,
-    FRESH_STUDIES,
-    NETWORKS,
-    PIECE_VARIANTS,
-    REAL_EVALUATORS,
-    piece_variants,
-)
-from calibrant.experiments.tables import (
+from calibrant.experiments.result_tables import (
     KINDS,
     ResultTable,
     TableKind,
@@ -35,13 +26,22 @@ from calibrant.experiments.tables import (
     result_table,
     select,
 )
+from calibrant.experiments.studies import (
+    CALIBRATORS,
+    EVALUATORS,
+    FRESH_STUDIES,
+    NETWORKS,
+    PIECE_VARIANTS,
+    REAL_EVALUATORS,
+    piece_variants,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from calibrant.core.array_types import Frame
     from calibrant.experiments.design import Design
-    from calibrant.experiments.tables import Line
+    from calibrant.experiments.result_tables import Line
 
 FRESH_TABLES = ("calmap", "ece", "bias")
 

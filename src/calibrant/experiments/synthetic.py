@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from calibrant.core.array_types import FloatVector
-from calibrant.core.options import check_choice, check_count, check_positive
+from calibrant.core.parameters import check_choice, check_count, check_positive
 from calibrant.exceptions import OptionError
 from calibrant.experiments.assessment import KnownSample
 

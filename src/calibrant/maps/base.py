@@ -14,7 +14,7 @@ from calibrant.core.probabilities import (
     has_two_columns,
     probabilities_of_any_shape,
 )
-from calibrant.core.wording import CALIBRATORS
+from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.sql import quoted
 
@@ -98,8 +98,8 @@ class CalibrationMap(StoredMap):
 
         For two columns, the complement and the event, so are the results.
         """
-        array = as_array(p, name=CALIBRATORS.prob)
-        values = self.values(check_probabilities(array, wording=CALIBRATORS))
+        array = as_array(p, name=CALIBRATOR_WORDING.prob)
+        values = self.values(check_probabilities(array, wording=CALIBRATOR_WORDING))
         event = np.clip(values, 0.0, 1.0)
         return np.stack([1.0 - event, event], 1) if has_two_columns(array) else event
 

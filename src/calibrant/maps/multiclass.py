@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array
 from calibrant.core.probabilities import check_class_scores, row_sums
-from calibrant.core.wording import CLASS_CALIBRATORS
+from calibrant.core.wording import CLASS_CALIBRATOR_WORDING
 from calibrant.exceptions import MapFormatError, ShapeError
 from calibrant.maps.base import StoredMap, stored_choice, stored_kind, stored_maps
 from calibrant.numerics.class_probabilities import class_probabilities
@@ -47,14 +47,16 @@ class MulticlassMap(StoredMap):
 
     def __call__(self, p: ArrayLike) -> FloatMatrix:
         """Return calibrated probabilities of shape (n, k)."""
-        array = as_array(p, name=CLASS_CALIBRATORS.prob)
+        array = as_array(p, name=CLASS_CALIBRATOR_WORDING.prob)
         if array.ndim == 2 and array.shape[1] != self.n_classes:  # noqa: PLR2004
             raise ShapeError(
                 f"P must have the {self.n_classes} columns that the map was fitted "
                 f"on; it has {array.shape[1]}."
             )
         return self.calibrated(
-            check_class_scores(array, scale=self.scale, wording=CLASS_CALIBRATORS)
+            check_class_scores(
+                array, scale=self.scale, wording=CLASS_CALIBRATOR_WORDING
+            )
         )
 
     def transform(self, p: ArrayLike) -> FloatMatrix:

@@ -20,7 +20,7 @@ from calibrant.maps.base import (
     stored_numbers,
 )
 from calibrant.numerics.cross_validation import ROUNDING
-from calibrant.numerics.piecewise_problems import lines_at
+from calibrant.numerics.line_problems import lines_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

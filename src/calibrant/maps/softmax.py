@@ -16,7 +16,7 @@ from calibrant.exceptions import MapFormatError
 from calibrant.maps.base import stored_choice, stored_numbers
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
 from calibrant.numerics.class_probabilities import centred, log_probabilities, logits_of
-from calibrant.numerics.piecewise_problems import values_at
+from calibrant.numerics.line_problems import values_at
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale

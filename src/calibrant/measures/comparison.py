@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
-from calibrant.core.options import check_fraction, generator, whole_seed
+from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks

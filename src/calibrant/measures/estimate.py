@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.calibrators.smooth import Smooth, smooth_fit
-from calibrant.core.options import (
+from calibrant.core.parameters import (
     check_choice,
     check_count,
     check_fraction,

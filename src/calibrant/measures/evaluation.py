@@ -18,16 +18,16 @@ from calibrant.core.sample import warn_if_small
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError, TooFewRowsError
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
-from calibrant.measures.proper import (
+from calibrant.measures.results import SkippedGroups, as_columns, result_key
+from calibrant.measures.score_decomposition import (
     Splits,
     keep,
     mean_splits,
     prepare_splits,
     small_samples,
 )
-from calibrant.measures.results import SkippedGroups, as_columns, result_key
-from calibrant.numerics.isotonic import SortedTogether
-from calibrant.numerics.smooth_test import least_tails
+from calibrant.numerics.isotonic import SortedSamples
+from calibrant.numerics.smooth_calibration_test import min_p_values
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -423,8 +423,8 @@ def _prepare_small_units(fitted: Sequence[FittedTasks], methods: Sequence[str]) 
     samples = small_samples([one.tasks for one in fitted])
     if not samples:
         return
-    cells = SortedTogether.of(samples).cells
+    cells = SortedSamples.of(samples).cells
     keep("few cells", samples, cells)
     if "smooth" in methods or fitted[0].settings.confidence is not None:
-        keep("smooth test", samples, least_tails(cells))
+        keep("smooth test", samples, min_p_values(cells))
         keep("smooth fit", samples, Smooth().fit_many(samples))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.core.options import generator
+from calibrant.core.parameters import generator
 from calibrant.numerics.resampling import (
     IntervalKind,
     RowGroups,
@@ -20,7 +20,7 @@ from calibrant.numerics.resampling import (
     multinomial_weights,
     widen_to,
 )
-from calibrant.numerics.smooth_test import LeastTail, least_tails
+from calibrant.numerics.smooth_calibration_test import MinPValue, min_p_values
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ class PosteriorLimits:
         Level of the interval.
     low, high : ndarray of shape (events,)
         Quantiles of the errors of maps drawn from the posterior of each event.
-    tests : sequence of LeastTail
+    tests : sequence of MinPValue
         The smooth test of calibration of each event.
     """
 
     confidence: float
     low: FloatVector
     high: FloatVector
-    tests: Sequence[LeastTail]
+    tests: Sequence[MinPValue]
 
     @classmethod
     def of(
@@ -102,7 +102,7 @@ class PosteriorLimits:
         low = float(np.where(rejected, self.low[which], 0.0).mean())
         return widen_to(value, low, float(self.high[which].mean()))
 
-    def _rejected(self, tests: Sequence[LeastTail]) -> BoolVector:
+    def _rejected(self, tests: Sequence[MinPValue]) -> BoolVector:
         """Tell which events are not calibrated; none unless there are enough of them.
 
         Where all are calibrated, any is rejected as seldom as the lower end may miss.
@@ -116,8 +116,8 @@ class PosteriorLimits:
         return rejected if rejected.sum() >= needed else np.zeros_like(rejected)
 
 
-def _smooth_test(sample: BinarySample) -> LeastTail:
-    return least_tails([compress_to_at_most(sample)])[0]
+def _smooth_test(sample: BinarySample) -> MinPValue:
+    return min_p_values([compress_to_at_most(sample)])[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from calibrant.calibrators.kernel_error import MIN_ROWS, KernelError
-from calibrant.core.options import check_choice, check_count, generator
+from calibrant.core.parameters import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, TooFewRowsError
 from calibrant.predictions.input_spec import InputSpec

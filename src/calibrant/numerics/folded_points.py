@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.core.options import legacy_generator
+from calibrant.core.parameters import legacy_generator
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.cross_validation import fold_counts, fold_numbers
-from calibrant.numerics.piecewise_problems import BatchPoints
+from calibrant.numerics.line_problems import BatchPoints
 from calibrant.numerics.sorted_sample import (
     SAME,
     SortedSample,

@@ -75,7 +75,7 @@ def pooled_rates(
 
 
 @dataclass(frozen=True, eq=False)
-class SortedTogether:
+class SortedSamples:
     """Rows of several samples, by sample (`owner`, from 0), then by prediction."""
 
     p: FloatVector
@@ -84,7 +84,7 @@ class SortedTogether:
     owner: IntVector
 
     @classmethod
-    def of(cls, samples: Sequence[BinarySample]) -> SortedTogether:
+    def of(cls, samples: Sequence[BinarySample]) -> SortedSamples:
         """Sort the rows of samples; ties by label and weight."""
         owner = np.repeat(np.arange(len(samples)), [s.p.size for s in samples])
         p = np.concatenate([s.p for s in samples])

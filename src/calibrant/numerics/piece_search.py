@@ -17,20 +17,20 @@ from calibrant.numerics.cross_validation import (
     resampled_means,
     simplest_weight,
 )
-from calibrant.numerics.links import clip_probability, logit
-from calibrant.numerics.piecewise import (
+from calibrant.numerics.line_fits import (
     MIN_KNOT_GAP,
     fit_lines,
     search_lines,
     usual_start,
 )
-from calibrant.numerics.piecewise_problems import (
+from calibrant.numerics.line_problems import (
     BatchPoints,
     Loss,
     PiecewiseFits,
     lines_at,
     remove_peaks_between,
 )
+from calibrant.numerics.links import clip_probability, logit
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Space

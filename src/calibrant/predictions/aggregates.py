@@ -12,8 +12,8 @@ from calibrant.core.labels import check_label_order
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
+from calibrant.engines.dropped_rows import listed_reasons
 from calibrant.engines.groups import Group, format_group_value
-from calibrant.engines.usable_rows import listed_reasons
 from calibrant.exceptions import (
     DroppedRowsWarning,
     OptionError,
@@ -203,8 +203,11 @@ def _class_columns(model: ModelColumns, like: Any, spec: InputSpec) -> ModelColu
     """Return a model with one column per class."""
     n_classes = len(model.columns)
     if n_classes == 1:
-        raise ShapeError(
-            f"{model} must be one column per class for this task. {spec.wording.vector}"
+        raise ShapeError.of(
+            str(model),
+            "must have one column per class for this task",
+            "it has one",
+            spec.wording.vector,
         )
     given = spec.labels if spec.labels is not None else class_labels(model, like)
     labels = check_label_order(given, n_classes)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.labels import check_single_labels
-from calibrant.core.scales import MAX_DROPPED
 from calibrant.core.wording import shown
 from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.file_formats import APPLIED

@@ -15,11 +15,11 @@ import numpy as np
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import check_class_labels
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import check_probability_matrix
 from calibrant.core.sample import BinarySample, check_event, weighted_sample
 from calibrant.core.weights import check_weights
-from calibrant.core.wording import MEASURES, Wording
+from calibrant.core.wording import MEASURE_WORDING, Wording
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
 from calibrant.numerics.class_probabilities import event_of_class
 
@@ -76,7 +76,7 @@ class InputSpec:
     pos_label: Any = None
     labels: Sequence[Any] | None = None
     scale: Scale | Mapping[str, Scale] = "prob"
-    wording: Wording = MEASURES
+    wording: Wording = MEASURE_WORDING
 
     @property
     def task_name(self) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from calibrant.core.arrays import as_array
-from calibrant.core.options import check_choice, check_share
-from calibrant.core.scales import MAX_DROPPED
+from calibrant.core.defaults import MAX_DROPPED
+from calibrant.core.parameters import check_choice, check_share
 from calibrant.engines.aggregation_spec import BadRows
 from calibrant.engines.cell_files import load_cells, save_cells
 from calibrant.engines.cells import merge_cells
@@ -22,8 +22,8 @@ from calibrant.predictions.aggregates import (
     warn_if_dropped,
 )
 from calibrant.predictions.columns import TableRequest
+from calibrant.predictions.in_memory import RowPredictions
 from calibrant.predictions.input_spec import InputSpec
-from calibrant.predictions.rows import RowPredictions
 
 if TYPE_CHECKING:
     import os

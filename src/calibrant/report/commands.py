@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.registry import find_method
-from calibrant.core.scales import MAX_DROPPED
+from calibrant.core.defaults import MAX_DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from scipy.special import expit, ndtri
 
 from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.checks.formatting import decimals_to_distinguish
-from calibrant.displays.parts import bin_columns, logit_edges
+from calibrant.displays.diagram_data import bin_columns, logit_edges
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.links import logit

@@ -94,7 +94,7 @@ def _environment(purpose: str) -> Environment:
         import jinja2
     except ImportError:
         raise MissingDependencyError.for_extra(purpose, "jinja2", "report") from None
-    from calibrant.report import drawing
+    from calibrant.report import svg
 
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
@@ -116,9 +116,9 @@ def _environment(purpose: str) -> Environment:
         "fenced": fence_code,
     }
     environment.globals |= {
-        "reliability_svg": drawing.reliability_svg,
-        "overview_svg": drawing.overview_svg,
-        "interval_svg": drawing.interval_svg,
+        "reliability_svg": svg.reliability_svg,
+        "overview_svg": svg.overview_svg,
+        "interval_svg": svg.interval_svg,
         "scales": {"prob": "probability", "logit": "logit"},
         "clip": f"{CLIP:.1e}",
     }

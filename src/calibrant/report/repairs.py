@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary, find_method
-from calibrant.core.options import generator
+from calibrant.core.parameters import generator
 from calibrant.core.sample import BinarySample
 from calibrant.measures.estimate import FittedTasks
 from calibrant.numerics.cell_grid import sum_cells

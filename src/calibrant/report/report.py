@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.checks.diagnosis import check_muted
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
-from calibrant.core.options import check_choice, whole_seed
 from calibrant.core.output_files import (
     REPORT_DATA,
     REPORT_PAGE,
@@ -19,12 +18,13 @@ from calibrant.core.output_files import (
     check_derived,
     check_named,
 )
+from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import check_methods
 from calibrant.predictions.predictions import as_predictions
-from calibrant.report.model import ReportSettings
+from calibrant.report.model_summary import ReportSettings
 from calibrant.report.summary import summarise
 
 if TYPE_CHECKING:

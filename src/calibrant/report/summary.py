@@ -38,7 +38,7 @@ from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.measures.comparison import MIN_MODELS, compare_fitted
 from calibrant.measures.estimate import FittedTasks
 from calibrant.report.json_numbers import number
-from calibrant.report.model import count_steps, summarise_model
+from calibrant.report.model_summary import count_steps, summarise_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import Frame
     from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
-    from calibrant.report.model import ReportSettings
+    from calibrant.report.model_summary import ReportSettings
 
 FORMAT, VERSION = "calibrant-report", 1
 MAX_GROUPS = 200

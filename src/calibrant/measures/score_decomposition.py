@@ -10,8 +10,8 @@ import numpy as np
 
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary
-from calibrant.core.options import check_choice
-from calibrant.numerics.isotonic import SortedTogether, isotonic_values
+from calibrant.core.parameters import check_choice
+from calibrant.numerics.isotonic import SortedSamples, isotonic_values
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_sample import SortedSample
 from calibrant.predictions.input_spec import InputSpec
@@ -114,7 +114,7 @@ def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
     """Split the scores of all small samples at once, by isotonic recalibration."""
     samples = small_samples(tasks)
     if samples:
-        rows = SortedTogether.of(samples)
+        rows = SortedSamples.of(samples)
         base = rows.means(rows.y)
         splits = _splits(rows, rows.isotonic, rows.means, base, isotonic=True)
         keep("isotonic splits", samples, splits)
@@ -157,7 +157,7 @@ def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
 
 
 def _splits(
-    rows: SortedSample | SortedTogether,
+    rows: SortedSample | SortedSamples,
     recalibrated: FloatVector,
     means: Callable[[FloatVector], FloatVector],
     base_rate: FloatVector,

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from calibrant.calibrators.base import BandedFit
 from calibrant.core.arrays import as_float, as_vector, check_same_length
-from calibrant.core.options import check_choice, check_fraction, generator
+from calibrant.core.parameters import check_choice, check_fraction, generator
 from calibrant.numerics.binning import BinTable, bin_index, tabulate, width_edges
 from calibrant.numerics.links import logit
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from calibrant.numerics.links import CLIP, logit
-from calibrant.numerics.piecewise_problems import (
+from calibrant.numerics.line_problems import (
     BatchPoints,
     Loss,
     PiecewiseFits,
@@ -28,6 +27,7 @@ from calibrant.numerics.piecewise_problems import (
     QuadraticModel,
     SquareProblems,
 )
+from calibrant.numerics.links import CLIP, logit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,17 +10,17 @@ import numpy as np
 from scipy.special import ndtr
 
 from calibrant.calibrators.kernel_error import KernelError, check_two_rows
-from calibrant.core.options import check_choice, check_count, generator
+from calibrant.core.parameters import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError, Setting, TooFewRowsError, UnknownNameError
 from calibrant.measures.kernel import block_errors
-from calibrant.numerics.calibration_tests import (
+from calibrant.numerics.classical_tests import (
     Outcome,
     cox,
     hosmer_lemeshow,
     spiegelhalter_z,
 )
-from calibrant.numerics.smooth_test import ORDERS, smooth_test
+from calibrant.numerics.smooth_calibration_test import ORDERS, smooth_test
 from calibrant.numerics.weighted_points import compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.knot_search import KnotProblems, exchange, insert
-from calibrant.numerics.piecewise import spread_apart
-from calibrant.numerics.piecewise_problems import BatchPoints
+from calibrant.numerics.knot_exchange import KnotProblems, exchange, insert
+from calibrant.numerics.line_fits import spread_apart
+from calibrant.numerics.line_problems import BatchPoints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

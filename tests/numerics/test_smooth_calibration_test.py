@@ -9,14 +9,14 @@ from scipy.special import log_ndtr
 from scipy.stats import chi2, kstest
 
 from calibrant.core.sample import BinarySample
-from calibrant.numerics.calibration_tests import cox
-from calibrant.numerics.smooth_test import (
+from calibrant.numerics.classical_tests import cox
+from calibrant.numerics.smooth_calibration_test import (
     ORDERS,
-    chance_of_least,
     critical_log_least,
     least_log_tails,
-    least_tails,
     log_tail,
+    min_p_values,
+    p_value_of_min,
     score_statistics,
     smooth_test,
 )
@@ -35,7 +35,7 @@ def test_the_chance_of_the_least_pvalue_is_that_of_simulation(orders):
     for level in (0.3, 0.05, 0.01):
         drawn = np.mean(least <= level)
         error = np.sqrt(drawn * (1 - drawn) / least.size)
-        assert abs(chance_of_least(orders, level) - drawn) < 4 * error
+        assert abs(p_value_of_min(orders, level) - drawn) < 4 * error
 
 
 def test_two_orders_have_a_closed_form():
@@ -44,19 +44,19 @@ def test_two_orders_have_a_closed_form():
     a, b = chi2.isf(level, 2), chi2.isf(level, 4)
     # Given S2 = s below a, S4 passes b with chance exp(-(b - s) / 2).
     wanted = level + 0.5 * a * np.exp(-b / 2)
-    assert_allclose(chance_of_least((2, 4), level), wanted, rtol=1e-6)
+    assert_allclose(p_value_of_min((2, 4), level), wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("level", [1e-3, 1e-30, 1e-200])
 def test_the_price_of_looking_is_below_that_of_bonferroni(level):
-    chance = chance_of_least(ORDERS, level)
+    chance = p_value_of_min(ORDERS, level)
     assert level < chance < len(ORDERS) * level * 1.05
 
 
 def test_certain_and_impossible_levels_stay():
-    assert chance_of_least(ORDERS, 0.0) == 0.0
-    assert chance_of_least(ORDERS, 1.0) == 1.0
-    assert 0.999 < chance_of_least(ORDERS, 0.9999) <= 1.0
+    assert p_value_of_min(ORDERS, 0.0) == 0.0
+    assert p_value_of_min(ORDERS, 1.0) == 1.0
+    assert 0.999 < p_value_of_min(ORDERS, 0.9999) <= 1.0
 
 
 @pytest.mark.parametrize("order", [2, 4, 24])
@@ -78,7 +78,7 @@ def test_the_tail_of_one_square_is_that_of_the_normal():
 @pytest.mark.parametrize("level", [0.2, 0.05, 1e-6])
 def test_the_critical_value_has_the_chance_of_the_level(orders, level):
     least = np.exp(critical_log_least(orders, level))
-    assert_allclose(chance_of_least(orders, least), level, rtol=1e-6)
+    assert_allclose(p_value_of_min(orders, least), level, rtol=1e-6)
 
 
 def test_samples_are_tested_together_as_alone():
@@ -87,7 +87,7 @@ def test_samples_are_tested_together_as_alone():
     for n in (1, 2, 3, 7, 8, 30, 400):
         p = rng.random(n)
         cells.append(points(p, (rng.random(n) < p).astype(float)))
-    together = [test.outcome for test in least_tails(cells)]
+    together = [test.outcome for test in min_p_values(cells)]
     alone = [smooth_test(one) for one in cells]
     assert_allclose(together, alone, rtol=1e-9)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy.special import chdtrc, chdtri, gammaln
 
-from calibrant.numerics.calibration_tests import Outcome
+from calibrant.numerics.classical_tests import Outcome
 from calibrant.numerics.links import clip_probability, logit
 from calibrant.numerics.weighted_points import WeightedPoints
 
@@ -44,7 +44,7 @@ NODES = 128
 """Points of each integral: three digits of the chance, two of one below 1e-100."""
 
 
-class LeastTail(NamedTuple):
+class MinPValue(NamedTuple):
     """The smallest p-value of nested sums of squared scores.
 
     Attributes
@@ -61,7 +61,7 @@ class LeastTail(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         """Return minus the logarithm, and the p-value of the smallest p-value."""
-        chance = chance_of_least(self.orders, float(np.exp(self.log_least)))
+        chance = p_value_of_min(self.orders, float(np.exp(self.log_least)))
         return Outcome(0.0 - self.log_least, chance)
 
     def rejects(self, level: float) -> bool:
@@ -69,7 +69,7 @@ class LeastTail(NamedTuple):
 
         Examples
         --------
-        >>> LeastTail(-3.5, (2, 4)).rejects(0.05), LeastTail(-3.0, (2, 4)).rejects(0.05)
+        >>> MinPValue(-3.5, (2, 4)).rejects(0.05), MinPValue(-3.0, (2, 4)).rejects(0.05)
         (True, False)
         """
         return self.log_least <= critical_log_least(self.orders, level)
@@ -80,24 +80,24 @@ def smooth_test(points: WeightedPoints, max_functions: int = ORDERS[-1]) -> Outc
 
     `points` should be few, as `compress_to_at_most` returns them.
     """
-    return least_tails([points], max_functions)[0].outcome
+    return min_p_values([points], max_functions)[0].outcome
 
 
-def least_tails(
+def min_p_values(
     samples: Sequence[WeightedPoints], max_functions: int = ORDERS[-1]
-) -> list[LeastTail]:
+) -> list[MinPValue]:
     """Return the smallest p-value of each sample; samples of one size in one step."""
     orders = []
     for points in samples:
         enough = int(_variance(points).sum() / VARIANCE_PER_FUNCTION)
         allowed = min(max_functions, max(MIN_FUNCTIONS, enough), points.p.size)
         orders.append(tuple(order for order in ORDERS if order <= allowed) or (1,))
-    tails: dict[int, LeastTail] = {}
+    tails: dict[int, MinPValue] = {}
     for each in set(orders):
         places = [k for k, own in enumerate(orders) if own == each]
         batch = WeightedPoints.side_by_side([samples[k] for k in places])
         logs = least_log_tails(score_statistics(batch, each[-1]) ** 2, each).tolist()
-        tails |= {k: LeastTail(log, each) for k, log in zip(places, logs, strict=True)}
+        tails |= {k: MinPValue(log, each) for k, log in zip(places, logs, strict=True)}
     return [tails[k] for k in range(len(samples))]
 
 
@@ -149,7 +149,7 @@ def critical_log_least(orders: tuple[int, ...], level: float) -> float:
     from scipy.optimize import brentq
 
     def surplus(log_least: float) -> float:
-        return chance_of_least(orders, float(np.exp(log_least))) - level
+        return p_value_of_min(orders, float(np.exp(log_least))) - level
 
     # The chance is at least the smallest p-value, and at most the sum over all orders.
     high = float(np.log(level))
@@ -157,7 +157,7 @@ def critical_log_least(orders: tuple[int, ...], level: float) -> float:
     return float(brentq(surplus, low, high + MARGIN)) if low < high else high
 
 
-def chance_of_least(orders: Sequence[int], least: float) -> float:
+def p_value_of_min(orders: Sequence[int], least: float) -> float:
     """Return the chance that the smallest p-value is at most `least`.
 
     Orders ascend and are even, but for the first.

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from calibrant.numerics.calibration_tests import (
+from calibrant.numerics.classical_tests import (
     cox,
     hosmer_lemeshow,
     spiegelhalter_z,

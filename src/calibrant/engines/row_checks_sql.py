@@ -25,17 +25,17 @@ from calibrant.core.row_rules import (
     list_values,
     sums_to_one,
 )
-from calibrant.core.scales import ONE, RULES, Spread
-from calibrant.core.wording import MEASURES, shown
-from calibrant.engines.sql import (
+from calibrant.core.scales import ONE, RULES, ValueSummary
+from calibrant.core.wording import MEASURE_WORDING, shown
+from calibrant.engines.aggregation_sql import (
     MAX_EXPONENT,
-    added,
+    balanced_sum,
     code,
     number,
     probability,
     read_columns,
 )
-from calibrant.engines.usable_rows import ModelRange, Reasons
+from calibrant.engines.dropped_rows import Reasons, ScaleEvidence
 from calibrant.exceptions import InputError, ProbabilityRangeError, Text
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class RowCheck:
 
 
 @dataclass(frozen=True)
-class RangeQuery:
+class ScaleEvidenceQuery:
     """The predictions of a model in SQL, and the range that they must keep to.
 
     Attributes
@@ -156,14 +156,14 @@ class RangeQuery:
             f"SUM(CASE WHEN {outside} THEN 1 ELSE 0 END) AS rows_outside_{place}",
         ]
 
-    def read(self, place: int, result: Mapping[str, NDArray[Any]]) -> ModelRange:
+    def read(self, place: int, result: Mapping[str, NDArray[Any]]) -> ScaleEvidence:
         """Return what predictions look like, from sums over parts of the rows."""
 
         def column(name: str) -> NDArray[np.float64]:
             values = np.ma.filled(result[f"{name}_{place}"].astype(np.float64), np.nan)
             return np.asarray(values[~np.isnan(values)])
 
-        spread = Spread(
+        spread = ValueSummary(
             low=column("least").min(initial=np.inf),
             high=column("largest").max(initial=-np.inf),
             least_above=column("least_above").min(initial=np.inf),
@@ -171,7 +171,7 @@ class RangeQuery:
             above=int(column("rows_above").sum()),
             outside=int(column("rows_outside").sum()),
         )
-        return ModelRange(self.name, self.scale, self.ends, spread)
+        return ScaleEvidence(self.name, self.scale, self.ends, spread)
 
 
 def _of_any(function: str, expressions: Sequence[str]) -> str:
@@ -184,14 +184,14 @@ def _of_any(function: str, expressions: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class RowRules:
+class SqlRowChecks:
     """What every row must meet.
 
     Attributes
     ----------
     checks : tuple of RowCheck
         The conditions, in the order in which the door of arrays checks them.
-    ranges : tuple of RangeQuery
+    ranges : tuple of ScaleEvidenceQuery
         What tells whether predictions are on another scale.
     together : tuple of str
         Numbers like `RowCheck.margin`, of many columns at once, whose own checks are
@@ -199,7 +199,7 @@ class RowRules:
     """
 
     checks: tuple[RowCheck, ...]
-    ranges: tuple[RangeQuery, ...] = ()
+    ranges: tuple[ScaleEvidenceQuery, ...] = ()
     together: tuple[str, ...] = ()
 
     def fault_sql(self) -> str:
@@ -209,7 +209,7 @@ class RowRules:
         """
         margin = [check.margin for check in self.checks if not check.implied]
         parts = [f"(ABS({s}) - ({s}))" for s in (*self.together, *margin)]
-        return f"{added(parts)} * {number(HUGE)}"
+        return f"{balanced_sum(parts)} * {number(HUGE)}"
 
     def _first_missed(self, source: str, *more: str) -> str:
         """Return the rows with the number of the first check that each misses."""
@@ -242,7 +242,7 @@ class RowFaults:
 
     Attributes
     ----------
-    rules : RowRules
+    rules : SqlRowChecks
         The checks.
     run : callable
         Gives the columns of a query's result.
@@ -252,19 +252,19 @@ class RowFaults:
         All rows.
     missed : dict
         Number of rows by the number of the first check that they miss.
-    ranges : tuple of ModelRange
+    ranges : tuple of ScaleEvidence
         What the predictions of each model look like.
     """
 
-    rules: RowRules
+    rules: SqlRowChecks
     run: Run
     source: str
     rows: int
     missed: dict[int, int]
-    ranges: tuple[ModelRange, ...]
+    ranges: tuple[ScaleEvidence, ...]
 
     @classmethod
-    def count(cls, rules: RowRules, run: Run, source: str) -> RowFaults:
+    def count(cls, rules: SqlRowChecks, run: Run, source: str) -> RowFaults:
         """Go through the rows."""
         result = run(rules.count_sql(source))
         missed = dict(
@@ -307,7 +307,9 @@ class RowFaults:
         raise error.suggest_dropping() if droppable else error
 
 
-def row_rules(spec: AggregationSpec, precision: Mapping[str, float]) -> RowRules:
+def sql_row_checks(
+    spec: AggregationSpec, precision: Mapping[str, float]
+) -> SqlRowChecks:
     """Return what every row must meet.
 
     `precision` is the rounding unit of each column of predictions.
@@ -316,7 +318,7 @@ def row_rules(spec: AggregationSpec, precision: Mapping[str, float]) -> RowRules
     sums = [_sum_check(spec, m) for m in spec.models if m.labels]
     every += [check for check in sums if check is not None]
     ranges = [_range(spec, model, precision) for model in spec.models]
-    return RowRules(
+    return SqlRowChecks(
         (*every, *_label_checks(spec), *_weight_checks(spec)),
         tuple(r for r in ranges if r is not None),
         tuple(together),
@@ -352,7 +354,7 @@ def _together(scale: Scale, precision: float, columns: Sequence[str]) -> list[st
 
     Engines take long to plan a query with an expression for each column.
     """
-    finite = added([f"0 * {x}" for x in columns])
+    finite = balanced_sum([f"0 * {x}" for x in columns])
     if scale == "logit":
         return [finite]
     low, high = RULES[scale].ends(precision)
@@ -361,17 +363,21 @@ def _together(scale: Scale, precision: float, columns: Sequence[str]) -> list[st
         largest = f"LEAST({number(MAX_EXPONENT)}, GREATEST({', '.join(there)}))"
         return [f"{number(1.0 + high)} - EXP({largest})"]
     least, largest = (f"{f}({', '.join(columns)})" for f in ("LEAST", "GREATEST"))
-    return [finite, f"{least} - {number(low)}", f"{number(high)} - {largest}"]
+    return [
+        finite,
+        f"{least} - {number(low)}",
+        f"{number(high)} - {largest}",
+    ]
 
 
 def _range(
     spec: AggregationSpec, model: ModelColumns, precision: Mapping[str, float]
-) -> RangeQuery | None:
+) -> ScaleEvidenceQuery | None:
     if model.scale == "logit":
         return None
     ends = RULES[model.scale].ends(max(precision[name] for name in model.columns))
     columns = tuple(read_columns(spec, model))
-    return RangeQuery(str(model), columns, model.scale, ends)
+    return ScaleEvidenceQuery(str(model), columns, model.scale, ends)
 
 
 def _sum_check(spec: AggregationSpec, model: ModelColumns) -> RowCheck | None:
@@ -380,14 +386,14 @@ def _sum_check(spec: AggregationSpec, model: ModelColumns) -> RowCheck | None:
         return None
     unit = RULES[model.scale].unit
     columns = [probability(x, model.scale) for x in read_columns(spec, model)]
-    total, tolerance = added(columns), number(ROW_SUM_TOLERANCE)
+    total, tolerance = balanced_sum(columns), number(ROW_SUM_TOLERANCE)
     return RowCheck(
         f"ABS({total} - 1) <= {tolerance}",
         f"{tolerance} - ABS({total} - 1)",
         f"({total}) * {number(unit)}",
         sums_to_one(model.scale),
         str(model),
-        row_sum_remedy(MEASURES),
+        row_sum_remedy(MEASURE_WORDING),
     )
 
 
@@ -397,11 +403,13 @@ def _finite(column: str, name: str, model: str = "") -> RowCheck:
     return RowCheck(holds, margin, column, FINITE, f"column {name!r}", model=model)
 
 
-def prediction_rules(name: str, column: str, precision: float) -> RowRules:
+def prediction_rules(name: str, column: str, precision: float) -> SqlRowChecks:
     """Return what a single column of probabilities must meet."""
     model, ends = f"column {name!r}", RULES["prob"].ends(precision)
     checks = prediction_checks(name, column, precision, model=model)
-    return RowRules(tuple(checks), (RangeQuery(model, (column,), "prob", ends),))
+    return SqlRowChecks(
+        tuple(checks), (ScaleEvidenceQuery(model, (column,), "prob", ends),)
+    )
 
 
 def prediction_checks(
@@ -447,7 +455,7 @@ def _label_checks(spec: AggregationSpec) -> list[RowCheck]:
         "label",
         BINARY_LABEL,
         name,
-        (*MEASURES.two_labels, " ", *MEASURES.several_labels),
+        (*MEASURE_WORDING.two_labels, " ", *MEASURE_WORDING.several_labels),
     )
     return [there, known]
 
@@ -487,5 +495,5 @@ def check_some_numbers(
         raise BINARY_LABEL.broken(
             f"column {spec.y!r}",
             f"the distinct values are {list_values(values[:MAX_LISTED])}{more}",
-            MEASURES.two_labels if two else MEASURES.several_labels,
+            MEASURE_WORDING.two_labels if two else MEASURE_WORDING.several_labels,
         )

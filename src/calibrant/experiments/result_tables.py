@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant.core.options import check_choice
+from calibrant.core.parameters import check_choice
 from calibrant.experiments.assessment import rank_correlation
 from calibrant.experiments.design import ORACLE
 from calibrant.experiments.studies import is_paper_grid

@@ -7,15 +7,14 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from calibrant.numerics.links import logit
-from calibrant.numerics.piecewise import (
+from calibrant.numerics.line_fits import (
     _system,
     fit_lines,
     search_lines,
     spread_apart,
     usual_start,
 )
-from calibrant.numerics.piecewise_problems import (
+from calibrant.numerics.line_problems import (
     BatchPoints,
     PiecewiseFits,
     PointProblems,
@@ -23,6 +22,7 @@ from calibrant.numerics.piecewise_problems import (
     point_losses,
     values_at,
 )
+from calibrant.numerics.links import logit
 
 SPACES = [
     (scale, loss) for scale in ("prob", "logit") for loss in ("log-loss", "brier")

@@ -13,7 +13,8 @@ from calibrant.core.arrays import check_same_length
 from calibrant.core.sample import check_class_sample
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts
-from calibrant.core.wording import MEASURES
+from calibrant.core.wording import MEASURE_WORDING
+from calibrant.engines.dropped_rows import drop_invalid_rows
 from calibrant.engines.groups import (
     Group,
     format_group_value,
@@ -21,7 +22,6 @@ from calibrant.engines.groups import (
     key_values,
     numbered_rows,
 )
-from calibrant.engines.usable_rows import drop_invalid_rows
 from calibrant.exceptions import (
     InputError,
     MissingValueError,
@@ -340,7 +340,7 @@ class RowPredictions(Store):
     def _validate(self, model: ModelColumns) -> BinaryTasks:
         label, prob = self._labels(model), model.read(self.table)
         wording = replace(
-            MEASURES,
+            MEASURE_WORDING,
             label=self._word(self.request.label_of(model.name)),
             prob=str(model) if self.words is None else self._word(model.named[0]),
             weight=self._word(str(self.request.weight)),

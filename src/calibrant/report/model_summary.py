@@ -10,8 +10,8 @@ import numpy as np
 
 from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.check import Subject
+from calibrant.checks.data_checks import group_gaps
 from calibrant.checks.diagnosis import diagnose_tasks
-from calibrant.checks.rows import group_gaps
 from calibrant.core.sample import FEW_ROWS
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.estimate import FittedTasks

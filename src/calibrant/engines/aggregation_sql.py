@@ -47,18 +47,18 @@ def number(value: float) -> str:
     return f"{value:.16e}"
 
 
-def added(terms: Sequence[str]) -> str:
+def balanced_sum(terms: Sequence[str]) -> str:
     """Return the sum of some terms, by halves: engines limit how deep a sum may be.
 
     Examples
     --------
-    >>> added(["a", "b", "c"])
+    >>> balanced_sum(["a", "b", "c"])
     '(a + (b + c))'
     """
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2
-    return f"({added(terms[:half])} + {added(terms[half:])})"
+    return f"({balanced_sum(terms[:half])} + {balanced_sum(terms[half:])})"
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ class Dialect:
         return f"{self.hash_function}({', '.join(group_columns(spec))})"
 
 
-def comparable(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int, Any]]:
+def labels_of_type(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int, Any]]:
     """Return number and value of the labels that a column of that type can contain.
 
     Text is not a number, whatever it looks like.
 
     Examples
     --------
-    >>> comparable(["1", 1], np.empty(0, dtype=int))
+    >>> labels_of_type(["1", 1], np.empty(0, dtype=int))
     [(1, 1)]
     """
     text = like.dtype.kind == "U"
@@ -121,11 +121,11 @@ def label_cases(
     The event is 1 and all else 0; or classes have their places, and all else -1.
     """
     if model.labels:
-        places = comparable(model.labels, like)
+        places = labels_of_type(model.labels, like)
         return LabelCases([(value, float(place)) for place, value in places], -1.0)
     if spec.pos_label is None:
         return None
-    event = comparable([spec.pos_label], like)
+    event = labels_of_type([spec.pos_label], like)
     return LabelCases([(value, 1.0) for _, value in event], 0.0)
 
 
@@ -299,7 +299,7 @@ def _with_probabilities(spec: AggregationSpec, text: str) -> str:
             powers = [f"EXP({x} - largest_{place})" for x in columns]
             steps[0].append(f"GREATEST({', '.join(columns)}) AS largest_{place}")
             steps[1] += _named(powers, parts)
-            steps[2].append(f"{added(parts)} AS sum_{place}")
+            steps[2].append(f"{balanced_sum(parts)} AS sum_{place}")
             values = [f"{part} / sum_{place}" for part in parts]
         steps[3] += _named(values, names)
     for step in steps:

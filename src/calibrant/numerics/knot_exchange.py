@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         IntMatrix,
         IntVector,
     )
-    from calibrant.numerics.piecewise_problems import BatchPoints
+    from calibrant.numerics.line_problems import BatchPoints
 
     Stack: TypeAlias = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from calibrant.core.row_rules import (
     in_range,
     sums_to_one,
 )
-from calibrant.core.scales import RULES, Spread, precision_of
-from calibrant.core.wording import MEASURES, shown
+from calibrant.core.scales import RULES, ValueSummary, precision_of
+from calibrant.core.wording import MEASURE_WORDING, shown
 from calibrant.exceptions import DroppedRowsError, InputError, ScaleError, Setting, Text
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def check_dropped(
     reasons: Mapping[str, int],
     total: int,
     limit: float,
-    ranges: Iterable[ModelRange] = (),
+    ranges: Iterable[ScaleEvidence] = (),
 ) -> None:
     """Raise where more than a share of all rows would be dropped.
 
@@ -83,7 +83,7 @@ def check_dropped(
 
 
 @dataclass(frozen=True)
-class ModelRange:
+class ScaleEvidence:
     """The predictions of a model at a glance, beside the range that they must keep to.
 
     Attributes
@@ -94,19 +94,19 @@ class ModelRange:
         What they are to hold.
     ends : tuple of float
         Ends of the range, with room for rounding.
-    spread : Spread
+    spread : ValueSummary
         What they are.
     """
 
     name: str
     scale: Scale
     ends: tuple[float, float]
-    spread: Spread
+    spread: ValueSummary
 
     @property
     def remedy(self) -> Text:
         """Return what the values look like, and the way out."""
-        return self.spread.remedy(self.scale, MEASURES)
+        return self.spread.remedy(self.scale, MEASURE_WORDING)
 
     def error(self) -> InputError:
         """Return the error about predictions that look like another scale."""
@@ -126,7 +126,7 @@ def drop_invalid_rows(
     Columns of text with numbers among it are numbers afterwards. Several specs
     are about the same rows, which must be usable for all of them.
     """
-    ranges: list[ModelRange] = []
+    ranges: list[ScaleEvidence] = []
     faults = [fault for one in specs for fault in _faults(table, one, ranges)]
     if len({bad.size for _, bad in faults}) > 1:
         _check_same_length(table, specs)
@@ -169,7 +169,7 @@ def _some_rows(read: Reader | None, rows: BoolVector) -> Reader | None:
 
 
 def _faults(
-    table: MemoryTable, spec: AggregationSpec, ranges: list[ModelRange]
+    table: MemoryTable, spec: AggregationSpec, ranges: list[ScaleEvidence]
 ) -> Iterator[tuple[str, BoolVector]]:
     """Give each reason not to use rows, and which have it, in the order of engines.
 
@@ -195,7 +195,7 @@ def _scores(table: MemoryTable, model: ModelColumns) -> FloatMatrix:
 
 
 def _prediction_faults(
-    table: MemoryTable, model: ModelColumns, ranges: list[ModelRange]
+    table: MemoryTable, model: ModelColumns, ranges: list[ScaleEvidence]
 ) -> Iterator[tuple[str, BoolVector]]:
     scores, scale = _scores(table, model), model.scale
     missing: BoolVector = ~np.isfinite(scores)
@@ -208,7 +208,9 @@ def _prediction_faults(
     low, high = ends = RULES[scale].ends(precision)
     outside = (scores < low) | (scores > high)
     if outside.any():
-        ranges.append(ModelRange(str(model), scale, ends, Spread.of(scores, ends)))
+        ranges.append(
+            ScaleEvidence(str(model), scale, ends, ValueSummary.of(scores, ends))
+        )
     yield in_range(scale).reason_in(str(model)), _in_row(outside)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.exceptions import UnknownNameError
 from calibrant.experiments import Contender, Design, SyntheticTruth, paper_design, run
-from calibrant.experiments.tables import (
+from calibrant.experiments.result_tables import (
     KINDS,
     ResultTable,
     as_html,

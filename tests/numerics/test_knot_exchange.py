@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from calibrant.numerics.knot_fits import (
+from calibrant.numerics.global_knots import (
     fitted_values,
     fold_knots,
     node_heights,
     search_knots,
     truncated_powers,
 )
-from calibrant.numerics.knot_search import (
+from calibrant.numerics.knot_exchange import (
     KnotProblems,
     _Eliminated,
     exchange,
     insert,
 )
-from calibrant.numerics.piecewise_problems import BatchPoints
+from calibrant.numerics.line_problems import BatchPoints
 
 
 def random_points(problems=1, m=60, seed=0):
