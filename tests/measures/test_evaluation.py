@@ -312,3 +312,11 @@ def test_the_table_in_a_notebook_escapes_names(smooth_sample):
     assert "<img" not in table
     assert "&lt;img" in table
     assert f"<td>{evaluation.frame()['value'][0]:.4f}</td>" in table
+
+
+def test_results_do_not_change_with_the_arrays_they_came_from(sample):
+    p, y = (np.array(values, dtype=float) for values in sample)
+    evaluation = cb.evaluate(y, p)
+    expected = cb.evaluate(y.copy(), p.copy()).scores()["brier"]
+    p[:] = 0.5
+    assert evaluation.scores()["brier"] == expected

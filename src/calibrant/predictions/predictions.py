@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, get_args
 
+import numpy as np
+
 from calibrant.core.arrays import as_array
 from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.parameters import check_choice, check_share
@@ -484,7 +486,8 @@ class _Arrays:
     words: dict[str, str] = field(default_factory=dict)
 
     def add(self, column: str, word: str, values: ArrayLike) -> str:
-        self.columns[column] = as_array(values, name=word)
+        # A copy: results are computed on demand, also after the user's arrays changed.
+        self.columns[column] = np.array(as_array(values, name=word))
         self.words[column] = word
         return column
 
