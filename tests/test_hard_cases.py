@@ -138,7 +138,7 @@ def test_maps_that_cannot_be_computed_are_refused(stored):
 
 def test_kinds_of_stored_maps_must_be_names():
     broken = {"kind": "mean", "weights": [1], "maps": [{"kind": {}}]}
-    with pytest.raises(MapFormatError, match="must hold maps of kind"):
+    with pytest.raises(MapFormatError, match="must contain maps of kind"):
         cb.map_from_dict(broken)
 
 
@@ -181,8 +181,8 @@ def test_sql_of_single_precision_columns(smooth_sample):
 def test_text_among_numbers_is_named(run, tmp_path):
     source = tmp_path / "text.csv"
     for text, words in (
-        ("n/a", "column 'p' must hold numbers, but is text; row 1 is 'n/a'"),
-        ("nan", "column 'p' must not hold missing or infinite values; row 1 is nan"),
+        ("n/a", "column 'p' must contain numbers, but is text; row 1 is 'n/a'"),
+        ("nan", "column 'p' must not contain missing or infinite values; row 1 is nan"),
     ):
         source.write_text(f"p,y\n0.5,1\n{text},0\n", encoding="utf-8")
         code, _, err = run("evaluate", source, "--y", "y", "--p", "p")

@@ -146,7 +146,7 @@ class InputError(CalibrantError, ValueError):
 
     def suggest_dropping(self) -> Self:
         """Return the same error, which also says how to drop such rows."""
-        drop = (" To drop such rows pass ", Setting("bad_rows", "drop"), ".")
+        drop = (" To drop such rows, pass ", Setting("bad_rows", "drop"), ".")
         error = type(self)(*self.args, *drop)
         error.__dict__.update(self.__dict__, remedy=(*self.remedy, *drop))
         return error

@@ -167,7 +167,7 @@ def test_weights_reach_both_parts(rows):
 
 def test_what_is_wrong_is_told(rows, bayes):
     X, y = rows
-    with pytest.raises(OptionError, match="fitted already"):
+    with pytest.raises(OptionError, match="must already be fitted"):
         cb.CalibratedClassifier(GaussianNB()).fit(X, y)
     with pytest.raises(NotFittedError):
         cb.CalibratedClassifier(bayes).predict_proba(X)

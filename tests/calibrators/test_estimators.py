@@ -68,7 +68,7 @@ def test_an_unfitted_calibrator_says_so():
 
 
 def test_bad_predictions_name_the_argument():
-    with pytest.raises(cb.exceptions.ProbabilityRangeError, match="p must hold"):
+    with pytest.raises(cb.exceptions.ProbabilityRangeError, match="p must contain"):
         cb.make_calibrator("es15").fit([2.0] * 40, [0, 1] * 20)
 
 

@@ -225,7 +225,9 @@ def test_labels_name_the_columns():
 def test_missing_rows_are_named():
     logits, y = draw()
     logits[[17, 40]] = np.nan
-    with pytest.raises(MissingValueError, match=r"P must not hold.* row 17, column 0"):
+    with pytest.raises(
+        MissingValueError, match=r"P must not contain.* row 17, column 0"
+    ):
         make("temperature").fit(logits, y)
 
 
@@ -266,7 +268,7 @@ def test_lifted_estimators_are_lifted_methods():
         assert_array_equal(one.transform(logits), other.transform(logits))
         assert clone(one).get_params() == one.get_params()
         assert one.get_params()["tops"] == "flat"
-    with pytest.raises(OptionError, match="multi-class method already"):
+    with pytest.raises(OptionError, match="already a multi-class method"):
         cb.make_calibrator("ovr-temperature")
     with pytest.raises(UnknownNameError, match="pl33"):
         cb.make_calibrator("top-pl33")

@@ -57,5 +57,5 @@ def test_a_trailing_number_is_the_number_of_bins(find):
 
 def test_a_wrapped_method_has_the_parameters_of_the_binary_one():
     assert find_method("ovr-es-cv").defaults() == find_method("es-cv").defaults()
-    with pytest.raises(cb.exceptions.OptionError, match="multi-class method already"):
+    with pytest.raises(cb.exceptions.OptionError, match="already a multi-class method"):
         find_method("top-temperature")

@@ -200,8 +200,8 @@ def stored(sample):
     ("damage", "words"),
     [
         (lambda d: d.pop("shifts"), "'shifts' of a map must be a list"),
-        (lambda d: d["shifts"].pop(), "'shifts' of a map must hold"),
-        (lambda d: d["knots"].reverse(), "knots of a map must be two"),
+        (lambda d: d["shifts"].pop(), "'shifts' of a map must contain"),
+        (lambda d: d["knots"].reverse(), "a map must have at least two"),
         (lambda d: d.update(shifts=["x"]), "must be a list of numbers"),
         (lambda d: d.update(ends=[0.0, 0.5]), "between 0 and 1"),
         (lambda d: d.update(ends=[0.6, 0.5]), "two ascending"),

@@ -63,7 +63,7 @@ def test_diagrams_comparisons_and_reports_take_objects(rows):
 
 def test_what_objects_cannot_do_is_said(rows):
     p, y = rows
-    with pytest.raises(OptionError, match="Shift takes no sample_weight"):
+    with pytest.raises(OptionError, match="Shift does not accept sample_weight"):
         cb.evaluate(y, p, methods=Shift(), sample_weight=np.full(400, 2))
     with pytest.raises(UnknownNameError, match="unknown method"):
         cb.evaluate(y, p, methods=[object()])

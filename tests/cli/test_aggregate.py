@@ -59,7 +59,7 @@ def test_files_that_are_read_are_not_written_over(run, lake):
     before = source.read_bytes()
     code, _, err = run("aggregate", source, *COLUMNS, "--out", source)
     assert code == 2
-    assert "--out is a file that is read" in err
+    assert "--out must not be one of the input files" in err
     assert source.read_bytes() == before
 
 
@@ -103,7 +103,7 @@ def test_options_that_cells_cannot_take(run, arguments, words, lake, tmp_path):
 def test_columns_must_be_named_for_rows(run, lake):
     code, _, err = run("evaluate", lake)
     assert code == 2
-    assert "--y and --p must name columns" in err
+    assert "--y must name the column of labels" in err
 
 
 def test_bad_rows_are_told_with_the_option_to_drop_them(run, lake, tmp_path):
@@ -122,7 +122,7 @@ def test_bad_rows_are_told_with_the_option_to_drop_them(run, lake, tmp_path):
     )
     assert code == 0
     assert "599 rows in" in told
-    assert "1 of 600 rows could not be used" in err
+    assert "1 of 600 rows were invalid" in err
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_what_is_no_probability_is_not_calibrated(run, engine, map_file, tmp_pat
     command = ["apply", map_file, tmp_path / "bad.parquet", "--p", "score"]
     code, _, err = run(*command, "--out", out, "--engine", engine)
     assert code == 2
-    assert "must hold probabilities in [0, 1]" in err
+    assert "must contain probabilities in [0, 1]" in err
     assert "1.5" in err
     assert not out.exists()
 
@@ -171,9 +171,9 @@ def test_what_is_no_probability_is_not_calibrated(run, engine, map_file, tmp_pat
         (["--p", "nothing", "--out", "new.parquet"], "unknown column"),
         (["--p", "score,label", "--out", "new.parquet"], "one column"),
         (["--p", "score", "--scale", "logit", "--out", "new.parquet"], "in memory"),
-        (["--p", "score", "--out", "new.jsonl"], "DuckDB writes"),
+        (["--p", "score", "--out", "new.jsonl"], "can only write"),
         (["--p", "score", "--out", "new.parquet", "--suffix", ""], "already"),
-        (["--p", "score", "--out", "new.parquet", "--engine", "memory"], "by file"),
+        (["--p", "score", "--out", "new.parquet", "--engine", "memory"], "at a time"),
         (["--p", "score", "--out", "new.parquet", "--engine", "x"], "--engine"),
     ],
 )
@@ -199,4 +199,4 @@ def test_the_file_that_is_read_is_not_written(run, lake, map_file):
     out = lake / "0.parquet"
     code, _, err = run("apply", map_file, lake, "--p", "score", "--out", out)
     assert code == 2
-    assert "a file that is read" in err
+    assert "one of the input files" in err

@@ -20,7 +20,7 @@ def saved(run, tmp_path):
         "calibrate", BINARY, "--y", "even", "--p", "forest", "--out", out
     )
     assert code == 0, err
-    assert "smooth fitted to 1,797 rows: log-loss on them 0.1331, with the map" in told
+    assert "smooth fitted to 1,797 rows: log-loss on these rows 0.1331 before," in told
     return out
 
 
@@ -120,7 +120,7 @@ def test_names_of_events_weights_and_logits(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--method", "temperature"), "name the columns of all classes"),
+        (("--method", "temperature"), "pass the columns of all classes"),
         (("--method", "kce"), "only measures"),
         (("--method", "pll"), "unknown method 'pll'"),
         (("--weight", "nope"), "unknown column 'nope'"),
@@ -168,9 +168,9 @@ def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     assert "cannot be written" in run("apply", saved, BINARY, *new[:3], "out.xls")[2]
     assert "does not exist" in run("apply", saved, "nope.csv", *new)[2]
     two = run("apply", saved, BINARY, "--p", "forest,bayes", *new[2:])
-    assert "needs one column by --p; it names 2: forest, bayes" in two[2]
+    assert "needs one column in --p; got 2: forest, bayes" in two[2]
     assert run("apply", saved, BINARY, *new)[0] == 0
     again = run("apply", saved, new[3], *new)
-    assert "--out is a file that is read" in again[2]
+    assert "--out must not be one of the input files" in again[2]
     twice = run("apply", saved, new[3], *new[:3], tmp_path / "other.csv")
     assert "has a column 'forest_calibrated' already" in twice[2]

@@ -187,7 +187,10 @@ def test_fail_above_judges_the_first_method(run):
             ["--y", "even", "--p", "forest", "--plot", "no/where/a.png"],
             "does not exist",
         ),
-        (["--y", "forest", "--p", "bayes"], "column 'forest' must hold binary labels"),
+        (
+            ["--y", "forest", "--p", "bayes"],
+            "column 'forest' must contain binary labels",
+        ),
         (["--y", "even", "--p", "forest", "--task", "5"], "unknown class 5"),
         (["--y", "even", "--p", "a=forest", "--p", "a=bayes"], "'a' twice"),
         (
@@ -283,7 +286,7 @@ def test_bad_rows_are_named_by_column_and_place_in_the_file(run, tmp_path):
         "evaluate", tmp_path / "t.csv", "--y", "y", "--p", "score", "--by", "g"
     )
     assert code == 2
-    assert "column 'score' must hold probabilities in [0, 1]; row 61 is 1.5" in err
+    assert "column 'score' must contain probabilities in [0, 1]; row 61 is 1.5" in err
     assert "percentages, pass --scale percent" in err
     assert "--scale logit" in err
 

@@ -94,11 +94,11 @@ def test_more_than_a_fifth_is_dropped_only_if_asked(run, tmp_path, engine):
     dropping = ("--bad-rows", "drop")
     code, _, err = run("evaluate", *options, *dropping)
     assert code == 2
-    assert "25 of 100 rows cannot be used, and at most 20 % are dropped: 25 " in err
+    assert "25 of 100 rows are invalid, but at most 20 % may be dropped: 25 " in err
     assert "--max-dropped 0.3." in err
     code, out, err = run("evaluate", *options, *dropping, "--max-dropped", "0.3")
     assert (code, json.loads(out)["rows"][0]["n"]) == (0, 75)
-    assert "25 of 100 rows could not be used and were left out: 25 missing" in err
+    assert "25 of 100 rows were invalid and were dropped: 25 missing" in err
     assert run("evaluate", *options, *dropping, "--max-dropped", "1.1")[0] == 2
 
 
@@ -254,7 +254,7 @@ def test_rows_are_dropped_where_any_label_is_missing(run, answers):
         "compare", "spoiled.parquet", *labels, *options, "--bad-rows", "drop"
     )
     assert code == 0, err
-    assert "2 of 1,500 rows could not be used and were left out: 1 without a la" in err
+    assert "2 of 1,500 rows were invalid and were dropped: 1 without a la" in err
     assert json.loads(out) == printed(run, "compare", "good.parquet", *labels, *options)
 
 

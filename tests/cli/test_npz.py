@@ -123,7 +123,7 @@ def test_rows_of_a_matrix_are_dropped(run, command):
     }[command]
     code, out, err = run(command, "bad.npz", *options, "--bad-rows", "drop")
     assert code == 0, err
-    assert "2 of 400 rows could not be used and were left out: 2 missing or in" in err
+    assert "2 of 400 rows were invalid and were dropped: 2 missing or in" in err
     assert "column 'z'" in err
     if command == "aggregate":
         assert cb.Predictions.load("cells.parquet").n == N - 2
@@ -144,7 +144,7 @@ def test_a_missing_value_of_a_matrix_names_the_way_that_works(run):
     code, _, err = run("evaluate", "bad.npz", *ONE, *SCALE)
     assert code == 2
     assert "row 7, column 2 is nan" in err
-    assert err.rstrip().endswith("To drop such rows pass --bad-rows drop.")
+    assert err.rstrip().endswith("To drop such rows, pass --bad-rows drop.")
 
 
 @pytest.mark.parametrize("bad_rows", ["error", "drop"])
@@ -207,7 +207,7 @@ def test_a_matrix_becomes_a_table_if_asked(run, folder, kind):
     code, told, err = run("apply", "map.json", "new.npz", "--p", "z", "--out", out)
     assert code == 0, err
     assert "new z_0_calibrated, z_1_calibrated" in told
-    assert "left out, as they have other rows: y_val" in err
+    assert "not copied, because they have a different number of rows: y_val" in err
     frame = {"csv": pl.read_csv, "parquet": pl.read_parquet}[kind](out)
     assert frame.columns == [
         *(f"z_{k}" for k in range(K)), "y", *(f"z_{k}_calibrated" for k in range(K))
@@ -230,8 +230,8 @@ def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("m.npz", "--p", "z", "--out", "m.npz"), "a file that is read"),
-        (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "one by one"),
+        (("m.npz", "--p", "z", "--out", "m.npz"), "one of the input files"),
+        (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "at a time"),
         (("m.npz", "--p", "z", "--out", "o.npz", "--engine", "duckdb"), "in memory"),
         (("m.npz", "--p", "q", "--out", "o.npz"), "unknown column 'q'"),
         (("m.npz", "--p", "z", "--suffix", "", "--out", "o.npz"), "'z' already"),

@@ -175,7 +175,7 @@ for name in ("my rows.csv", "it's.csv", "-rows.csv", "a,b.csv", "r[1].csv", "$x.
 def printed_repairs(out):
     """Return what --explain prints to repair each model: commands, or Python."""
     blocks = out.split("\nTo repair")[1:]
-    end = "  calibrant report measures which repair helps most"
+    end = "  'calibrant report' measures which repair helps most"
     return [
         "\n".join(line[2:] for line in block.split(end)[0].splitlines()[1:])
         for block in blocks

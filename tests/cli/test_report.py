@@ -21,7 +21,7 @@ def test_a_page_with_its_data_beside(run, tmp_path):
     assert summary["data"]["source"] == "digits_even.csv"
     page = out.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert "Fit the map on other rows" in page
+    assert "Do not evaluate the map on the rows" in page
 
 
 def test_without_a_name_the_page_is_report_html(run, tmp_path, monkeypatch):
@@ -118,7 +118,7 @@ def test_explaining_prints_what_is_wrong(run):
     assert "CAL001 over-confident, severe" in out
     assert "platt shrinks all predictions" in out
     assert "calibrant calibrate" in out
-    assert "Fit the map on other rows" in out
+    assert "Do not evaluate the map on the rows" in out
 
 
 def test_explaining_nothing_says_so(run, tmp_path):
@@ -161,4 +161,4 @@ def test_a_report_does_not_overwrite_what_it_reads(run, tmp_path):
         "--format", "html",
     )  # fmt: skip
     assert code == 2
-    assert "--out is a file that is read" in err
+    assert "--out must not be one of the input files" in err

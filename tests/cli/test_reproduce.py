@@ -78,7 +78,7 @@ def test_a_method_that_fails_is_named_with_its_first_error_and_exit_two(run, fol
     assert "15 of 30 cells failed (methods: es1500)." in last
     assert "The first: 'es1500' on beta1, error 0, n 1000, seed 0: TooFewRows" in last
     assert str(folder / "results.parquet") in last
-    assert "--retry-failures runs these cells again" in last
+    assert "--retry-failures reruns these cells" in last
     assert "Traceback" not in err
     assert "| es15 | es1500 |" in out  # what the others found is not lost
     again = [*options, "--methods", "es15,es1500", "--retry-failures"]
@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_named(run, tmp_path):
     options = ["--data", few, "--out", tmp_path / "out"]
     code, _, err = run("reproduce", "pseudo-real", *options, "--sizes", "1000,many")
     assert code == 2
-    assert "--sizes must be numbers with commas; got '1000,many'" in err
+    assert "--sizes must be numbers separated by commas; got '1000,many'" in err
     code, _, err = run("reproduce", "real", *options)
     assert code == 2
     assert "at least 1000 rows; the smallest has 9" in err

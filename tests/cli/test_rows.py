@@ -74,7 +74,7 @@ def test_bad_rows_are_left_out_as_if_they_were_not_there(run, command):
     good = printed(run, command, "good.parquet", *COMMANDS[command])
     code, out, err = run(command, "text.csv", *COMMANDS[command], "--bad-rows", "drop")
     assert code == 0, err
-    assert "2 of 300 rows could not be used" in err
+    assert "2 of 300 rows were invalid" in err
     assert without_made(out) == without_made(good)
 
 
@@ -142,7 +142,7 @@ def test_engines_drop_text_among_numbers_alike(run, engine):
 def test_errors_about_rows_name_the_way_to_drop_them(run, command):
     code, _, err = run(*command)
     assert code == 2
-    assert err.rstrip().endswith("To drop such rows pass --bad-rows drop.")
+    assert err.rstrip().endswith("To drop such rows, pass --bad-rows drop.")
 
 
 @pytest.mark.usefixtures("folder")
@@ -193,14 +193,14 @@ def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
         for name in ("none", "platt", "smooth"):
             one, other = (found[name] for found in gains)
             assert other["log_loss"] == pytest.approx(one["log_loss"], abs=0.01)
-    assert "Made of aggregated predictions" in Report(of_cells).to_html()
+    assert "Based on aggregated predictions" in Report(of_cells).to_html()
 
 
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (("compare", "--y", "y", "--p", "p,q"), "name the files of rows"),
-        (("calibrate", *COLUMNS, "--out", "map.json"), "name the files of rows"),
+        (("compare", "--y", "y", "--p", "p,q"), "pass the original files"),
+        (("calibrate", *COLUMNS, "--out", "map.json"), "pass the original files"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -219,7 +219,7 @@ def test_files_that_differ_in_columns_or_types(run, folder):
     typed = other.with_columns(pl.lit([1]).alias("q"))
     typed.write_parquet(folder / "part_2.parquet")
     code, _, err = run("compare", "part_*", "--y", "y", "--p", "p,q")
-    assert (code, "differ in types" in err) == (2, True)
+    assert (code, "different column types" in err) == (2, True)
 
 
 def test_what_does_not_fit_into_memory_names_a_way(run, folder, monkeypatch):

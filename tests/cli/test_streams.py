@@ -53,11 +53,11 @@ def test_engines_that_read_twice_refuse_a_pipe(run, rows):
     pipe = str(rows / "pipe.csv")
     code, _, err = run("evaluate", pipe, *OPTIONS, "--engine", "duckdb")
     assert code == 2
-    assert "is read once only" in err
+    assert "can be read only once" in err
 
 
 def test_an_empty_name_is_not_this_folder(run, rows, monkeypatch):
     monkeypatch.chdir(rows)
     code, _, err = run("evaluate", "", *OPTIONS)
     assert code == 2
-    assert "the name of a file is empty" in err
+    assert "the file name is empty" in err

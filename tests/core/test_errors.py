@@ -19,7 +19,7 @@ def test_an_error_knows_argument_rule_place_value_and_remedy():
         cb.calibration_error([0, 1] * 20, [0.5] * 38 + [0.4, 1.7])
     error = raised.value
     assert error.argument == "y_prob"
-    assert error.rule == "must hold probabilities in [0, 1]"
+    assert error.rule == "must contain probabilities in [0, 1]"
     assert (error.place, error.value) == ((39,), 1.7)
     assert Setting("scale", "logit") in error.remedy
 
@@ -66,5 +66,6 @@ def test_errors_keep_their_data_when_they_travel_between_processes():
     there = pickle.loads(pickle.dumps(error.suggest_dropping()))  # noqa: S301
     assert (there.place, there.argument) == ((3,), "p")
     assert (
-        str(there) == 'p must be; is not. Drop. To drop such rows pass bad_rows="drop".'
+        str(there)
+        == 'p must be; is not. Drop. To drop such rows, pass bad_rows="drop".'
     )

@@ -173,7 +173,7 @@ def test_a_study_takes_no_folder_that_holds_other_results(run, tmp_path, name):
     (tmp_path / name).write_bytes(FOREIGN)
     code, _, err = run(*STUDY, "--out", tmp_path)
     assert code == 2
-    assert f"{tmp_path / name} is there already" in err
+    assert f"{tmp_path / name} already exists" in err
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_bytes() == FOREIGN
 
@@ -211,7 +211,7 @@ def test_what_is_read_is_not_written(run, tmp_path):
     ):
         code, _, err = run(*command)
         assert code == 2
-        assert "--out is a file that is read" in err
+        assert "--out must not be one of the input files" in err
     code, _, err = run("apply", map_file, source, "--p", "forest", "--out", map_file)
     assert code == 2
     assert map_file.read_bytes() == (tmp_path / "a-map.json").read_bytes()
@@ -282,4 +282,6 @@ def test_arrays_beside_predictions_overwrite_no_other_kind(run, tmp_path):
     table = (*command[:-1], tmp_path / "out.csv")
     code, _, err = run(*table)
     assert code == 0
-    assert "left out, as they have other rows: temperature" in err
+    assert (
+        "not copied, because they have a different number of rows: temperature" in err
+    )

@@ -259,7 +259,7 @@ def test_models_on_different_scales_are_compared(binary):
 @pytest.mark.parametrize(
     ("scale", "words"),
     [
-        ({"a": "logit"}, "scale must say what each model holds; it lacks 'b'"),
+        ({"a": "logit"}, "scale must be given for every model; 'b' is missing"),
         ({"a": "prob", "b": "prob", "z": "prob"}, "unknown model in scale, 'z'"),
         ({"a": "prob", "b": "pct"}, "unknown scale 'pct'"),
     ],

@@ -162,10 +162,10 @@ def test_true_map_is_drawn_and_measured(as_array):
     assert_allclose(lines["calibrated"], np.interp(lines["p"], p, c), atol=5e-3)
     legend = display.plot().figure.legends[0].get_texts()
     told = {text.get_text() for text in legend}
-    assert {"true map", "error of an instance"} < told
+    assert {"true map", "error of one row"} < told
     _, ax = plt.subplots()
     legend = display.plot(ax).get_legend().get_texts()
-    assert [text.get_text() for text in legend] == ["true map", "error of an instance"]
+    assert [text.get_text() for text in legend] == ["true map", "error of one row"]
 
 
 def test_true_map_must_have_a_value_for_each_row(sample):
@@ -218,7 +218,7 @@ def test_estimators_are_asked_for_their_second_class():
 def test_estimators_with_many_classes_need_a_task():
     X, y = load_iris(return_X_y=True)
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-    with pytest.raises(OptionError, match="3 classes; say what"):
+    with pytest.raises(OptionError, match="3 classes; choose a task"):
         cb.ReliabilityDisplay.from_estimator(model, X, y)
     display = cb.ReliabilityDisplay.from_estimator(model, X, y, task="confidence")
     assert 0 < display.error < 0.2

@@ -173,7 +173,7 @@ def test_groups_of_merged_cells_are_in_order(rows):
 
 def test_only_cells_of_the_same_kind_add_up(rows):
     binary = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
-    with pytest.raises(OptionError, match="aggregated alike"):
+    with pytest.raises(OptionError, match="aggregated in the same way"):
         binary + cb.Predictions.from_table(rows, y="y", p="p", by="year").aggregate()
 
 
@@ -263,11 +263,11 @@ def forge(path, **columns):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("rows", -1, "'rows' must hold counts"),
+        ("rows", -1, "'rows' must contain counts"),
         ("rows", 1.5, "'rows' has a wrong type"),
         ("rows", None, "'rows' has"),
         ("rows", pl.col("rows").shift(1), "'rows' has a wrong type"),
-        ("happened", 10**6, "more happened than there are rows"),
+        ("happened", 10**6, "there are more events than rows"),
         ("low", 2.0, r"predictions leave \[0, 1\]"),
         ("low", np.nan, "'low' has values missing"),
         ("high", pl.col("high") + 1e-3, r"predictions"),
@@ -281,7 +281,9 @@ def forge(path, **columns):
 def test_impossible_sums_are_refused(column, value, words, cell_file):
     new = value if isinstance(value, pl.Expr) else pl.lit(value)
     forge(cell_file, **{column: new})
-    with pytest.raises(SourceError, match=f"damaged file of cells: .*{words}"):
+    with pytest.raises(
+        SourceError, match=f"damaged file of aggregated predictions: .*{words}"
+    ):
         cb.Predictions.load(cell_file)
 
 
@@ -297,7 +299,9 @@ def test_impossible_weights_are_refused(column, value, words, rows, tmp_path):
     path = tmp_path / "cells.parquet"
     cb.Predictions.from_table(rows, y="y", p="p", weight="share").aggregate().save(path)
     forge(path, **{column: value if isinstance(value, pl.Expr) else pl.lit(value)})
-    with pytest.raises(SourceError, match=f"damaged file of cells: {words}"):
+    with pytest.raises(
+        SourceError, match=f"damaged file of aggregated predictions: {words}"
+    ):
         cb.Predictions.load(path)
 
 

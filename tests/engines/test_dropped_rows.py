@@ -69,7 +69,7 @@ def test_groups_of_the_rows_that_are_left(frame, tmp_path, engine, kind, by):
 
 
 REASONS = (
-    "4 of 400 rows could not be used and were left out: 1 missing or infinite in "
+    "4 of 400 rows were invalid and were dropped: 1 missing or infinite in "
     "column 'p', 1 outside [0, 1] in column 'p', 1 with an unknown label in column "
     "'y', 1 with a negative weight in column 'w'."
 )
@@ -107,7 +107,7 @@ def test_rows_of_classes_are_dropped_for_a_reason(tmp_path, engine):
     assert (found.n, found.dropped) == (95, 5)
     columns = "columns 'c_a' .. 'c_c'"
     assert str(told[0].message).endswith(
-        f"left out: 1 missing or infinite in {columns}, 1 outside [0, 1] in {columns}, "
+        f"dropped: 1 missing or infinite in {columns}, 1 outside [0, 1] in {columns}, "
         f"1 that do not sum to 1 in {columns}, 1 without a label in column 'kind', 1 "
         f"with an unknown label in column 'kind'."
     )
@@ -135,7 +135,7 @@ def test_percentages_are_told_before_any_row_is_dropped(
     with pytest.raises(ScaleError) as told:
         cb.evaluate(cb.Predictions.from_table(path, **wanted), **options)
     words = str(told.value)
-    assert "column 'p' must hold probabilities in [0, 1]" in words
+    assert "column 'p' must contain probabilities in [0, 1]" in words
     assert 'These look like percentages: pass scale="percent".' in words
     assert "bad_rows" not in words
 
@@ -219,7 +219,7 @@ def test_a_fifth_of_the_rows_is_dropped_and_no_more(tmp_path, engine):
     with pytest.raises(DroppedRowsError) as told:
         cb.Predictions.from_table(path, **options).aggregate()
     assert str(told.value) == (
-        "21 of 100 rows cannot be used, and at most 20 % are dropped: 21 missing or "
+        "21 of 100 rows are invalid, but at most 20 % may be dropped: 21 missing or "
         "infinite in column 'p'. Repair these rows, or allow more to be dropped: "
         "max_dropped=0.3."
     )

@@ -144,15 +144,20 @@ def test_results_have_the_rows_of_the_memory_engine(case, rows, row_file):
 
 
 BAD = {
-    "missing": ("p", None, MissingValueError, "column 'p' must not hold missing"),
-    "nan": ("p", np.nan, MissingValueError, "column 'p' must not hold missing"),
-    "infinite": ("p", np.inf, MissingValueError, "must not hold missing or infinite"),
+    "missing": ("p", None, MissingValueError, "column 'p' must not contain missing"),
+    "nan": ("p", np.nan, MissingValueError, "column 'p' must not contain missing"),
+    "infinite": (
+        "p",
+        np.inf,
+        MissingValueError,
+        "must not contain missing or infinite",
+    ),
     "percent": ("p", 99.5, ProbabilityRangeError, "in .0, 1.; .*99.5.*scale=.percent"),
     "negative": ("p", -0.25, ProbabilityRangeError, "-0.25"),
     "label": ("y", 2, LabelError, "binary labels, 0 and 1; .*2"),
-    "no label": ("y", None, MissingValueError, "column 'y' must not hold missing"),
+    "no label": ("y", None, MissingValueError, "column 'y' must not contain missing"),
     "weight": ("count", -3, WeightError, "must not be negative.*-3"),
-    "no weight": ("count", None, MissingValueError, "column 'count' must not hold"),
+    "no weight": ("count", None, MissingValueError, "column 'count' must not contain"),
 }
 
 
@@ -238,13 +243,13 @@ def test_the_warning_about_dropped_rows_points_at_the_caller(
 )
 def test_what_predictions_know_is_not_to_be_said_again(name, value, rows):
     cells = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
-    with pytest.raises(OptionError, match=f"remove {name}, or pass it where"):
+    with pytest.raises(OptionError, match=f"remove {name}, or pass it when"):
         cb.evaluate(cells, **{name: value})
 
 
 def test_aggregated_predictions_are_no_table(rows, tmp_path):
     cells = cb.Predictions.from_table(rows, y="y", p="p").aggregate()
-    with pytest.raises(OptionError, match="functions take as they are"):
+    with pytest.raises(OptionError, match="functions accept directly"):
         cb.Predictions.from_table(cells, y="y", p="p")
     cells.save(tmp_path / "cells.parquet")
     for source in (tmp_path / "cells.parquet", f"{tmp_path}/*.parquet"):
@@ -310,7 +315,7 @@ def test_text_labels_need_to_be_named(local_engine, row_file):
 
 
 def test_text_is_no_probability(local_engine, row_file):
-    with pytest.raises(InputError, match="'happened' must hold numbers"):
+    with pytest.raises(InputError, match="'happened' must contain numbers"):
         cb.Predictions.from_table(
             row_file, y="y", p="happened", engine=local_engine
         ).aggregate()

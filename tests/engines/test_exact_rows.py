@@ -142,9 +142,9 @@ def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path):
     ("weight", "words"),
     [
         (np.full(40, 1e15), "at most 2\\*\\*53"),
-        (np.zeros(40), "must be positive somewhere; all 40 weights are 0"),
-        (np.append(np.ones(39), np.nan), "must not hold missing"),
-        (np.append(np.ones(39), np.inf), "must not hold missing or infinite"),
+        (np.zeros(40), "must have at least one positive value; all 40 weights are 0"),
+        (np.append(np.ones(39), np.nan), "must not contain missing"),
+        (np.append(np.ones(39), np.inf), "must not contain missing or infinite"),
         (np.append(np.ones(39), -1.0), "must not be negative"),
     ],
 )
@@ -175,7 +175,7 @@ def test_classes_kept_apart_are_not_taken_for_rows_in_order(rows):
 
 def test_groups_that_are_too_small_are_told(rows):
     few = rows[:12].with_columns(place=pl.Series(["a"] * 2 + ["b"] * 10))
-    with pytest.warns(SmallSampleWarning, match="group place=a is left out"):
+    with pytest.warns(SmallSampleWarning, match="group place=a is skipped"):
         found = cb.evaluate(
             cb.Predictions.from_table(few, y="y", p="p", by="place", engine="duckdb"),
             methods="es5",

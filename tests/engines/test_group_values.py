@@ -65,5 +65,5 @@ def test_a_decimal_column_may_be_group_and_weight(columns, local_engine, tmp_pat
 def test_lists_are_no_groups(columns, tmp_path):
     frame = pl.DataFrame({**columns, "g": [[1, 2]] * 400})
     frame.write_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(OptionError, match="plain values"):
+    with pytest.raises(OptionError, match="simple values"):
         groups_of(tmp_path / "rows.parquet", engine="memory")

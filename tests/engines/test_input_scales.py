@@ -86,8 +86,8 @@ def test_minus_infinity_is_a_probability_of_zero(prob, tmp_path, engine):
 
 
 BAD = {
-    "percent": (100.5, "column 'p' must hold percentages in .0, 100.; .*100.5"),
-    "logprob": (0.25, "column 'p' must hold log-probabilities, at most 0; .*0.25"),
+    "percent": (100.5, "column 'p' must contain percentages in .0, 100.; .*100.5"),
+    "logprob": (0.25, "column 'p' must contain log-probabilities, at most 0; .*0.25"),
 }
 
 

@@ -52,13 +52,17 @@ def test_every_format_is_read(tmp_path, name, write):
     [
         ("t.csv", b"", "is empty"),
         ("t.csv", b"p,y\n", "has no rows"),
-        ("t.csv", b"p,y\n1,2\n1,2,3\n", "as many fields as the first"),
+        ("t.csv", b"p,y\n1,2\n1,2,3\n", "the same number of fields"),
         ("t.parquet", b"PAR1 but not really", "cannot be read"),
         ("t.jsonl", b"{not json", "cannot be read"),
         ("t.json", b"[{", "cannot be read"),
         ("t.json", b'{"p": 1}', "must be an array of JSON objects"),
         ("t.npz", b"not a zip", "cannot be read"),
-        ("t.xlsx", b"PK", "files that end in '.xlsx' cannot be read; known are CSV"),
+        (
+            "t.xlsx",
+            b"PK",
+            "files that end in '.xlsx' cannot be read; supported are CSV",
+        ),
         ("t", b"p,y", "cannot be read"),
     ],
 )

@@ -147,7 +147,7 @@ def test_the_memory_engine_reads_files_together(lake):
         ("nothing/*.parquet", "no file matches"),
         ("nothing.parquet", "does not exist"),
         ("", "is a folder|holds no file"),
-        ("rows.xlsx", "cannot be read; known are CSV"),
+        ("rows.xlsx", "cannot be read; supported are CSV"),
     ],
 )
 def test_sources_that_are_not_there(source, words, tmp_path):
@@ -163,7 +163,7 @@ def test_sources_that_are_not_there(source, words, tmp_path):
 )
 def test_addresses_are_refused_and_nothing_is_fetched(engine, source, monkeypatch):
     monkeypatch.setattr("socket.socket.connect", pytest.fail)
-    with pytest.raises(SourceError, match=r"is an address.*Download the file first"):
+    with pytest.raises(SourceError, match=r"is a URL.*Download the file first"):
         cb.Predictions.from_table(source, engine=engine, **WANTED).aggregate()
 
 
@@ -177,7 +177,7 @@ def test_a_connection_of_our_own_installs_nothing(row_file):
 def test_an_empty_name_is_no_folder(local_engine, source, rows, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows.select("p", "y").write_csv("rows.csv")
-    with pytest.raises(SourceError, match="the name of a file is empty"):
+    with pytest.raises(SourceError, match="the file name is empty"):
         cb.Predictions.from_table(source, engine=local_engine, **WANTED).aggregate()
 
 

@@ -74,7 +74,7 @@ def test_a_late_label_that_is_none_is_refused(local_engine, late_file):
 
 @pytest.mark.parametrize("column", ["p", "w"])
 def test_late_text_is_no_number(local_engine, column, late_file):
-    with pytest.raises(InputError, match=f"column '{column}' must hold numbers"):
+    with pytest.raises(InputError, match=f"column '{column}' must contain numbers"):
         cb.Predictions.from_table(
             late_file(**{column: "none"}), y="y", p="p", weight="w", engine=local_engine
         ).aggregate()
@@ -157,7 +157,7 @@ def test_blanks_around_numbers_do_not_count(local_engine, tmp_path):
 @pytest.mark.parametrize("text", ["1_0", "0x1", "1 0", "one", "½", "0,5"])
 def test_what_is_no_number_is_none_in_any_engine(local_engine, text, tmp_path):
     (tmp_path / "rows.tsv").write_text(f"y\tp\n0\t0.5\n1\t{text}\n")
-    with pytest.raises(InputError, match="column 'p' must hold numbers"):
+    with pytest.raises(InputError, match="column 'p' must contain numbers"):
         cb.Predictions.from_table(
             tmp_path / "rows.tsv", y="y", p="p", engine=local_engine
         ).aggregate()

@@ -63,9 +63,9 @@ GOOD = {"kind": "binned", "edges": [0, 0.5, 1], "intercepts": [0, 0], "slopes": 
     [
         ({"kind": "pickle"}, "unknown kind"),
         ({"kind": ["binned"]}, "unknown kind"),
-        ({"edges": [0, 0.5]}, "must hold 1 numbers"),
+        ({"edges": [0, 0.5]}, "must contain 1 numbers"),
         ({"edges": [0.1, 0.5, 1]}, "from 0 to 1"),
-        ({"edges": [0, 2, 1]}, "must not fall"),
+        ({"edges": [0, 2, 1]}, "must not decrease"),
         ({"edges": "0,1"}, "list of numbers"),
         ({"slopes": [1, None]}, "list of numbers"),
         ({"slopes": [1, True]}, "list of numbers"),

@@ -72,15 +72,15 @@ PARABOLA = {"kind": "parabolas", "knots": [0, 1], "heights": [0, 1], "middles": 
     ("stored", "words"),
     [
         (GOOD | {"scale": "log"}, "unknown scale"),
-        (GOOD | {"knots": [0], "heights": [1]}, "two or more"),
+        (GOOD | {"knots": [0], "heights": [1]}, "at least two"),
         (GOOD | {"knots": [1, 0]}, "ascend"),
-        (GOOD | {"heights": [1]}, "must hold 2 numbers"),
+        (GOOD | {"heights": [1]}, "must contain 2 numbers"),
         ({"kind": "mean", "maps": []}, "list of maps"),
         ({"kind": "mean", "maps": [GOOD]}, "list of numbers"),
         ({"kind": "mean", "maps": [GOOD], "weights": [0.5]}, "sum to 1"),
         ({"kind": "mean", "maps": [1], "weights": [1]}, "of kind piecewise-linear"),
         ({"kind": "mean", "maps": [MEAN], "weights": [1]}, "of kind piecewise-linear"),
-        (PARABOLA | {"middles": []}, "must hold 1 numbers"),
+        (PARABOLA | {"middles": []}, "must contain 1 numbers"),
     ],
 )
 def test_damaged_maps_are_refused(stored, words):

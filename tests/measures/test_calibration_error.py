@@ -105,7 +105,7 @@ def test_class_order_is_asked_for(three_classes):
         cb.calibration_error(np.array(["a", "b", "c"])[y], prob, task="confidence")
     with pytest.raises(LabelError, match="each of the 3 probability columns once"):
         cb.calibration_error(y, prob, task="confidence", labels=[0, 1])
-    with pytest.raises(LabelError, match="must hold the classes 0, 1, 5; row"):
+    with pytest.raises(LabelError, match="must contain the classes 0, 1, 5; row"):
         cb.calibration_error(y, prob, task="confidence", labels=[0, 1, 5])
 
 

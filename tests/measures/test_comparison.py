@@ -385,12 +385,12 @@ def test_small_groups_of_a_table_are_left_out(models):
     columns = {"y": "y", "p": ["own", "raised"], "by": "region"}
     options = {"method": "es15"}
     preds = cb.Predictions.from_table(table, **columns)
-    with pytest.warns(SmallSampleWarning, match="9 groups are left out: region=0;"):
+    with pytest.warns(SmallSampleWarning, match="9 groups are skipped: region=0;"):
         found = cb.compare(preds, **options, **FAST)
     assert [one.key for one in found.groups] == [{"region": 9}]
     table["region"] = np.arange(600) // 4
     with (
-        pytest.warns(SmallSampleWarning, match="150 groups are left out"),
+        pytest.warns(SmallSampleWarning, match="150 groups are skipped"),
         pytest.raises(OptionError, match="no group has"),
     ):
         cb.compare(cb.Predictions.from_table(table, **columns), **options)

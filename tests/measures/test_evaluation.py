@@ -219,8 +219,8 @@ def test_twelve_rows_are_evaluated_by_the_methods_that_can():
     with pytest.warns(SmallSampleWarning) as told:
         found = cb.evaluate(y, p)
     assert found.frame()["method"].tolist() == ["smooth"]
-    assert str(told[1].message).startswith("es15 is left out: ")
-    assert str(told[2].message).startswith("ew15 is left out: ")
+    assert str(told[1].message).startswith("es15 is skipped: ")
+    assert str(told[2].message).startswith("ew15 is skipped: ")
     assert all(warning.filename == __file__ for warning in told)
 
 

@@ -99,7 +99,7 @@ def test_rows_without_a_partner_are_left_out_of_pairs(long):
         found = cb.compare(preds, method="es5", n_resamples=50)
     assert found.frame()["n"].tolist() == [260, 260]
     twice = cb.Predictions.from_table(long, id="region", **options)
-    with pytest.raises(OptionError, match="'region' must have each value once"):
+    with pytest.raises(OptionError, match="'region' must have each value at most once"):
         cb.compare(twice)
 
 

@@ -58,7 +58,7 @@ def test_two_group_columns_make_pairs(table):
 
 def test_small_groups_are_left_out_with_a_warning(table):
     table["region"] = np.where(np.arange(500) < 5, "tiny", "rest")
-    with pytest.warns(SmallSampleWarning, match="group region=tiny is left out"):
+    with pytest.warns(SmallSampleWarning, match="group region=tiny is skipped"):
         found = cb.evaluate(
             cb.Predictions.from_table(table, y="y", p="a", by="region"), methods="es15"
         )
@@ -75,9 +75,9 @@ def test_many_small_groups_are_one_warning(table):
     assert found.frame()["region"].tolist() == [99] * 4
     (warning,) = told
     assert str(warning.message) == (
-        "10 groups are left out: region=0; region=1; region=2; region=3; region=4 and "
-        "5 more. Why the first: bins must not exceed the number of rows; got 15 bins "
-        "for 8 rows. Use fewer bins, for example es1 or es-cv."
+        "10 groups are skipped: region=0; region=1; region=2; region=3; region=4 and "
+        "5 more. Reason for the first: bins must not exceed the number of rows; got "
+        "15 bins for 8 rows. Use fewer bins, for example es1 or es-cv."
     )
     assert warning.filename == __file__
 
@@ -92,7 +92,7 @@ def test_a_group_loses_only_the_methods_that_need_more_rows(table, engine):
     with pytest.warns(SmallSampleWarning) as told:
         found = cb.evaluate(preds, methods=methods, confidence=None).frame()
     (warning,) = told
-    assert str(warning.message).startswith("es15 is left out of group region=tiny: ")
+    assert str(warning.message).startswith("es15 is skipped for group region=tiny: ")
     tiny = found["region"] == "tiny"
     rows = list(zip(found["model"][tiny], found["method"][tiny], strict=True))
     assert rows == [(m, e) for m in "ab" for e in ("platt", "es5")]
@@ -110,9 +110,9 @@ def test_methods_that_many_groups_lose_are_one_warning_each(table):
         found = cb.evaluate(preds, methods=methods, confidence=None).frame()
     assert found["method"].tolist() == ["es5"] * 6 + methods
     first, second = (str(warning.message) for warning in told)
-    assert first.startswith("es15 is left out of 6 groups: region=0; region=1; ")
-    assert second.startswith("es20 is left out of 6 groups: ")
-    assert "and 1 more. Why the first: bins must not exceed" in first
+    assert first.startswith("es15 is skipped for 6 groups: region=0; region=1; ")
+    assert second.startswith("es20 is skipped for 6 groups: ")
+    assert "and 1 more. Reason for the first: bins must not exceed" in first
 
 
 def test_only_small_groups_is_an_error(table):

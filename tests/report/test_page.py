@@ -154,7 +154,7 @@ def test_a_comparison_is_shown_where_there_is_one(report):
         "comparison": {"method": "smooth", "models": [], "pairs": [pair]}
     }
     page = cb.Report(summary).to_html()
-    assert "Who is better calibrated?" in page
+    assert "Which model is better calibrated?" in page
     assert "-0.0123" in page
 
 
@@ -164,7 +164,7 @@ def test_many_models_are_folded_away_but_all_there(rows, fast):
     page = cb.Report.from_predictions(data["label"], models, **fast).to_html()
     assert page.count('<details class="body">') == 22
     assert page.count('class="card ') == 22
-    assert "The first 20 models are drawn." in page
+    assert "Only the first 20 models are drawn." in page
 
 
 def test_findings_of_many_classes_are_told_once_a_code(fast):

@@ -20,8 +20,8 @@ def test_advice_is_the_repair_that_was_measured_to_be_best(fault):
     (finding,) = advise([fault(besides="Look there.")], repairs)
     assert finding.calibrator == "smooth"
     assert finding.remedy == (
-        "Of the repairs that were tried, smooth helps most: log-loss 0.6500, without "
-        "0.7000, by platt 0.6800. Look there."
+        "Of the repairs tried, smooth helps most: it lowers the log-loss from 0.7000 "
+        "to 0.6500 (platt: 0.6800). Look there."
     )
 
 
@@ -86,7 +86,7 @@ def test_scores_of_several_classes_say_what_they_are_of(fast):
         np.mean((top - right) ** 2)
     )
     page = report.to_html()
-    assert "Scores about whether the top label is right" in page
+    assert "Scores for whether the top label is right" in page
     assert "Log-loss, all classes" in page
 
 

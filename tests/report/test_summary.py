@@ -110,7 +110,7 @@ def test_many_groups_are_cut_to_the_largest_and_said_so(rows, fast):
         cb.Predictions.from_table(data, y="label", p="good", by="id"), **fast
     ).summary
     assert len(found["models"][0]["groups"]) == 200
-    assert found["notes"] == ["Of 1604 groups the 200 largest are shown."]
+    assert found["notes"] == ["Only the 200 largest of 1604 groups are shown."]
     assert sum(row["error"] is not None for row in found["models"][0]["groups"]) == 4
 
 
@@ -133,7 +133,7 @@ def test_few_rows_leave_out_default_methods_with_many_bins():
     with pytest.warns(SmallSampleWarning) as told:
         report = cb.Report.from_predictions(y, {"few": p}, n_resamples=20)
     messages = [str(warning.message) for warning in told]
-    assert [m.partition(" is left out")[0] for m in messages] == ["es15", "ew15"]
+    assert [m.partition(" is skipped")[0] for m in messages] == ["es15", "ew15"]
     (model,) = report.summary["models"]
     named = [row["method"] for row in model["errors"]]
     assert named == ["smooth"]

@@ -37,12 +37,14 @@ def test_verdicts_name_classes_groups_and_failed_certainties(fault):
     group = fault("CAL010", where={"group": "north"})
     found = reconcile(GOOD, [*classes, failed, group], classes=list("dcbaxyz"))
     assert found["sentences"][1:-1] == [
-        "Of 7 classes 4 are significantly off: the worst are d, c and b.",
-        "Of 20 predictions of exactly 0 or 1, 3 failed.",
-        "Further off than others with the same predictions: north.",
+        "Of 7 classes, 4 are significantly off: the worst are d, c and b.",
+        "Of 20 predictions of exactly 0 or 1, 3 turned out wrong.",
+        "Further off than other rows with the same predictions: north.",
     ]
     alone = reconcile(GOOD, [failed])
-    assert alone["headline"].endswith("calibrated, but certain predictions failed")
+    assert alone["headline"].endswith(
+        "calibrated, but some predictions of 0 or 1 are wrong"
+    )
     assert alone["grade"] == "fair"
 
 
@@ -150,7 +152,7 @@ def test_the_kernel_error_gives_no_grade_and_leaves_it_to_others(rows, fast):
     alone = cb.Report.from_predictions(y, p, **fast | {"methods": "kce"})
     verdict = alone.summary["models"][0]["verdict"]
     assert (verdict["grade"], verdict["relative_error"]) == ("unknown", None)
-    assert "not graded, as kce is a squared norm" in str(alone)
+    assert "not graded, because kce is a squared norm" in str(alone)
 
 
 def test_a_verdict_names_its_certainty(rows, hostile):
@@ -159,4 +161,4 @@ def test_a_verdict_names_its_certainty(rows, hostile):
     text = str(report)
     assert "95 % interval" in text
     assert "the observed rate is" in text
-    assert "would bring the error to" in text
+    assert "would reduce the error to" in text

@@ -122,14 +122,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(label)
         if isinstance(self.cv, str):
             raise OptionError(
-                f"cv must be a number of folds, a splitter, or None for a classifier "
-                f"that is fitted already; got {self.cv!r}."
+                "cv must be a number of folds, a splitter, or None for a "
+                f"classifier that is already fitted; got {self.cv!r}."
             )
         if self.cv is None:
             if not _is_fitted(self.classifier):
                 raise OptionError(
-                    "classifier must be fitted already where cv is left out; fit it on "
-                    "other rows first, or pass cv=5 to fit and calibrate by folds."
+                    "without cv, classifier must already be fitted; fit it on "
+                    "other rows first, or pass cv=5 to fit and calibrate by "
+                    "cross-validation."
                 )
             fitted = self.classifier
             prob = _probabilities(fitted, X)
@@ -164,8 +165,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         prob = _probabilities(estimator, X)
         if prob.shape[1] > BINARY and not isinstance(calibrator, MulticlassCalibrator):
             raise OptionError(
-                f"calibrator is fitted to one event, but classifier knows "
-                f"{prob.shape[1]} classes; pass one that is not fitted, or OneVsRest."
+                "calibrator is fitted to one event, but classifier has "
+                f"{prob.shape[1]} classes; pass one that is not fitted, or "
+                "OneVsRest."
             )
         calibrated = np.asarray(calibrator.transform(_input(calibrator, prob)))
         if isinstance(calibrator, MulticlassCalibrator):
@@ -250,7 +252,7 @@ def _method(estimator: Any) -> str:
         if hasattr(estimator, method):
             return method
     raise OptionError(
-        f"classifier must be one with predict_proba or decision_function; "
+        "classifier must have predict_proba or decision_function; "
         f"{type(estimator).__name__} has neither."
     )
 
@@ -283,9 +285,9 @@ def _column_numbers(label: NDArray[Any], classes: NDArray[Any]) -> IntVector:
     if unknown.any():
         row = int(np.argmax(unknown))
         raise LabelError(
-            f"y must hold labels that the classifier knows, {classes.tolist()}; row "
-            f"{row} is {shown(label[row])}. Pass labels of the kind that it was "
-            f"fitted on."
+            "y must contain labels that the classifier knows, "
+            f"{classes.tolist()}; row {row} is {shown(label[row])}. Pass labels "
+            "like those it was fitted on."
         )
     order = np.argsort(classes)
     return np.asarray(order[np.searchsorted(classes, label, sorter=order)])

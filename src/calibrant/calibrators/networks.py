@@ -108,7 +108,8 @@ def _check_hidden(hidden: Any) -> None:
     """Raise where the sizes of hidden layers are invalid."""
     if not isinstance(hidden, list | tuple):
         raise OptionError(
-            f"hidden must be a tuple of layer sizes, as (150, 150); got {hidden!r}."
+            "hidden must be a tuple of layer sizes, such as (150, 150); got "
+            f"{hidden!r}."
         )
     for units in hidden:
         check_count(units, name="hidden")

@@ -89,8 +89,8 @@ class Method:
             return family
         if params and self.family is UserFamily:
             raise OptionError(
-                f"{', '.join(params)} cannot be set from outside; set it on the "
-                f"{self.name} itself."
+                f"{', '.join(params)} cannot be set here; set it on the "
+                f"{self.name} object itself."
             )
         free = self.defaults()
         for name in params:
@@ -305,8 +305,9 @@ def find_method(name: str) -> Method:
     if isinstance(name, str) and name in EVALUATORS:
         raise OptionError(
             f"method {name!r} only measures: it has no calibration map, so it can "
-            f"neither calibrate nor be drawn. Use it in calibration_error, evaluate "
-            f"or calibration_test, and for a map another method, such as 'pl'."
+            "neither calibrate nor be drawn. Use it in calibration_error, "
+            "evaluate or calibration_test; for a map, use another method, such "
+            "as 'pl'."
         )
     return _find(name, lambda: METHODS)
 
@@ -336,10 +337,10 @@ def find_binary(name: str) -> Method:
 def _check_binary(method: Method) -> Method:
     if method.kind == "multi-class":
         raise OptionError(
-            f"method {method.name!r} calibrates all classes at once: it has no map of "
-            f"one probability to evaluate by. Evaluate its results, "
+            f"method {method.name!r} calibrates all classes at once: it has no "
+            "map of a single probability to evaluate with. Evaluate its output, "
             f"make_calibrator({method.name!r}).fit(...).transform(P), by a binary "
-            f"method such as 'smooth' with ",
+            "method such as 'smooth' with ",
             Setting("task", "confidence"),
             ", ",
             Setting("task", "classwise"),
@@ -379,7 +380,8 @@ def _wrapped(name: str) -> Method:
     if binary.kind == "multi-class":
         raise OptionError(
             f"method {name!r} applies a binary method to several classes, but "
-            f"{binary.name!r} is a multi-class method already; use it as it is."
+            f"{binary.name!r} is already a multi-class method; use it without the "
+            "prefix."
         )
     summary = what + binary.summary
     return Method(name, family, summary, {}, binary.loss, "multi-class", wrapped=binary)

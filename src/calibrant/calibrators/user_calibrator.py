@@ -116,7 +116,7 @@ class UserFamily:
             return UserMap(calibrator.fit(p, y) or calibrator)
         if "sample_weight" not in inspect.signature(calibrator.fit).parameters:
             raise OptionError(
-                f"fit of {type(calibrator).__name__} takes no sample_weight, which "
-                f"weighted rows and resampling need."
+                f"fit of {type(calibrator).__name__} does not accept "
+                "sample_weight, which weighted rows and resampling need."
             )
         return UserMap(calibrator.fit(p, y, sample_weight=weight) or calibrator)

@@ -23,8 +23,8 @@ MIN_BINS = 2
 MIN_COUNT = 5.0
 """Rates of bins with fewer expected rows of either outcome are not compared."""
 TINY = np.finfo(float).tiny
-RECENT = "If the share has changed since training, recalibrate on recent rows."
-LOOK = "Look at which rows lie there."
+RECENT = "If the base rate has changed since training, recalibrate on recent rows."
+LOOK = "Look at the rows in that range."
 
 
 def over_confident(subject: Subject) -> Finding | None:
@@ -49,7 +49,7 @@ def _confidence(subject: Subject, *, sign: float) -> Finding | None:
     return _confidence_finding(
         sign,
         gap,
-        f"The mean confidence is {predicted}, and {right} of the rows are right.",
+        f"The mean confidence is {predicted}, the accuracy {right}.",
         ("temperature", _slope_remedy("temperature", sign)),
         {"confidence": confidence, "accuracy": confidence + gap, "pvalue": pvalue},
     )
@@ -99,7 +99,7 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
         severity_of(gap),
         f"The event happens {'more' if gap > 0.0 else 'less'} often than predicted: "
         f"mean prediction {predicted}, observed rate {observed}.",
-        f"{method} moves all predictions together. {RECENT}",
+        f"{method} corrects the overall level. {RECENT}",
         method,
         {
             "mean_prob": subject.mean_prob,
@@ -234,21 +234,21 @@ def _only_side_off(up: _Side, low: _Side, sign: float) -> _Side | None:
 
 def _spread_message(middle: str, up: _Side, low: _Side, sign: float) -> str:
     """Return which side is off and how; `sign` is that of the slope less 1."""
-    above, below = f"from {middle} up", f"below {middle}"
+    above, below = f"above {middle}", f"below {middle}"
     one = _only_side_off(up, low, sign)
     if one is not None:
         where, elsewhere = (above, below) if one is up else (below, above)
         return (
-            f"Predictions {where} are {one.direction}: {one}. Those {elsewhere} are "
-            f"not significantly off: {low if one is up else up}."
+            f"Predictions {where} are {one.direction}: {one}. Predictions "
+            f"{elsewhere} are not significantly off: {low if one is up else up}."
         )
     if up.off * low.off > 0:  # they are shifted as well
         worst = above if up.off == sign else below
-        how = f"{up.direction}, most of all {worst}"
+        how = f"{up.direction}, especially {worst}"
     elif up.off and low.off:
         how = "too extreme" if sign < 0.0 else "not extreme enough"
     else:
-        how = "too far apart" if sign < 0.0 else "too close together"
+        how = "too spread out" if sign < 0.0 else "not spread out enough"
     return f"Predictions are {how}: {above} {up}; {below} {low}."
 
 
@@ -260,7 +260,7 @@ def _spread_repair(
         method = subject.method("platt")
         return method, _slope_remedy(method, sign)
     method = subject.method("beta")
-    return method, f"{method} moves low and high predictions by slopes of their own."
+    return method, f"{method} corrects low and high predictions with separate slopes."
 
 
 def gap_in_a_region(subject: Subject) -> Finding | None:
@@ -292,7 +292,7 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
         "miscalibrated region",
         severity_of(off_by),
         message,
-        f"{method} follows any shape that the rows support.",
+        f"{method} can fit any shape that the data support.",
         method,
         {
             "left": left,
@@ -352,7 +352,7 @@ def falling_region(subject: Subject) -> Finding | None:
         "not monotone",
         severity_of(off_by),
         f"Higher predictions come true less often: around {around[0]} {what} in "
-        f"{rates[0]} of the rows, but around {around[1]} only in {rates[1]}.",
+        f"{rates[0]} of the rows, but around {around[1]} in only {rates[1]}.",
         f"{platt}, {beta} and {isotonic} cannot repair this; {smooth} and {pl} can. "
         f"{LOOK}",
         smooth,

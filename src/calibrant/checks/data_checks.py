@@ -28,7 +28,7 @@ DIGITS = (1, 2, 3)
 ROWS_PER_VALUE = 20
 MAX_VALUES = 200
 FIRST_ROWS = 10_000
-KEEP_DIGITS = "Keep the digits that the model gives."
+KEEP_DIGITS = "Keep the full precision of the model's output."
 FLOAT32_ERROR = 2.0**-24
 """Decimals that went through single precision are off by as much as this."""
 MIN_NOISE = 10.0
@@ -73,10 +73,10 @@ def thin_region(subject: Subject) -> Finding | None:
         "CAL007",
         "thin region",
         "note",
-        f"Only {_format_rows(number)} of {format_count(subject.total)} lie {places}: "
-        f"the observed rate there is hardly known.",
-        "Do not read much into the diagram there; collect such rows if decisions "
-        "depend on them.",
+        f"Only {_format_rows(number)} of {format_count(subject.total)} lie "
+        f"{places}: the observed rate there is very uncertain.",
+        "Do not read much into the diagram there; collect more such rows if "
+        "decisions depend on them.",
         evidence={"rows": number, "where": places},
     )
 
@@ -110,15 +110,17 @@ def rounded(subject: Subject) -> Finding | None:
     message = f"Predictions take only {values} values between 0 and 1"
     if values == 1:
         message = f"All predictions between 0 and 1 are the same: {inner[0]:.6g}"
-        remedy = "Only the level of such predictions can be repaired: they do not "
-        remedy += "distinguish any rows."
+        remedy = "Recalibration can only correct their overall level: they do not "
+        remedy += "distinguish between rows."
     elif digits is None:
-        remedy = "Rows with the same prediction cannot be distinguished; if the model "
-        remedy += "has more to say than that, keep it."
+        remedy = (
+            "Rows with the same prediction cannot be distinguished; if the model can "
+        )
+        remedy += "give finer scores, use those."
     else:
         message += f", rounded to {digits} decimal{'s' if digits > 1 else ''}"
-        remedy = f"{KEEP_DIGITS} Rounding hides rare events and makes certainty of "
-        remedy += "what is merely likely."
+        remedy = f"{KEEP_DIGITS} Rounding hides rare events and turns likely into "
+        remedy += "certain."
     evidence: dict[str, float | str] = {"values": float(values)}
     evidence["digits"] = float(digits or np.nan)
     title = "rounded predictions"
@@ -149,14 +151,14 @@ def certain(subject: Subject) -> Finding | None:
     smooth, beta = subject.method("smooth"), subject.method("beta")
     if failed:
         message += (
-            f", and {format_count(failed)} of them failed. By its definition the "
-            f"log-loss is infinite then; shown is one with 0 and 1 moved inwards by "
-            f"{CLIP:.1e}, where a failure costs {-np.log(CLIP):.0f}."
+            f", and {format_count(failed)} of them turned out wrong. Strictly, "
+            "the log-loss is then infinite; the one shown moves 0 and 1 inwards "
+            f"by {CLIP:.1e}, so that a wrong prediction costs {-np.log(CLIP):.0f}."
         )
         remedy = f"Or recalibrate by {smooth} or {beta}."
     else:
-        message += "; none of them failed."
-        remedy = "One that fails would make the log-loss infinite."
+        message += "; none of them turned out wrong."
+        remedy = "A single wrong one would make the log-loss infinite."
     return Finding(
         "CAL009",
         "certain predictions",
@@ -179,8 +181,8 @@ def one_outcome(subject: Subject) -> Finding | None:
         "one outcome only",
         "note",
         f"The event {always} happened in these {_format_rows(subject.total)}.",
-        "Nothing can be said of how well predictions distinguish events; check that "
-        "the right column of labels was read.",
+        "It cannot be judged how well predictions distinguish events; check that "
+        "the right label column was read.",
         evidence={"rows": subject.total, "positives": subject.positives},
     )
 

@@ -53,7 +53,7 @@ CHECKS: dict[str, Callable[[Subject], Finding | list[Finding] | None]] = {
 }
 """Every check by its code. A code keeps its meaning for ever."""
 NOTHING_TO_FIT = (
-    "No map can be fitted to a single outcome: collect rows of the other one."
+    "No map can be fitted to a single outcome: collect rows with the other outcome."
 )
 
 

@@ -60,7 +60,7 @@ def _options(
             "--version",
             callback=_print_version,
             is_eager=True,
-            help="Print the version and leave.",
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:

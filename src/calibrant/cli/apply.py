@@ -45,13 +45,14 @@ class ScaleChoice(StrEnum):
 
 def apply(
     map_file: Annotated[
-        Path, typer.Argument(help="What 'calibrant calibrate' wrote.", metavar="MAP")
+        Path,
+        typer.Argument(help="Map written by 'calibrant calibrate'.", metavar="MAP"),
     ],
     source: Annotated[
         list[str],
         typer.Argument(
-            help="New predictions: CSV, TSV, Parquet, JSON, npz or npy; several "
-            "files, a folder or a pattern, 'lake/*.parquet'.",
+            help="New predictions: CSV, TSV, Parquet, JSON, npz or npy files, a "
+            "folder, or a pattern such as 'lake/*.parquet'.",
             metavar="FILE...",
         ),
     ],
@@ -59,31 +60,33 @@ def apply(
         str,
         typer.Option(
             "--p",
-            help="Column of probabilities; or the columns of all classes, a,b,c or "
-            "'forest_*', in the order of the fit unless they have the same names.",
+            help="Column of probabilities, or the columns of all classes, a,b,c or "
+            "'forest_*', in the order used for fitting unless the names are the "
+            "same.",
         ),
     ],
     out: Annotated[
         Path,
         typer.Option(
             "--out",
-            help="Where to write: .csv, .tsv, .parquet, .jsonl; of an npz file also "
+            help="File to write: .csv, .tsv, .parquet or .jsonl; for npz input also "
             ".npz.",
         ),
     ],
     suffix: Annotated[
         str,
-        typer.Option("--suffix", help="What new columns are called after their p."),
+        typer.Option("--suffix", help="Suffix for the names of the new columns."),
     ] = APPLIED,
     scale: Annotated[
         ScaleChoice | None,
-        typer.Option("--scale", help="What a single column holds; usually prob."),
+        typer.Option("--scale", help="What a single column contains; usually prob."),
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", help="memory or duckdb; auto: by size.")
+        str,
+        typer.Option("--engine", help="memory or duckdb; auto chooses by file size."),
     ] = "auto",
 ) -> None:
-    """Add calibrated probabilities to files; all their rows and columns stay."""
+    """Add calibrated probabilities to files, keeping all rows and columns."""
     from calibrant.engines.files import check_writable, find_files, is_arrays
     from calibrant.engines.opening import engine_of_files
     from calibrant.maps.stored import load_columns, load_map
@@ -98,7 +101,7 @@ def apply(
         _check_one_npz(source, engine)
     check_not_source(source, out)
     if out.exists() and out.samefile(map_file):
-        raise OptionError("--out is the map that is read; choose another name.")
+        raise OptionError("--out must not be the map itself; choose another name.")
     map_ = load_map(map_file)
     if of_arrays:
         _apply_to_npz(map_, load_columns(map_file), source[0], p, out, suffix, scale)
@@ -111,8 +114,8 @@ def apply(
         _apply_in_duckdb(map_, files, split_list(p), out, suffix, scale)
     elif len(files.paths) > 1:
         raise OptionError(
-            f"in memory a map is applied file by file, and {files} means "
-            f"{len(files.paths)}; name one, or leave out --engine."
+            f"the memory engine applies a map to one file at a time, but {files} "
+            f"is {len(files.paths)} files; pass one, or remove --engine."
         )
     else:
         path = Path(files.paths[0])
@@ -131,17 +134,18 @@ def _apply_in_duckdb(
 
     if isinstance(map_, MulticlassMap):
         raise OptionError(
-            "maps of several classes are applied in memory; use --engine memory, file "
-            "by file."
+            "multi-class maps are applied in memory; use --engine memory, one "
+            "file at a time."
         )
     if len(columns) != 1:
         raise OptionError(
-            f"this map needs one column by --p; it names {len(columns)}: "
+            f"this map needs one column in --p; got {len(columns)}: "
             f"{', '.join(columns)}."
         )
     if scale not in (None, ScaleChoice.prob):
         raise OptionError(
-            f"--scale {scale} is applied in memory; use --engine memory, file by file."
+            f"--scale {scale} is applied in memory; use --engine memory, one file "
+            "at a time."
         )
     name = f"{columns[0]}{suffix}"
     rows = apply_in_duckdb(map_.to_sql, files, columns[0], name, out)
@@ -151,10 +155,11 @@ def _apply_in_duckdb(
 def _check_one_npz(source: list[str], engine: str) -> None:
     if len(source) > 1:
         raise OptionError(
-            f"a map is applied to npz files one by one; {len(source)} files are named."
+            f"a map is applied to one npz file at a time; got {len(source)} files "
+            "are named."
         )
     if engine == "duckdb":
-        raise OptionError("npz files are read in memory; leave out --engine.")
+        raise OptionError("npz files are read in memory; remove --engine.")
 
 
 def _apply_to_npz(
@@ -221,7 +226,9 @@ def _write_columns(
     write_frame(polars.DataFrame(columns | new), out)
     if others:
         typer.echo(
-            f"left out, as they have other rows: {visible(', '.join(others))}", err=True
+            "not copied, because they have a different number of rows: "
+            f"{visible(', '.join(others))}",
+            err=True,
         )
     return list(new)
 
@@ -237,7 +244,7 @@ def _check_names_free(source: Any, new: Iterable[str], names: Sequence[str]) -> 
     for name in new:
         if name in names:
             raise OptionError(
-                f"{source} has a column {name!r} already; choose another --suffix."
+                f"{source} already has a column {name!r}; choose another --suffix."
             )
 
 
@@ -285,7 +292,7 @@ def _numbers(frame: Any, model: ModelColumns) -> NDArray[Any]:
             if wrong.any():
                 row = int(np.argmax(wrong))
                 raise InputError(
-                    f"column {name!r} must hold numbers; row {row} is {text[row]!r}."
+                    f"column {name!r} must contain numbers; row {row} is {text[row]!r}."
                 )
         columns.append(column.to_numpy())
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
@@ -308,7 +315,7 @@ def _calibrated(
         return np.asarray(map_.transform(p))[:, np.newaxis]
     if scale not in (None, map_.scale):
         raise OptionError(
-            f"this map was fitted to columns of scale {map_.scale}; leave out --scale."
+            f"this map was fitted to columns of scale {map_.scale}; remove --scale."
         )
     if len(model.columns) != map_.n_classes:
         raise OptionError(_needed(map_, model))
@@ -320,9 +327,9 @@ def _calibrated(
 
 def _needed(map_: Any, model: ModelColumns) -> str:
     several = isinstance(map_, MulticlassMap)
-    needed = f"all {map_.n_classes} columns of classes" if several else "one column"
+    needed = f"the columns of all {map_.n_classes} classes" if several else "one column"
     return (
-        f"this map needs {needed} by --p; it names {len(model.columns)}: "
+        f"this map needs {needed} in --p; got {len(model.columns)}: "
         f"{', '.join(model.columns)}."
     )
 

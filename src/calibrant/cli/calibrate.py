@@ -32,20 +32,22 @@ if TYPE_CHECKING:
 @takes_predictions("task", "by", "model", "id_", "engine")
 def calibrate(
     data: DataOptions,
-    out: Annotated[Path, typer.Option("--out", help="Where to write the map, .json.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="File to write the map to, .json.")
+    ],
     method: Annotated[
         str | None,
         typer.Option(
             "--method",
-            help=f"See 'calibrant methods'. Without: {DEFAULT_METHOD} for one column, "
+            help=f"See 'calibrant methods'. Default: {DEFAULT_METHOD} for one column, "
             f"{DEFAULT_CLASS_METHOD} for several.",
         ),
     ] = None,
     seed: options.RandomSeed = 0,
 ) -> None:
-    """Fit a calibration map to held-out predictions, for 'calibrant apply'.
+    """Fit a calibration map on held-out predictions, for use by 'calibrant apply'.
 
-    Name one column of probabilities, or those of all classes.
+    Pass one column of probabilities, or the columns of all classes.
     """
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
@@ -84,8 +86,9 @@ def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:
     if data.p is None or len(data.p) != 1:
         given = len(data.p or ())
         raise OptionError(
-            f"--p must be given once: one column, or those of all classes; it is given "
-            f"{given} times. Columns are: {', '.join(table.all_names)}."
+            "--p must be given once, with one column or the columns of all "
+            f"classes; it was given {given} times. Columns are: "
+            f"{', '.join(table.all_names)}."
         )
     (model,) = models_of_table(table, {"": split_list(data.p[0])}, InputSpec())
     return tuple(model.columns)
@@ -118,7 +121,7 @@ def _fit_classes(family: Any, preds: Predictions) -> tuple[str, Any]:
 
 
 def _change(before: float, after: float) -> str:
-    return f"log-loss on them {before:.4f}, with the map {after:.4f}"
+    return f"log-loss on these rows {before:.4f} before, {after:.4f} after"
 
 
 def _check_map_path(out: Path) -> None:
@@ -131,11 +134,11 @@ def _check_kind(method: Method, *, several: bool) -> None:
     if several and method.kind == "binary":
         raise OptionError(
             f"--method {method.name} calibrates one event, but --p names several "
-            f"columns. Name one, or lift it: ovr-{method.name} (each class against the "
-            f"rest) or top-{method.name} (the top label)."
+            f"columns. Pass one column, or use ovr-{method.name} (each class "
+            f"against the rest) or top-{method.name} (the top label)."
         )
     if not several and method.kind == "multi-class":
         raise OptionError(
-            f"--method {method.name} calibrates all classes at once; name the columns "
-            f"of all classes by --p a,b,c or 'forest_*'."
+            f"--method {method.name} calibrates all classes at once; pass the "
+            "columns of all classes: --p a,b,c or 'forest_*'."
         )

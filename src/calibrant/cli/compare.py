@@ -35,12 +35,14 @@ def compare(
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", help="Draw errors and pairs, .png .svg .pdf."),
+        typer.Option(
+            "--plot", help="Also draw the errors and pairs: .png, .svg or .pdf."
+        ),
     ] = None,
     fail_above: options.FailAbove = None,
     fail_by: options.FailByWhich = options.FailBy.estimate,
 ) -> None:
-    """Rank several models by calibration error, and test their differences."""
+    """Rank models by calibration error and test the differences between them."""
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.measures.comparison import compare as compare_models
 

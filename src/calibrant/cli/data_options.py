@@ -34,8 +34,8 @@ class DataOptions:
     source: Annotated[
         list[str],
         typer.Argument(
-            help="CSV, TSV, Parquet, JSON, npz or npy file; several, a folder or a "
-            "pattern, 'lake/*.parquet'; or aggregated predictions, as written by "
+            help="CSV, TSV, Parquet, JSON, npz or npy files, a folder, a pattern such "
+            "as 'lake/*.parquet', or aggregated predictions written by "
             "'calibrant aggregate'.",
             metavar="FILE...",
         ),
@@ -44,48 +44,56 @@ class DataOptions:
         list[str] | None,
         typer.Option(
             "--y",
-            help="Column of labels; where each model has its own, name=column for "
-            "each; a==b for whether two columns are equal.",
+            help="Column of labels. If each model has its own, name=column for each; "
+            "a==b tests whether two columns are equal.",
         ),
     ] = None
     p: Annotated[
         list[str] | None,
         typer.Option(
             "--p",
-            help="Column(s) of probabilities, a,b,c. Each is a model; with --task they "
-            "are the classes of one model. Repeat for several models. 'forest_*' "
-            "stands for all columns that match, name=... names a model; names with a "
-            "comma or = go in quotes, '\"a,b\"'.",
+            help="Column(s) of probabilities, a,b,c. Each column is a model; with "
+            "--task the columns are the classes of one model. Repeat for several "
+            "models. 'forest_*' selects all matching columns; name=... names a "
+            "model; quote names that contain a comma or =, '\"a,b\"'.",
         ),
     ] = None
     task: Annotated[
-        str | None, typer.Option("--task", help="confidence, classwise, or a class.")
+        str | None,
+        typer.Option(
+            "--task",
+            help="confidence (the top label), classwise (average over classes), or one "
+            "class.",
+        ),
     ] = None
     by: Annotated[
         str | None,
         typer.Option(
-            "--by", help="Column(s) of groups, a,b; 'filename' for one group per file."
+            "--by",
+            help="Column(s) that define groups, a,b; 'filename' makes one group per "
+            "file.",
         ),
     ] = None
     model: Annotated[
         str | None,
         typer.Option(
             "--model",
-            help="Column that names the model of each row; 'filename' for one model "
+            help="Column that names the model of each row; 'filename' makes one model "
             "per file.",
         ),
     ] = None
     id_: Annotated[
         str | None,
         typer.Option(
-            "--id", help="With --model: column that says which rows belong together."
+            "--id",
+            help="With --model: column that identifies the same case across models.",
         ),
     ] = None
     weight: Annotated[
         str | None, typer.Option("--weight", help="Column of sample weights.")
     ] = None
     pos_label: Annotated[
-        str | None, typer.Option("--pos-label", help="Label of the event.")
+        str | None, typer.Option("--pos-label", help="Label that counts as the event.")
     ] = None
     labels: Annotated[
         str | None, typer.Option("--labels", help="Label of each class column, a,b,c.")
@@ -95,7 +103,7 @@ class DataOptions:
         typer.Option(
             "--scale",
             help="What the columns contain: prob, logit, percent (0 to 100) or "
-            "logprob; where models differ, name=logit for each.",
+            "logprob; if models differ, name=logit for each.",
             show_default="prob",
         ),
     ] = None
@@ -103,14 +111,14 @@ class DataOptions:
         str,
         typer.Option(
             "--engine",
-            help="memory, duckdb or spark; auto: memory for files that fit into it.",
+            help="memory, duckdb or spark; auto uses memory for files that fit.",
         ),
     ] = "auto"
     bad_rows: Annotated[
         str,
         typer.Option(
             "--bad-rows",
-            help="What to do with rows that cannot be used: error or drop.",
+            help="What to do with invalid rows: error or drop.",
         ),
     ] = "error"
     max_dropped: Annotated[
@@ -119,7 +127,7 @@ class DataOptions:
             "--max-dropped",
             min=0.0,
             max=1.0,
-            help="With --bad-rows drop: the largest share of rows that may be dropped.",
+            help="With --bad-rows drop: maximum share of rows that may be dropped.",
         ),
     ] = MAX_DROPPED
 
@@ -152,8 +160,8 @@ class DataOptions:
 
         if not self.y or not self.p:
             raise OptionError(
-                f"--y and --p must name columns, of labels and probabilities. Columns "
-                f"are: {', '.join(table.all_names)}."
+                "--y must name the column of labels and --p the columns of "
+                f"probabilities. Columns are: {', '.join(table.all_names)}."
             )
         label = label_columns(table.names, self.y)
         first = label if isinstance(label, str) else next(iter(label.values()))
@@ -187,9 +195,9 @@ class DataOptions:
             return None
         if rows_for:
             raise OptionError(
-                f"{self.source[0]} holds aggregated predictions, which do not suffice "
-                f"for {rows_for}; name the files of rows that were aggregated. "
-                f"'calibrant evaluate' takes aggregated predictions."
+                f"{self.source[0]} holds aggregated predictions, which are not "
+                f"enough for {rows_for}; pass the original files of rows. "
+                "'calibrant evaluate' accepts aggregated predictions."
             )
         return Predictions(AggregatedPredictions(cells))
 
@@ -273,7 +281,9 @@ def check_not_source(source: list[str], *written: Path) -> None:
     if there:
         read = source if is_arrays(source) else find_files(source).paths
         if any(name.samefile(path) for name in there for path in read):
-            raise OptionError("--out is a file that is read; choose another name.")
+            raise OptionError(
+                "--out must not be one of the input files; choose another name."
+            )
 
 
 NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(?!=)(.*)', re.DOTALL)

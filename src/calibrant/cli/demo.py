@@ -18,7 +18,7 @@ def demo(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help=f"Where to write the figure; without, {FIGURE_NAME}."
+            "--out", help=f"File to write the figure to; default: {FIGURE_NAME}."
         ),
     ] = None,
 ) -> None:

@@ -39,11 +39,15 @@ def evaluate(
         Path | None,
         typer.Option(
             "--plot",
-            help="Write reliability diagrams by the first method, .png .svg .pdf.",
+            help="Also draw reliability diagrams by the first method: .png, .svg or "
+            ".pdf.",
         ),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Also say in words what is wrong.")
+        bool,
+        typer.Option(
+            "--explain", help="Also explain what is wrong and how to repair it."
+        ),
     ] = False,
     mute: options.Mute = None,
     per_class: Annotated[
@@ -54,7 +58,7 @@ def evaluate(
     fail_above: options.FailAbove = None,
     fail_by: options.FailByWhich = options.FailBy.estimate,
 ) -> None:
-    """Estimate calibration errors of predictions in files, with intervals."""
+    """Estimate the calibration error of predictions in files, with intervals."""
     from calibrant.checks.diagnosis import diagnose
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.measures.evaluation import evaluate as evaluate_predictions
@@ -68,7 +72,7 @@ def evaluate(
                 "--plot shows one event; use --task confidence or a class."
             )
         if per_class and preds.task != "classwise":
-            raise OptionError("--per-class goes with --task classwise.")
+            raise OptionError("--per-class requires --task classwise.")
         evaluation = evaluate_predictions(
             preds,
             methods=split_list(methods) or DEFAULT_METHODS,

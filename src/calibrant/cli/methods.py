@@ -13,9 +13,9 @@ def methods(
 ) -> None:
     """List the methods; a trailing number is the number of bins.
 
-    Multi-class methods calibrate, but do not evaluate. Any binary method is lifted to
-    several classes by "ovr-" (each class against the rest) or "top-" (the top label)
-    before its name.
+    Multi-class methods can calibrate but not evaluate. To use a binary method with
+    several classes, put "ovr-" (each class against the rest) or "top-" (the top
+    label) before its name.
     """
     from calibrant.calibrators.registry import EVALUATORS, METHODS
 

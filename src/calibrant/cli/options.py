@@ -11,23 +11,32 @@ from calibrant.cli.output import Format
 
 MethodName = Annotated[str, typer.Option("--method", help="See 'calibrant methods'.")]
 MethodNames = Annotated[
-    str | None, typer.Option("--methods", help="a,b,c; see 'calibrant methods'.")
+    str | None,
+    typer.Option("--methods", help="Methods, a,b,c; see 'calibrant methods'."),
 ]
-Alpha = Annotated[float, typer.Option("--alpha", help="1: absolute, 2: squared error.")]
+Alpha = Annotated[
+    float,
+    typer.Option("--alpha", help="Exponent of the error: 1 is absolute, 2 is squared."),
+]
 Debiased = Annotated[
-    bool, typer.Option("--debias/--raw", help="Subtract the known bias, or not.")
+    bool,
+    typer.Option(
+        "--debias/--raw", help="Whether to subtract the known bias of the estimate."
+    ),
 ]
 Confidence = Annotated[
-    float, typer.Option("--confidence", help="Level of the intervals.")
+    float, typer.Option("--confidence", help="Confidence level of the intervals.")
 ]
-RandomSeed = Annotated[int, typer.Option("--seed", help="For folds and resamples.")]
-Output = Annotated[Format, typer.Option("--format", help="How to print.")]
+RandomSeed = Annotated[
+    int, typer.Option("--seed", help="Random seed for folds and resampling.")
+]
+Output = Annotated[Format, typer.Option("--format", help="Output format.")]
 FailAbove = Annotated[
     float | None,
     typer.Option(
         "--fail-above",
         min=0.0,
-        help="Exit with 1 if the error by the first method is larger.",
+        help="Exit with code 1 if the error by the first method exceeds this.",
     ),
 ]
 
@@ -44,19 +53,19 @@ FailByWhich = Annotated[
     FailBy,
     typer.Option(
         "--fail-by",
-        help="What --fail-above looks at: the estimate, or an end of its interval. low "
-        "fails only if the error is significantly larger, high passes only if it is "
-        "significantly smaller.",
+        help="What --fail-above compares: the estimate, or one end of its interval. "
+        "low fails only if the error is significantly larger; high passes only "
+        "if it is significantly smaller.",
     ),
 ]
 Mute = Annotated[
-    str | None, typer.Option("--mute", help="Checks to skip, CAL008,CAL009.")
+    str | None, typer.Option("--mute", help="Checks to skip, such as CAL008,CAL009.")
 ]
 FailOn = Annotated[
     str | None,
     typer.Option(
         "--fail-on",
-        help="Exit with 1 at findings: minor, moderate or severe ones and worse, or by "
-        "code, CAL001,CAL010.",
+        help="Exit with code 1 if a finding has at least this severity (minor, "
+        "moderate or severe) or one of these codes (CAL001,CAL010).",
     ),
 ]

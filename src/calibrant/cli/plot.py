@@ -41,27 +41,28 @@ class Axes(StrEnum):
 def plot(
     data: DataOptions,
     out: Annotated[
-        Path, typer.Option("--out", help="Where to write: .png, .svg or .pdf.")
+        Path, typer.Option("--out", help="File to write: .png, .svg or .pdf.")
     ],
     method: options.MethodName = DEFAULT_METHOD,
     kind: Annotated[
         Kind,
         typer.Option(
             "--kind",
-            help="diagonal: filled between curve and diagonal; bars: observed rates; "
-            "centres: with dots and lines to the diagonal.",
+            help="diagonal: filled between curve and diagonal; bars: bars of observed "
+            "rates; centres: bars with dots and lines to the diagonal.",
         ),
     ] = Kind.diagonal,
     axes: Annotated[
         Axes,
         typer.Option(
-            "--axes", help="Probabilities, or logits, which spread both ends."
+            "--axes", help="Probability axes, or logit axes, which stretch both ends."
         ),
     ] = Axes.prob,
     histogram: Annotated[
         bool,
         typer.Option(
-            "--histogram/--no-histogram", help="How predictions are distributed."
+            "--histogram/--no-histogram",
+            help="Show how the predictions are distributed.",
         ),
     ] = True,
     seed: options.RandomSeed = 0,
@@ -101,7 +102,7 @@ def check_figure_path(path: Path | None, *, named: bool = True) -> None:
     if path.suffix.lower() not in FIGURE.suffixes:
         raise OptionError(
             f"{path}: figures are written as {', '.join(FIGURE.suffixes)}; got "
-            f"{path.suffix or 'no ending'!r}."
+            f"{path.suffix or 'no extension'!r}."
         )
     (check_named if named else check_derived)(path, FIGURE)
 
@@ -119,7 +120,7 @@ def write_grid(grid: ReliabilityGrid, path: Path) -> None:
     write_figure(grid.plot(), path)
     if grid.left_out:
         typer.echo(
-            f"only the first {len(grid.displays)} diagrams are drawn, "
-            f"{grid.left_out} more are not",
+            f"only the first {len(grid.displays)} diagrams are drawn; "
+            f"{grid.left_out} more are omitted",
             err=True,
         )

@@ -40,18 +40,21 @@ def report(
         Path | None,
         typer.Option(
             "--out",
-            help="Where to write it, .html .json .md; without, a page goes to "
-            "report.html and anything else to standard output.",
+            help="File to write: .html, .json or .md. By default, HTML goes to "
+            "report.html and other formats to standard output.",
         ),
     ] = None,
     output: Annotated[
         ReportFormat | None,
-        typer.Option("--format", help="What to write; by default by the name."),
+        typer.Option(
+            "--format", help="Output format; by default inferred from the file name."
+        ),
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", help="a,b,c; the verdict uses the first method other than kce."
+            "--methods",
+            help="Methods, a,b,c; the verdict uses the first one other than kce.",
         ),
     ] = None,
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
@@ -59,7 +62,7 @@ def report(
     fail_on: options.FailOn = None,
     seed: options.RandomSeed = 0,
 ) -> None:
-    """Make one page: verdict, diagram, numbers, groups, checks and what to do."""
+    """Write a one-page report: verdict, diagrams, scores, groups, checks, repairs."""
     from calibrant.report.report import Report, check_outputs
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
@@ -98,6 +101,6 @@ def _format(out: Path | None, output: ReportFormat | None) -> str:
     if out.suffix.lower() not in SUFFIXES:
         raise OptionError(
             f"{out}: reports are written as .html, .json or .md; got "
-            f"{out.suffix or 'no ending'!r}. Or say which by --format."
+            f"{out.suffix or 'no extension'!r}. Or pass --format."
         )
     return SUFFIXES[out.suffix.lower()]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 reproduce = typer.Typer(
     no_args_is_help=True,
-    help="Run the paper's studies again, or a fresh one; draw its figures.",
+    help="Rerun the paper's studies or a new one, and draw the paper's figures.",
 )
 
 CIFAR_EVENTS = "1=cars,3=cats,5=dogs,confidence"
@@ -52,16 +52,22 @@ class TableFormat(StrEnum):
     json = "json"
 
 
-Quick = Annotated[bool, typer.Option("--quick", help="A small part, in a minute.")]
-Out = Annotated[Path, typer.Option(help="Folder of results, tables and log.")]
-Seeds = Annotated[int, typer.Option(min=1, help="Samples of each size.")]
-Sizes = Annotated[str, typer.Option(help="Rows of samples that are evaluated.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Run only a small part, in about a minute.")
+]
+Out = Annotated[Path, typer.Option(help="Folder for results, tables and the log.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Number of samples of each size.")]
+Sizes = Annotated[
+    str, typer.Option(help="Sizes (rows) of the samples to evaluate, a,b,c.")
+]
 Jobs = Annotated[int, typer.Option(help="Number of processes; -1 uses all cores.")]
-Output = Annotated[TableFormat, typer.Option("--format", help="How to print.")]
+Output = Annotated[TableFormat, typer.Option("--format", help="Output format.")]
 Retry = Annotated[bool, typer.Option("--retry-failures", help="Rerun failed cells.")]
 Methods = Annotated[
     str | None,
-    typer.Option(help="a,b,c instead of the default; see 'calibrant methods'."),
+    typer.Option(
+        help="Methods, a,b,c, instead of the default; see 'calibrant methods'."
+    ),
 ]
 Data = Annotated[
     list[Path] | None,
@@ -81,8 +87,8 @@ def synthetic(
         int | None,
         typer.Option(
             min=1,
-            help="Draws of labels for each size; the paper's 5 leave much to chance, "
-            "100 little.",
+            help="Number of label draws per size; the paper's 5 give noisy tables, "
+            "100 stable ones.",
         ),
     ] = None,
     methods: Methods = None,
@@ -123,13 +129,14 @@ def fresh(
     seeds: Seeds = 40,
     methods: Methods = None,
     studies: Annotated[
-        str | None, typer.Option(help="Some of paper,other,skewed,polarised.")
+        str | None,
+        typer.Option(help="Studies to run, out of paper,other,skewed,polarised."),
     ] = None,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
     retry_failures: Retry = False,
 ) -> None:
-    """Compare methods on other seeds, shapes and distributions than the paper's.
+    """Compare methods on seeds, shapes and distributions that are not in the paper.
 
     The oracle, which knows the shape, runs beside them. The same command continues an
     interrupted run.
@@ -163,7 +170,7 @@ def pseudo_real(
         ),
     ] = None,
     calibration_sets: Annotated[
-        int, typer.Option(min=1, help="Samples that calibrators are fitted on.")
+        int, typer.Option(min=1, help="Number of samples to fit calibrators on.")
     ] = 20,
     seeds: Seeds = 5,
     sizes: Sizes = SIZES,
@@ -171,8 +178,8 @@ def pseudo_real(
         int,
         typer.Option(
             min=0,
-            help="Samples for variants of pl and pl3 and for order-preserving "
-            "networks (which need torch), the slowest part; 0 omits them.",
+            help="Number of samples for the slowest part: variants of pl and pl3, and "
+            "order-preserving networks (which need torch); 0 omits them.",
         ),
     ] = 5,
     jobs: Jobs = 1,
@@ -216,8 +223,9 @@ def real(
         Path | None,
         typer.Option(
             "--pseudo-real",
-            help="Folder of models with a very large hold-out, whose biases centre "
-            "those of real data. Without it (and with --data) rows are centred at 0.",
+            help="Folder of models with a very large hold-out, whose biases are used "
+            "to centre those of real data. Without it (and with --data) rows are "
+            "centred at 0.",
         ),
     ] = None,
     quick: Quick = False,
@@ -228,10 +236,11 @@ def real(
     output: Output = TableFormat.markdown,
     retry_failures: Retry = False,
 ) -> None:
-    """Compare evaluators on real predictions, whose truth is not known.
+    """Compare evaluators on real predictions, whose true map is unknown.
 
     Models are calibrated in five ways, and subsets of their test rows are evaluated. A
-    table shows biases up to a constant per row, a figure how evaluators order the five.
+    table shows biases up to a constant per row; a figure shows how evaluators rank
+    the five.
     """
     from calibrant.experiments.figures import ordering_figure
     from calibrant.experiments.result_tables import concatenate
@@ -253,7 +262,7 @@ def real(
 
 @reproduce.command()
 def figures(
-    out: Annotated[Path, typer.Option(help="Folder of the figures.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path(
         "calibrant-figures"
     ),
 ) -> None:
@@ -280,7 +289,7 @@ def _models(data: Sequence[Path] | None, *, quick: bool) -> list[PredictionSet]:
 def _counts(text: str) -> list[int]:
     """Return the numbers of a comma-separated list."""
     if not all(part.isdecimal() for part in split_list(text)):
-        raise OptionError(f"--sizes must be numbers with commas; got {text!r}.")
+        raise OptionError(f"--sizes must be numbers separated by commas; got {text!r}.")
     return [int(part) for part in split_list(text)]
 
 
@@ -337,7 +346,7 @@ def _show_tables(
     if failures := describe_failures(rows):
         raise CalibrantError(
             f"{failures}\nAll messages are in the column failure of "
-            f"{out / 'results.parquet'}; --retry-failures runs these cells again."
+            f"{out / 'results.parquet'}; --retry-failures reruns these cells."
         )
 
 

@@ -73,19 +73,15 @@ def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
         if evaluation.confidence is None
         else f" and {100 * evaluation.confidence:g}% intervals"
     )
-    bias = ", bias taken out" if frame["debiased"].all() else ""
+    bias = ", bias-corrected" if frame["debiased"].all() else ""
     typer.echo(f"Calibration error{level}{bias} (alpha = {evaluation.alpha:g})")
     binary = bool(np.all(frame["task"] == "binary"))
     hidden = {"debiased", "task"} if binary else {"debiased"}
     print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
     if evaluation.confidence is not None:
-        typer.echo(
-            "Intervals are those of the true error, by the posterior of smooth.\n"
-        )
+        typer.echo("Intervals are for the true error, from the posterior of smooth.\n")
 
-    typer.echo(
-        "Scores, and the gain of isotonic recalibration on these rows (optimistic)"
-    )
+    typer.echo("Scores, and the in-sample gain of isotonic recalibration (optimistic)")
     dropped = {"brier_refinement", "log_loss_refinement"}
     kept = {k: v for k, v in evaluation.scores().items() if k not in dropped}
     print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
@@ -126,7 +122,7 @@ def print_comparison(
 
 def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     level = f"{100 * first.confidence:g}% intervals"
-    bias = ", bias taken out" if models["debiased"].all() else ""
+    bias = ", bias-corrected" if models["debiased"].all() else ""
     method, task = str(models["method"][0]), str(models["task"][0])
     event = "" if task == "binary" else f", {task}"
     typer.echo(f"Calibration error by {method}{event}")
@@ -134,7 +130,7 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     hidden = {"debiased", "task", "method", "bins"}
     print_frame({k: v for k, v in models.items() if k not in hidden}, Format.table)
     typer.echo("Rank: 1 + the number of significantly better calibrated models.\n")
-    typer.echo(f"Pairs on the same rows, with {level} of the difference of errors")
+    typer.echo(f"Differences in error between pairs on the same rows, with {level}")
     names = {"model_a": "a", "model_b": "b", "difference": "a - b"}
     names |= {"probability": "a is better", "distinct": "significant"}
     shown = {names.get(k, k): v for k, v in paired.items()}
@@ -170,8 +166,8 @@ def fail_above_threshold(
 
 
 OTHER_ROWS = (
-    "Fit the map on other rows than those on which you will evaluate it; on the rows "
-    "of its fit it looks better than it is."
+    "Do not evaluate the map on the rows it was fitted on: it looks better there "
+    "than it is."
 )
 
 
@@ -230,7 +226,7 @@ def print_repairs(
         lines = command(origin, method) or python(origin, method)
         for line in lines.splitlines():
             console.print(f"  {escape(line)}")
-        console.print("  calibrant report measures which repair helps most")
+        console.print("  'calibrant report' measures which repair helps most")
         console.print(f"  {OTHER_ROWS}")
 
 
@@ -251,8 +247,8 @@ def read_fail_on(fail_on: str | None) -> Failing:
     wanted = split_list(fail_on)
     if not wanted:
         raise OptionError(
-            "--fail-on must name a severity or codes of checks, such as severe or "
-            "CAL001,CAL010; it names none."
+            "--fail-on must name a severity or codes of checks, such as severe "
+            "or CAL001,CAL010; got none."
         )
     if len(wanted) == 1 and wanted[0] in SEVERITIES:
         return Failing(severities=frozenset(SEVERITIES[SEVERITIES.index(wanted[0]) :]))

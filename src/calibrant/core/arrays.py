@@ -47,8 +47,8 @@ def _from_sequence(values: ArrayLike, *, name: str) -> NDArray[Any]:
         return np.asarray(values)
     except ValueError:
         raise ShapeError(
-            f"{name} must be a vector or a table; its rows differ in length. "
-            f"Give every row the same number of values."
+            f"{name} must be a vector or a table, but its rows differ in length. "
+            "Give every row the same number of values."
         ) from None
 
 
@@ -95,7 +95,7 @@ def as_numbers(array: NDArray[Any], *, name: str) -> FloatVector:
         except (TypeError, ValueError):
             pass
     elif array.dtype.kind != "U" or not array.size:
-        raise InputError(f"{name} must hold numbers; it holds {array.dtype}.")
+        raise InputError(f"{name} must contain numbers; it contains {array.dtype}.")
     raise _not_numeric(array, name=name)
 
 
@@ -106,7 +106,7 @@ def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
     row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
     return InputError.of(
         name,
-        "must hold numbers, but is text" if text else "must hold numbers",
+        "must contain numbers, but is text" if text else "must contain numbers",
         f"row {row} is {shown(values[row])}",
         ("Convert the column, or pass another one.",),
         place=(row,),

@@ -56,11 +56,11 @@ def check_label_values(
         remedy = wording.several_labels
         if alike and not there:
             as_it_stands = Setting("pos_label", alike[0])
-            remedy = ("Pass it as it stands there: ", as_it_stands, ".")
+            remedy = ("Pass the value exactly as it appears there: ", as_it_stands, ".")
         raise LabelError.of(
             wording.label,
-            f"must hold two values, one of them {pos_label!r} (pos_label)",
-            f"it holds {list_values(distinct)}",
+            f"must contain two values, one of them {pos_label!r} (pos_label)",
+            f"it contains {list_values(distinct)}",
             remedy,
         )
 
@@ -75,9 +75,9 @@ def check_second_column(values: ArrayLike, pos_label: Any, *, wording: Wording) 
         raise LabelError.of(
             wording.prob,
             f"must have the event {pos_label!r} (pos_label) in its second column",
-            f"in predict_proba of scikit-learn that column belongs to {distinct[1]!r}, "
-            f"the last of the sorted labels",
-            (f"Pass the column of the event alone: {wording.prob}[:, 0].",),
+            "in scikit-learn's predict_proba that column belongs to "
+            f"{distinct[1]!r}, the last of the sorted labels",
+            (f"Pass only the column of the event: {wording.prob}[:, 0].",),
         )
 
 
@@ -131,7 +131,9 @@ def check_class_labels(
 def check_label_order(labels: Sequence[Any] | None, n_classes: int) -> list[Any]:
     """Return the label of each probability column, by default the column's number."""
     if isinstance(labels, set | frozenset):
-        raise LabelError("labels must be in the order of the columns; a set has none.")
+        raise LabelError(
+            "labels must be in the order of the columns; a set has no order."
+        )
     order = list(range(n_classes)) if labels is None else list(labels)
     if len(order) != n_classes or len(set(order)) != len(order):
         raise LabelError(
@@ -150,7 +152,7 @@ def _distinct_codes(
         distinct, codes = np.unique(array, return_inverse=True)
     except TypeError:
         raise LabelError(
-            f"{name} must hold labels of one type; it mixes "
+            f"{name} must contain labels of one type; it mixes "
             f"{list_values(sorted({type(v).__name__ for v in array}))}."
         ) from None
     return distinct.tolist(), codes.reshape(-1).astype(np.intp, copy=False)
@@ -182,8 +184,8 @@ def check_single_labels(array: NDArray[Any], *, name: str) -> None:
     """Raise where a row holds a list, or something else that is not one label."""
     if array.ndim != 1:
         raise ShapeError(
-            f"{name} must hold one label per row; it has shape {array.shape}. Pass one "
-            f"column of labels."
+            f"{name} must contain one label per row; it has shape {array.shape}. "
+            "Pass one column of labels."
         )
     if array.dtype.kind != "O":
         return
@@ -191,9 +193,9 @@ def check_single_labels(array: NDArray[Any], *, name: str) -> None:
         if not isinstance(value, Hashable):
             held = value.tolist() if isinstance(value, np.ndarray) else value
             raise LabelError(
-                f"{name} must hold one label per row; row {row} is {shown(held)}, a "
-                f"{type(held).__name__}. Take the label out of it, or pass another "
-                f"column."
+                f"{name} must contain one label per row; row {row} is "
+                f"{shown(held)}, a {type(held).__name__}. Extract the label from "
+                "it, or pass another column."
             )
 
 

@@ -57,8 +57,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         if full is None:
             raise
         raise OSError(
-            f"{target} cannot be written: {full.group().lower()}. Nothing was left "
-            f"half-written; make room, or choose another place."
+            f"{target} cannot be written: {full.group().lower()}. No partial file "
+            "was left behind; free some space, or choose another place."
         ) from None
     finally:
         temporary.unlink(missing_ok=True)

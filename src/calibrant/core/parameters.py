@@ -75,7 +75,7 @@ def check_penalties(value: Any, *, name: str) -> tuple[float, ...]:
         isinstance(v, int | float | np.number) and 0.0 <= v < math.inf for v in values
     ):
         raise OptionError(
-            f"{name} must be a number of at least 0, or several in a tuple; "
+            f"{name} must be a number of at least 0, or a tuple of such numbers; "
             f"got {value!r}."
         )
     return tuple(float(v) for v in values)

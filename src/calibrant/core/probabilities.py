@@ -69,8 +69,8 @@ def check_probabilities(
     >>> check_probabilities([0.2, -0.9, 1.7])
     Traceback (most recent call last):
     ...
-    calibrant.exceptions.ScaleError: y_prob must hold probabilities in [0, 1]; row 1 is
-    -0.9 (2 of 3 values are outside). If these are logits, pass scale="logit".
+    calibrant.exceptions.ScaleError: y_prob must contain probabilities in [0, 1]; row 1
+    is -0.9 (2 of 3 values are outside). If these are logits, pass scale="logit".
     """
     array = as_array(values, name=wording.prob)
     if has_two_columns(array):
@@ -191,7 +191,7 @@ def _check_logit_size(logits: FloatMatrix, wording: Wording) -> None:
     place = first_place(huge)
     raise ProbabilityRangeError.of(
         wording.prob,
-        f"must hold logits within {MAX_LOGIT:g} of 0",
+        f"must contain logits within {MAX_LOGIT:g} of 0",
         f"{shown_place(place)} is {shown(logits[place])} ({huge.sum()} of "
         f"{logits.size} values are beyond)",
         ("Clip them, for example to [-1e9, 1e9].",),

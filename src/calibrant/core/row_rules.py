@@ -79,18 +79,18 @@ class RowRule:
 
 FINITE = RowRule(
     MissingValueError,
-    "must not hold missing or infinite values",
+    "must not contain missing or infinite values",
     "missing or infinite",
     ("Drop or repair these rows first.",),
 )
 HAS_LABEL = RowRule(
     MissingValueError,
-    "must not hold missing values",
+    "must not contain missing values",
     "without a label",
     ("Drop these rows first.",),
 )
 BINARY_LABEL = RowRule(
-    LabelError, "must hold binary labels, 0 and 1", "with an unknown label"
+    LabelError, "must contain binary labels, 0 and 1", "with an unknown label"
 )
 NOT_NEGATIVE = RowRule(
     WeightError,
@@ -103,7 +103,7 @@ NOT_NEGATIVE = RowRule(
 def in_range(scale: Scale) -> RowRule:
     """Return the rule that predictions are within the range of their scale."""
     rule = RULES[scale]
-    return RowRule(ProbabilityRangeError, f"must hold {rule.what}", rule.outside)
+    return RowRule(ProbabilityRangeError, f"must contain {rule.what}", rule.outside)
 
 
 def sums_to_one(scale: Scale) -> RowRule:
@@ -123,7 +123,7 @@ def class_label(order: Sequence[Any]) -> RowRule:
     """Return the rule that labels are the classes of the columns, in this order."""
     return RowRule(
         LabelError,
-        f"must hold the classes {list_values(order)}",
+        f"must contain the classes {list_values(order)}",
         BINARY_LABEL.reason,
         ("State the class of each probability column, in order: ", Setting("labels")),
     )

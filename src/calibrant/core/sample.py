@@ -126,8 +126,8 @@ def warn_if_small(sample: Sized) -> None:
     """Warn where the sample stands for too few rows to mean much."""
     if sample.total < FEW_ROWS:
         warn(
-            f"only {sample.total:g} rows: a calibration error of so few rows is mostly "
-            f"noise (at least {FEW_ROWS}, better 1000, are needed).",
+            f"only {sample.total:g} rows: with so few, a calibration error is "
+            f"mostly noise (use at least {FEW_ROWS}, preferably 1000).",
             SmallSampleWarning,
         )
 

@@ -1,4 +1,4 @@
-"""Scales of predictions: what each must hold, and which one values look like.
+"""Scales of predictions: what each must contain, and which one values look like.
 
 Nothing is guessed: what values look like is said in errors, never acted on.
 """
@@ -44,12 +44,12 @@ NAMES: dict[Scale, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleRule:
-    """What predictions on a scale must hold, and how they become probabilities.
+    """What predictions on a scale must contain, and how they become probabilities.
 
     Attributes
     ----------
     what, outside : str
-        What messages say that they must hold, and of others.
+        What messages say that they must contain, and of others.
     low, high : float
         Ends of the range.
     unit : float
@@ -175,7 +175,7 @@ class ValueSummary:
         likely, sure = self.likely(scale), self.is_clearly_other(scale)
         ways = wording.pass_scale(likely)
         if likely == "logprob" or (likely == "percent" and not sure):
-            ways = (*ways, "; if they are logits, ", *wording.pass_scale("logit"))
+            ways = (*ways, "; if these are logits, ", *wording.pass_scale("logit"))
         if sure:
             return (f"These look like {NAMES[likely]}: ", *ways, ".")
         return (f"If these are {NAMES[likely]}, ", *ways, ".")

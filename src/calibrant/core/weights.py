@@ -62,9 +62,10 @@ def warn_if_fractional(weight: FloatVector, average: float, *, name: str) -> Non
     """Warn where weights, or sums of them, are no whole numbers."""
     if (weight != np.round(weight)).any():
         warn(
-            f"{name} averages {average:.3g} and is not in whole numbers; weights are "
-            f"counts, so intervals and p-values take it for {weight.sum():.6g} rows. "
-            f"If your weights are not counts, divide them by their sum.",
+            f"{name} averages {average:.3g} and is not in whole numbers; weights "
+            "are counts, so intervals and p-values treat it as "
+            f"{weight.sum():.6g} rows. If your weights are not counts, divide "
+            "them by their sum.",
             FractionalWeightsWarning,
         )
 
@@ -83,7 +84,8 @@ def check_raw_weights(values: ArrayLike, *, name: str) -> FloatVector:
         )
     if not weight.any():
         raise WeightError(
-            f"{name} must be positive somewhere; all {weight.size} weights are 0."
+            f"{name} must have at least one positive value; all {weight.size} "
+            "weights are 0."
         )
     return weight
 

@@ -38,12 +38,12 @@ class Wording:
     prob: str = "y_prob"
     weight: str = "sample_weight"
     takes_scale: bool = True
-    two_labels: Text = ("Say which is the event: ", Setting("pos_label"))
+    two_labels: Text = ("State which label is the event: ", Setting("pos_label"))
     several_labels: Text = (
         "For several classes pass one column of probabilities per class, and a task.",
     )
     columns: Text = (
-        "Pass the column of the positive class, or say what to look at: ",
+        "Pass the column of the positive class, or choose a task: ",
         Setting("task", "confidence"),
         ", ",
         Setting("task", "classwise"),
@@ -65,7 +65,7 @@ class Wording:
 
 BY_HAND: dict[Scale, str] = {
     "prob": "pass them as they are",
-    "logit": "turn them into probabilities first",
+    "logit": "convert them to probabilities first",
     "percent": "divide them by 100 first",
     "logprob": "take their exponentials first",
 }
@@ -77,7 +77,7 @@ CALIBRATOR_WORDING = Wording(
     label="y",
     prob="p",
     takes_scale=False,
-    several_labels=("Turn them into 0 and 1, one class against the rest, first.",),
+    several_labels=("Convert them to 0 and 1 first (one class against the rest).",),
     columns=("Pass the column of the positive class.",),
 )
 
@@ -85,7 +85,9 @@ CLASS_CALIBRATOR_WORDING = Wording(
     label="y",
     prob="P",
     purpose="multi-class method",
-    vector=("For a vector of probabilities of one event use a binary method, as pl3.",),
+    vector=(
+        "For a vector of probabilities of one event use a binary method, such as pl3.",
+    ),
 )
 
 DISPLAY_WORDING = Wording(takes_scale=False)

@@ -26,7 +26,7 @@ EDGE = "#1b1b1b"
 GAP = "#d1352b"
 TRUTH = "#e07b00"
 DISTANCE = "distance to the diagonal"
-LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of an instance")
+LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of one row")
 BAND = "#4a4a4a"
 MAX_COLUMNS = 4
 MIN_STEP = 0.04

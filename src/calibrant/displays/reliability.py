@@ -287,7 +287,7 @@ class ReliabilityDisplay:
             return cls.from_predictions(y, prob, **options)
         if len(classes) != 2:  # noqa: PLR2004
             raise OptionError(
-                f"the estimator has {len(classes)} classes; say what to look at: ",
+                f"the estimator has {len(classes)} classes; choose a task: ",
                 Setting("task", "confidence"),
                 " or a class.",
             )

@@ -178,8 +178,8 @@ class AggregationQuery:
         rows, invalid = result.n_rows, result.n_invalid
         if rows > invalid:
             return WeightError(
-                f"column {self.spec.weight!r} must be positive somewhere; all "
-                f"{rows:,} weights are 0."
+                f"column {self.spec.weight!r} must have at least one positive "
+                f"value; all {rows:,} weights are 0."
             )
         none = f"none of its {invalid:,} rows can be used"
         return EmptyInputError(

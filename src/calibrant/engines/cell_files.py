@@ -99,8 +99,8 @@ def _read_one(path: str | os.PathLike[str]) -> AggregatedCells:
     stored = _metadata(path).get(KEY)
     if stored is None:
         raise SourceError(
-            f"{path} holds no aggregated predictions; keep files of rows apart, and "
-            f"read them as a table."
+            f"{path} contains no aggregated predictions; do not mix it with files "
+            "of rows, which are read as a table."
         )
     with _damage_reported(path):
         origin, dropped = _read_origin(json.loads(stored))
@@ -135,8 +135,8 @@ def _damage_reported(path: str | os.PathLike[str]) -> Iterator[None]:
         RecursionError,
     ) as error:
         raise SourceError(
-            f"{path} is a damaged file of cells: {first_line(error).rstrip('.')}. "
-            f"Aggregate the rows again."
+            f"{path} is a damaged file of aggregated predictions: "
+            f"{first_line(error).rstrip('.')}. Aggregate the rows again."
         ) from None
 
 
@@ -144,7 +144,8 @@ def _read_origin(stored: Any) -> tuple[CellOrigin, int]:
     """Return what was aggregated, and the number of rows that were dropped."""
     if (stored["version"], stored["grid"]) != (VERSION, GRID):
         raise SourceError(
-            "holds cells of another version of calibrant; aggregate the rows again."
+            "contains aggregates of another version of calibrant; aggregate the "
+            "rows again."
         )
     events = tuple((model, event) for model, event in stored["events"])
     by, weighted = tuple(stored["by"]), stored["weighted"]
@@ -154,7 +155,7 @@ def _read_origin(stored: Any) -> tuple[CellOrigin, int]:
     _raise_if(not all(isinstance(name, str) for name in names), "names must be text")
     _raise_if(not isinstance(weighted, bool), "weighted must be true or false")
     _raise_if(type(dropped) is not int or dropped < 0, "dropped must be a count")
-    _raise_if(bool(model) and model not in by, "the column of models is no group")
+    _raise_if(bool(model) and model not in by, "the column of models is not a group")
     return CellOrigin(stored["task"], events, by, weighted, model), dropped
 
 
@@ -169,9 +170,11 @@ def _check_sums(columns: dict[str, NDArray[Any]], events: int) -> None:
     known = np.isin(columns["event"], np.arange(events))
     _raise_if(cell.size == 0, "there are no cells")
     _raise_if(~known, "column 'event' names none")
-    _raise_if(rows < 1, "column 'rows' must hold counts")
-    _raise_if((happened < 0) | (happened > rows), "more happened than there are rows")
-    _raise_if((low < 0.0) | (low > high) | (high > 1.0), "predictions leave [0, 1]")
+    _raise_if(rows < 1, "column 'rows' must contain counts")
+    _raise_if((happened < 0) | (happened > rows), "there are more events than rows")
+    _raise_if(
+        (low < 0.0) | (low > high) | (high > 1.0), "predictions are outside [0, 1]"
+    )
     elsewhere = (cell_numbers(low) != cell) | (cell_numbers(high) != cell)
     _raise_if(elsewhere, "predictions are outside their cells")
     weight = rows

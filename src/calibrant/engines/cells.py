@@ -203,9 +203,9 @@ def merge_cells(tables: Iterable[AggregatedCells]) -> AggregatedCells:
     for part in parts[1:]:
         if part.origin != first:
             raise OptionError(
-                f"predictions add up only if they were aggregated alike; "
-                f"{part.origin} differs from {first}. Aggregate all with the same "
-                f"options."
+                "predictions can be combined only if they were aggregated in the "
+                f"same way; {part.origin} differs from {first}. Aggregate all "
+                "with the same options."
             )
     keys = alike_keys([part.groups for part in parts])
     groups, code = numbered_rows([key for own in keys for key in own])

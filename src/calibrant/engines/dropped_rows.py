@@ -73,8 +73,8 @@ def check_dropped(
     enough = np.ceil(10.0 * dropped / total) / 10.0
     many = [one for one in ranges if one.spread.are_many_outside(limit)]
     raise DroppedRowsError(
-        f"{dropped:,} of {total:,} rows cannot be used, and at most {100 * limit:g} % "
-        f"are dropped: {listed_reasons(reasons)}. ",
+        f"{dropped:,} of {total:,} rows are invalid, but at most {100 * limit:g} "
+        f"% may be dropped: {listed_reasons(reasons)}. ",
         *(part for one in many for part in (*one.remedy, " ")),
         "Repair these rows, or allow more to be dropped: ",
         Setting("max_dropped", round(float(enough), 1)),

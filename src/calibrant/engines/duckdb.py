@@ -309,12 +309,14 @@ def apply_in_duckdb(
     check_writable(out)
     suffix = out.suffix.lower()
     if suffix not in (*SEPARATORS, *PARQUET):
-        raise OptionError(f"{out}: DuckDB writes .csv, .tsv and .parquet here.")
+        raise OptionError(
+            f"{out}: the duckdb engine can only write .csv, .tsv and .parquet."
+        )
     source = open_in_place(files)
     names = source.all_names
     source.check_columns([column])
     if name in names:
-        raise OptionError(f"{files} has a column {name!r} already; choose another.")
+        raise OptionError(f"{files} already has a column {name!r}; choose another.")
     _check_distinct_ignoring_case([*names, name])
     _check_numbers(column, source.guess(column, []))
     try:
@@ -339,7 +341,7 @@ def apply_in_duckdb(
 
 def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:
     if np.dtype(kinds[column]).kind not in "biuf":
-        raise InputError(f"column {column!r} must hold numbers; it holds text.")
+        raise InputError(f"column {column!r} must contain numbers; it contains text.")
 
 
 def _check_distinct_ignoring_case(names: list[str]) -> None:
@@ -348,8 +350,8 @@ def _check_distinct_ignoring_case(names: list[str]) -> None:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise OptionError(
-                f"columns {other!r} and {name!r} differ by case alone, which DuckDB "
-                f"does not write; use --engine memory, or rename one."
+                f"columns {other!r} and {name!r} differ only in case, which "
+                "DuckDB cannot write; use --engine memory, or rename one."
             )
 
 
@@ -373,5 +375,6 @@ def _raise_no_probability(source: FileSource, column: str) -> None:
     rows = f"(SELECT CAST(c_0 AS DOUBLE) AS x_0 FROM ({read}))"
     RowFaults.count(rules, source.run, rows).raise_first(droppable=False)
     raise InputError(
-        f"column {column!r} passes 0 or 1 by rounding; apply the map in memory."
+        f"column {column!r} is outside [0, 1] because of rounding; apply the map "
+        "with --engine memory."
     )

@@ -93,8 +93,8 @@ def _read_records(path: Path) -> Any:
     content = read_content(path)
     if not content.lstrip().startswith(b"["):
         raise SourceError(
-            f"{path} must be an array of JSON objects; a file with one object per line "
-            f"is called .jsonl."
+            f"{path} must be an array of JSON objects; a file with one object per "
+            "line must be named .jsonl."
         )
     pl = load_polars("reading .json files")
     return pl.read_json(content, infer_schema_length=None)
@@ -126,7 +126,7 @@ def read_frames(
         whole = pl.concat(frames, how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         raise SourceError(
-            f"{paths[0]} and {len(paths) - 1} more differ in types of columns: "
+            f"{paths[0]} and {len(paths) - 1} more have different column types: "
             f"{first_line(error)}."
         ) from None
     left_out = sum(lines for _, lines in read)
@@ -193,7 +193,9 @@ def _array_names(path: Path) -> list[str]:
     except DAMAGED as error:
         raise SourceError(f"{path} cannot be read: {error}") from None
     if not isinstance(arrays, np.lib.npyio.NpzFile):
-        raise SourceError(f"{path} holds one array, not several by name (npz).")
+        raise SourceError(
+            f"{path} contains a single array; several named arrays (npz) are needed."
+        )
     return list(arrays.files)
 
 

@@ -98,7 +98,7 @@ def _paths(entry: str) -> list[str]:
     path = Path(entry)
     if path.is_dir():
         paths = [str(p) for p in sorted(path.rglob("*")) if _is_data(p, path)]
-        nothing = f"folder {entry} holds no file to read"
+        nothing = f"folder {entry} contains no readable file"
     elif path.exists() or not has_magic(entry):
         paths, nothing = [entry], ""
     else:
@@ -106,7 +106,7 @@ def _paths(entry: str) -> list[str]:
         paths = sorted(name for name in names if Path(name).is_file())
         nothing = f"no file matches {entry}"
     if not paths:
-        raise SourceError(f"{nothing}; known are {READABLE}.")
+        raise SourceError(f"{nothing}; supported are {READABLE}.")
     for name in paths:
         check_file(Path(name))
     return paths
@@ -120,14 +120,14 @@ def _is_data(path: Path, folder: Path) -> bool:
 def _check_local(entry: str) -> None:
     if not entry:
         raise SourceError(
-            "the name of a file is empty; name a file, a folder ('.' is this one) or a "
-            "pattern such as 'lake/*.parquet'."
+            "the file name is empty; pass a file, a folder ('.' is the current "
+            "one) or a pattern such as 'lake/*.parquet'."
         )
     if ADDRESS.match(entry):
         raise SourceError(
-            f"{entry} is an address, and files are read from this machine only. "
-            f"Download the file first, or pass a data frame, a DuckDB relation or a "
-            f"Spark data frame that reads it."
+            f"{entry} is a URL, but only local files can be read. Download the "
+            "file first, or pass a data frame, a DuckDB relation or a Spark data "
+            "frame that reads it."
         )
 
 
@@ -142,7 +142,7 @@ def unknown_format(path: str | Path, suffix: str) -> SourceError:
     """Return the error about a file whose name does not end in a known format."""
     return SourceError(
         f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
-        f"known are {READABLE}."
+        f"supported are {READABLE}."
     )
 
 
@@ -169,7 +169,7 @@ def check_writable(path: Path) -> None:
     if path.suffix.lower() not in (*SEPARATORS, *PARQUET, *JSON_LINES):
         raise OptionError(
             f"{path}: files that end in {path.suffix or 'nothing'!r} cannot be "
-            f"written; known are {WRITABLE}."
+            f"written; supported are {WRITABLE}."
         )
     check_named(path, ROWS)
 
@@ -220,8 +220,8 @@ def check_in_every_file(name: str, lacking: Mapping[str, str]) -> None:
     """
     if name in lacking:
         raise SourceError(
-            f"{lacking[name]} has no column {name!r}, which other files have. Leave "
-            f"the file out, or add the column."
+            f"{lacking[name]} has no column {name!r}, which other files have. "
+            "Remove the file, or add the column."
         )
 
 
@@ -237,7 +237,7 @@ def check_distinct_names(source: str, names: Sequence[str]) -> None:
 def unreadable(path: Path, what: str) -> SourceError:
     """Return the error about a file that is not what its name says."""
     suffix = suffix_of(path)
-    hint = " Check the separator, and that each row has as many fields as the first."
+    hint = " Check the separator, and that all rows have the same number of fields."
     return SourceError(
         f"{path} cannot be read as {suffix[1:]}: {what}."
         f"{hint if suffix in SEPARATORS else ''}"

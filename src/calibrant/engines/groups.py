@@ -101,7 +101,9 @@ def numbered_keys(
     try:
         return numbered_rows(list(zip(*columns, strict=True)))
     except TypeError:
-        raise OptionError(f"by must name columns of plain values; got {by}.") from None
+        raise OptionError(
+            f"by must name columns of simple values (text, numbers, dates); got {by}."
+        ) from None
 
 
 def numbered_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[Keys, IntVector]:

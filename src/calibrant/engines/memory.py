@@ -122,9 +122,9 @@ class MemoryTable:
             array = self.read(name)
             if array.ndim not in (1, 2):
                 raise ShapeError(
-                    f"column {name!r} must hold one value per row, or one per row and "
-                    f"class; its shape is {array.shape}. Save it with one entry or "
-                    f"line for each row."
+                    f"column {name!r} must contain one value per row, or one per "
+                    f"row and class; its shape is {array.shape}. Save it with one "
+                    "entry per row."
                 )
             return array
         part = PART.fullmatch(name)

@@ -82,8 +82,9 @@ def open_source(
         )
     if files is not None and files.has_streams:
         raise OptionError(
-            f"{files} is read once only, from beginning to end, which the {engine} "
-            f"engine cannot do; use engine 'memory', or write the rows to a file first."
+            f"{files} can be read only once, from beginning to end, which the "
+            f"{engine} engine cannot do; use engine 'memory', or write the rows "
+            "to a file first."
         )
     if engine == "spark":
         from calibrant.engines.spark import open_spark
@@ -119,9 +120,9 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
         return open_table(files.paths[0], bad_rows=bad_rows)
     if files.size > MAX_FILES_IN_MEMORY:
         raise OptionError(
-            f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB do not "
-            f"fit comfortably into memory. Aggregate their rows by 'calibrant "
-            f"aggregate', or name fewer files."
+            f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB "
+            "are too large for memory. Aggregate their rows with 'calibrant "
+            "aggregate', or pass fewer files."
         )
     paths = [Path(path) for path in files.paths]
     frame, lines, lacking = read_frames(

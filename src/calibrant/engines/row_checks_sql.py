@@ -481,8 +481,8 @@ def check_some_numbers(
         if kind.kind not in known:
             raise InputError.of(
                 f"column {name!r}",
-                "must hold numbers",
-                f"it holds {'text' if kind.kind == 'U' else kind}",
+                "must contain numbers",
+                f"it contains {'text' if kind.kind == 'U' else kind}",
                 ("Convert the column, or pass another one.",),
             )
     binary = not spec.models[0].labels and spec.pos_label is None

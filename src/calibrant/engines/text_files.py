@@ -73,7 +73,7 @@ def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]
         raise unreadable(path, lines.first_fault)
     frame = _parsed(path, lines.text.encode(), separator)
     if frame.height != lines.rows:
-        raise unreadable(path, "it is unclear where rows end, check the quotes")
+        raise unreadable(path, "it is unclear where rows end; check the quotes")
     return frame, lines.left_out
 
 

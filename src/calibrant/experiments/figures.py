@@ -140,7 +140,7 @@ def _draw_truth(ax: Axes, data: KnownSample, title: str) -> None:
     picked = ((np.arange(INSTANCES) + 0.5) / INSTANCES * p.size).astype(int)
     ax.plot(p, c, color=TRUTH, linewidth=2.0, label="true map")
     ax.vlines(
-        p[picked], p[picked], c[picked], color=GAP, lw=1.2, label="error of an instance"
+        p[picked], p[picked], c[picked], color=GAP, lw=1.2, label="error of one row"
     )
     _frame_axes(ax, f"{title} = {np.abs(p - c).mean():.3f}")
     ax.legend(loc="upper left", frameon=False, fontsize="small")

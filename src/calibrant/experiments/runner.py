@@ -181,8 +181,8 @@ class Store:
 
 def _not_ours(path: Path) -> OptionError:
     return OptionError(
-        f"{path} is there already, and no study of calibrant wrote it; choose another "
-        f"folder, so that it is not overwritten."
+        f"{path} already exists and was not written by a study of calibrant; "
+        "choose another folder, so that it is not overwritten."
     )
 
 

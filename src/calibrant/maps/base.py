@@ -143,10 +143,10 @@ def stored_numbers(
     except OverflowError:
         numbers = np.array([np.inf])
     if not np.isfinite(numbers).all():
-        raise MapFormatError(f"field {field!r} of a map must hold finite numbers.")
+        raise MapFormatError(f"field {field!r} of a map must contain finite numbers.")
     if size is not None and numbers.size != size:
         raise MapFormatError(
-            f"field {field!r} of a map must hold {size} numbers; got {numbers.size}."
+            f"field {field!r} of a map must contain {size} numbers; got {numbers.size}."
         )
     return numbers
 
@@ -172,7 +172,7 @@ def stored_line(
     """Return the knots of a stored map and the heights of its lines there."""
     knots = stored_numbers(stored, "knots")
     if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
-        raise MapFormatError("knots of a map must be two or more, and ascend.")
+        raise MapFormatError("a map must have at least two knots, in ascending order.")
     values = stored_numbers(stored, heights, size=knots.size)
     with np.errstate(over="ignore"):
         slopes = np.diff(values) / np.diff(knots)

@@ -108,7 +108,7 @@ class BinnedMap(CalibrationMap):
         if edges.size < 2 or edges[0] != 0.0 or edges[-1] != 1.0:  # noqa: PLR2004
             raise MapFormatError("edges of a binned map must run from 0 to 1.")
         if (np.diff(edges) < 0.0).any():
-            raise MapFormatError("edges of a binned map must not fall.")
+            raise MapFormatError("edges of a binned map must not decrease.")
         return cls(edges, intercepts, slopes)
 
     def _sql(self, name: str) -> str:

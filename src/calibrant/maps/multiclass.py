@@ -112,7 +112,7 @@ class MulticlassMeanMap(MulticlassMap):
 
         stored_parts = stored_maps(stored)
         if any(stored_kind(map_) == cls.kind for map_ in stored_parts):
-            raise MapFormatError("field 'maps' of a mean must not hold means.")
+            raise MapFormatError("field 'maps' of a mean must not contain means.")
         maps: tuple[Any, ...] = tuple(map(map_from_dict, stored_parts))
         shapes = {
             isinstance(map_, MulticlassMap) and (map_.n_classes, map_.scale)
@@ -219,7 +219,7 @@ def _binary_map(stored: Any) -> CalibrationMap:
     kind = stored_kind(stored)
     if kind not in kinds:
         raise MapFormatError(
-            f"a map of classes by a binary method must hold maps of one event; got one "
-            f"of kind {kind!r}."
+            "a map of classes by a binary method must contain maps of one event; "
+            f"got one of kind {kind!r}."
         )
     return kinds[kind].from_dict(stored)

@@ -205,7 +205,7 @@ class MeanMap(CalibrationMap):
             raise MapFormatError("weights of a mean must be 0 or more and sum to 1.")
         if not all(stored_kind(map_) in PART_KINDS for map_ in maps):
             kinds = ", ".join(PART_KINDS)
-            raise MapFormatError(f"field 'maps' must hold maps of kind {kinds}.")
+            raise MapFormatError(f"field 'maps' must contain maps of kind {kinds}.")
         parts = tuple(PART_KINDS[map_["kind"]].from_dict(map_) for map_ in maps)
         return cls(parts, tuple(weights.tolist()))
 

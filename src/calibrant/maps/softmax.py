@@ -123,7 +123,9 @@ class SoftmaxMap(MulticlassMap):
         """Build the map from `to_dict`, or raise MapFormatError."""
         intercepts = stored_numbers(stored, "intercepts")
         if intercepts.size < 2:  # noqa: PLR2004
-            raise MapFormatError("field 'intercepts' of a map must hold two or more.")
+            raise MapFormatError(
+                "field 'intercepts' of a map must contain at least two numbers."
+            )
         inputs = stored_choice(stored, "inputs", get_args(Inputs))
         weights = _stored_weights(stored, intercepts.size)
         return cls(weights, intercepts, inputs, stored_scale(stored))
@@ -135,7 +137,7 @@ def _stored_weights(stored: JsonObject, classes: int) -> FloatMatrix:
         return stored_numbers(stored, "weights", size=classes)
     if len(weights) != classes:
         raise MapFormatError(
-            f"field 'weights' of a map must hold {classes} rows; got {len(weights)}."
+            f"field 'weights' of a map must contain {classes} rows; got {len(weights)}."
         )
     return _stored_matrix(weights, columns=classes)
 
@@ -143,7 +145,7 @@ def _stored_weights(stored: JsonObject, classes: int) -> FloatMatrix:
 def _stored_matrix(rows: list[Any], columns: int | None = None) -> FloatMatrix:
     numbers = [stored_numbers({"weights": r}, "weights", size=columns) for r in rows]
     if len({row.size for row in numbers}) != 1:
-        raise MapFormatError("rows of weights of a map must be equally long.")
+        raise MapFormatError("rows of weights of a map must have the same length.")
     return np.stack(numbers)
 
 
@@ -274,5 +276,5 @@ class DiagonalMap(MulticlassMap):
         heights = stored_numbers(stored, "heights", size=knots.size)
         rise = knots.size > 1 and (np.diff(knots) > 0.0).all()
         if not rise or (np.diff(heights) < 0.0).any():
-            raise MapFormatError("knots and heights of a diagonal map must rise.")
+            raise MapFormatError("knots and heights of a diagonal map must increase.")
         return cls(knots, heights, stored_classes(stored), stored_scale(stored))

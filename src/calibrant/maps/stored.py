@@ -132,8 +132,8 @@ def save_map(
     """
     if not hasattr(map_, "to_dict"):
         raise OptionError(
-            f"map_ must be a fitted map; got {type(map_).__name__}. Of a calibrator, "
-            f"pass calibrator.map_."
+            f"map_ must be a fitted map; got {type(map_).__name__}. For a "
+            "calibrator, pass calibrator.map_."
         )
     check_named(path, MAP)
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION}

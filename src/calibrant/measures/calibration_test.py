@@ -302,7 +302,7 @@ def calibration_test(  # noqa: PLR0913
     tasks = preds.store.single_tasks("calibration_test")
     if len(tasks.samples) > 1:
         raise OptionError(
-            "a test looks at one event; pass ",
+            "a test is about one event; pass ",
             Setting("task", "confidence"),
             " or one class instead of ",
             Setting("task", "classwise"),

@@ -199,8 +199,8 @@ class FittedTasks:
         has_map = fits[0].n_pieces > 0
         if settings.interval == "posterior" and not has_map:
             raise OptionError(
-                f'interval="posterior" is not possible for method {method!r}, which '
-                f'measures no map; pass interval="auto" or "basic".'
+                f'interval="posterior" is not possible for method {method!r}, '
+                'which has no map; pass interval="auto" or "basic".'
             )
         if has_map and settings.interval in {"auto", "posterior"}:
             return self._posterior_limits

@@ -137,14 +137,14 @@ def block_errors(
     if sample.weight is not None:
         if (sample.weight % 1.0).any():
             raise OptionError(
-                'estimator="block" needs sample_weight in whole numbers, since a row '
-                'cannot be in a block by half; use "unbiased" instead.'
+                'estimator="block" needs sample_weight in whole numbers, since a '
+                'row cannot be split between blocks; use "unbiased" instead.'
             )
         rows = np.repeat(rows, sample.weight.astype(np.intp))
     if rows.size < size:
         raise TooFewRowsError(
-            f"a block of {size} rows needs as many; got {rows.size}. Lower block_size "
-            f"(at least {MIN_ROWS})."
+            f"a block of {size} rows needs at least as many rows; got "
+            f"{rows.size}. Lower block_size (at least {MIN_ROWS})."
         )
     rng.shuffle(rows)
     return family.fit(sample).kernel.block_errors(sample.p[rows], sample.y[rows], size)

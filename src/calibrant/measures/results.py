@@ -60,8 +60,8 @@ def result_key(key: Mapping[str, Any], reserved: Iterable[str] = ()) -> dict[str
     for name, new in names.items():
         if list(names.values()).count(new) > 1:
             raise OptionError(
-                f"by must not name both {name!r} and {new!r}, as results call the "
-                f"first like the second; rename one."
+                f"by must not name both {name!r} and {new!r}, because results "
+                "rename the first to the second; rename one."
             )
     return {names[name]: value for name, value in key.items()}
 
@@ -102,7 +102,7 @@ class SkippedGroups:
         self.warn()
         if not results:
             raise OptionError(
-                "no group has as many rows as the methods need; use fewer bins, or "
+                "no group has enough rows for the methods; use fewer bins, or "
                 "larger groups."
             )
         return results
@@ -113,12 +113,12 @@ def _describe_skipped(method: str, reasons: Mapping[str, str]) -> str:
     names = list(reasons)
     first = reasons[names[0]]
     if names == [""]:  # all rows
-        return f"{method} is left out: {first}"
+        return f"{method} is skipped: {first}"
     if len(names) == 1:
-        what = f"{method} is left out of group" if method else "group"
-        return f"{what} {names[0]}{'' if method else ' is left out'}: {first}"
+        what = f"{method} is skipped for group" if method else "group"
+        return f"{what} {names[0]}{'' if method else ' is skipped'}: {first}"
     more = f" and {len(names) - MAX_NAMED} more" * (len(names) > MAX_NAMED)
     count = f"{len(names)} groups"
-    what = f"{method} is left out of {count}" if method else f"{count} are left out"
+    what = f"{method} is skipped for {count}" if method else f"{count} are skipped"
     listed = "; ".join(names[:MAX_NAMED])
-    return f"{what}: {listed}{more}. Why the first: {first}"
+    return f"{what}: {listed}{more}. Reason for the first: {first}"

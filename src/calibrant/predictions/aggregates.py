@@ -89,7 +89,7 @@ class AggregatedPredictions(Store):
     def all_rows(self) -> BinarySample:
         """Raise: there are no rows."""
         raise OptionError(
-            "the true map of aggregated predictions cannot be drawn; pass the rows."
+            "true maps cannot be drawn from aggregated predictions; pass the rows."
         )
 
     def paired_tasks(self) -> list[tuple[Group, dict[str, BinaryTasks]]]:
@@ -135,8 +135,8 @@ def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
     spec = request.spec
     if not isinstance(request.y, str):
         raise OptionError(
-            "labels that differ by model cannot be aggregated together; aggregate each "
-            "model by itself."
+            "models with different labels cannot be aggregated together; "
+            "aggregate each model separately."
         )
     models = models_of_table(table, request.p, spec)
     every = [column for model in models for column in model.columns]
@@ -232,7 +232,7 @@ def warn_if_dropped(reasons: Mapping[str, int], total: int) -> None:
     """Warn how many rows were dropped, and why."""
     if reasons:
         warn(
-            f"{sum(reasons.values()):,} of {total:,} rows could not be used and were "
-            f"left out: {listed_reasons(reasons)}.",
+            f"{sum(reasons.values()):,} of {total:,} rows were invalid and were "
+            f"dropped: {listed_reasons(reasons)}.",
             DroppedRowsWarning,
         )

@@ -234,8 +234,9 @@ class RowPredictions(Store):
         column = self.request.id
         if column is None:
             raise OptionError(
-                "rows of different models must be paired to compare them; pass id, the "
-                "column that says which rows belong together, such as the question."
+                "to compare models, their rows must be paired; pass id, the "
+                "column that identifies the same case across models, such as the "
+                "question."
             )
         places = {
             model: self._places_by_id(model, own, column) for model, own in rows.items()
@@ -245,14 +246,14 @@ class RowPredictions(Store):
         common = [key for (key,) in numbered_rows(shared)[0]]  # in order of the ids
         if not common:
             raise OptionError(
-                f"no value of column {column!r} has rows of all models; models are "
-                f"compared on the rows that they share."
+                f"no value of column {column!r} occurs for all models, and models "
+                "are compared only on values that they share."
             )
         most = max(map(len, places.values()))
         if len(common) < most:
             warn(
-                f"{len(common):,} of {most:,} values of column {column!r} have rows of "
-                f"all models; models are compared on these.",
+                f"{len(common):,} of {most:,} values of column {column!r} occur "
+                "for all models; only these are compared.",
                 UnpairedRowsWarning,
             )
         return {
@@ -266,8 +267,8 @@ class RowPredictions(Store):
         if len(places) < len(keys):
             twice = next(key for key in keys if keys.count(key) > 1)
             raise OptionError(
-                f"column {column!r} must have each value once for each model; model "
-                f"{model!r} has {twice!r} more than once."
+                f"column {column!r} must have each value at most once per model; "
+                f"model {model!r} has {twice!r} more than once."
             )
         return places
 
@@ -313,8 +314,8 @@ class RowPredictions(Store):
             weight = weight[rows]
             if not weight.any():
                 raise WeightError(
-                    f"{self._word(str(self.request.weight))} must be positive "
-                    f"somewhere; all {weight.size} weights are 0."
+                    f"{self._word(str(self.request.weight))} must have at least "
+                    f"one positive value; all {weight.size} weights are 0."
                 )
             weight = effective_counts(weight)
         return self._all_tasks(self.columns_of(model)).weighted(weight, rows)

@@ -97,8 +97,8 @@ class InputSpec:
             return self.scale
         if model not in self.scale:
             raise OptionError(
-                f"scale must say what each model holds; it lacks {model!r}. Known are "
-                f"{', '.join(map(repr, get_args(Scale)))}."
+                f"scale must be given for every model; {model!r} is missing. "
+                f"Known are {', '.join(map(repr, get_args(Scale)))}."
             )
         return self.scale[model]
 
@@ -143,7 +143,7 @@ class InputSpec:
         if self.task is None:
             if self.labels is not None:
                 raise OptionError(
-                    "labels names the classes of a multi-class task; say which: ",
+                    "labels names the classes of a multi-class task; choose a task: ",
                     Setting("task", "confidence"),
                     ", ",
                     Setting("task", "classwise"),

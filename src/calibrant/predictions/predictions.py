@@ -438,8 +438,8 @@ def as_predictions(
     for name, value in options.items():
         if value is not None:
             raise OptionError(
-                f"Predictions already have their labels, groups and scale; remove "
-                f"{name}, or pass it where they are made."
+                "Predictions already have their labels, groups and scale; remove "
+                f"{name}, or pass it when creating them."
             )
     return y_true
 
@@ -450,13 +450,13 @@ def read_table(
     """Return the predictions in a table: rows in memory, else aggregated."""
     if isinstance(source, Predictions):
         raise OptionError(
-            "source must be a table; these are Predictions, which functions take as "
-            "they are."
+            "source must be a table; these are already Predictions, which "
+            "functions accept directly."
         )
     if open_cells(source) is not None:
         raise OptionError(
-            f"{source} holds aggregated predictions, which already have their columns, "
-            f"labels and scale; read them by Predictions.load."
+            f"{source} contains aggregated predictions, which already have their "
+            "columns, labels and scale; read them with Predictions.load."
         )
     labels = [request.y] if isinstance(request.y, str) else request.y.values()
     if engine == "auto" and needs_memory([*labels, request.model, *request.by]):

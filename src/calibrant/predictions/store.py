@@ -92,8 +92,8 @@ class Store(ABC):
         units = self.units()
         if len(units) > 1 or self.by:
             raise OptionError(
-                f"{verb} takes one model without groups; these are {len(units)} units. "
-                f"Pass the predictions of one."
+                f"{verb} takes one model without groups; got {len(units)} models "
+                "or groups. Pass one of them."
             )
         return units[0].read()
 
@@ -102,7 +102,7 @@ class Store(ABC):
         request = self.table_request
         if request is not None and request.cluster is not None:
             raise OptionError(
-                f"{verb} does not use clusters yet: intervals and tests would take "
-                f"rows that belong together as independent. Leave clusters out if you "
-                f"accept that."
+                f"{verb} does not use clusters yet: intervals and tests would "
+                "treat rows of a cluster as independent. Remove clusters if you "
+                "accept that."
             )

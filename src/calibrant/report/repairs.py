@@ -43,7 +43,7 @@ MIN_GAIN = 1.0
 MAX_CLASSES = 20
 """With more classes than this the error of each class after a repair is not measured,
 and no class is repaired by a map of its own."""
-NOT_BETTER = "No repair that was tried makes predictions better on rows left out."
+NOT_BETTER = "None of the repairs tried improves predictions on held-out rows."
 
 
 def repairs_of(
@@ -276,11 +276,11 @@ def _with_best_repair(finding: Finding, repairs: Mapping[str, Any]) -> Finding:
         return replace(finding, remedy=remedy, calibrator="")
     losses = {r["method"]: f"{r['log_loss']:.4f}" for r in repairs["rows"]}
     remedy = (
-        f"Of the repairs that were tried, {best} helps most: log-loss {losses[best]}, "
-        f"without {losses[NONE]}"
+        f"Of the repairs tried, {best} helps most: it lowers the log-loss from "
+        f"{losses[NONE]} to {losses[best]}"
     )
     usual = losses.get(finding.calibrator, losses[best])
     if usual != losses[best]:
-        remedy += f", by {finding.calibrator} {usual}"
+        remedy += f" ({finding.calibrator}: {usual})"
     remedy = " ".join(filter(None, (f"{remedy}.", finding.besides)))
     return replace(finding, remedy=remedy, calibrator=best)

@@ -278,8 +278,8 @@ def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:
     data = path.with_suffix(".json")
     if data == path:
         raise OptionError(
-            f"{path}: a page has its data beside it, under that name; call the page "
-            f".html, or write the data alone as json."
+            f"{path}: the data of an HTML report is saved beside it under this "
+            "name; name the report .html, or write only the data, as json."
         )
     check_derived(data, REPORT_DATA, beside=path.name)
     return [path, data]

@@ -53,14 +53,14 @@ MAX_GROUPS = 200
 MAX_MODELS = 12
 """Of more models the pairs would be too many to read."""
 AGGREGATED = (
-    "Made of aggregated predictions, sums over rows with nearly the same prediction: "
-    "errors differ by less than 0.0001 from those of the rows."
+    "Based on aggregated predictions (sums over rows with nearly equal "
+    "predictions): errors differ by less than 0.0001 from those computed on rows."
 )
 NOT_PAIRED = (
-    "It is not known which rows of the models belong together, so models are not "
-    "compared in pairs."
+    "Models are not compared in pairs, because it is not known which of their "
+    "rows belong together."
 )
-NO_CLASSES = "Repairs of all classes together need rows."
+NO_CLASSES = "Repairing all classes together needs rows, not aggregated predictions."
 
 
 def summarise(
@@ -138,7 +138,7 @@ def _notes(
     """Return sentences about what is not in the report."""
     notes = list(
         dict.fromkeys(
-            f"Of {len(own)} groups the {MAX_GROUPS} largest are shown."
+            f"Only the {MAX_GROUPS} largest of {len(own)} groups are shown."
             for own in groups.values()
             if len(own) > MAX_GROUPS
         )
@@ -151,9 +151,9 @@ def _notes(
         notes.append(NO_CLASSES)
     if settings.drawn:
         notes.append(
-            f"Of {n_events} classes all errors are by "
-            f"{' and '.join(settings.methods)}, which are quick; the worst are drawn "
-            f"by more methods."
+            f"With {n_events} classes, errors are estimated only by "
+            f"{' and '.join(settings.methods)}, which are fast; the worst classes "
+            "are drawn by more methods."
         )
     return notes
 

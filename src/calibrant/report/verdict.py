@@ -93,7 +93,7 @@ def verdict_of(  # noqa: PLR0913
     grade: Grade = "unknown"
     relative: float | None = None
     if find_evaluator(error["method"]).squared:
-        headline = f"not graded, as {error['method']} is a squared norm"
+        headline = f"not graded, because {error['method']} is a squared norm"
     else:
         relative = float(value ** (1.0 / alpha) / spread)
         upper = relative if high is None else high ** (1.0 / alpha) / spread
@@ -176,21 +176,17 @@ def _repair_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[st
         return []
     best = next(r for r in repairs["rows"] if r["method"] == repairs["advised"])
     if best["method"] == NONE:
-        return ["No recalibration that was tried would make predictions better."]
+        return ["None of the repairs tried would improve the predictions."]
     name = method_title(best["method"])
     if best["error"] is None:
-        return [
-            f"{name} would make predictions better, by {best['gain']:.3f} of log-loss."
-        ]
+        return [f"{name} would lower the log-loss by {best['gain']:.3f}."]
     error = max(float(best["error"]), 0.0)
     if error >= value:
-        return [f"{name} would make the log-loss better, though not this error."]
+        return [f"{name} would lower the log-loss, but not this error."]
     small = f"below {MIN_SHOWN_ERROR:g}"
     left = f"{error:.3f}" if error >= MIN_SHOWN_ERROR else small
-    most = "" if best["high"] is None else f", at most {best['high']:.3f}"
-    return [
-        f"{name} would bring the error to {left}{most}, on rows not used to fit it."
-    ]
+    most = "" if best["high"] is None else f" (at most {best['high']:.3f})"
+    return [f"{name} would reduce the error to {left}{most} on held-out rows."]
 
 
 def method_title(method: str) -> str:
@@ -239,7 +235,7 @@ def reconcile(
         grade, headline = limit, f"{headline} on average, but {far} in places"
     if failed_only:
         also = "and" if " off" in headline else "but"
-        headline += f", {also} certain predictions failed"
+        headline += f", {also} some predictions of 0 or 1 are wrong"
         grade = "fair" if grade == "good" else grade
     return {**verdict, "grade": grade, "headline": headline, "sentences": sentences}
 
@@ -256,7 +252,7 @@ def _class_sentence(findings: Sequence[Finding], classes: Sequence[str]) -> list
     if len(names) > MAX_NAMES:
         which = f"the worst are {which}"
     number = "one is" if len(names) == 1 else f"{len(names)} are"
-    return [f"Of {len(classes)} classes {number} significantly off: {which}."]
+    return [f"Of {len(classes)} classes, {number} significantly off: {which}."]
 
 
 def _group_sentence(findings: Sequence[Finding]) -> list[str]:
@@ -266,7 +262,7 @@ def _group_sentence(findings: Sequence[Finding]) -> list[str]:
     )
     if not names:
         return []
-    further = "further off than others with the same predictions"
+    further = "further off than other rows with the same predictions"
     if len(names) <= MAX_NAMES:
         return [f"{further.capitalize()}: {_join_names(names)}."]
     first = _join_names(names[:MAX_NAMES])
@@ -280,7 +276,7 @@ def _failed_sentence(findings: Sequence[Finding]) -> list[str]:
     if not failed:
         return []
     certain = f"Of {format_count(rows)} predictions of exactly 0 or 1, "
-    return [f"{certain}{format_count(failed)} failed."]
+    return [f"{certain}{format_count(failed)} turned out wrong."]
 
 
 def _join_names(names: Sequence[str]) -> str:
