@@ -124,7 +124,7 @@ def test_names_of_events_weights_and_logits(run, tmp_path):
         (("--method", "kce"), "only measures"),
         (("--method", "pll"), "unknown method 'pll'"),
         (("--weight", "nope"), "unknown column 'nope'"),
-        (("--p", "forest,bayes", "--method", "pl"), "lift it: ovr-pl"),
+        (("--p", "forest,bayes", "--method", "pl"), "or use ovr-pl"),
         (("--out", "map.txt"), "must end in .json"),
         (("--out", "no/such/map.json"), "does not exist"),
     ],
@@ -173,4 +173,4 @@ def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     again = run("apply", saved, new[3], *new)
     assert "--out must not be one of the input files" in again[2]
     twice = run("apply", saved, new[3], *new[:3], tmp_path / "other.csv")
-    assert "has a column 'forest_calibrated' already" in twice[2]
+    assert "already has a column 'forest_calibrated'" in twice[2]

@@ -234,8 +234,14 @@ def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
         (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "at a time"),
         (("m.npz", "--p", "z", "--out", "o.npz", "--engine", "duckdb"), "in memory"),
         (("m.npz", "--p", "q", "--out", "o.npz"), "unknown column 'q'"),
-        (("m.npz", "--p", "z", "--suffix", "", "--out", "o.npz"), "'z' already"),
-        (("m.npz", "--p", "z[1]", "--out", "o.npz"), "needs all 4 columns of classes"),
+        (
+            ("m.npz", "--p", "z", "--suffix", "", "--out", "o.npz"),
+            "already has a column 'z'",
+        ),
+        (
+            ("m.npz", "--p", "z[1]", "--out", "o.npz"),
+            "needs the columns of all 4 classes",
+        ),
         (("m.parquet", "--p", "z_*", "--out", "o.npz"), "cannot be written"),
     ],
 )

@@ -38,11 +38,11 @@ BINARY = 2
 class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose probabilities go through a calibrator.
 
-    Without `cv` the classifier must be fitted already: `fit` then fits the calibrator
-    alone, and needs rows that the classifier has not seen. If the calibrator is fitted
-    too, no `fit` is needed. With `cv`, `fit` predicts every row by a classifier that
-    has not seen it, fits the calibrator to these predictions and the classifier to all
-    rows: use it if you have no separate calibration set.
+    Without `cv` the classifier must already be fitted: `fit` then fits only the
+    calibrator, and needs rows that the classifier has not seen. If the calibrator is
+    fitted too, no `fit` is needed. With `cv`, `fit` predicts every row by a classifier
+    that has not seen it, fits the calibrator to these predictions and the classifier to
+    all rows: use it if you have no separate calibration set.
 
     Parameters
     ----------

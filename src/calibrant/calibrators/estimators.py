@@ -155,7 +155,7 @@ class BinaryCalibrator(NamedCalibrator):
         y : array-like of shape (n,)
             Labels: 0 and 1, booleans, or with `pos_label` any two values.
         sample_weight : array-like of shape (n,), optional
-            Counts: a weight of 2 equals the row twice.
+            Counts: a weight of 2 counts the row twice.
 
         Returns
         -------
@@ -207,7 +207,7 @@ class MulticlassCalibrator(NamedCalibrator):
         Name of a multi-class method; see `calibrator_names`.
     scale : {"prob", "logit", "percent", "logprob"}
         What predictions are: probabilities, logits, percentages or logarithms of
-        probabilities; nothing is guessed.
+        probabilities; it is never guessed.
     labels : sequence, optional
         The label of each column of predictions, in order; 0 to k - 1 by default.
     **params
@@ -272,7 +272,7 @@ class MulticlassCalibrator(NamedCalibrator):
         y : array-like of shape (n,)
             Labels: column numbers, or of `labels`. Classes may be absent.
         sample_weight : array-like of shape (n,), optional
-            Counts: a weight of 2 equals the row twice.
+            Counts: a weight of 2 counts the row twice.
 
         Returns
         -------
@@ -338,7 +338,7 @@ class OneVsRest(WrappedCalibrator):
         Name of a binary method.
     scale : {"prob", "logit", "percent", "logprob"}
         What predictions are: probabilities, logits, percentages or logarithms of
-        probabilities; nothing is guessed.
+        probabilities; it is never guessed.
     labels : sequence, optional
         The label of each column of predictions, in order; 0 to k - 1 by default.
     **params
@@ -374,7 +374,7 @@ class TopLabel(WrappedCalibrator):
         Name of a binary method.
     scale : {"prob", "logit", "percent", "logprob"}
         What predictions are: probabilities, logits, percentages or logarithms of
-        probabilities; nothing is guessed.
+        probabilities; it is never guessed.
     labels : sequence, optional
         The label of each column of predictions, in order; 0 to k - 1 by default.
     **params

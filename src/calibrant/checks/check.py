@@ -41,7 +41,7 @@ class Finding:
     Attributes
     ----------
     code : str
-        The check, as "CAL001"; codes never change their meaning.
+        The check, such as "CAL001"; codes never change their meaning.
     title : str
         The check in two or three words.
     severity : {"note", "minor", "moderate", "severe"}
@@ -53,8 +53,8 @@ class Finding:
     remedy : str
         What to do about it.
     calibrator : str
-        A method of this kind of predictions that is made for the fault; empty where
-        none is. Whether it helps these rows is not measured; reports do that.
+        A method that is made for this fault, for this kind of predictions; empty if
+        there is none. Whether it helps on these rows is measured only in reports.
     besides : str
         The part of the remedy that is not about a calibrator.
     evidence : dict

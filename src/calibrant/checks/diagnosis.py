@@ -144,7 +144,7 @@ def diagnose(  # noqa: PLR0913
     labels: Sequence[Any] | None = None,
     scale: Scale | Mapping[str, Scale] = "prob",
 ) -> Diagnosis:
-    """Tell in words what is wrong with predicted probabilities.
+    """Explain what is wrong with predicted probabilities.
 
     Each check has a code that keeps its meaning; docs/checks.md lists them. The
     false-alarm rate of a check is about 1 %; with several classes, of all classes
@@ -159,19 +159,19 @@ def diagnose(  # noqa: PLR0913
         Predicted probability of the event, or of each class; a dict has those of each
         model.
     mute : str or sequence of str
-        Codes of checks to leave out, as "CAL008".
+        Codes of checks to skip, such as "CAL008".
     task : None, "confidence", "classwise", or a class
         None: binary. "confidence": the top class and whether it is right. A class, by
         label or column number: that class against the rest. "classwise": each class.
     sample_weight : array-like of shape (n,), optional
-        Counts: a weight of 2 equals the row twice.
+        Counts: a weight of 2 counts the row twice.
     groups : array-like of shape (n,), optional
         The group of each row; groups are compared with all rows. Rows without a value
         are the group "(missing)".
     clusters : array-like of shape (n,), optional
-        Which rows belong together. No check can use it yet: an error says so.
+        Which rows belong together. Not supported yet: raises an error.
     pos_label : object, optional
-        The label that means that the event happened.
+        The label that counts as the event.
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"} or dict

@@ -182,9 +182,9 @@ class ReliabilityDisplay:
             None: binary. "confidence": the top class and whether it is right. A class,
             by label or column number: that class against the rest.
         sample_weight : array-like of shape (n,), optional
-            Counts: a weight of 2 equals the row twice.
+            Counts: a weight of 2 counts the row twice.
         pos_label : object, optional
-            The label that means that the event happened.
+            The label that counts as the event.
         labels : sequence, optional
             The label of each column of `y_prob`, in order; by default 0 .. k-1.
         scale : {"prob", "logit", "percent", "logprob"}

@@ -102,9 +102,9 @@ def save_map(
 ) -> None:
     """Write a map to a JSON file.
 
-    The file is written under a temporary name and then renamed, so that it is either
-    the old one or the whole new one. What else calibrant wrote, such as a report, is
-    not overwritten.
+    The file is written under a temporary name and then renamed, so that it is never
+    incomplete. Other files written by calibrant, such as reports, are not
+    overwritten.
 
     Parameters
     ----------

@@ -56,16 +56,16 @@ def calibration_error(  # noqa: PLR0913
         A class, by label or column number: that class against the rest.
         "classwise": the mean over classes.
     sample_weight : array-like of shape (n,), optional
-        Counts: a weight of 2 equals the row twice (but for methods that
-        cross-validate, which put all of a row into one fold). Weights below one on
+        Counts: a weight of 2 counts the row twice (except in cross-validation, which
+        keeps a row in a single fold). Weights below one on
         average are scaled to sum to the effective number of rows.
     pos_label : object, optional
-        The label that means that the event happened.
+        The label that counts as the event.
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"}
         What `y_prob` holds: probabilities, logits, percentages from 0 to 100, or
-        natural logarithms of probabilities. Nothing is guessed from the values.
+        natural logarithms of probabilities. It is never guessed from the values.
     random_state : int, generator or None
         Seeds cross-validation.
 

@@ -45,7 +45,7 @@ MIN_BLOCKS = 2
 
 @dataclass(frozen=True)
 class CalibrationTest:
-    """How surprising the labels would be if the predictions were calibrated.
+    """Result of a test of whether predictions are calibrated.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class CalibrationTest:
     statistic : float
         The test's statistic.
     pvalue : float
-        The chance of a statistic at least as extreme under perfect calibration.
+        The probability of a statistic at least as extreme under perfect calibration.
     n : int
         Number of rows.
     alternative : str
@@ -223,11 +223,11 @@ def calibration_test(  # noqa: PLR0913
         None: binary. "confidence": the top class and whether it is right. A class, by
         label or column number: that class against the rest.
     sample_weight : array-like of shape (n,), optional
-        Counts: a weight of 2 equals the row twice.
+        Counts: a weight of 2 counts the row twice.
     clusters : array-like of shape (n,), optional
         Which rows belong together. Not supported yet: raises an error.
     pos_label : object, optional
-        The label that means that the event happened.
+        The label that counts as the event.
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"}
@@ -236,7 +236,7 @@ def calibration_test(  # noqa: PLR0913
     random_state : int, generator or None
         Seeds drawn labels and blocks.
     **options
-        Of the method. "smooth": ``most=24``, the largest number of functions.
+        Of the method. "smooth": ``most=24``, the maximum number of functions.
         "kce": ``kernel="rbf"`` or "laplace", ``bandwidth="median"`` or a number;
         ``null="resampled"``, labels simulated from the predicted probabilities
         ``n_resamples=1000`` times, exact for any number of rows, or "asymptotic", the

@@ -207,8 +207,9 @@ def compare(  # noqa: PLR0913
 ) -> Comparison:
     """Compare the calibration errors of several models in pairs, and rank the models.
 
-    All models predict the same rows. Rows are resampled once for all models, so that
-    rows that are easy or hard for all of them do not blur their difference.
+    All models predict the same rows. All models are evaluated on the same resamples,
+    so that rows that are easy or hard for all of them do not add noise to the
+    difference.
 
     Parameters
     ----------
@@ -237,13 +238,13 @@ def compare(  # noqa: PLR0913
         label or column number: that class against the rest. "classwise": the mean over
         classes.
     sample_weight : array-like of shape (n,), optional
-        Counts: a weight of 2 equals the row twice.
+        Counts: a weight of 2 counts the row twice.
     groups : array-like of shape (n,), optional
         The group of each row; models are compared in each group.
     clusters : array-like of shape (n,), optional
         Which rows belong together. Not supported yet: raises an error.
     pos_label : object, optional
-        The label that means that the event happened.
+        The label that counts as the event.
     labels : sequence, optional
         The label of each column of predictions, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"} or dict
@@ -268,9 +269,9 @@ def compare(  # noqa: PLR0913
 
     Notes
     -----
-    A difference is taken as normal with its standard deviation over the resamples.
-    A model whose error can be explained by noise (its interval begins at 0) is rarely
-    significantly worse than any other. Ranks count the significantly better models; the
+    A difference is taken as normal with its standard deviation over the resamples. A
+    model whose error can be explained by noise (its interval begins at 0) is rarely
+    significantly worse than another. Ranks count the significantly better models; the
     chance that any of these is false is at most 1 - `confidence` (Holm). Models that
     share a rank have the same number of significantly better models; rank 1 has none. A
     model of rank 1 may have a larger error than one of rank 2, if it is less certain.

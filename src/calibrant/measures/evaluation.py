@@ -220,12 +220,12 @@ def evaluate(  # noqa: PLR0913
         multi-class tasks. Or `Predictions`, which need no other data.
     y_prob : array-like of shape (n,) or (n, k), or dict
         Predicted probability of the event, or of each class; a dict has those of each
-        model. With `task` None two columns are those of `predict_proba`.
+        model. With `task` None, two columns are those of `predict_proba`.
     methods : str, calibrator, or sequence of them
         Which estimates; see `calibrator_names`. Also "kce", and any object with
         ``fit(p, y)`` and ``transform(p)``, such as scikit-learn's calibrators. Methods
-        with more bins than there are rows are left out with a warning, unless no other
-        is left.
+        with more bins than there are rows are skipped with a warning, unless no
+        other remains.
     alpha : float
         Exponent of the error: 1 for the absolute, 2 for the squared error.
     debias : {"auto", True, False}
@@ -250,13 +250,13 @@ def evaluate(  # noqa: PLR0913
         label or column number: that class against the rest. "classwise": the mean over
         classes.
     sample_weight : array-like of shape (n,), optional
-        Counts: a weight of 2 equals the row twice.
+        Counts: a weight of 2 counts the row twice.
     groups : array-like of shape (n,), optional
-        The group of each row; groups are evaluated one by one.
+        The group of each row; groups are evaluated separately.
     clusters : array-like of shape (n,), optional
         Which rows belong together. Not supported yet: raises an error.
     pos_label : object, optional
-        The label that means that the event happened.
+        The label that counts as the event.
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"} or dict

@@ -207,7 +207,7 @@ def decompose_score(  # noqa: PLR0913
     y_prob : array-like of shape (n,) or (n, k)
         Predicted probability of the event, or of each class.
     score : {"brier", "log-loss"}
-        Which score. Log-loss is in nats; failed predictions of exactly 0 or 1 count
+        Which score. Log-loss is in nats; wrong predictions of exactly 0 or 1 cost
         36.04, as in scikit-learn.
     recalibration : str
         "isotonic", or the name of any method. Of binned ones, such as "es15" and
@@ -220,9 +220,9 @@ def decompose_score(  # noqa: PLR0913
         label or column number: that class against the rest. "classwise": all parts are
         means over classes.
     sample_weight : array-like of shape (n,), optional
-        Counts: a weight of 2 equals the row twice.
+        Counts: a weight of 2 counts the row twice.
     pos_label : object, optional
-        The label that means that the event happened.
+        The label that counts as the event.
     labels : sequence, optional
         The label of each column of `y_prob`, in order; by default 0 .. k-1.
     scale : {"prob", "logit", "percent", "logprob"}

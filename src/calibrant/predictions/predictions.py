@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:
-    """Predictions with their labels: one value that every function takes.
+    """Predictions with their labels: one object that every function accepts.
 
-    Made by `from_arrays`, `from_table` or `load`. They hold one or several models, all
-    rows or groups of them, and are rows in memory or aggregated: sums over rows that
-    can be added and stored.
+    Made by `from_arrays`, `from_table` or `load`. They contain one or several
+    models, with or without groups of rows, and are either rows in memory or
+    aggregated: sums over rows that can be combined and stored.
 
     Attributes
     ----------
     store : RowPredictions or AggregatedPredictions
-        Where they live; what functions read them by.
+        Where the predictions are stored.
 
     See Also
     --------
@@ -88,23 +88,23 @@ class Predictions:
         ----------
         y_true : array-like of shape (n,) or dict
             Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
-            multi-class tasks. A dict has the labels of each model, where the event
-            depends on the model, such as whether its own answer is right.
+            multi-class tasks. If the event depends on the model, such as whether its
+            own answer is right, pass a dict with the labels of each model.
         y_prob : array-like of shape (n,) or (n, k), or dict
             Predicted probability of the event, or of each class; a dict has those of
-            each model. With `task` None two columns are those of `predict_proba`.
+            each model. With `task` None, two columns are those of `predict_proba`.
         task : None, "confidence", "classwise", or a class
             None: binary. "confidence": the top class and whether it is right. A class,
             by label or column number: that class against the rest. "classwise": the
             mean over classes.
         sample_weight : array-like of shape (n,), optional
-            Counts: a weight of 2 equals the row twice.
+            Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
-            The group of each row; groups are evaluated one by one.
+            The group of each row; groups are evaluated separately.
         clusters : array-like of shape (n,), optional
             Which rows belong together, such as those of one patient.
         pos_label : object, optional
-            The label that means that the event happened.
+            The label that counts as the event.
         labels : sequence, optional
             The label of each column of `y_prob`, in order; by default 0 .. k-1.
         scale : {"prob", "logit", "percent", "logprob"} or dict
@@ -175,26 +175,26 @@ class Predictions:
             ``"lake/*.parquet"``, a folder or a list; pandas, polars or pyarrow table;
             DuckDB relation; Spark data frame.
         y : str or dict
-            Column of labels, or the column of each model. ``"truth==answer"`` stands
-            for whether two columns are equal, such as a class and the predicted one.
+            Column of labels, or the column of each model. ``"truth==answer"`` tests
+            whether two columns are equal, such as the true and the predicted class.
         p : str, list of str or dict
             Columns of predictions. Without a task each column is a model; with one the
             columns are the classes of one model. A dict names the models itself.
             ``"forest_*"`` stands for all columns that match; the text matched by ``*``
             names the class.
         by : str or list of str, optional
-            Columns of groups, which are evaluated one by one. Of several files
-            ``"filename"`` names the file of each row, without its ending.
+            Columns that define groups, which are evaluated separately. With several
+            files, ``"filename"`` is the file of each row, without its extension.
         model : str, optional
             Column that names the model of each row, in a long table; ``"filename"``
             where each model has a file.
         id : str, optional
-            Column that says which rows of different models belong together, such as
-            the question; `compare` pairs models of a long table by it.
+            Column that identifies the same case across models, such as the question;
+            `compare` uses it to pair the models of a long table.
         weight : str, optional
             Column of weights.
         cluster : str, optional
-            Column that says which rows belong together, such as the patient.
+            Column of clusters: rows that belong together, such as those of one patient.
         time : str, optional
             Column that says when a row was recorded.
         task : None, "confidence", "classwise", or a class
@@ -202,15 +202,15 @@ class Predictions:
             by label or column number: that class against the rest. "classwise": the
             mean over classes.
         pos_label : object, optional
-            The label that means that the event happened.
+            The label that counts as the event.
         labels : sequence, optional
             The label of each class column, in order.
         scale : {"prob", "logit", "percent", "logprob"} or dict
             Whether columns hold probabilities, logits, percentages from 0 to 100, or
             natural logarithms of probabilities; for all models, or for each by name.
         engine : {"auto", "memory", "duckdb", "spark"}
-            "memory" keeps the rows. "duckdb" and "spark" aggregate them where they
-            live: up to 65,536 rows of a group, or 2,097,152 of the
+            "memory" keeps the rows. "duckdb" and "spark" aggregate them in place: up
+            to 65,536 rows of a group, or 2,097,152 of the
             table, without loss; more into fine cells, whose errors differ by less than
             0.0001. "auto" takes "spark" for a Spark data frame; "duckdb" for a
             relation, a pattern, a folder, several files, or one larger than 256 MiB;
@@ -220,7 +220,7 @@ class Predictions:
             label is missing or unknown, or a weight is missing or negative. "drop"
             drops them, with a warning that counts them by reason.
         max_dropped : float
-            The maximum share of rows that may be dropped; more end in an error.
+            The maximum share of rows that may be dropped; above it, an error is raised.
 
         Returns
         -------
@@ -387,7 +387,7 @@ class Predictions:
         return Predictions(AggregatedPredictions(merge_cells(parts)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write aggregated predictions as a Parquet file, whole or not at all.
+        """Write aggregated predictions to a Parquet file, atomically.
 
         Parameters
         ----------

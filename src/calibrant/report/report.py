@@ -42,7 +42,7 @@ FRAME_HEIGHT = 900
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """What was found out about predictions, as data and as a page.
+    """All results about predictions, as data and as a page.
 
     Made by `from_predictions`.
 
@@ -102,7 +102,7 @@ class Report:
             each model.
         methods : str or sequence of str
             Estimates of the error; the verdict uses the first other than "kce".
-            Methods with more bins than there are rows are left out with a warning.
+            Methods with more bins than there are rows are skipped with a warning.
         alpha : float
             Exponent of the error: 1 for the absolute, 2 for the squared error.
         confidence : float
@@ -110,19 +110,19 @@ class Report:
         n_resamples : int
             Number of bootstrap resamples, or of draws from a posterior.
         mute : str or sequence of str
-            Codes of checks to leave out; see `diagnose`.
+            Codes of checks to skip; see `diagnose`.
         task : None, "confidence", "classwise", or a class
             None: binary. "confidence": the top class and whether it is right. A class,
             by label or column number: that class against the rest. "classwise": the
             mean over classes.
         sample_weight : array-like of shape (n,), optional
-            Counts: a weight of 2 equals the row twice.
+            Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
             The group of each row; all rows are judged together, and each group too.
         clusters : array-like of shape (n,), optional
-            Which rows belong together. It cannot be used yet: an error says so.
+            Which rows belong together. Not supported yet: raises an error.
         pos_label : object, optional
-            The label that means that the event happened.
+            The label that counts as the event.
         labels : sequence, optional
             The label of each column of `y_prob`, in order; by default 0 .. k-1.
         scale : {"prob", "logit", "percent", "logprob"} or dict
@@ -185,7 +185,7 @@ class Report:
         )
 
     def to_html(self) -> str:
-        """Return one page that needs no network and no other file."""
+        """Return a self-contained HTML page."""
         from calibrant.report.page import render_page
 
         return render_page(self.summary)
@@ -220,14 +220,14 @@ class Report:
     def save(
         self, path: str | os.PathLike[str], *, output: str | None = None
     ) -> list[Path]:
-        """Write the report, whole or not at all; beside a page, its data as JSON.
+        """Write the report atomically; for HTML, also its data as JSON.
 
-        These data never overwrite a file that no report wrote, such as a map.
+        The JSON file never replaces a file that is not a report, such as a map.
 
         Parameters
         ----------
         path : path
-            What it is called decides the format: .html, .json or .md.
+            The extension determines the format: .html, .json or .md.
         output : {"html", "json", "markdown"}, optional
             The format, whatever the name.
 
