@@ -223,7 +223,7 @@ def test_days_are_merged_by_a_pattern(rows, tmp_path):
 def test_rows_and_cells_are_not_mixed(rows, cell_file):
     rows.write_parquet(cell_file.with_name("z.parquet"))
     with pytest.raises(
-        SourceError, match=r"z\.parquet holds no aggregated predictions"
+        SourceError, match=r"z\.parquet contains no aggregated predictions"
     ):
         cb.Predictions.load(str(cell_file.with_name("*.parquet")))
 
@@ -268,7 +268,7 @@ def forge(path, **columns):
         ("rows", None, "'rows' has"),
         ("rows", pl.col("rows").shift(1), "'rows' has a wrong type"),
         ("happened", 10**6, "there are more events than rows"),
-        ("low", 2.0, r"predictions leave \[0, 1\]"),
+        ("low", 2.0, r"predictions are outside \[0, 1\]"),
         ("low", np.nan, "'low' has values missing"),
         ("high", pl.col("high") + 1e-3, r"predictions"),
         ("cell", pl.col("cell") + 1, "outside their cells"),

@@ -253,7 +253,7 @@ def test_aggregated_predictions_are_no_table(rows, tmp_path):
         cb.Predictions.from_table(cells, y="y", p="p")
     cells.save(tmp_path / "cells.parquet")
     for source in (tmp_path / "cells.parquet", f"{tmp_path}/*.parquet"):
-        with pytest.raises(OptionError, match=r"parquet holds aggregated .*\.load"):
+        with pytest.raises(OptionError, match=r"parquet contains aggregated .*\.load"):
             cb.Predictions.from_table(source, y="y", p="p")
 
 

@@ -146,7 +146,7 @@ def test_the_memory_engine_reads_files_together(lake):
     [
         ("nothing/*.parquet", "no file matches"),
         ("nothing.parquet", "does not exist"),
-        ("", "is a folder|holds no file"),
+        ("", "is a folder|contains no readable file"),
         ("rows.xlsx", "cannot be read; supported are CSV"),
     ],
 )
@@ -290,7 +290,7 @@ def test_a_full_disk_leaves_nothing_behind(map_file, lake, tmp_path):
             check=False,
         )
         assert found.returncode == 2, found.stderr
-        told = f"{arguments[-1]} cannot be written: file too large. Nothing was left"
+        told = f"{arguments[-1]} cannot be written: file too large. No partial file was left"
         assert told in found.stderr
         assert "Errno" not in found.stderr
         assert "Traceback" not in found.stderr

@@ -152,7 +152,7 @@ def test_every_verb_takes_predictions(rows):
     both = cb.Predictions.from_table(rows, y="y", p=["a", "b"])
     grid = cb.ReliabilityGrid.from_predictions(both, method="es5")
     assert [one.name for one in grid.displays] == ["a", "b"]
-    with pytest.raises(OptionError, match="one model without groups; these are 2"):
+    with pytest.raises(OptionError, match="one model without groups; got 2"):
         cb.calibration_test(both)
 
 

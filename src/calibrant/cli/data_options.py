@@ -195,7 +195,7 @@ class DataOptions:
             return None
         if rows_for:
             raise OptionError(
-                f"{self.source[0]} holds aggregated predictions, which are not "
+                f"{self.source[0]} contains aggregated predictions, which are not "
                 f"enough for {rows_for}; pass the original files of rows. "
                 "'calibrant evaluate' accepts aggregated predictions."
             )

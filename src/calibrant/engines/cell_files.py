@@ -99,8 +99,8 @@ def _read_one(path: str | os.PathLike[str]) -> AggregatedCells:
     stored = _metadata(path).get(KEY)
     if stored is None:
         raise SourceError(
-            f"{path} contains no aggregated predictions; do not mix it with files "
-            "of rows, which are read as a table."
+            f"{path} contains no aggregated predictions; read files of rows "
+            "separately, as a table."
         )
     with _damage_reported(path):
         origin, dropped = _read_origin(json.loads(stored))
