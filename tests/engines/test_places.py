@@ -290,7 +290,7 @@ def test_a_full_disk_leaves_nothing_behind(map_file, lake, tmp_path):
             check=False,
         )
         assert found.returncode == 2, found.stderr
-        told = f"{arguments[-1]} cannot be written: file too large. No partial file was left"
+        told = f"{arguments[-1]} cannot be written: file too large. No partial file"
         assert told in found.stderr
         assert "Errno" not in found.stderr
         assert "Traceback" not in found.stderr
