@@ -9,7 +9,7 @@ CalibrantError
 │   ├── ProbabilityRangeError
 │   │   └── ScaleError: predictions look like logits, percentages, ...
 │   ├── RowSumError
-│   ├── DroppedRowsError: more rows cannot be used than may be dropped
+│   ├── DroppedRowsError: more invalid rows than may be dropped
 │   ├── LabelError
 │   └── WeightError
 ├── OptionError (also a ValueError): a parameter has a value that it cannot have
@@ -21,7 +21,7 @@ CalibrantError
 
 CalibrantWarning (a UserWarning)
 ├── SmallSampleWarning: too few rows for the numbers to mean much
-├── DroppedRowsWarning: rows that could not be used were left out, as asked
+├── DroppedRowsWarning: invalid rows were dropped, as requested
 ├── FewerPiecesWarning: the data cannot support as many pieces as asked for
 └── FailedCellsWarning: methods raised errors in some cells of an experiment
 """
@@ -261,7 +261,7 @@ class SmallSampleWarning(CalibrantWarning):
 
 
 class DroppedRowsWarning(CalibrantWarning):
-    """Rows that could not be used were left out."""
+    """Invalid rows were dropped."""
 
 
 class UnpairedRowsWarning(CalibrantWarning):

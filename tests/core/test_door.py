@@ -152,9 +152,7 @@ def test_ragged_rows_are_refused():
 
 
 def test_lengths_must_agree():
-    with pytest.raises(
-        ex.LengthMismatchError, match=r"y_true has 39, y_prob has 40 rows"
-    ):
+    with pytest.raises(ex.LengthMismatchError, match=r"y_true has 39, y_prob has 40\."):
         error(Y[1:])
 
 

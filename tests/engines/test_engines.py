@@ -260,7 +260,7 @@ def test_aggregated_predictions_are_no_table(rows, tmp_path):
 def test_a_table_of_bad_rows_alone_is_refused(local_engine, rows, tmp_path):
     path = spoiled(rows[:2], "p", 7.0, tmp_path / "bad.parquet", at=(0, 1))
     wanted = {"y": "y", "p": "p", "engine": local_engine, "bad_rows": "drop"}
-    with pytest.raises(DroppedRowsError, match=r"2 of 2 rows cannot be used"):
+    with pytest.raises(DroppedRowsError, match=r"2 of 2 rows are invalid"):
         cb.Predictions.from_table(path, **wanted).aggregate()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRowsWarning)

@@ -155,5 +155,5 @@ def check_same_length(**arrays: NDArray[Any] | None) -> None:
     if len(set(lengths.values())) > 1:
         each = ", ".join(f"{name} has {n}" for name, n in lengths.items())
         raise LengthMismatchError(
-            f"{' and '.join(lengths)} must have one row per prediction; {each} rows."
+            f"{' and '.join(lengths)} must have the same number of rows; {each}."
         )

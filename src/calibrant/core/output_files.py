@@ -1,4 +1,4 @@
-"""Files that are written: whole or not at all, and never over something else.
+"""Files that are written atomically, and never over something else.
 
 A file that the user names is replaced, unless it holds another kind of thing that
 calibrant wrote (a map, say, where a report is to be written), or has an ending that

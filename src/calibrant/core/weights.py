@@ -1,4 +1,4 @@
-"""Sample weights are counts: a weight of 2 equals the row twice."""
+"""Sample weights are counts: a weight of 2 counts the row twice."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def warn_if_fractional(weight: FloatVector, average: float, *, name: str) -> Non
 
 
 def check_raw_weights(values: ArrayLike, *, name: str) -> FloatVector:
-    """Return weights as they are: not negative, and positive somewhere."""
+    """Return weights as they are: none negative, at least one positive."""
     weight = as_float(as_vector(values, name=name), name=name)
     if weight.min() < 0.0:
         row = int(np.argmax(weight < 0.0))

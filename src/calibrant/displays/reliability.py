@@ -362,7 +362,7 @@ def check_one_event(task: Task) -> None:
             Setting("task", "confidence"),
             " or one class instead of ",
             Setting("task", "classwise"),
-            ". Aggregate the rows again with that task.",
+            ". (For aggregated predictions, aggregate the rows again with that task.)",
         )
 
 

@@ -37,7 +37,7 @@ ROUNDING = 1e-9
 
 
 def save_cells(cells: AggregatedCells, path: str | os.PathLike[str]) -> None:
-    """Write cells as a Parquet file, whole or not at all."""
+    """Write cells to a Parquet file, atomically."""
     target = Path(path)
     check_cell_path(target)
     pl = load_polars("writing cells")
@@ -67,8 +67,8 @@ def check_cell_path(path: Path) -> None:
     """Raise where cells cannot be written under that name."""
     if path.suffix.lower() not in PARQUET:
         raise OptionError(
-            f"{path}: aggregated predictions are written as .parquet; choose "
-            f"such a name."
+            f"{path}: aggregated predictions are written as .parquet; choose a "
+            "name with that extension."
         )
     check_named(path, AGGREGATES)
 

@@ -303,7 +303,7 @@ def apply_in_duckdb(
 ) -> int:
     """Write all rows of files with a new column of calibrated probabilities.
 
-    The file `out` appears whole or not at all. `to_sql` returns the expression of a map
+    The file `out` is written atomically. `to_sql` returns the expression of a map
     for a column; the new column is called `name`. Returns the number of rows.
     """
     check_writable(out)

@@ -1,4 +1,4 @@
-"""Rows of files: read as data frames or arrays, written whole or not at all."""
+"""Rows of files: read as data frames or arrays, written atomically."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the predictions are and where they live: one value that every verb takes."""
+"""Predictions with their labels, in rows or aggregated: what every function accepts."""

@@ -171,7 +171,7 @@ def _second_column(model: ModelColumns) -> ModelColumns:
 def _one_column_each(
     table: Table, models: list[ModelColumns], y: str, spec: InputSpec
 ) -> dict[str, Any]:
-    """Return models of one column, and the label that means that the event happened."""
+    """Return models of one column, and the label that counts as the event."""
     models = [
         _second_column(model) if spec.scale_of(model.name) != "logit" else model
         for model in models
@@ -187,7 +187,7 @@ def _one_column_each(
     if spec.task is None:
         spec.check_options()
     elif not table.contains(y, spec.task):
-        raise UnknownNameError.among("class as a task,", spec.task, ())
+        raise UnknownNameError(f"no row of column {y!r} has class {spec.task!r}.")
     events = (spec.task_name,)
     return {
         "models": tuple(

@@ -10,7 +10,6 @@ import numpy as np
 
 from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.labels import check_single_labels
-from calibrant.core.wording import shown
 from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.file_formats import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
@@ -241,5 +240,5 @@ def is_class(label: NDArray[Any], task: Any, name: str) -> NDArray[Any]:
     happened = np.asarray(label == task)
     if happened.ndim != 1 or not happened.any():
         there = list(dict.fromkeys(label.tolist()))
-        raise UnknownNameError.among(f"class {shown(task)} as a task,", task, there)
+        raise UnknownNameError.among("class", task, there)
     return happened

@@ -98,7 +98,7 @@ class InputSpec:
         if model not in self.scale:
             raise OptionError(
                 f"scale must be given for every model; {model!r} is missing. "
-                f"Known are {', '.join(map(repr, get_args(Scale)))}."
+                f"Possible scales are {', '.join(map(repr, get_args(Scale)))}."
             )
         return self.scale[model]
 

@@ -1,4 +1,4 @@
-"""Predictions: what they are and where they live."""
+"""Predictions with their labels, from arrays, tables or files."""
 
 from __future__ import annotations
 
