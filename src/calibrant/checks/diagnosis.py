@@ -195,7 +195,7 @@ def diagnose(  # noqa: PLR0913
     >>> found.codes
     ['CAL002', 'CAL004', 'CAL008', 'CAL009']
     >>> print(found.findings[0].message)
-    Predictions are not extreme enough: from 0.47 up the mean prediction is 0.888, the
+    Predictions are not extreme enough: above 0.47 the mean prediction is 0.888, the
     observed rate 0.989; below 0.47 the mean prediction is 0.110, the observed rate
     0.016.
     """
