@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from calibrant.calibrators import piecewise
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.core.sample import BinarySample
 from calibrant.experiments import synthetic
+from calibrant.numerics import piece_search
 from calibrant.numerics.cross_validation import (
     fold_counts,
     fold_numbers,
@@ -40,7 +40,7 @@ def test_the_map_is_that_of_the_whole_search(scale, monkeypatch):
     p, y, _ = synthetic.sample("beta2", 0.05, 3000, 1)
     sample, family = BinarySample(p, y), PiecewiseLinear(scale=scale)
     short = family.fit(sample)
-    monkeypatch.setattr(piecewise, "is_past_the_best", lambda *_: False)
+    monkeypatch.setattr(piece_search, "is_past_the_best", lambda *_: False)
     whole = family.fit(sample)
     assert short.losses.size < whole.losses.size
     np.testing.assert_array_equal(short.map(p), whole.map(p))

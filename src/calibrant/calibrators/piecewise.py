@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -93,9 +94,11 @@ class PiecewiseLinear(PieceSearch):
         chosen = self.choose(points, sample.total)
         lines = [PiecewiseLinearMap(*line, self.scale) for line in chosen.lines]
         map_ = mean_map(lines, chosen.weights)
-
-        def refit(resamples: Resamples) -> FloatMatrix:
-            return self.refit(resamples.sample, resamples, chosen.by_pieces)
-
+        refit = partial(self._refit, by_pieces=chosen.by_pieces)
         losses = chosen.losses if self.pieces == "cv" and folds > 1 else None
         return CurveFit(map_, chosen.n_pieces, edges_of(map_.bends), refit, losses)
+
+    def _refit(
+        self, resamples: Resamples, *, by_pieces: dict[int, float]
+    ) -> FloatMatrix:
+        return self.refit(resamples.sample, resamples, by_pieces)

@@ -77,7 +77,7 @@ def cox(p: FloatVector, y: FloatVector, weight: FloatVector) -> Outcome:
     """
     x = logit(p)
     weights, labels = weight[np.newaxis], (weight * y)[np.newaxis]
-    fit = fit_logistic(x[:, np.newaxis], weights, labels, start=(1.0, 0.0))
+    fit = fit_logistic(x[:, np.newaxis], weights, labels)
     before = float((weight * (np.logaddexp(0.0, x) - y * x)).sum())
     after = float(fit.losses[0] * weight.sum())
     statistic = max(2.0 * (before - after), 0.0)

@@ -52,7 +52,6 @@ def fit_logistic(
     label: FloatMatrix,
     *,
     intercept: bool = True,
-    start: tuple[float, ...] | None = None,
 ) -> LogisticFit:
     """Minimise the log-loss of expit(intercept + features @ slopes).
 
@@ -67,8 +66,6 @@ def fit_logistic(
         Sum of weights, and of weighted labels, of each point.
     intercept : bool
         Whether there is a constant term.
-    start : tuple of float, optional
-        Slopes, and the constant term if there is one, to start from; by default 0.
 
     Examples
     --------
@@ -85,12 +82,8 @@ def fit_logistic(
     scaled = np.where(varies, (features - centre) / spread, 0.0)
     design = np.column_stack([scaled, np.ones(len(scaled))]) if intercept else scaled
     total = weight.sum(axis=1, keepdims=True)
-    solution = np.zeros((len(weight), design.shape[1]))
-    if start is not None:
-        solution[:] = start
-        solution[:, -1] += solution[:, :-1] @ centre if intercept else 0.0
-        solution[:, : spread.size] *= spread
-    coefficients, losses = _newton(design, weight / total, label / total, solution)
+    start = np.zeros((len(weight), design.shape[1]))
+    coefficients, losses = _newton(design, weight / total, label / total, start)
     slopes = coefficients[:, : features.shape[1]] / spread
     constant = coefficients[:, -1] - slopes @ centre if intercept else 0.0 * total[:, 0]
     return LogisticFit(slopes, constant, losses)
