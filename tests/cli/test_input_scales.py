@@ -125,7 +125,7 @@ def test_a_map_of_percentages_says_how_to_apply_it(run, rows):
         (("percentage",), "unknown scale 'percentage'; did you mean 'percent'?"),
         (("p=percent", "prob"), "--scale must be given once, or once for each model"),
         (("x=prob",), "unknown model in scale, 'x'"),
-        (("p=percent",), "it lacks 'q'"),
+        (("p=percent",), "'q' is missing"),
     ],
 )
 @pytest.mark.usefixtures("rows")
