@@ -74,3 +74,15 @@ def test_what_objects_cannot_do_is_said(rows):
 
     with pytest.raises(OptionError, match="one finite probability for each"):
         cb.evaluate(y, p, methods=Short())
+
+
+def test_values_that_are_no_probabilities_are_refused():
+    class Doubled:
+        def fit(self, _p, _y):
+            return self
+
+        def transform(self, p):
+            return 2.0 * np.asarray(p)
+
+    with pytest.raises(cb.exceptions.OptionError, match=r"0\.8 it returned 1\.6"):
+        cb.calibration_error([0, 1] * 20, [0.2, 0.8] * 20, method=Doubled())

@@ -191,7 +191,7 @@ def test_apply_keeps_other_columns_as_they_are(local_engine, map_file, tmp_path)
 
 def test_names_that_differ_by_case_are_not_written_by_duckdb(map_file, p, tmp_path):
     path = text_file(tmp_path / "rows.csv", "score,SCORE", p, p)
-    with pytest.raises(OptionError, match=r"differ by case alone.*--engine memory"):
+    with pytest.raises(OptionError, match=r"differ only in case.*--engine memory"):
         apply(map_file, path, tmp_path / "new.csv", "duckdb")
     assert len(apply(map_file, path, tmp_path / "new.csv", "memory")) == N + 1
 

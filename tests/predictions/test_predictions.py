@@ -1,5 +1,7 @@
 """One value for all doors: arrays, tables, long tables and aggregates."""
 
+import pickle
+
 import numpy as np
 import polars as pl
 import pytest
@@ -209,3 +211,48 @@ def test_both_columns_of_predict_proba_are_binary_everywhere():
         lambda preds: cb.ReliabilityDisplay.from_predictions(preds).error,
     ):
         assert verb(two) == verb(one)
+
+
+def test_predictions_are_a_snapshot_of_a_table():
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    rows = {
+        "y": (rng.random(300) < p).astype(int),
+        "p": p.copy(),
+        "g": ["a", "b"] * 150,
+    }
+    preds = cb.Predictions.from_table(rows, y="y", p="p", by="g")
+    before = cb.evaluate(preds, methods="es15").frame()["value"].tolist()
+    rows["p"][:] = 0.5
+    assert cb.evaluate(preds, methods="es15").frame()["value"].tolist() == before
+    again = pickle.loads(pickle.dumps(preds))  # noqa: S301
+    assert cb.evaluate(again, methods="es15").frame()["value"].tolist() == before
+
+
+LONG = {
+    "y": [0, 1] * 40,
+    "a": [0.2, 0.7] * 40,
+    "b": [0.3, 0.6] * 40,
+    "m": ["x", "y"] * 40,
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"p": ["a", "b"], "model": "m"}, "p must be one model; it names 2: 'a', 'b'"),
+        ({"p": "a", "model": "m", "by": "m"}, "names the models already"),
+        ({"p": "a", "by": ["m", "m"]}, "by names the column 'm' twice"),
+    ],
+)
+def test_columns_that_are_named_for_two_purposes_are_refused(options, words):
+    with pytest.raises(cb.exceptions.OptionError, match=words):
+        cb.evaluate(cb.Predictions.from_table(LONG, y="y", **options))
+
+
+def test_clusters_are_not_lost_by_aggregating():
+    preds = cb.Predictions.from_table(LONG, y="y", p="a", cluster="m")
+    with pytest.raises(cb.exceptions.OptionError, match="do not keep clusters yet"):
+        preds.aggregate()
+    with pytest.raises(cb.exceptions.OptionError, match="does not use clusters yet"):
+        cb.ReliabilityDisplay.from_predictions(preds)

@@ -53,6 +53,13 @@ class UserMap(CalibrationMap):
                 f"probability for each prediction; for {p.shape[0]} predictions it "
                 f"returned an array of shape {values.shape}."
             )
+        outside = (values < 0.0) | (values > 1.0)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise OptionError(
+                f"{name} of {type(self.calibrator).__name__} must return probabilities "
+                f"in [0, 1]; for prediction {p[row]:g} it returned {values[row]:g}."
+            )
         return values
 
     def to_dict(self) -> dict[str, Any]:

@@ -148,6 +148,8 @@ def fail_above_threshold(
 ) -> None:
     """Exit with 1 where the largest error exceeds the threshold."""
     if threshold is None:
+        if by is not FailBy.estimate:
+            raise OptionError("--fail-by goes with --fail-above.")
         return
     if threshold != threshold:  # noqa: PLR0124  (NaN would never be exceeded)
         raise OptionError("--fail-above must be a number.")

@@ -125,6 +125,7 @@ class ReliabilityGrid:
             scale=scale,
         )
         check_one_event(preds.task)
+        preds.store.check_no_clusters("ReliabilityGrid")
         units = preds.store.units()
         displays = []
         for unit in units[:MAX_DIAGRAMS]:

@@ -69,7 +69,11 @@ def format_group_value(value: Any) -> str:
 
 def group_columns(by: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns of groups as a tuple, however many were named."""
-    return (by,) if isinstance(by, str) else tuple(by or ())
+    columns = (by,) if isinstance(by, str) else tuple(by or ())
+    for name in columns:
+        if columns.count(name) > 1:
+            raise OptionError(f"by names the column {name!r} twice; name it once.")
+    return columns
 
 
 def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         ModelColumns,
     )
 
+    Reader: TypeAlias = Callable[[str], NDArray[Any]]
 
 EQUAL = "=="
 """Between the names of two columns: whether their values are equal."""
@@ -149,6 +150,27 @@ class MemoryTable:
         if self.read_text is not None:
             return self.read_text(name)
         return column if self.read_keys is None else self.read_keys(name)
+
+    def copy_of(self, names: Iterable[str], groups: Iterable[str]) -> MemoryTable:
+        """Return a copy of some columns, and of the values of groups of some.
+
+        Later changes of the source, such as a user's data frame, do not reach it.
+        """
+        groups = list(groups)
+
+        def copied(read: Reader | None, chosen: Iterable[str]) -> Reader | None:
+            if read is None:
+                return None
+            return {name: np.array(read(name)) for name in chosen}.__getitem__
+
+        columns = {name: np.array(self.column(name)) for name in names}
+        return replace(
+            self,
+            names=tuple(columns),
+            read=columns.__getitem__,
+            read_text=copied(self.read_text, groups),
+            read_keys=copied(self.read_keys, groups),
+        )
 
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column."""

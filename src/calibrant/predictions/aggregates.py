@@ -139,6 +139,7 @@ def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
             "aggregate each model separately."
         )
     models = models_of_table(table, request.p, spec)
+    request.check_one_model([model.name for model in models])
     every = [column for model in models for column in model.columns]
     weight = [] if request.weight is None else [request.weight]
     by = request.by if request.model is None else (request.model, *request.by)
@@ -223,6 +224,11 @@ def _class_columns(model: ModelColumns, like: Any, spec: InputSpec) -> ModelColu
 
 def aggregate_table(table: Table, request: TableRequest) -> AggregatedCells:
     """Return the sums over rows; those of a long table know its column of models."""
+    if request.cluster is not None:
+        raise OptionError(
+            "aggregated predictions do not keep clusters yet; read the rows into "
+            "memory without aggregating them, or leave clusters out."
+        )
     cells = table.aggregate(aggregation_spec(table, request))
     origin = replace(cells.origin, model_column=request.model or "")
     return replace(cells, origin=origin)

@@ -44,12 +44,38 @@ class TableRequest:
     bad_rows: BadRows = "error"
     max_dropped: float = MAX_DROPPED
 
+    @property
+    def key_columns(self) -> list[str]:
+        """Return the columns whose values name models, groups, clusters and such."""
+        keys = (self.model, self.id, self.cluster, self.time, *self.by)
+        return list(dict.fromkeys(name for name in keys if name is not None))
+
+    @property
+    def other_columns(self) -> list[str]:
+        """Return all columns but those of predictions."""
+        labels = [self.y] if isinstance(self.y, str) else list(self.y.values())
+        weight = [] if self.weight is None else [self.weight]
+        return [*labels, *weight, *self.key_columns]
+
     def label_of(self, model: str) -> str:
         """Return the column of labels of a model."""
         return self.y if isinstance(self.y, str) else self.y[model]
 
+    def check_one_model(self, models: Sequence[str]) -> None:
+        """Raise where a column names the models, and columns of p would too."""
+        if self.model is not None and len(models) > 1:
+            raise OptionError(
+                f"with model, whose column names the models, p must be one model; it "
+                f"names {len(models)}: {', '.join(map(repr, models))}."
+            )
+        if self.model is not None and self.model in self.by:
+            raise OptionError(
+                f"column {self.model!r} names the models already; remove it from by."
+            )
+
     def check_labels(self, models: Sequence[str], name: str) -> None:
         """Raise unless all models have labels, of their own or together."""
+        self.check_one_model(models)
         if not isinstance(self.y, str) and set(self.y) != set(models):
             raise OptionError(
                 f"{name} must have the labels of each model by its name, "

@@ -101,8 +101,12 @@ class RowPredictions(Store):
         columns = tuple(models_of_table(table, request.p, request.spec))
         names = [model.name for model in columns]
         request.check_labels(names, "y" if words is None else "y_true")
-        rows = cls(table, request, columns, words, reasons)
         with _suggest_dropping(is_table=words is None):
+            if words is None:  # arrays were copied already
+                predictions = [name for model in columns for name in model.named]
+                used = dict.fromkeys([*predictions, *request.other_columns])
+                table = table.copy_of(used, request.key_columns)
+            rows = cls(table, request, columns, words, reasons)
             for model in columns:
                 rows._all_tasks(model)
                 rows._weight  # noqa: B018

@@ -303,12 +303,12 @@ class Predictions:
         cells = open_cells(list(paths)) if paths else None
         return cls(AggregatedPredictions(cells or load_cells(*paths)))
 
-    def grouped_by(self, by: Sequence[str]) -> Predictions:
+    def grouped_by(self, by: str | Sequence[str]) -> Predictions:
         """Return aggregated predictions with larger groups, by some of the columns.
 
         Parameters
         ----------
-        by : sequence of str
+        by : str or sequence of str
             Columns of groups to keep; none for all rows together.
 
         Returns
@@ -325,6 +325,7 @@ class Predictions:
         >>> preds.aggregate().grouped_by([])
         <Predictions: 3 rows, task binary, aggregated>
         """
+        by = group_columns(by)
         cells = _cells(self, "regrouped")
         column = cells.origin.model_column
         kept = [column, *by] if column else list(by)
