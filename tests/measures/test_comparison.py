@@ -146,7 +146,7 @@ def test_models_on_different_rows_are_no_pairs(answers):
     right["bold"], said["bold"] = right["bold"][:2000], said["bold"][:2000]
     with pytest.raises(
         LengthMismatchError,
-        match=r"y_true\['plain'\] has 3000, y_true\['bold'\] has 2000 rows",
+        match=r"y_true\['plain'\] has 3000, y_true\['bold'\] has 2000\.",
     ):
         cb.compare(right, said)
 
