@@ -103,9 +103,9 @@ def class_rows(kind, seed):
 @pytest.mark.parametrize("method", ["es5", "ew10", "es-sweep", "isotonic", "platt"])
 def test_the_order_of_classes_does_not_matter(method, kind, seed):
     prob, y, order = class_rows(kind, seed)
-    one = cb.OneVsRest(method).fit(prob, y).transform(prob)
+    one = cb.make_calibrator(f"ovr-{method}").fit(prob, y).transform(prob)
     turned, new_y = prob[:, order], np.argsort(order)[y]
-    other = cb.OneVsRest(method).fit(turned, new_y).transform(turned)
+    other = cb.make_calibrator(f"ovr-{method}").fit(turned, new_y).transform(turned)
     assert_allclose(one[:, order], other, atol=1e-14)
 
 
@@ -127,7 +127,7 @@ def test_votes_stay_in_the_bin_that_they_are_given_in(k):
     rng = np.random.default_rng(k)
     votes = rng.multinomial(10, np.ones(k) / k, 400)
     y = rng.integers(0, k, 400)
-    fitted = cb.OneVsRest("ew10", tops="flat").fit(votes / 10, y)
+    fitted = cb.make_calibrator("ovr-ew10", tops="flat").fit(votes / 10, y)
     for level in np.unique(votes[:, 0]):
         share = np.mean(y[votes[:, 0] == level] == 0)
         assert_allclose(fitted.map_.maps[0](np.array([level / 10])), share, atol=1e-12)

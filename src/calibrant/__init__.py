@@ -13,13 +13,7 @@ from calibrant.__about__ import __version__
 if TYPE_CHECKING:
     from calibrant import datasets, exceptions, experiments, testing
     from calibrant.calibrators.calibrated_classifier import CalibratedClassifier
-    from calibrant.calibrators.estimators import (
-        BinaryCalibrator,
-        MulticlassCalibrator,
-        OneVsRest,
-        TopLabel,
-        make_calibrator,
-    )
+    from calibrant.calibrators.estimators import Calibrator, make_calibrator
     from calibrant.calibrators.registry import calibrator_names
     from calibrant.checks.check import Finding
     from calibrant.checks.diagnosis import Diagnosis, diagnose
@@ -41,23 +35,20 @@ if TYPE_CHECKING:
     from calibrant.report.report import Report
 
 _HOME = {
-    "BinaryCalibrator": "calibrators.estimators",
     "BinnedMap": "maps.binned",
     "CalibratedClassifier": "calibrators.calibrated_classifier",
     "CalibrationTest": "measures.calibration_test",
+    "Calibrator": "calibrators.estimators",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
     "Diagnosis": "checks.diagnosis",
     "Evaluation": "measures.evaluation",
     "Finding": "checks.check",
-    "MulticlassCalibrator": "calibrators.estimators",
-    "OneVsRest": "calibrators.estimators",
     "Predictions": "predictions.predictions",
     "ReliabilityDisplay": "displays.reliability",
     "ReliabilityGrid": "displays.grid",
     "Report": "report.report",
     "ScoreDecomposition": "measures.score_decomposition",
-    "TopLabel": "calibrators.estimators",
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.calibration_test",
     "calibrator_names": "calibrators.registry",
@@ -76,23 +67,20 @@ _HOME = {
 _SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
 
 __all__ = [
-    "BinaryCalibrator",
     "BinnedMap",
     "CalibratedClassifier",
     "CalibrationTest",
+    "Calibrator",
     "Comparison",
     "ComparisonDisplay",
     "Diagnosis",
     "Evaluation",
     "Finding",
-    "MulticlassCalibrator",
-    "OneVsRest",
     "Predictions",
     "ReliabilityDisplay",
     "ReliabilityGrid",
     "Report",
     "ScoreDecomposition",
-    "TopLabel",
     "__version__",
     "calibration_error",
     "calibration_test",

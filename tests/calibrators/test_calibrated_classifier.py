@@ -85,7 +85,7 @@ def test_decision_functions_count_as_logits(rows):
         "isotonic",
         cb.make_calibrator("vector", scale="logit"),
         cb.make_calibrator("es10", tops="flat"),
-        cb.TopLabel("platt"),
+        cb.make_calibrator("top-platt"),
     ],
     ids=str,
 )

@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -20,14 +20,32 @@ def test_clone_keeps_method_and_parameters():
 
 
 def test_get_params_lists_what_can_be_set():
+    options = {"scale": "prob", "pos_label": None, "labels": None}
     params = cb.make_calibrator("es15").get_params()
-    assert params == {"method": "es15", "pos_label": None, "tops": "slope-1"}
+    assert params == {"method": "es15", **options, "tops": "slope-1"}
+
+
+def test_predictions_may_be_on_any_scale(sample):
+    p, y = np.clip(sample[0], 0.01, 0.99), sample[1]
+    usual = cb.make_calibrator("platt").fit(p, y).transform(p)
+    percent = cb.make_calibrator("platt", scale="percent")
+    assert_allclose(percent.fit(100 * p, y).transform(100 * p), usual, rtol=1e-9)
+    both = np.log(np.stack([1.0 - p, p], axis=1))
+    logits = cb.make_calibrator("platt", scale="logit").fit(both, y)
+    assert_allclose(logits.transform(both)[:, 1], usual, rtol=1e-6)
+
+
+def test_labels_of_the_wrong_kind_are_refused():
+    with pytest.raises(cb.exceptions.OptionError, match="label of the event is pos"):
+        cb.make_calibrator("es5", labels=["a", "b"])
+    with pytest.raises(cb.exceptions.OptionError, match="pass labels"):
+        cb.make_calibrator("vector", pos_label="a")
 
 
 def test_set_params_changes_what_is_fitted(sample):
     calibrator = cb.make_calibrator("es15").set_params(method="es4", tops="flat")
     assert calibrator.fit(*sample).fit_.n_pieces == 4
-    assert repr(calibrator) == "BinaryCalibrator('es4', tops='flat')"
+    assert repr(calibrator) == "Calibrator('es4', tops='flat')"
 
 
 def test_pickle_keeps_the_map(sample):
@@ -98,7 +116,7 @@ def test_pos_label_names_the_event(sample):
     named = cb.make_calibrator("es5", pos_label="spam").fit(p, words)
     assert named.map_ == cb.make_calibrator("es5").fit(p, y).map_
     assert clone(named).get_params()["pos_label"] == "spam"
-    assert repr(named) == "BinaryCalibrator('es5', pos_label='spam')"
+    assert repr(named) == "Calibrator('es5', pos_label='spam')"
     with pytest.raises(cb.exceptions.LabelError, match="pos_label="):
         cb.make_calibrator("es5").fit(p, words)
 
@@ -137,4 +155,4 @@ def test_scikit_learn_s_checks_pass_that_need_no_features(method, check):
         pytest.skip(f"this scikit-learn has no {check}")
     calibrator = cb.make_calibrator(method)
     assert get_tags(calibrator).input_tags.one_d_array
-    run("BinaryCalibrator", calibrator)
+    run("Calibrator", calibrator)

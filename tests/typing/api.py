@@ -23,5 +23,5 @@ test: cb.CalibrationTest = cb.calibration_test(y, p, method="cox")
 pvalue: float = test.pvalue
 prob, digit = cb.datasets.load_multiclass("forest")
 repaired: np.ndarray = (
-    cb.OneVsRest("pl3", labels=range(10)).fit(prob, digit).transform(prob)
+    cb.make_calibrator("ovr-pl3", labels=range(10)).fit(prob, digit).transform(prob)
 )

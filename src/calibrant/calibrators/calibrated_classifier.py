@@ -12,13 +12,9 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from calibrant.calibrators.estimators import (
-    BinaryCalibrator,
-    MulticlassCalibrator,
-    OneVsRest,
-    make_calibrator,
-)
-from calibrant.core.defaults import DEFAULT_METHOD
+from calibrant.calibrators.estimators import Calibrator, make_calibrator
+from calibrant.calibrators.registry import kinds_of
+from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.scales import PERCENT
 from calibrant.core.wording import shown
 from calibrant.exceptions import LabelError, OptionError
@@ -85,7 +81,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, classifier: Any, calibrator: Any = DEFAULT_METHOD, cv: Any = None
+        self, classifier: Any, calibrator: Any = DEFAULT_REPAIR, cv: Any = None
     ) -> None:
         self.classifier = classifier
         self.calibrator = calibrator
@@ -163,16 +159,12 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """
         estimator, calibrator = self._fitted_parts()
         prob = _probabilities(estimator, X)
-        if prob.shape[1] > BINARY and not isinstance(calibrator, MulticlassCalibrator):
+        if prob.shape[1] > BINARY and not hasattr(calibrator, "classes_"):
             raise OptionError(
                 "calibrator is fitted to one event, but classifier has "
-                f"{prob.shape[1]} classes; pass one that is not fitted, or "
-                "OneVsRest."
+                f"{prob.shape[1]} classes; pass one that is not fitted."
             )
-        calibrated = np.asarray(calibrator.transform(_input(calibrator, prob)))
-        if isinstance(calibrator, MulticlassCalibrator):
-            return calibrated
-        return np.stack([1.0 - calibrated, calibrated], axis=1)
+        return np.asarray(calibrator.transform(_input(calibrator, prob)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class with the largest calibrated probability.
@@ -225,18 +217,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """Return an unfitted calibrator for so many classes, with labels from 0."""
         named = isinstance(self.calibrator, str)
         unfitted = make_calibrator(self.calibrator) if named else clone(self.calibrator)
-        if isinstance(unfitted, MulticlassCalibrator):
-            return unfitted.set_params(labels=None)
-        if not isinstance(unfitted, BinaryCalibrator):
+        if not isinstance(unfitted, Calibrator):
             raise OptionError(
                 f"calibrator must be a method's name or made by make_calibrator; "
                 f"got {self.calibrator!r}."
             )
-        if n_classes == BINARY:
-            return unfitted.set_params(pos_label=None)
-        params = unfitted.get_params()
-        del params["pos_label"]
-        return OneVsRest(params.pop("method"), **params)
+        unfitted.set_params(labels=None, pos_label=None)
+        if n_classes > BINARY and kinds_of(unfitted.method) == ("binary",):
+            return unfitted.set_params(method=f"ovr-{unfitted.method}")
+        return unfitted
 
 
 def _is_fitted(estimator: Any) -> bool:
@@ -295,8 +284,6 @@ def _column_numbers(label: NDArray[Any], classes: NDArray[Any]) -> IntVector:
 
 def _input(calibrator: Any, prob: FloatMatrix) -> NDArray[np.float64]:
     """Return probabilities as the calibrator takes them."""
-    if not isinstance(calibrator, MulticlassCalibrator):
-        return prob[:, 1]
     return FROM_PROB[calibrator.scale](prob)
 
 

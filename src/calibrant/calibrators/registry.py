@@ -237,7 +237,11 @@ MULTICLASS_METHODS = (
     ),
 )
 
-METHODS: dict[str, Method] = {m.name: m for m in BINARY_METHODS + MULTICLASS_METHODS}
+METHODS: dict[Kind, dict[str, Method]] = {
+    "binary": {method.name: method for method in BINARY_METHODS},
+    "multi-class": {method.name: method for method in MULTICLASS_METHODS},
+}
+"""Methods by what they take; a name may have one of each kind."""
 
 EVALUATORS: dict[str, Method] = {
     "kce": Method(
@@ -294,14 +298,31 @@ def method_name(method: Any) -> str:
     return method if isinstance(method, str) else type(method).__name__
 
 
-def find_method(name: str) -> Method:
+def kinds_of(name: str) -> tuple[Kind, ...]:
+    """Return what a method takes: one event, all classes, or either.
+
+    Examples
+    --------
+    >>> kinds_of("beta"), kinds_of("top-beta")
+    (('binary',), ('multi-class',))
+    """
+    named = isinstance(name, str)
+    either = [kind for kind, methods in METHODS.items() if named and name in methods]
+    return tuple(either) or (find_method(name).kind,)
+
+
+def find_method(name: str, kind: Kind | None = None) -> Method:
     """Return the method of that name, or raise with the nearest names.
+
+    Where a name has a method of each kind and none is asked for, it is the binary one.
 
     Examples
     --------
     >>> find_method("es20").fixed
     {'bins': 20, 'spacing': 'size'}
     """
+    if kind is not None and isinstance(name, str) and name in METHODS[kind]:
+        return METHODS[kind][name]
     if isinstance(name, str) and name in EVALUATORS:
         raise OptionError(
             f"method {name!r} only measures: it has no calibration map, so it can "
@@ -309,7 +330,7 @@ def find_method(name: str) -> Method:
             "evaluate or calibration_test; for a map, use another method, such "
             "as 'pl'."
         )
-    return _find(name, lambda: METHODS)
+    return _find(name, calibrator_names)
 
 
 def find_evaluator(name: str) -> Method:
@@ -356,8 +377,9 @@ def _find(name: Any, known: Callable[[], Iterable[str]]) -> Method:
         return Method(what, UserFamily, f"{what}, given as an object", given)
     if not isinstance(name, str):
         raise UnknownNameError.among("method", name, known())
-    if name in METHODS:
-        return METHODS[name]
+    for methods in METHODS.values():
+        if name in methods:
+            return methods[name]
     if name[:4] in WRAPPERS:
         return _wrapped(name)
     numbered = re.fullmatch(r"(es|ew)(\d{1,9})", name)
@@ -419,4 +441,5 @@ def calibrator_names(kind: Kind | None = None) -> list[str]:
     """
     if kind is not None:
         check_choice(kind, get_args(Kind), name="kind")
-    return [name for name, method in METHODS.items() if kind in (None, method.kind)]
+        return list(METHODS[kind])
+    return list(dict.fromkeys(name for named in METHODS.values() for name in named))

@@ -17,7 +17,7 @@ from calibrant.cli.data_options import (
     takes_predictions,
 )
 from calibrant.cli.progress import progress_bar
-from calibrant.core.defaults import DEFAULT_CLASS_METHOD, DEFAULT_METHOD
+from calibrant.core.defaults import DEFAULT_CLASS_METHOD, DEFAULT_REPAIR
 from calibrant.core.output_files import MAP, check_named
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError
@@ -39,7 +39,7 @@ def calibrate(
         str | None,
         typer.Option(
             "--method",
-            help=f"See 'calibrant methods'. Default: {DEFAULT_METHOD} for one column, "
+            help=f"See 'calibrant methods'. Default: {DEFAULT_REPAIR} for one column, "
             f"{DEFAULT_CLASS_METHOD} for several.",
         ),
     ] = None,
@@ -59,7 +59,7 @@ def calibrate(
     columns = _columns(table, data)
     several = len(columns) > 1
     chosen = find_method(
-        method or (DEFAULT_CLASS_METHOD if several else DEFAULT_METHOD)
+        method or (DEFAULT_CLASS_METHOD if several else DEFAULT_REPAIR)
     )
     _check_kind(chosen, several=several)
     if several:

@@ -19,7 +19,7 @@ def methods(
     """
     from calibrant.calibrators.registry import EVALUATORS, METHODS
 
-    every = [*METHODS.values(), *EVALUATORS.values()]
+    every = [m for named in (*METHODS.values(), EVALUATORS) for m in named.values()]
     print_frame(
         {
             "method": np.array([method.name for method in every]),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 DEFAULT_METHOD = "smooth"
-"""How a calibration error is estimated and predictions are recalibrated."""
+"""How a calibration error is estimated, and what diagrams show."""
+DEFAULT_REPAIR = "smooth"
+"""How predictions are recalibrated."""
 DEFAULT_METHODS = ("smooth", "es15", "ew15")
 """What `evaluate` and reports show."""
 DEFAULT_CONFIDENCE = 0.95

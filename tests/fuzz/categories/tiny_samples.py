@@ -10,11 +10,7 @@ from calibrant.exceptions import TooFewRowsError
 from fuzz import draws
 
 BINNED = ("es1", "es2", "es5", "ew1", "ew3", "ew10")
-FITTED = tuple(
-    name
-    for name in cb.calibrator_names()
-    if cb.make_calibrator(name).__class__.__name__ == "BinaryCalibrator"
-)
+FITTED = tuple(cb.calibrator_names("binary"))
 GRID = np.concatenate(
     [[0.0, 5e-324, 1e-300, 1e-16], np.linspace(0, 1, 33), [1 - 2e-16]]
 )
