@@ -41,8 +41,25 @@ LISTED = 12
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A setting that a message names; each interface writes it in its own way.
+class Argument:
+    """A parameter that a message names; each interface writes it in its own way.
+
+    Attributes
+    ----------
+    name : str
+        Name of the parameter.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        """Write the parameter as Python does."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Setting(Argument):
+    """A parameter with a value.
 
     Attributes
     ----------
@@ -57,7 +74,6 @@ class Setting:
     scale="logit" pos_label=...
     """
 
-    name: str
     value: Any = ...
 
     def __str__(self) -> str:
@@ -68,8 +84,8 @@ class Setting:
         return f"{self.name}=" + (f'"{self.value}"' if quoted else repr(self.value))
 
 
-Text: TypeAlias = tuple["str | Setting", ...]
-"""Parts of a message: sentences, and the settings that they name."""
+Text: TypeAlias = tuple["str | Argument", ...]
+"""Parts of a message: sentences, and the parameters that they name."""
 
 
 def _nearest(name: str, names: list[str]) -> list[str]:
@@ -86,10 +102,10 @@ class CalibrantError(Exception):
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, write: Callable[[Setting], str] = str) -> str:
-        """Return the message, with settings written as an interface writes them."""
+    def text(self, write: Callable[[Argument], str] = str) -> str:
+        """Return the message, with parameters written as an interface writes them."""
         return "".join(
-            write(part) if isinstance(part, Setting) else str(part)
+            write(part) if isinstance(part, Argument) else str(part)
             for part in self.args
         )
 
@@ -151,7 +167,7 @@ class InputError(CalibrantError, ValueError):
         error.__dict__.update(self.__dict__, remedy=(*self.remedy, *drop))
         return error
 
-    def with_remedy(self, *remedy: str | Setting) -> Self:
+    def with_remedy(self, *remedy: str | Argument) -> Self:
         """Return the same error with another way out."""
         return self.of(
             self.argument,

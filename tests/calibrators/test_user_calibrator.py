@@ -86,3 +86,11 @@ def test_values_that_are_no_probabilities_are_refused():
 
     with pytest.raises(cb.exceptions.OptionError, match=r"0\.8 it returned 1\.6"):
         cb.calibration_error([0, 1] * 20, [0.2, 0.8] * 20, method=Doubled())
+
+
+@pytest.mark.parametrize("method", [Shift(), IsotonicRegression(out_of_bounds="clip")])
+def test_a_report_can_be_about_an_object_alone(rows, method):
+    p, y = rows
+    model = cb.Report.from_predictions(y, p, methods=method).summary["models"][0]
+    assert model["verdict"]["method"] == type(method).__name__
+    assert model["verdict"]["value"] == cb.calibration_error(y, p, method=method)

@@ -52,7 +52,7 @@ def test_markdown_by_the_name(run, tmp_path):
 @pytest.mark.parametrize(
     ("out", "told"),
     [
-        ("page.pdf", "reports are written as .html, .json or .md"),
+        ("page.pdf", "reports are written as .html, .htm, .json, .md"),
         ("nowhere/page.html", "does not exist"),
         (".", "is a folder"),
     ],

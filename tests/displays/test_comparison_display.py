@@ -78,3 +78,12 @@ def test_short_names_stay_and_long_ones_keep_both_ends():
     assert shortened("forest", 12) == "forest"
     assert shortened("resnet-110-cifar-10-v2", 11) == "resne…10-v2"
     assert len(shortened("x" * 500, 24)) == 24
+
+
+def test_only_comparisons_are_drawn():
+    p, y = cb.datasets.load_binary("forest")
+    evaluation = cb.evaluate(y, p, methods="es15")
+    with pytest.raises(
+        cb.exceptions.OptionError, match="what compare returned; got Evaluation"
+    ):
+        cb.ComparisonDisplay.from_comparison(evaluation)

@@ -2,6 +2,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from markupsafe import Markup
 from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -316,3 +317,14 @@ def test_diagrams_of_labels_that_are_not_numbers_name_their_event():
         ax = display.plot()
         assert ax.get_xlabel() == "Predicted probability of class malignant"
         assert ax.get_ylabel() == "Observed rate of class malignant"
+
+
+@pytest.mark.parametrize("label", ["confidence", "binary", "classwise", ""])
+def test_axes_name_labels_that_are_called_like_tasks(label):
+    p, y = np.tile([0.2, 0.7, 0.4, 0.9], 20), np.tile([0, 1, 0, 1], 20)
+    words = np.where(y == 1, label, "other")
+    display = DISPLAY(words, p, pos_label=label, method="es2", histogram=False)
+    shown = label or "''"
+    assert display.plot().get_ylabel() == f"Observed rate of class {shown}"
+    report = cb.Report.from_predictions(words, p, pos_label=label, methods="es2")
+    assert f"Predicted probability of class {Markup.escape(shown)}" in report.to_html()

@@ -256,3 +256,29 @@ def test_clusters_are_not_lost_by_aggregating():
         preds.aggregate()
     with pytest.raises(cb.exceptions.OptionError, match="does not use clusters yet"):
         cb.ReliabilityDisplay.from_predictions(preds)
+
+
+def test_aggregates_of_opposite_events_are_not_added(rows, tmp_path):
+    y = np.where(rows["y"] == 1, "yes", "no")
+    yes, no = (
+        cb.Predictions.from_arrays(y, p, pos_label=label).aggregate()
+        for p, label in ((rows["a"], "yes"), (1.0 - rows["a"], "no"))
+    )
+    with pytest.raises(OptionError, match=r"event 'no'.* differs from .*event 'yes'"):
+        yes + no
+    yes.save(tmp_path / "yes.parquet")
+    again = cb.Predictions.load(tmp_path / "yes.parquet")
+    assert (again + yes).n == 600
+    display = cb.ReliabilityDisplay.from_predictions(again, method="es5")
+    assert display.plot().get_ylabel() == "Observed rate of class yes"
+
+
+def test_sum_adds_aggregates(rows):
+    days = [cb.Predictions.from_arrays(rows["y"], rows["a"]).aggregate()] * 3
+    assert sum(days).n == 900
+    frames_agree(
+        cb.evaluate(sum(days), methods="es5").frame(),
+        cb.evaluate(days[0] + days[1] + days[2], methods="es5").frame(),
+    )
+    with pytest.raises(TypeError, match="unsupported operand"):
+        days[0] + 1

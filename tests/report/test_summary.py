@@ -173,3 +173,10 @@ def test_every_model_has_the_same_folds_and_draws(rows, fast, seed):
 def test_models_must_be_there_and_differ_in_name(models, told):
     with pytest.raises(OptionError, match=told):
         cb.Report.from_predictions([1], models)
+
+
+def test_reports_are_saved_only_under_known_endings(report, tmp_path):
+    with pytest.raises(OptionError, match=r"as \.html, .*\.md; got '\.pdf'.*output="):
+        report.save(tmp_path / "report.pdf")
+    assert not list(tmp_path.iterdir())
+    report.save(tmp_path / "report.pdf", output="markdown")

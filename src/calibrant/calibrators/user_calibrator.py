@@ -119,7 +119,7 @@ class UserFamily:
         self, p: FloatVector, y: FloatVector, weight: FloatVector | None
     ) -> UserMap:
         calibrator = copy.deepcopy(self.calibrator)
-        if weight is None:
+        if weight is None or (weight == 1.0).all():
             return UserMap(calibrator.fit(p, y) or calibrator)
         if "sample_weight" not in inspect.signature(calibrator.fit).parameters:
             raise OptionError(

@@ -22,7 +22,7 @@ from calibrant.cli.process import end_with
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
 from calibrant.core.wording import visible
-from calibrant.exceptions import CalibrantError, CalibrantWarning, Setting
+from calibrant.exceptions import Argument, CalibrantError, CalibrantWarning, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,17 +87,23 @@ def _leave(number: int, _frame: object) -> None:
 
 EXAMPLES = {"labels": "a,b,c"}
 """What an option that takes any value is shown with."""
+OPTIONS = {"random_state": "seed", "output": "format"}
+"""Options that are called otherwise than the parameter."""
 
 
-def write_option(setting: Setting) -> str:
+def write_option(setting: Argument) -> str:
     """Return a setting of the library as an option of the command line.
 
     Examples
     --------
     >>> write_option(Setting("bad_rows", "drop")), write_option(Setting("task", None))
     ('--bad-rows drop', 'no --task')
+    >>> write_option(Argument("random_state"))
+    '--seed'
     """
-    option = f"--{setting.name.replace('_', '-')}"
+    option = f"--{OPTIONS.get(setting.name, setting.name).replace('_', '-')}"
+    if not isinstance(setting, Setting):
+        return option
     if setting.value is None:
         return f"no {option}"
     value = EXAMPLES.get(setting.name, "") if setting.value is ... else setting.value

@@ -19,7 +19,6 @@ from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_on_findings, read_fail_on, read_mute
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.output_files import check_place
-from calibrant.exceptions import OptionError
 
 
 class ReportFormat(StrEnum):
@@ -28,9 +27,6 @@ class ReportFormat(StrEnum):
     html = "html"
     json = "json"
     markdown = "markdown"
-
-
-SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
 
 
 @takes_predictions("engine")
@@ -63,10 +59,13 @@ def report(
     seed: options.RandomSeed = 0,
 ) -> None:
     """Write a one-page report: verdict, diagrams, scores, groups, checks, repairs."""
-    from calibrant.report.report import Report, check_outputs
+    from calibrant.report.report import Report, check_outputs, format_of
 
     failing, muted = read_fail_on(fail_on), read_mute(mute)
-    written = _format(out, output)
+    if output is not None:
+        written = output.value
+    else:
+        written = "html" if out is None else format_of(out)
     page = Path("report.html") if out is None and written == "html" else out
     if page is not None:
         check_not_source(data.source, check_place(page))
@@ -91,16 +90,3 @@ def report(
         [finding for model in made.summary["models"] for finding in model["findings"]],
         failing,
     )
-
-
-def _format(out: Path | None, output: ReportFormat | None) -> str:
-    if output is not None:
-        return output.value
-    if out is None:
-        return "html"
-    if out.suffix.lower() not in SUFFIXES:
-        raise OptionError(
-            f"{out}: reports are written as .html, .json or .md; got "
-            f"{out.suffix or 'no extension'!r}. Or pass --format."
-        )
-    return SUFFIXES[out.suffix.lower()]

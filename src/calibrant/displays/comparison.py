@@ -88,6 +88,11 @@ class ComparisonDisplay:
         >>> display.frame()["model"].tolist()
         ['network', 'forest']
         """
+        if not isinstance(comparison, Comparison):
+            raise OptionError(
+                "comparison must be what compare returned; got "
+                f"{type(comparison).__name__}. Pass predictions to from_predictions."
+            )
         if comparison.groups:
             raise OptionError(
                 "a figure shows one comparison; pass one of its groups, such as "

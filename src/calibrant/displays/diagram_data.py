@@ -34,10 +34,6 @@ HISTOGRAM_BINS = 20
 MIN_LOGIT_AXIS = 1e-6
 """Logit axes never go nearer to 0 and 1 than this."""
 
-AXIS_NAMES = {
-    "binary": ("Predicted probability", "Observed rate"),
-    "confidence": ("Confidence", "Accuracy"),
-}
 BandKind: TypeAlias = Literal["point-wise", "simultaneous"]
 
 
@@ -82,10 +78,18 @@ class Band:
         return f"{100 * self.confidence:g} % band, {self.kind}"
 
 
-def axis_names(event: str) -> tuple[str, str]:
-    """Return what the axes of a diagram of an event are called."""
-    names = f"Predicted probability of class {event}", f"Observed rate of class {event}"
-    return AXIS_NAMES.get(event, names)
+def axis_names(task: str, event: str | None) -> tuple[str, str]:
+    """Return what axes are called; the event is None where it has no name.
+
+    Examples
+    --------
+    >>> axis_names("binary", "yes")
+    ('Predicted probability of class yes', 'Observed rate of class yes')
+    """
+    if event is None and task == "confidence":
+        return "Confidence", "Accuracy"
+    of_class = "" if event is None else f" of class {event or repr(event)}"
+    return f"Predicted probability{of_class}", f"Observed rate{of_class}"
 
 
 def map_points(fit: Fit, grid: FloatVector) -> Points:

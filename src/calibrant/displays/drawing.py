@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.core.wording import visible
-from calibrant.displays.diagram_data import axis_names, lowest_logit
+from calibrant.displays.diagram_data import lowest_logit
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import logit
 
@@ -213,7 +213,7 @@ def _describe(display: ReliabilityDisplay, ax: Axes, low: float) -> None:
     title = f"{display.method}: calibration error = {display.error:.3f}"
     name = None if display.name is None else as_drawn(display.name)
     ax.set_title(title if name is None else f"{name}\n{title}")
-    predicted, observed = map(as_drawn, axis_names(display.event))
+    predicted, observed = map(as_drawn, display.axis_labels)
     ax.set_ylabel(observed)
     below = _draw_histogram(display, ax, low) if display.histogram else ax
     below.set_xlabel(predicted)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.sample import warn_if_small
+from calibrant.displays.diagram_data import axis_names
 from calibrant.displays.reliability import (
     Part,
     ReliabilityDisplay,
     check_one_event,
     display_of_sample,
-    event_name,
 )
 from calibrant.predictions.predictions import as_predictions
 
@@ -128,6 +128,7 @@ class ReliabilityGrid:
         preds.store.check_no_clusters("ReliabilityGrid")
         units = preds.store.units()
         displays = []
+        labels_of_axes = axis_names(preds.task, preds.store.event)
         for unit in units[:MAX_DIAGRAMS]:
             group = str(unit.group)
             model = unit.model if len(preds.models) > 1 or not group else ""
@@ -135,7 +136,9 @@ class ReliabilityGrid:
             sample = unit.read().samples[0]
             warn_if_small(sample)
             displays.append(
-                display_of_sample(sample, name=name, event=event_name(preds), **options)
+                display_of_sample(
+                    sample, name=name, axis_labels=labels_of_axes, **options
+                )
             )
         return cls(tuple(displays), len(units) - len(displays))
 

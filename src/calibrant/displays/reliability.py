@@ -19,6 +19,7 @@ from calibrant.displays.diagram_data import (
     Band,
     BandKind,
     Points,
+    axis_names,
     band_of,
     bin_columns,
     histogram_of,
@@ -78,9 +79,8 @@ class ReliabilityDisplay:
         How near to 0 or 1 the outer twentieth of the rows lies, on average.
     method, kind, axes, name, histogram
         As given to `from_predictions`.
-    event : str
-        What is predicted: "confidence", a class or the positive label; "binary" where
-        labels are 0 and 1.
+    axis_labels : tuple of str
+        What the axes show of what is predicted: the predictions, and the observed rate.
     instances : Points or None
         Rows for which the distance to the diagonal is drawn.
     true_map : Points or None
@@ -112,7 +112,7 @@ class ReliabilityDisplay:
     axes: Space = "prob"
     histogram: bool = True
     name: str | None = None
-    event: str = "binary"
+    axis_labels: tuple[str, str] = axis_names("binary", None)
     instances: Points | None = None
     true_map: Points | None = None
     band: Band | None = None
@@ -227,7 +227,7 @@ class ReliabilityDisplay:
             axes=axes,
             histogram=histogram,
             name=name,
-            event=event_name(preds),
+            axis_labels=axis_names(preds.task, preds.store.event),
             truth=None if rows is None else true_points(true_map, rows),
             instances=instances,
             tops=tops,
@@ -367,14 +367,6 @@ def check_one_event(task: Task) -> None:
         )
 
 
-def event_name(preds: Predictions) -> str:
-    """Return what a diagram calls its event: the positive label where there is one."""
-    request = preds.store.table_request
-    if preds.task != "binary" or request is None or request.spec.pos_label is None:
-        return preds.task
-    return str(request.spec.pos_label)
-
-
 def display_of_sample(  # noqa: PLR0913
     sample: BinarySample,
     *,
@@ -383,7 +375,7 @@ def display_of_sample(  # noqa: PLR0913
     axes: Space = "prob",
     histogram: bool = True,
     name: str | None = None,
-    event: str = "binary",
+    axis_labels: tuple[str, str] = axis_names("binary", None),
     truth: Points | None = None,
     instances: int = 0,
     tops: Tops | None = None,
@@ -412,7 +404,7 @@ def display_of_sample(  # noqa: PLR0913
         axes=axes,
         histogram=histogram,
         name=name,
-        event=event,
+        axis_labels=axis_labels,
         instances=picked_instances(sample, fit, truth, instances, random_state),
         true_map=truth,
         band=band_of(sample, fit, curve, band, confidence, random_state),

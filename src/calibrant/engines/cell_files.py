@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KEY = "calibrant_cells"
-VERSION = 2
+VERSION = 3
 GRID = f"{WIDTHS} widths, {ROOTS} fourth roots"
 """Only cells of the same grid add up."""
 ROUNDING = 1e-9
@@ -149,14 +149,16 @@ def _read_origin(stored: Any) -> tuple[CellOrigin, int]:
         )
     events = tuple((model, event) for model, event in stored["events"])
     by, weighted = tuple(stored["by"]), stored["weighted"]
-    model, dropped = stored.get("model_column", ""), stored["dropped"]
+    model, event, dropped = (stored[k] for k in ("model_column", "event", "dropped"))
     names = [stored["task"], *(name for event in events for name in event), *by, model]
     _raise_if(not events, "it names no events")
     _raise_if(not all(isinstance(name, str) for name in names), "names must be text")
     _raise_if(not isinstance(weighted, bool), "weighted must be true or false")
     _raise_if(type(dropped) is not int or dropped < 0, "dropped must be a count")
+    _raise_if(not isinstance(event, str | None), "the event must be text or null")
     _raise_if(bool(model) and model not in by, "the column of models is not a group")
-    return CellOrigin(stored["task"], events, by, weighted, model), dropped
+    origin = CellOrigin(stored["task"], events, by, weighted, model, event)
+    return origin, dropped
 
 
 def _check_sums(columns: dict[str, NDArray[Any]], events: int) -> None:

@@ -61,6 +61,9 @@ class CellOrigin:
         Whether rows have weights.
     model_column : str
         The column of groups that names the model of each row; empty if there is none.
+    event : str or None
+        The label that counts as the event; None where labels are 0 and 1, or there are
+        several events.
     """
 
     task: str
@@ -68,6 +71,7 @@ class CellOrigin:
     by: tuple[str, ...] = ()
     weighted: bool = False
     model_column: str = ""
+    event: str | None = None
 
     @classmethod
     def of(cls, spec: AggregationSpec) -> CellOrigin:
@@ -83,7 +87,8 @@ class CellOrigin:
         events = ", ".join(f"{m} {event}".strip() for m, event in self.events[:3])
         by = f" by {', '.join(self.by)}" if self.by else ""
         weights = "with weights" if self.weighted else "without weights"
-        return f"task {self.task} of {events}{by} {weights}"
+        event = "" if self.event is None else f" (event {self.event!r})"
+        return f"task {self.task}{event} of {events}{by} {weights}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -53,6 +53,11 @@ class AggregatedPredictions(Store):
         return self.cells.origin.task
 
     @property
+    def event(self) -> str | None:
+        """Return the label that is predicted, where it is one with a name."""
+        return self.cells.origin.event
+
+    @property
     def n(self) -> int:
         """Return the number of rows."""
         return self.cells.n
@@ -230,8 +235,8 @@ def aggregate_table(table: Table, request: TableRequest) -> AggregatedCells:
             "memory without aggregating them, or leave clusters out."
         )
     cells = table.aggregate(aggregation_spec(table, request))
-    origin = replace(cells.origin, model_column=request.model or "")
-    return replace(cells, origin=origin)
+    own = {"model_column": request.model or "", "event": request.spec.event}
+    return replace(cells, origin=replace(cells.origin, **own))
 
 
 def warn_if_dropped(reasons: Mapping[str, int], total: int) -> None:

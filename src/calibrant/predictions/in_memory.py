@@ -134,6 +134,11 @@ class RowPredictions(Store):
         return self.request.spec.task_name
 
     @property
+    def event(self) -> str | None:
+        """Return the label that is predicted, where it is one with a name."""
+        return self.request.spec.event
+
+    @property
     def n(self) -> int:
         """Return the number of rows."""
         return int(self._labels(self.columns[0]).shape[0])

@@ -83,6 +83,13 @@ class InputSpec:
         """Return what results call the task."""
         return "binary" if self.task is None else str(self.task)
 
+    @property
+    def event(self) -> str | None:
+        """Return the label that is predicted; None where it is not one with a name."""
+        label = self.pos_label if self.task is None else self.task
+        unnamed = label is None or self.task in ("confidence", "classwise")
+        return None if unnamed else str(label)
+
     def check_scales(self, models: Sequence[str]) -> None:
         """Raise unless every model has a known scale, and every scale a model."""
         if isinstance(self.scale, Mapping):

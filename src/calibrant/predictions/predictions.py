@@ -376,16 +376,20 @@ class Predictions:
         >>> import calibrant as cb
         >>> monday = cb.Predictions.from_arrays([0, 1, 1], [0.2, 0.7, 0.7])
         >>> tuesday = cb.Predictions.from_arrays([0, 1], [0.2, 0.9])
-        >>> monday.aggregate() + tuesday.aggregate()
+        >>> sum(day.aggregate() for day in (monday, tuesday))
         <Predictions: 5 rows, task binary, aggregated>
         """
         return Predictions(AggregatedPredictions(self.store.aggregate()))
 
-    def __add__(self, other: Predictions) -> Predictions:
+    def __add__(self, other: Predictions | int) -> Predictions:
+        if isinstance(other, int) and other == 0:  # where `sum` begins
+            return self
         if not isinstance(other, Predictions):
             return NotImplemented
         parts = [_cells(one, "added") for one in (self, other)]
         return Predictions(AggregatedPredictions(merge_cells(parts)))
+
+    __radd__ = __add__
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write aggregated predictions to a Parquet file, atomically.

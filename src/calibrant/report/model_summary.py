@@ -13,6 +13,7 @@ from calibrant.checks.check import Subject
 from calibrant.checks.data_checks import group_gaps
 from calibrant.checks.diagnosis import diagnose_tasks
 from calibrant.core.sample import FEW_ROWS
+from calibrant.displays.diagram_data import axis_names
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.estimate import FittedTasks
 from calibrant.measures.evaluation import assess_one
@@ -108,7 +109,7 @@ def summarise_model(
     step()
     own = [e for e in assessment.classes if e.method == settings.measure_name]
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
-    panels, regions = _panels(fitted, order, settings)
+    panels, regions = _panels(fitted, preds.store.event, order, settings)
     step()
     estimate = next(
         e for e in assessment.estimates if e.method == settings.measure_name
@@ -189,7 +190,10 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
 
 
 def _panels(
-    fitted: FittedTasks, order: Sequence[int], settings: ReportSettings
+    fitted: FittedTasks,
+    event: str | None,
+    order: Sequence[int],
+    settings: ReportSettings,
 ) -> tuple[list[dict[str, Any]], list[Region]]:
     """Return the diagram of the event with its regions, or those of worst classes."""
     more = [method for method in settings.drawn if method not in settings.methods]
@@ -204,8 +208,10 @@ def _panels(
     for k in places:
         fits = {method_name(m): cast("Fit", fitted.fit(m, k)) for m in methods}
         panel = diagram_of(tasks.samples[k], fits, confidence=settings.confidence)
-        event = tasks.names[k] if several else tasks.task
-        panels.append({"event": event, **panel})
+        label = tasks.names[k] if several else event
+        names = {"event": tasks.names[k] if several else tasks.task}
+        axes = {"axis_labels": list(axis_names(tasks.task, label))}
+        panels.append(names | axes | panel)
     if several:
         return on_same_axes(panels, [tasks.samples[k] for k in places]), []
     banded = [curve for curve in panels[0]["curves"] if "low" in curve]

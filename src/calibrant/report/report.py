@@ -20,7 +20,7 @@ from calibrant.core.output_files import (
 )
 from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.wording import visible
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, Setting
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import check_methods
 from calibrant.predictions.predictions import as_predictions
@@ -236,7 +236,7 @@ class Report:
         list of Path
             What was written: beside ``report.html`` also ``report.json``.
         """
-        output = output or FORMATS.get(Path(path).suffix.lower(), "html")
+        output = output or format_of(Path(path))
         paths = check_outputs(Path(path), output)
         texts = [self.text(output), self.to_json()]
         for name, text in zip(paths, texts, strict=False):  # data beside a page only
@@ -263,6 +263,18 @@ class Report:
             text = f"{verdict['headline']}. {' '.join(verdict['sentences'])}"
             lines.append(name + text)
         return "\n".join(lines)
+
+
+def format_of(path: Path) -> str:
+    """Return the format that a file name stands for, or raise."""
+    if path.suffix.lower() not in FORMATS:
+        raise OptionError(
+            f"{path}: reports are written as {', '.join(FORMATS)}; got "
+            f"{path.suffix or 'no extension'!r}. Rename the file, or state the "
+            "format: ",
+            Setting("output", "html"),
+        )
+    return FORMATS[path.suffix.lower()]
 
 
 def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:

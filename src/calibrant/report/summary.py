@@ -16,7 +16,8 @@ user's: bins, cells, curves and counts only.
   ``errors``: ``method``, ``value``, ``low``, ``high``, ``debiased``, ``bins``;
   ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
   ``refinement``; ``scored``: the event that they are about;
-  ``diagrams``, one, or one for each of the worst classes: see `diagram_of`;
+  ``diagrams``, one, or one for each of the worst classes: ``event``, ``axis_labels``
+  and what `diagram_of` says;
   ``findings``: see `Finding`; ``repairs``: see `repairs_of`, or None, with ``command``
   and ``python`` that make the advised one, empty where there is none;
   ``classes``, worst first: ``class``, ``error``, ``low``, ``high``, ``base_rate``,

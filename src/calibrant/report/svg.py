@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from calibrant.displays.diagram_data import axis_names
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -106,7 +104,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
             layers.append(_bins(bins, axes, number))
         return "".join(layers)
 
-    return _svg(identity, title, panel["event"], panel["low"], inside)
+    return _svg(identity, title, panel["axis_labels"], panel["low"], inside)
 
 
 def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
@@ -114,7 +112,7 @@ def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
     shown = enumerate(models[:MAX_CURVES])
     drawn = [(k, model["diagrams"][0]) for k, model in shown if model["diagrams"]]
     low = min(panel["low"] for _, panel in drawn)
-    event = drawn[0][1]["event"]
+    labels = drawn[0][1]["axis_labels"]
 
     def inside(axes: Axes) -> str:
         lines = [DIAGONAL]
@@ -126,7 +124,7 @@ def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
                 )
         return "".join(lines)
 
-    return _svg(identity, "Maps of all models", event, low, inside, bars=False)
+    return _svg(identity, "Maps of all models", labels, low, inside, bars=False)
 
 
 def interval_svg(
@@ -153,7 +151,7 @@ def interval_svg(
 def _svg(
     identity: str,
     title: str,
-    event: str,
+    axis_labels: Sequence[str],
     low: float,
     inside: Callable[[Axes], str],
     *,
@@ -171,7 +169,7 @@ def _svg(
         f'<g class="on-{axes.scale}">{_frame(axes, below)}{inside(axes)}</g>'
         for axes in (Axes(scale, low) for scale in SCALES)
     )
-    across, up = axis_names(event)
+    across, up = axis_labels
     names = (
         f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{height - 8.0:g}" '
         f'text-anchor="middle">{escape(across)}</text>'

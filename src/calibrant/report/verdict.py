@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from calibrant.calibrators.registry import find_evaluator
+from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.formatting import (
     MIN_DECIMALS,
     decimals_to_distinguish,
@@ -57,7 +57,7 @@ def graded_method(methods: Sequence[str]) -> str:
     >>> graded_method(["kce", "es15", "smooth"])
     'es15'
     """
-    graded = (name for name in methods if not find_evaluator(name).squared)
+    graded = (m for m in methods if method_name(m) not in EVALUATORS)
     return next(graded, methods[0])
 
 
@@ -92,7 +92,7 @@ def verdict_of(  # noqa: PLR0913
     sure = significant or low is None or low > 0.0
     grade: Grade = "unknown"
     relative: float | None = None
-    if find_evaluator(error["method"]).squared:
+    if error["method"] in EVALUATORS:  # without a map: squared norms
         headline = f"not graded, because {error['method']} is a squared norm"
     else:
         relative = float(value ** (1.0 / alpha) / spread)
