@@ -28,9 +28,8 @@ def test_platt_may_fall_where_the_classes_are_swapped():
     p = rng.random(2000)
     y = rng.random(2000) > p
     assert cb.make_calibrator("platt").fit(p, y).map_.a < 0
-    assert cb.make_calibrator("beta").fit(p, y).map_ == BetaMap(
-        0.0, 0.0, pytest.approx(logit(y.mean()))
-    )
+    flat = cb.make_calibrator("beta").fit(p, y).map_
+    assert flat == BetaMap(0.0, 0.0, pytest.approx(logit(y.mean())), flat.ends)
 
 
 def test_smoothing_moves_labels_as_platt_did():
@@ -131,3 +130,36 @@ def test_bins_and_smoothing_of_scaling_binning_are_parameters(smooth_sample):
 def test_scaling_binning_has_a_value_everywhere(smooth_sample):
     fitted = cb.make_calibrator("scaling-binning").fit(*smooth_sample)
     assert (np.diff(fitted.transform(np.linspace(0, 1, 500))) >= 0).all()
+
+
+def confidences(n=600):
+    """Percentages that say little about labels, some of them exactly 0 and 100."""
+    rng = np.random.default_rng(8)
+    p = np.round(rng.beta(4.0, 1.5, n), 2)
+    p[:30], p[30:120] = 0.0, 1.0
+    return p, rng.random(n) < expit(0.3 * logit(np.clip(p, 0.005, 0.995)))
+
+
+@pytest.mark.parametrize("method", ["platt", "beta", "scaling-binning"])
+def test_exact_predictions_count_as_rounded(method):
+    """At the logit of machine precision they would flatten the map to slope 0.04."""
+    p, y = confidences()
+    finest = min(0.01, 1 / p.size)
+    inside = np.clip(p, finest / 2, 1 - finest / 2)
+    grid = np.linspace(0, 1, 101)
+    at = np.clip(grid, finest / 2, 1 - finest / 2)
+    found = cb.make_calibrator(method).fit(p, y).map_
+    expected = cb.make_calibrator(method).fit(inside, y).map_
+    assert_allclose(found(grid), expected(at), atol=1e-6)
+    assert cb.map_from_dict(found.to_dict()) == found
+
+
+def test_platt_finds_the_slope_beside_exact_predictions():
+    assert_allclose(
+        cb.make_calibrator("platt").fit(*confidences()).map_.a, 0.3, atol=0.1
+    )
+
+
+def test_stored_maps_of_earlier_versions_take_predictions_as_they_are():
+    old = {"kind": "beta", "a": 1.0, "b": 1.0, "intercept": 0.0}
+    assert_allclose(cb.map_from_dict(old)([1e-15, 0.5]), [1e-15, 0.5])

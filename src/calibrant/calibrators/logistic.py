@@ -15,7 +15,12 @@ from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import bin_index, size_edges, tabulate
 from calibrant.numerics.folded_points import PointSums
-from calibrant.numerics.links import log_odds_parts, logit
+from calibrant.numerics.links import (
+    log_odds_parts,
+    logit,
+    logit_within,
+    regression_ends,
+)
 from calibrant.numerics.logistic import fit_logistic, fit_rising
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
@@ -40,16 +45,18 @@ class BetaMaps:
     a: FloatVector
     b: FloatVector
     intercept: FloatVector
+    ends: tuple[float, float]
 
     def at(self, p: FloatVector) -> FloatMatrix:
         """Return each map at the predictions, shape (maps, predictions)."""
-        parts = np.column_stack([*log_odds_parts(p), np.ones(p.size)])
+        parts = np.column_stack([*log_odds_parts(p, self.ends), np.ones(p.size)])
         rows = np.column_stack([self.a, self.b, self.intercept])
         return np.asarray(expit(rows @ parts.T), dtype=np.float64)
 
     def one(self) -> BetaMap:
         """Return the only map of a batch of one."""
-        return BetaMap(float(self.a[0]), float(self.b[0]), float(self.intercept[0]))
+        numbers = (float(part[0]) for part in (self.a, self.b, self.intercept))
+        return BetaMap(*numbers, self.ends)
 
 
 def _flat_if_certain(points: PointSums) -> BetaMap | None:
@@ -92,17 +99,19 @@ class Platt:
         """Estimate the calibration map of a sample."""
         points = _points(sample)
         certain = None if self.smoothing else _flat_if_certain(points)
-        map_ = self.solve(points).one() if certain is None else certain
-        return CurveFit(map_, 1, WHOLE_RANGE, self._refit)
+        ends = regression_ends(points.p, points.weight[0])
+        map_ = self.solve(points, ends).one() if certain is None else certain
+        return CurveFit(map_, 1, WHOLE_RANGE, partial(self._refit, ends=ends))
 
-    def _refit(self, resamples: Resamples) -> FloatMatrix:
-        return self.solve(resamples).at(resamples.p)
+    def _refit(self, resamples: Resamples, *, ends: tuple[float, float]) -> FloatMatrix:
+        return self.solve(resamples, ends).at(resamples.p)
 
-    def solve(self, points: PointSums) -> BetaMaps:
-        """Fit every problem of a batch."""
-        x = logit(points.p)[:, np.newaxis]
+    def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
+        """Fit every problem of a batch, predictions within the ends."""
+        x = logit_within(points.p, ends)[:, np.newaxis]
         fit = fit_logistic(x, points.weight, self._targets(points))
-        return BetaMaps(fit.slopes[:, 0], fit.slopes[:, 0], fit.intercepts)
+        slope = fit.slopes[:, 0]
+        return BetaMaps(slope, slope, fit.intercepts, ends)
 
     def _targets(self, points: PointSums) -> FloatMatrix:
         weight, label_sum = points.weight, points.label_sum
@@ -144,15 +153,16 @@ class Beta:
         """Estimate the calibration map of a sample."""
         points = _points(sample)
         certain = None if self.variant == "ab" else _flat_if_certain(points)
-        map_ = self.solve(points).one() if certain is None else certain
-        return CurveFit(map_, 1, WHOLE_RANGE, self._refit)
+        ends = regression_ends(points.p, points.weight[0])
+        map_ = self.solve(points, ends).one() if certain is None else certain
+        return CurveFit(map_, 1, WHOLE_RANGE, partial(self._refit, ends=ends))
 
-    def _refit(self, resamples: Resamples) -> FloatMatrix:
-        return self.solve(resamples).at(resamples.p)
+    def _refit(self, resamples: Resamples, *, ends: tuple[float, float]) -> FloatMatrix:
+        return self.solve(resamples, ends).at(resamples.p)
 
-    def solve(self, points: PointSums) -> BetaMaps:
-        """Fit every problem of a batch."""
-        features = np.column_stack(log_odds_parts(points.p))
+    def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
+        """Fit every problem of a batch, predictions within the ends."""
+        features = np.column_stack(log_odds_parts(points.p, ends))
         if self.variant == "am":
             features = features.sum(axis=1, keepdims=True)
         elif self.variant == "ab":  # both features are 0 at p = 1/2
@@ -161,7 +171,7 @@ class Beta:
         fit = fit_rising(features, points.weight, points.label_sum, intercept=free)
         a, b = fit.slopes[:, 0], fit.slopes[:, -1]
         moved = 0.0 if free else (a - b) * np.log(2.0)
-        return BetaMaps(a, b, fit.intercepts + moved)
+        return BetaMaps(a, b, fit.intercepts + moved, ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,12 +212,15 @@ class ScalingBinning:
         level = np.where(table.weight > 0.0, table.mean_label, scaled(middle))
         map_ = BinnedMap(edges, level, np.zeros(level.size))
         parts = np.linspace(edges[:-1], edges[1:], PARTS, endpoint=False, axis=1)
-        refit = partial(self._refit, edges=edges)
+        ends = regression_ends(sample.p, sample.weights)
+        refit = partial(self._refit, edges=edges, ends=ends)
         return CurveFit(map_, level.size, np.append(parts.ravel(), 1.0), refit)
 
-    def _refit(self, resamples: Resamples, *, edges: FloatVector) -> FloatMatrix:
+    def _refit(
+        self, resamples: Resamples, *, edges: FloatVector, ends: tuple[float, float]
+    ) -> FloatMatrix:
         """Return the map of each resample, over the same bins."""
-        maps = Platt(smoothing=self.smoothing).solve(resamples)
+        maps = Platt(smoothing=self.smoothing).solve(resamples, ends)
         scaled = maps.at(resamples.p)
         index = bin_index(resamples.p, edges)
         bins, run = np.unique(index, return_inverse=True)

@@ -9,14 +9,14 @@ import numpy as np
 
 from calibrant.calibrators.base import MulticlassFit
 from calibrant.core.sample import BinarySample
+from calibrant.maps.beta import BetaMap
 from calibrant.maps.multiclass import OneVsRestMap, TopLabelMap
-from calibrant.maps.piecewise import PiecewiseLinearMap
 from calibrant.numerics.class_probabilities import (
     class_probabilities,
     inverse_temperature,
     weight_shares,
 )
-from calibrant.numerics.links import logit
+from calibrant.numerics.links import logit_within, regression_ends
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Family
@@ -74,8 +74,8 @@ class OneTemperature:
         prob = class_probabilities(sample.scores, sample.scale)
         maps: list[CalibrationMap] = []
         for j, p in enumerate(prob.T):
-            both = np.column_stack([np.zeros(p.size), logit(p)])
+            ends = regression_ends(p, sample.n * share)
+            both = np.column_stack([np.zeros(p.size), logit_within(p, ends)])
             b = inverse_temperature(both, (sample.column == j).astype(np.intp), share)
-            line = np.array([-1.0, 1.0])
-            maps.append(PiecewiseLinearMap(line, b * line, "logit"))
+            maps.append(BetaMap(b, b, 0.0, ends))
         return MulticlassFit(OneVsRestMap(tuple(maps), sample.scale))

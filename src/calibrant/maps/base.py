@@ -17,6 +17,7 @@ from calibrant.core.probabilities import (
 from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.sql import quoted
+from calibrant.numerics.links import WHOLE
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, FloatVector, JsonObject
@@ -179,6 +180,21 @@ def stored_line(
     if not np.isfinite(slopes).all():
         raise MapFormatError("slopes between the knots of a map must be finite.")
     return knots, values
+
+
+def stored_ends(stored: JsonObject) -> tuple[float, float]:
+    """Return the least and the largest that predictions count as.
+
+    Maps of earlier versions took predictions as they are.
+    """
+    if "ends" not in stored:
+        return WHOLE
+    low, high = stored_numbers(stored, "ends", size=2).tolist()
+    if not 0.0 < low <= high < 1.0:
+        raise MapFormatError(
+            "field 'ends' of a map must be two ascending probabilities between 0 and 1."
+        )
+    return low, high
 
 
 def stored_maps(stored: JsonObject, *, minimum: int = 1) -> list[Any]:

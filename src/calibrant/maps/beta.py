@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.maps import sql
-from calibrant.maps.base import CalibrationMap, stored_number
-from calibrant.numerics.links import CLIP, log_odds_parts
+from calibrant.maps.base import CalibrationMap, stored_ends, stored_number
+from calibrant.numerics.links import WHOLE, log_odds_parts
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
@@ -21,13 +21,14 @@ class BetaMap(CalibrationMap):
     """The map ``expit(a * log(p) - b * log(1 - p) + intercept)``.
 
     With a = b it is straight between logits, as Platt scaling is. With a and b not
-    negative it does not fall. Probabilities of 0 and 1 count as if off by machine
-    precision, as in all logarithms.
+    negative it does not fall.
 
     Parameters
     ----------
     a, b, intercept : float
         The coefficients.
+    ends : tuple of float
+        Predictions below the first or above the second count as these.
 
     Examples
     --------
@@ -40,20 +41,23 @@ class BetaMap(CalibrationMap):
     a: float
     b: float
     intercept: float
+    ends: tuple[float, float] = WHOLE
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
-        log_p, minus_log_q = log_odds_parts(p)
+        log_p, minus_log_q = log_odds_parts(p, self.ends)
         f = self.a * log_p + self.b * minus_log_q + self.intercept
         return np.asarray(expit(f), dtype=np.float64)
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        return cls(*(stored_number(stored, field) for field in ("a", "b", "intercept")))
+        numbers = (stored_number(stored, field) for field in ("a", "b", "intercept"))
+        return cls(*numbers, stored_ends(stored))
 
     def _sql(self, name: str) -> str:
-        p = sql.between(CLIP, name, 1.0 - CLIP)
+        low, high = self.ends
+        p = sql.between(low, name, high)
         return sql.expit(
             f"{self.a!r} * LN({p}) - {self.b!r} * LN(1.0 - {p}) + {self.intercept!r}"
         )

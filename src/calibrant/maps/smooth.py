@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant.exceptions import MapFormatError
 from calibrant.maps import sql
-from calibrant.maps.base import CalibrationMap, stored_line, stored_numbers
+from calibrant.maps.base import CalibrationMap, stored_ends, stored_line
 from calibrant.numerics.links import NEAREST, logit_within
 
 if TYPE_CHECKING:
@@ -62,13 +61,7 @@ class SmoothMap(CalibrationMap):
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
         knots, shifts = stored_line(stored, "shifts")
-        low, high = stored_numbers(stored, "ends", size=2).tolist()
-        if not 0.0 < low <= high < 1.0:
-            raise MapFormatError(
-                "field 'ends' of a smooth map must be two ascending probabilities "
-                "between 0 and 1."
-            )
-        return cls(knots, shifts, (low, high))
+        return cls(knots, shifts, stored_ends(stored))
 
     def _sql(self, name: str) -> str:
         u = sql.logit(name, *self.ends)
