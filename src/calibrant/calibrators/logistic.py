@@ -55,8 +55,8 @@ class BetaMaps:
 
     def one(self) -> BetaMap:
         """Return the only map of a batch of one."""
-        numbers = (float(part[0]) for part in (self.a, self.b, self.intercept))
-        return BetaMap(*numbers, self.ends)
+        a, b, intercept = self.a[0], self.b[0], self.intercept[0]
+        return BetaMap(float(a), float(b), float(intercept), self.ends)
 
 
 def _flat_if_certain(points: PointSums) -> BetaMap | None:

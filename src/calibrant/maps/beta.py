@@ -52,8 +52,8 @@ class BetaMap(CalibrationMap):
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        numbers = (stored_number(stored, field) for field in ("a", "b", "intercept"))
-        return cls(*numbers, stored_ends(stored))
+        a, b, intercept = (stored_number(stored, f) for f in ("a", "b", "intercept"))
+        return cls(a, b, intercept, stored_ends(stored))
 
     def _sql(self, name: str) -> str:
         low, high = self.ends
