@@ -32,6 +32,9 @@ EXEMPT |= dict.fromkeys(
 # hundreds of rows that agree shrinkage leaves 0.001 (tests/calibrators/test_smooth.py).
 EXEMPT["smooth"] = ("constant_prediction", "one_row", "five_values")
 EXEMPT["smooth"] += ("zero_and_one", "one_class_only")
+# One row of each label joins every sample; few rows, or certain ones, show it.
+EXEMPT["venn-abers"] = ("zero_and_one", "constant_prediction", "one_class_only")
+EXEMPT["venn-abers"] += ("separable", "one_row", "five_values", "steep_map")
 # Iterative fits end a little before the optimum.
 DIGITS = {"pl": 3, "pl-mse": 3, "pl3": 3, "pl3-mse": 2}
 # Predictions of exactly 0 and 1 count as a sixteenth of one row off.
@@ -109,7 +112,9 @@ def fitter(method):
 
 # Beyond the data these go on by one formula, or stay where they are.
 BEYOND = {"isotonic": ("beyond_the_data",), "platt": ("beyond_the_data",)}
-BEYOND["beta"] = ("beyond_the_data",)
+BEYOND["beta"] = BEYOND["venn-abers"] = ("beyond_the_data",)
+# A parabola may have its vertex between two predictions.
+BEYOND["quadratic"] = ("between_levels",)
 
 
 @pytest.mark.parametrize("method", ["smooth", *BEYOND])

@@ -1,11 +1,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.beta import BetaMap
+
+LOGISTIC = ["platt", "quadratic", "beta"]
 
 
 def test_platt_fits_logits_so_that_calibrated_ones_are_left_alone():
@@ -140,7 +143,7 @@ def confidences(n=600):
     return p, rng.random(n) < expit(0.3 * logit(np.clip(p, 0.005, 0.995)))
 
 
-@pytest.mark.parametrize("method", ["platt", "beta", "scaling-binning"])
+@pytest.mark.parametrize("method", [*LOGISTIC, "scaling-binning"])
 def test_exact_predictions_count_as_rounded(method):
     """At the logit of machine precision they would flatten the map to slope 0.04."""
     p, y = confidences()
@@ -163,3 +166,49 @@ def test_platt_finds_the_slope_beside_exact_predictions():
 def test_stored_maps_of_earlier_versions_take_predictions_as_they_are():
     old = {"kind": "beta", "a": 1.0, "b": 1.0, "intercept": 0.0}
     assert_allclose(cb.map_from_dict(old)([1e-15, 0.5]), [1e-15, 0.5])
+
+
+def quadratic_sample(n=5000, coefficients=(0.3, 0.8, -0.15)):
+    rng = np.random.default_rng(4)
+    p = expit(rng.normal(0, 2, n))
+    f = np.polynomial.Polynomial(coefficients)(logit(p))
+    return p, (rng.random(n) < expit(f)).astype(float)
+
+
+def quadratic_loss(coefficients, p, y):
+    f = np.polynomial.Polynomial(coefficients)(logit(p))
+    return np.mean(np.logaddexp(0, f) - y * f)
+
+
+def test_quadratic_finds_the_coefficients_that_made_the_labels():
+    map_ = cb.make_calibrator("quadratic").fit(*quadratic_sample(100_000)).map_
+    found = [map_.intercept, map_.slope, map_.curvature]
+    assert_allclose(found, [0.3, 0.8, -0.15], atol=0.03)
+
+
+def test_quadratic_is_the_optimum_of_a_general_optimiser():
+    p, y = quadratic_sample(300)
+    map_ = cb.make_calibrator("quadratic").fit(p, y).map_
+    best = minimize(quadratic_loss, [0, 1, 0], (p, y), tol=1e-10)
+    ours = [map_.intercept, map_.slope, map_.curvature]
+    assert_allclose(ours, best.x, atol=1e-5)
+
+
+def test_quadratic_shifts_logits_beyond_the_data_as_at_the_last_prediction():
+    p, y = quadratic_sample(300)
+    fitted = cb.make_calibrator("quadratic").fit(p, y)
+    last = np.array([p.min(), p.max()])
+    beyond = expit(logit(last) + np.array([-1, 1]))
+    shift, further = (logit(fitted.transform(at)) - logit(at) for at in (last, beyond))
+    assert_allclose(further, shift, atol=1e-9)
+
+
+QUADRATIC = {"kind": "quadratic", "intercept": 0.0, "slope": 1.0, "curvature": 0.0}
+QUADRATIC |= {"data": [0.1, 0.9], "ends": [0.01, 0.99]}
+
+
+@pytest.mark.parametrize("limits", ["data", "ends"])
+@pytest.mark.parametrize("values", [[0.0, 0.9], [0.9, 0.1], [0.5, 1.0]])
+def test_limits_of_damaged_quadratic_maps_are_refused(limits, values):
+    with pytest.raises(MapFormatError, match="two ascending probabilities"):
+        cb.map_from_dict(QUADRATIC | {limits: values})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.maps.binned import BinnedMap
+from calibrant.maps.venn_abers import VennAbersMap
 from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.weighted_points import compress_on_log_grid
@@ -68,7 +69,7 @@ class CurveFit:
         does not jump is nearly straight.
         """
         p, weight = sample.p, sample.weight
-        if not isinstance(self.map, BinnedMap):
+        if not isinstance(self.map, BinnedMap | VennAbersMap):
             cells = compress_on_log_grid(sample)
             p, weight = cells.p, cells.weight
         return mean_gap(self.map.values(p), p, weight, alpha)

@@ -1,4 +1,4 @@
-"""Platt scaling, with bins or without, and beta calibration: logistic regressions."""
+"""Logistic regressions: Platt scaling, quadratic scaling and beta calibration."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
 from calibrant.core.parameters import check_choice, check_count, check_flag
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
+from calibrant.maps.quadratic import QuadraticMap
 from calibrant.numerics.binning import bin_index, size_edges, tabulate
 from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.links import (
@@ -25,9 +26,13 @@ from calibrant.numerics.logistic import fit_logistic, fit_rising
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
+
+    Solve: TypeAlias = Callable[[PointSums, tuple[float, float]], "BetaMaps"]
 
 Variant: TypeAlias = Literal["abm", "ab", "am"]
 
@@ -73,6 +78,21 @@ def _points(sample: BinarySample) -> PointSums:
     return PointSums(rows.p, rows.weight[np.newaxis], rows.label_sum[np.newaxis])
 
 
+def _fit_log_odds(sample: BinarySample, solve: Solve, *, may_be_flat: bool) -> CurveFit:
+    """Fit a regression on log(p) and log(1 - p)."""
+    points = _points(sample)
+    certain = _flat_if_certain(points) if may_be_flat else None
+    ends = regression_ends(points.p, points.weight[0])
+    map_ = solve(points, ends).one() if certain is None else certain
+    return CurveFit(map_, 1, WHOLE_RANGE, partial(_refit, solve=solve, ends=ends))
+
+
+def _refit(
+    resamples: Resamples, *, solve: Solve, ends: tuple[float, float]
+) -> FloatMatrix:
+    return solve(resamples, ends).at(resamples.p)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Platt:
     """Platt scaling: logistic regression on the logit of the prediction.
@@ -97,14 +117,7 @@ class Platt:
 
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        points = _points(sample)
-        certain = None if self.smoothing else _flat_if_certain(points)
-        ends = regression_ends(points.p, points.weight[0])
-        map_ = self.solve(points, ends).one() if certain is None else certain
-        return CurveFit(map_, 1, WHOLE_RANGE, partial(self._refit, ends=ends))
-
-    def _refit(self, resamples: Resamples, *, ends: tuple[float, float]) -> FloatMatrix:
-        return self.solve(resamples, ends).at(resamples.p)
+        return _fit_log_odds(sample, self.solve, may_be_flat=not self.smoothing)
 
     def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
         """Fit every problem of a batch, predictions within the ends."""
@@ -151,14 +164,7 @@ class Beta:
 
     def fit(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        points = _points(sample)
-        certain = None if self.variant == "ab" else _flat_if_certain(points)
-        ends = regression_ends(points.p, points.weight[0])
-        map_ = self.solve(points, ends).one() if certain is None else certain
-        return CurveFit(map_, 1, WHOLE_RANGE, partial(self._refit, ends=ends))
-
-    def _refit(self, resamples: Resamples, *, ends: tuple[float, float]) -> FloatMatrix:
-        return self.solve(resamples, ends).at(resamples.p)
+        return _fit_log_odds(sample, self.solve, may_be_flat=self.variant != "ab")
 
     def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
         """Fit every problem of a batch, predictions within the ends."""
@@ -172,6 +178,44 @@ class Beta:
         a, b = fit.slopes[:, 0], fit.slopes[:, -1]
         moved = 0.0 if free else (a - b) * np.log(2.0)
         return BetaMaps(a, b, fit.intercepts + moved, ends)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quadratic:
+    """Quadratic scaling: logistic regression on the logit and its square.
+
+    The map may fall. Predictions of exactly 0 and 1 count as rounded; beyond the data
+    logits are shifted as at the last prediction.
+
+    References
+    ----------
+    E. Berta, D. Holzmüller, M. I. Jordan, F. Bach (2025). Structured matrix scaling
+    for multi-class calibration. doi:10.48550/arXiv.2511.03685
+    """
+
+    def fit(self, sample: BinarySample) -> CurveFit:
+        """Estimate the calibration map of a sample."""
+        points = _points(sample)
+        ends = regression_ends(points.p, points.weight[0])
+        first, last = np.clip(points.p[[0, -1]], *ends).tolist()
+        flat = _flat_if_certain(points)
+        coefficients = self.solve(points, ends)[0].tolist()
+        if flat is not None:
+            coefficients = [flat.intercept, 0.0, 0.0]
+        map_ = QuadraticMap(*coefficients, (first, last), ends)
+        return CurveFit(map_, 1, WHOLE_RANGE, partial(self._refit, ends=ends))
+
+    def _refit(self, resamples: Resamples, *, ends: tuple[float, float]) -> FloatMatrix:
+        u = logit_within(resamples.p, ends)
+        powers = np.stack([np.ones_like(u), u, u**2])
+        return np.asarray(expit(self.solve(resamples, ends) @ powers))
+
+    def solve(self, points: PointSums, ends: tuple[float, float]) -> FloatMatrix:
+        """Return intercept, slope and curvature of every problem of a batch."""
+        u = logit_within(points.p, ends)
+        features = np.column_stack([u, u**2])
+        fit = fit_logistic(features, points.weight, points.label_sum)
+        return np.column_stack([fit.intercepts, fit.slopes])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,12 @@ from calibrant.calibrators.global_piecewise import GlobalPiecewise
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.kernel_density import KernelDensity
 from calibrant.calibrators.kernel_error import KernelError
-from calibrant.calibrators.logistic import Beta, Platt, ScalingBinning
+from calibrant.calibrators.logistic import (
+    Beta,
+    Platt,
+    Quadratic,
+    ScalingBinning,
+)
 from calibrant.calibrators.networks import DiagonalNetwork, OrderNetwork
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.calibrators.smooth import Smooth
@@ -22,6 +27,7 @@ from calibrant.calibrators.softmax_regression import (
 )
 from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
+from calibrant.calibrators.venn_abers import VennAbers
 from calibrant.calibrators.wrappers import (
     OneTemperature,
     OneVsRestFamily,
@@ -166,7 +172,18 @@ BINARY_METHODS = (
     ),
     Method("platt", Platt, "logistic regression on the logit", loss="log-loss"),
     Method("beta", Beta, "beta calibration (abm; also ab, am)", loss="log-loss"),
+    Method(
+        "quadratic",
+        Quadratic,
+        "logistic regression on the logit and its square",
+        loss="log-loss",
+    ),
     Method("isotonic", Isotonic, "isotonic regression"),
+    Method(
+        "venn-abers",
+        VennAbers,
+        "isotonic regression with each new row in it, as label 0 and 1",
+    ),
     Method(
         "scaling-binning",
         ScalingBinning,
@@ -279,6 +296,9 @@ SYNONYMS = {
     "plattscaling": "Platt scaling is 'platt'",
     "logistic": "logistic calibration is 'platt'",
     "logisticcalibration": "logistic calibration is 'platt'",
+    "quadraticscaling": "quadratic scaling is 'quadratic'",
+    "ivap": "inductive Venn-Abers prediction is 'venn-abers'",
+    "vennabers": "Venn-Abers prediction is 'venn-abers'",
     "betacalibration": "beta calibration is 'beta'",
     "isotonicregression": "isotonic regression is 'isotonic'",
     "guo": f"temperature scaling is 'temperature', and {CLASSICAL_ECE}",

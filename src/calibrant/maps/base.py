@@ -182,17 +182,18 @@ def stored_line(
     return knots, values
 
 
-def stored_ends(stored: JsonObject) -> tuple[float, float]:
+def stored_ends(stored: JsonObject, field: str = "ends") -> tuple[float, float]:
     """Return the least and the largest that predictions count as.
 
     Maps of earlier versions took predictions as they are.
     """
-    if "ends" not in stored:
+    if field not in stored:
         return WHOLE
-    low, high = stored_numbers(stored, "ends", size=2).tolist()
+    low, high = stored_numbers(stored, field, size=2).tolist()
     if not 0.0 < low <= high < 1.0:
         raise MapFormatError(
-            "field 'ends' of a map must be two ascending probabilities between 0 and 1."
+            f"field {field!r} of a map must be two ascending probabilities between 0 "
+            "and 1."
         )
     return low, high
 

@@ -12,6 +12,7 @@ from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.multiclass import MulticlassMeanMap, OneVsRestMap, TopLabelMap
 from calibrant.maps.piecewise import MeanMap, ParabolasMap, PiecewiseLinearMap
+from calibrant.maps.quadratic import QuadraticMap
 from calibrant.maps.smooth import SmoothMap
 from calibrant.maps.softmax import (
     DiagonalMap,
@@ -19,6 +20,7 @@ from calibrant.maps.softmax import (
     SoftmaxMap,
     TemperatureMap,
 )
+from calibrant.maps.venn_abers import VennAbersMap
 
 if TYPE_CHECKING:
     import os
@@ -39,6 +41,8 @@ BINARY_MAPS: tuple[type[CalibrationMap], ...] = (
     BetaMap,
     ParabolasMap,
     SmoothMap,
+    QuadraticMap,
+    VennAbersMap,
 )
 MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     TemperatureMap,

@@ -98,12 +98,12 @@ def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
     Both are in ascending order, so that the order of rows does not matter, and a row
     of weight 2 counts to the last digit as two rows. The result is cached.
     """
-    compress = _log_cells if sample.p.size > MAX_EXACT_ROWS else _distinct
+    compress = _log_cells if sample.p.size > MAX_EXACT_ROWS else distinct_predictions
     return sample.cached("log cells", lambda: compress(sample))
 
 
-def _distinct(sample: BinarySample) -> WeightedPoints:
-    """Return each prediction once."""
+def distinct_predictions(sample: BinarySample) -> WeightedPoints:
+    """Return each prediction once, ascending, whatever the number of rows."""
     rows = SortedSample.of_sample(sample)
     weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
     first = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > 0.0)

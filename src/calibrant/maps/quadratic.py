@@ -1,0 +1,65 @@
+"""Maps that are a parabola between logits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.maps import sql
+from calibrant.maps.base import CalibrationMap, stored_ends, stored_number
+from calibrant.numerics.links import WHOLE, logit_within
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import FloatVector, JsonObject
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticMap(CalibrationMap):
+    """The map ``expit(intercept + slope * u + curvature * u**2)`` of the logit u.
+
+    Beyond the logits of the data a parabola would soon turn round. There the logit is
+    shifted as it is at the last one of the data.
+
+    Parameters
+    ----------
+    intercept, slope, curvature : float
+        The coefficients.
+    data : tuple of float
+        Smallest and largest prediction of the data.
+    ends : tuple of float
+        Predictions below the first or above the second count as these.
+
+    Examples
+    --------
+    >>> identity = QuadraticMap(0.0, 1.0, 0.0, (0.2, 0.9))
+    >>> identity(np.array([0.1, 0.5]))
+    array([0.1, 0.5])
+    """
+
+    kind: ClassVar[str] = "quadratic"
+    intercept: float
+    slope: float
+    curvature: float
+    data: tuple[float, float]
+    ends: tuple[float, float] = WHOLE
+
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
+        u, inside = (logit_within(p, limits) for limits in (self.ends, self.data))
+        f = self.intercept + inside * (self.slope + self.curvature * inside)
+        return np.asarray(expit(f + (u - inside)), dtype=np.float64)
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        names = ("intercept", "slope", "curvature")
+        coefficients = (stored_number(stored, name) for name in names)
+        return cls(*coefficients, stored_ends(stored, "data"), stored_ends(stored))
+
+    def _sql(self, name: str) -> str:
+        u, inside = (sql.logit(name, *limits) for limits in (self.ends, self.data))
+        line = f"({self.slope!r} + {self.curvature!r} * {inside})"
+        return sql.expit(f"{self.intercept!r} + {inside} * {line} + {u} - {inside}")
