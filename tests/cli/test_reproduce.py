@@ -208,3 +208,27 @@ def test_what_cannot_be_read_is_named(run, tmp_path):
     assert code == 2
     assert "500" in err
     assert "10000" in err
+
+
+def test_the_arena_compares_calibrators_of_both_kinds(run, tmp_path, monkeypatch):
+    from calibrant.experiments import arena_models
+
+    models = {name: arena_models.classifiers()[name] for name in ("lda", "tree")}
+    monkeypatch.setattr(arena_models, "classifiers", lambda: models)
+    monkeypatch.setattr(arena_models, "QUICK_DATA_SETS", ("breast cancer", "digits"))
+    monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    p = rng.random(700)
+    (tmp_path / "own").mkdir()
+    np.savez(tmp_path / "own" / "coin.npz", p=p, y=rng.random(700) < p)
+    options = ["--quick", "--methods", "platt,vector", "--data", tmp_path / "own"]
+    code, out, _ = run("reproduce", "arena", *options, "--out", tmp_path / "results")
+    assert code == 0
+    assert "## Binary, 4 cells of 3 models" in out  # the digits have two events
+    assert "## Multi-class, 1 cells of 1 models" in out
+    assert "arena --data own --quick --methods platt,vector` on" in out
+    assert "the 3 data sets as independent" in out
+    assert out.count("| 200 rows | ") == 2 * 9
+    code, _, err = run("reproduce", "arena", "--quick", "--kinds", "ternary")
+    assert code == 2
+    assert "ternary" in err

@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from calibrant.cli.data_options import split_list
@@ -258,6 +259,68 @@ def real(
     if (rows["failure"] == "").any():
         write_figure(ordering_figure(rows), out / "ordering.png")
     _show_tables(ctx, "Real experiments", rows, [bias_table(rows)], out, output)
+
+
+@reproduce.command()
+def arena(
+    ctx: typer.Context,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder of real predictions, searched with its subfolders, in "
+            "addition to the models that are trained here; may be given several times."
+        ),
+    ] = None,
+    quick: Quick = False,
+    out: Out = Path("calibrant-arena"),
+    kinds: Annotated[
+        str, typer.Option(help="What is calibrated: binary,multi-class.")
+    ] = "binary,multi-class",
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods, a,b,c, instead of the default; all stands for all that do "
+            "not need torch. See 'calibrant methods'."
+        ),
+    ] = None,
+    sizes: Annotated[
+        str, typer.Option(help="Numbers of calibration rows, a,b,c.")
+    ] = "200,500,2000,5000",
+    seeds: Seeds = 2,
+    jobs: Jobs = 1,
+    output: Output = TableFormat.markdown,
+    retry_failures: Retry = False,
+) -> None:
+    """Compare calibrators by test log-loss on many models, data sets and sizes.
+
+    A dozen classifiers are trained on many data sets, once. Every finished cell is
+    saved immediately: the same command continues an interrupted run.
+    """
+    from calibrant.experiments import arena as study
+    from calibrant.experiments.arena_models import train_models
+    from calibrant.experiments.arena_sets import find_sets
+    from calibrant.experiments.arena_tables import arena_tables
+    from calibrant.experiments.result_tables import concatenate
+    from calibrant.experiments.runner import Store
+
+    names: Any = split_list(kinds)
+    chosen = [check_choice(name, study.KINDS, name="kinds") for name in names]
+    with progress_bar("training") as progress:
+        trained = train_models(quick=quick, jobs=jobs, progress=progress)
+    designs = study.arena_designs(
+        [one for folder in [trained, *(data or [])] for one in find_sets(folder)],
+        kinds=chosen,
+        methods=None if methods is None else split_list(methods),
+        sizes=_counts(sizes)[: 1 if quick else None],
+        seeds=1 if quick else seeds,
+    )
+    results = _run(designs, out, jobs, retry=retry_failures)
+    store = Store(out)
+    for rows in results.values():
+        seconds = store.seconds(rows["key"].tolist(), "fit_seconds")
+        rows["fit_seconds"] = np.array(list(seconds.values()))
+    rows, tables = concatenate(results.values()), arena_tables(results)
+    _show_tables(ctx, "Arena of calibrators", rows, tables, out, output)
 
 
 @reproduce.command()

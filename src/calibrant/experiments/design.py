@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import nan
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -180,6 +180,8 @@ class Contender:
     family: Any
     every: int = 1
     squared: bool = False
+    measures: ClassVar[tuple[str, ...]] = MEASURES
+    times: ClassVar[tuple[str, ...]] = ()  # measures that differ from run to run
 
     def __post_init__(self) -> None:
         check_count(self.every, name="every")
@@ -304,6 +306,10 @@ class Cell:
         text = repr((*content, self.n, self.seed))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return (*self.contender.measures, *self.contender.times)
+
     def assess(self, data: KnownSample, unseen: KnownSample) -> dict[str, Any]:
         """Return the row of results; an error of the method is in ``failure``."""
         started = time.thread_time()
@@ -320,7 +326,7 @@ class Cell:
             "error": float(self.truth.error),
             "n": self.n,
             "seed": self.seed,
-            **{name: float(measures.get(name, nan)) for name in MEASURES},
+            **{name: float(measures.get(name, nan)) for name in self._columns},
             "failure": failure,
             "seconds": time.thread_time() - started,
         }

@@ -82,24 +82,30 @@ class Population:
         return softmax(joint.T)
 
 
-@cache
-def digit_population() -> Population:
-    """Return the densities fitted to the digits, always the same."""
-    from sklearn.datasets import load_digits
+def fit_population(table: FloatMatrix, y: IntVector) -> Population:
+    """Return densities fitted to a table of real rows, always the same."""
     from sklearn.decomposition import PCA
     from sklearn.mixture import GaussianMixture
 
-    images, digit = load_digits(return_X_y=True)
-    x = PCA(N_COMPONENTS, svd_solver="full").fit_transform(images)
+    components = min(N_COMPONENTS, table.shape[1])
+    x = PCA(components, svd_solver="full").fit_transform(table)
     x /= np.sqrt(np.square(x).mean())
     mixture = GaussianMixture(N_GAUSSIANS, reg_covar=RIDGE, random_state=SEED)
     fits = []
-    for k in range(10):
-        mixture.fit(x[digit == k])
+    for k in range(y.max() + 1):
+        mixture.fit(x[y == k])
         root = np.linalg.cholesky(mixture.covariances_)
         fits.append((mixture.weights_, mixture.means_, root))
     parts = [np.stack(part) for part in zip(*fits, strict=True)]
-    return Population(np.bincount(digit) / digit.size, *parts)
+    return Population(np.bincount(y) / y.size, *parts)
+
+
+@cache
+def digit_population() -> Population:
+    """Return the densities fitted to the digits."""
+    from sklearn.datasets import load_digits
+
+    return fit_population(*load_digits(return_X_y=True))
 
 
 def classifiers() -> dict[str, Any]:

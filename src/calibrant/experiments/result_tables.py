@@ -56,6 +56,7 @@ class TableKind:
     best: str = "lowest"  # or "highest" or "nearest 0": which value ranks first
     signed: bool = False  # values may be negative, so that ratios are meaningless
     spread: bool = False  # the standard deviation over seeds instead of the mean
+    cluster: str = ""  # column of results whose values are independent, if not draws
 
     def row_values(self, rows: Frame) -> FloatVector:
         """Return one value per result row."""
@@ -241,7 +242,7 @@ def build_table(
         values * kind.scale,
         errors * kind.scale,
         papers,
-        draws=len(_draws(rows)[0]),
+        draws=len(np.unique(rows[kind.cluster]) if kind.cluster else _draws(rows)[0]),
         failures=int(np.sum(rows["failure"] != "")),
     )
 
@@ -259,6 +260,8 @@ def _value_and_error(rows: Frame, kind: TableKind) -> tuple[float, float]:
     column, ``group``.
     """
     values, seeds = kind.row_values(rows), rows["seed"]
+    if kind.cluster:
+        return _clustered(values, rows[kind.cluster])
     if kind.spread:
         means = [values[seeds == seed].mean() for seed in np.unique(seeds)]
         return float(np.std(means, ddof=1)) if len(means) > 1 else nan, nan
@@ -269,6 +272,19 @@ def _value_and_error(rows: Frame, kind: TableKind) -> tuple[float, float]:
     else:
         of_draw = np.bincount(draw, weights=values) / np.bincount(draw)
     return float(of_draw.mean()), _standard_error(of_draw, draws[:, 0])
+
+
+def _clustered(values: FloatVector, clusters: Any) -> tuple[float, float]:
+    """Return a mean and its standard error, where rows of one cluster depend."""
+    if not values.size:
+        return nan, nan
+    mean = float(values.mean())
+    _, cluster = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(cluster, weights=values - mean)
+    if sums.size == 1:
+        return mean, nan
+    variance = (sums @ sums) * sums.size / (sums.size - 1)
+    return mean, float(np.sqrt(variance) / values.size)
 
 
 def _correlation(rows: Frame, drawn: BoolVector, kind: TableKind) -> float:
@@ -315,10 +331,18 @@ def caption(table: ResultTable) -> str:
     are = "are" if len(below) > 1 else "is"
     shown = " and ".join([", ".join(below[:-1]), below[-1]][len(below) == 1 :])
     failed = f"{table.failures} cell{'s' * (table.failures > 1)} failed"
+    independent = (
+        f"Only {table.draws} draws of labels are independent: labels depend only on "
+        f"size and seed."
+    )
+    if table.kind.cluster:
+        independent = (
+            f"The standard error takes the {table.draws} data sets as independent, but "
+            f"not the cells of one data set."
+        )
     return (
         f"{study}{table.kind.title}. The subscript is the rank, and the best value is "
-        f"bold; below {are} {shown}. Only {table.draws} draws of labels are "
-        f"independent: labels depend only on size and seed."
+        f"bold; below {are} {shown}. {independent}"
     ) + (f" {failed}; see the column failure." if table.failures else "")
 
 

@@ -46,6 +46,9 @@ DATA_SETS_PER_TASK = 5
 LOG_INTERVAL = 10.0
 """Seconds between lines of the log."""
 
+TIMES = ("seconds", "fit_seconds")
+"""Columns that differ from run to run; a study may have only the first."""
+
 PACKAGES = ("calibrant", "numpy", "scipy", "scikit-learn", "polars", "joblib")
 
 
@@ -149,8 +152,9 @@ class Store:
         if not parts:
             return
         rows = _polars().read_parquet(parts, glob=False, hive_partitioning=False)
-        _append(self.times, rows.select("key", "seconds"), by=["key"])
-        _append(self.results, rows.drop("seconds"), by=list(ORDER))
+        times = [name for name in TIMES if name in rows.columns]
+        _append(self.times, rows.select("key", *times), by=["key"])
+        _append(self.results, rows.drop(times), by=list(ORDER))
         for part in parts:
             part.unlink()
 
@@ -169,10 +173,12 @@ class Store:
         rows = pl.read_parquet(self.results).filter(pl.col("key").is_in(list(keys)))
         return {name: rows[name].to_numpy() for name in rows.columns}
 
-    def seconds(self, keys: Collection[str]) -> dict[str, float]:
+    def seconds(
+        self, keys: Collection[str], column: str = "seconds"
+    ) -> dict[str, float]:
         """Return the CPU seconds of each of these cells, by key."""
         rows = _polars().read_parquet(self.times)
-        seconds = dict(zip(rows["key"], rows["seconds"], strict=True))
+        seconds = dict(zip(rows["key"], rows[column], strict=True))
         return {key: seconds[key] for key in keys}
 
     def _complete_parts(self) -> list[Path]:

@@ -1,0 +1,147 @@
+"""The arena: samples, scores, harm, who takes part, and resuming."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.experiments import run
+from calibrant.experiments.arena import (
+    ArenaContender,
+    ArenaSample,
+    arena_designs,
+    arena_truths,
+    contenders,
+)
+from calibrant.experiments.arena_sets import find_sets
+from calibrant.experiments.prediction_sets import Event
+from calibrant.experiments.runner import Store
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two data sets by two models: one event, and three classes."""
+    root = tmp_path_factory.mktemp("predictions")
+    rng = np.random.default_rng(0)
+    for power in (1.0, 3.0):
+        p, exact = rng.random(1000), rng.dirichlet([1.0] * 3, 1000)
+        y = (rng.random(1000) < p).astype(int)
+        label = (rng.random((1000, 1)) > exact.cumsum(axis=1)[:, :2]).sum(axis=1)
+        for data in ("events", "classes"):
+            (root / data).mkdir(exist_ok=True)
+        odds = (p / (1.0 - p)) ** power
+        np.savez(root / "events" / f"{power}.npz", p=odds / (1.0 + odds), y=y)
+        logits = power * np.log(exact)
+        np.savez(root / "classes" / f"{power}.npz", logits=logits, y=label)
+    return root
+
+
+def test_scores_are_those_of_their_definitions():
+    rng = np.random.default_rng(1)
+    q, y = rng.dirichlet([1.0] * 3, 50), rng.integers(3, size=50)
+    classes = ArenaSample(q, y).scores(q)
+    assert classes["log_loss"] == pytest.approx(log_loss(y, q))
+    assert classes["brier"] == pytest.approx(((q - np.eye(3)[y]) ** 2).sum(1).mean())
+    assert classes["accuracy"] == (q.argmax(axis=1) == y).mean()
+    event = ArenaSample(q[:, 0], y == 0).scores(q[:, 0])
+    assert event["log_loss"] == pytest.approx(log_loss(y == 0, q[:, 0]))
+    assert event["brier"] == pytest.approx(((q[:, 0] - (y == 0)) ** 2).mean())
+
+
+def test_models_of_several_classes_give_two_events(folder):
+    sets = find_sets(folder)
+    labels = [truth.shape for truth in arena_truths(sets, "binary")]
+    assert labels == [
+        "classes | 1.0 | confidence",
+        "classes | 1.0 | 0 vs rest",
+        "classes | 3.0 | confidence",
+        "classes | 3.0 | 0 vs rest",
+        "events | 1.0 | event",
+        "events | 3.0 | event",
+    ]
+    several = arena_truths(sets, "multi-class")
+    assert [truth.event for truth in several] == [None, None]
+
+
+def test_samples_have_no_row_in_common_with_the_test_rows(folder):
+    truth = arena_truths(find_sets(folder / "events"), "binary")[0]
+    data, test = truth.draw(400, 1), truth.unseen()
+    assert data.p.size == 400
+    assert test.p.size == 500
+    assert not set(data.p.tolist()) & set(test.p.tolist())
+    assert np.array_equal(truth.draw(400, 1).p, data.p)
+    assert not np.array_equal(truth.draw(400, 2).p, data.p)
+    assert truth.has(500, 0)
+    assert not truth.has(500, 1)  # all rows: the same sample again
+    assert not truth.has(501, 0)
+
+
+def test_calibration_helps_where_predictions_are_too_extreme_and_only_there(folder):
+    good, bad = arena_truths(find_sets(folder / "events"), "binary")
+    for truth, sign in ((good, 0), (bad, -1)):
+        data, test = truth.draw(500, 0), truth.unseen()
+        row = ArenaContender.of("platt").measure(data, test, truth)
+        before = ArenaContender.of("none").measure(data, test, truth)
+        gain = row["log_loss"] - before["log_loss"]
+        assert row["difference"] == pytest.approx(gain)
+        assert before["difference"] == before["difference_error"] == 0.0
+        assert np.sign(gain) * (abs(gain) > 3 * row["difference_error"]) == sign
+
+
+def test_the_paired_standard_error_is_that_of_the_mean_difference():
+    test = ArenaSample(np.full(30, 0.5), np.tile([1, 1, 0], 10))
+    row = ArenaContender("constant", Constant()).measure(test, test, None)
+    change = np.tile(np.log(0.5) - np.log([0.8, 0.8, 0.2]), 10)
+    assert row["difference"] == pytest.approx(change.mean())
+    assert row["difference_error"] == pytest.approx(change.std() / np.sqrt(30))
+
+
+class Constant:
+    """Says 0.8 whatever the prediction."""
+
+    def __repr__(self):
+        return "Constant()"
+
+    def fit(self, _p, _y):
+        return self
+
+    def transform(self, p):
+        return np.full(p.shape, 0.8)
+
+
+def test_methods_take_part_where_they_are_of_the_kind():
+    def names(kind, methods=None):
+        return [one.name for one in contenders(kind, methods)]
+
+    assert names("binary", ["platt", "vector", "es20"]) == ["none", "platt", "es20"]
+    assert names("multi-class", ["ovr-beta", "platt"]) == ["none", "ovr-beta"]
+    assert "iop-oi" not in names("multi-class", ["all"])
+    assert {"smooth", "platt", "beta"} < set(names("binary"))
+    with pytest.raises(UnknownNameError, match="platt"):
+        names("binary", ["plat"])
+
+
+def test_a_run_is_continued_where_it_stopped(folder, tmp_path):
+    sets = find_sets(folder / "classes")
+    options = {"methods": ["platt", "vector"], "sizes": [100, 500], "seeds": 2}
+    for design in arena_designs(sets, **options).values():
+        assert design.size == 2 * len(design.truths) * 3  # 500 rows only once
+        some = type(design)(**{**vars(design), "sizes": (100,)})
+        run(some, tmp_path)
+        rows = run(design, tmp_path)
+        assert (rows["failure"] == "").all()
+        assert rows["method"].size == design.size
+        times = Store(tmp_path).seconds(rows["key"].tolist(), "fit_seconds")
+        assert min(times.values()) >= 0.0
+    log = (tmp_path / "log.txt").read_text()
+    assert "start: 24 cells, 16 of them done before" in log
+    assert "start: 12 cells, 8 of them done before" in log
+
+
+def test_nothing_to_run_is_an_error(folder):
+    with pytest.raises(OptionError, match="no set of predictions has 501 calibration"):
+        arena_designs(find_sets(folder), sizes=[501])
+
+
+def test_events_of_two_columns_are_the_second():
+    assert Event("event", 1).columns(np.eye(2)).tolist() == [1, 1]
