@@ -54,7 +54,7 @@ METHODS = {
 """What takes part by default, of what exists."""
 
 MIN_TEST = 300
-"""With fewer test rows harm cannot be told from noise."""
+"""With fewer test rows, harm is mostly noise."""
 
 MEASURES = (
     "log_loss", "brier", "smooth_error", "es15_error", "accuracy", "difference",
@@ -207,7 +207,7 @@ class ArenaContender(Contender):
     Examples
     --------
     >>> ArenaContender.of("beta").family
-    BinaryCalibrator('beta')
+    Calibrator('beta')
     """
 
     measures: ClassVar[tuple[str, ...]] = MEASURES
