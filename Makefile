@@ -99,6 +99,7 @@ bench: $(READY) ## race the peers (installs them into .bench-venv)
 	.bench-venv/bin/python benchmarks/bench_kernel.py
 	.bench-venv/bin/python benchmarks/bench_calibrators.py
 	.bench-venv/bin/python benchmarks/bench_multiclass.py
+	.bench-venv/bin/python benchmarks/bench_arena.py --quick --out .bench-venv/arena
 	.bench-venv/bin/python benchmarks/bench_compare.py
 	.bench-venv/bin/python benchmarks/bench_report.py
 	.bench-venv/bin/python benchmarks/bench_startup.py

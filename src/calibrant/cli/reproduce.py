@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from calibrant.cli.data_options import split_list
@@ -299,7 +298,7 @@ def arena(
     from calibrant.experiments import arena as study
     from calibrant.experiments.arena_models import train_models
     from calibrant.experiments.arena_sets import find_sets
-    from calibrant.experiments.arena_tables import arena_tables
+    from calibrant.experiments.arena_tables import add_times, arena_tables
     from calibrant.experiments.result_tables import concatenate
     from calibrant.experiments.runner import Store
 
@@ -314,11 +313,8 @@ def arena(
         sizes=_counts(sizes)[: 1 if quick else None],
         seeds=1 if quick else seeds,
     )
-    results = _run(designs, out, jobs, retry=retry_failures)
-    store = Store(out)
-    for rows in results.values():
-        seconds = store.seconds(rows["key"].tolist(), "fit_seconds")
-        rows["fit_seconds"] = np.array(list(seconds.values()))
+    found = _run(designs, out, jobs, retry=retry_failures)
+    results = {kind: add_times(rows, Store(out)) for kind, rows in found.items()}
     rows, tables = concatenate(results.values()), arena_tables(results)
     _show_tables(ctx, "Arena of calibrators", rows, tables, out, output)
 

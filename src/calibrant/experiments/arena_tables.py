@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from calibrant.core.array_types import Frame
+    from calibrant.experiments.runner import Store
 
 _KINDS = (
     TableKind(
@@ -76,6 +77,12 @@ _KINDS = (
     ),
 )
 ARENA_TABLES = tuple(replace(kind, cluster="data") for kind in _KINDS)
+
+
+def add_times(rows: Frame, store: Store) -> Frame:
+    """Return results with the CPU seconds of each fit."""
+    seconds = store.seconds(rows["key"].tolist(), "fit_seconds")
+    return {**rows, "fit_seconds": np.array(list(seconds.values()))}
 
 
 def compare_in_cells(rows: Frame) -> Frame:
