@@ -111,6 +111,7 @@ golden: ## record the peers' numbers that the tests compare with (after make ben
 	.bench-venv/bin/python tests/golden/record_kernel.py
 	.bench-venv/bin/python tests/golden/record_calibrators.py
 	.bench-venv/bin/python tests/golden/record_class_peers.py
+	.bench-venv/bin/python tests/golden/record_scaling_peers.py
 
 clean:
 	rm -rf $(VENV) .bench-venv .minimal-venv .wheel-venv .lowest-venv build dist .coverage .mypy_cache .ruff_cache .pytest_cache

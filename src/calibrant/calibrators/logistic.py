@@ -199,10 +199,10 @@ class Quadratic:
         ends = regression_ends(points.p, points.weight[0])
         first, last = np.clip(points.p[[0, -1]], *ends).tolist()
         flat = _flat_if_certain(points)
-        coefficients = self.solve(points, ends)[0].tolist()
+        c, a, b = self.solve(points, ends)[0].tolist()
         if flat is not None:
-            coefficients = [flat.intercept, 0.0, 0.0]
-        map_ = QuadraticMap(*coefficients, (first, last), ends)
+            c, a, b = flat.intercept, 0.0, 0.0
+        map_ = QuadraticMap(c, a, b, (first, last), ends)
         return CurveFit(map_, 1, WHOLE_RANGE, partial(self._refit, ends=ends))
 
     def _refit(self, resamples: Resamples, *, ends: tuple[float, float]) -> FloatMatrix:

@@ -26,6 +26,7 @@ from calibrant.calibrators.softmax_regression import (
     VectorScaling,
 )
 from calibrant.calibrators.spline import CumulativeSpline
+from calibrant.calibrators.structured_scaling import StructuredScaling
 from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
 from calibrant.calibrators.venn_abers import VennAbers
 from calibrant.calibrators.wrappers import (
@@ -238,6 +239,18 @@ MULTICLASS_METHODS = (
         regularisation="odir",
     ),
     _multiclass(
+        "svs",
+        StructuredScaling,
+        "temperature, then a vector penalised by the number of rows",
+        structure="vector",
+    ),
+    _multiclass(
+        "sms",
+        StructuredScaling,
+        "temperature, then a matrix penalised by the number of rows",
+        structure="matrix",
+    ),
+    _multiclass(
         "iop-oi",
         OrderNetwork,
         "intra-order-preserving network on sorted logits (torch)",
@@ -305,6 +318,8 @@ SYNONYMS = {
     "temperaturescaling": "temperature scaling is 'temperature'",
     "vectorscaling": "vector scaling is 'vector'",
     "matrixscaling": "matrix scaling is 'matrix-odir'",
+    "structuredvectorscaling": "structured vector scaling is 'svs'",
+    "structuredmatrixscaling": "structured matrix scaling is 'sms'",
     "dirichlet": "Dirichlet calibration is 'dirichlet-odir' or 'dirichlet-l2'",
     "ici": "the ICI is the calibration error with alpha=1 by a smooth map, 'smooth'",
     "loess": "the smooth calibration curve is 'smooth'",
@@ -457,7 +472,7 @@ def calibrator_names(kind: Kind | None = None) -> list[str]:
     True
     >>> cb.calibrator_names("multi-class")
     ['temperature', 'one-temp', 'vector', 'matrix-odir', 'dirichlet-l2',
-    'dirichlet-odir', 'iop-oi', 'iop-op', 'iop-diag']
+    'dirichlet-odir', 'svs', 'sms', 'iop-oi', 'iop-op', 'iop-diag']
     """
     if kind is not None:
         check_choice(kind, get_args(Kind), name="kind")

@@ -55,9 +55,11 @@ class QuadraticMap(CalibrationMap):
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        names = ("intercept", "slope", "curvature")
-        coefficients = (stored_number(stored, name) for name in names)
-        return cls(*coefficients, stored_ends(stored, "data"), stored_ends(stored))
+        intercept, slope, curvature = (
+            stored_number(stored, name) for name in ("intercept", "slope", "curvature")
+        )
+        data, ends = stored_ends(stored, "data"), stored_ends(stored)
+        return cls(intercept, slope, curvature, data, ends)
 
     def _sql(self, name: str) -> str:
         u, inside = (sql.logit(name, *limits) for limits in (self.ends, self.data))

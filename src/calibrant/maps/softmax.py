@@ -39,6 +39,12 @@ def linear_inputs(scores: FloatMatrix, scale: Scale, inputs: Inputs) -> FloatMat
     return centred(log_prob) if inputs == "centred" else log_prob
 
 
+def tempered_inputs(logits: FloatMatrix, inverse: float, uniform: float) -> FloatMatrix:
+    """Return logarithms of probabilities after a temperature, mixed with uniform."""
+    mixed = (1.0 - uniform) * softmax(inverse * logits) + uniform / logits.shape[1]
+    return np.asarray(np.log(mixed))
+
+
 @dataclass(frozen=True, eq=False)
 class TemperatureMap(MulticlassMap):
     """The map softmax(logits / temperature), which keeps the order of the classes.
@@ -112,9 +118,13 @@ class SoftmaxMap(MulticlassMap):
         """Return the number of classes."""
         return self.intercepts.size
 
+    def _inputs(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return what the scores are linear in."""
+        return linear_inputs(scores, self.scale, self.inputs)
+
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""
-        x = linear_inputs(scores, self.scale, self.inputs)
+        x = self._inputs(scores)
         weighted = x * self.weights if self.weights.ndim == 1 else x @ self.weights.T
         return softmax(weighted + self.intercepts)
 
@@ -129,6 +139,48 @@ class SoftmaxMap(MulticlassMap):
         inputs = stored_choice(stored, "inputs", get_args(Inputs))
         weights = _stored_weights(stored, intercepts.size)
         return cls(weights, intercepts, inputs, stored_scale(stored))
+
+
+@dataclass(frozen=True, eq=False)
+class TemperedSoftmaxMap(SoftmaxMap):
+    """A softmax map of log-probabilities after a temperature.
+
+    Probabilities are mixed with a share of the uniform distribution in between, so
+    that none of them is 0.
+
+    Parameters
+    ----------
+    inverse : float
+        One over the temperature, above 0.
+    uniform : float
+        The share of the uniform distribution.
+
+    Examples
+    --------
+    >>> weights, intercepts = np.eye(2), np.zeros(2)
+    >>> tempered = TemperedSoftmaxMap(weights, intercepts, inverse=0.5, uniform=0.2)
+    >>> tempered([[16 / 17, 1 / 17]])  # 0.8 * 4/5 + 0.1
+    array([[0.74, 0.26]])
+    """
+
+    kind: ClassVar[str] = "tempered-softmax"
+    inputs: Inputs = "log-prob"
+    inverse: float = 1.0
+    uniform: float = 0.0
+
+    def _inputs(self, scores: FloatMatrix) -> FloatMatrix:
+        logits = logits_of(scores, self.scale)
+        return tempered_inputs(logits, self.inverse, self.uniform)
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        plain = SoftmaxMap.from_dict(stored)
+        inverse, uniform = (stored_positive(stored, f) for f in ("inverse", "uniform"))
+        if uniform >= 1.0:
+            raise MapFormatError("field 'uniform' of a map must be below 1.")
+        fields = plain.weights, plain.intercepts, plain.inputs, plain.scale
+        return cls(*fields, inverse, uniform)
 
 
 def _stored_weights(stored: JsonObject, classes: int) -> FloatMatrix:

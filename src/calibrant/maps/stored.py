@@ -19,6 +19,7 @@ from calibrant.maps.softmax import (
     OrderPreservingMap,
     SoftmaxMap,
     TemperatureMap,
+    TemperedSoftmaxMap,
 )
 from calibrant.maps.venn_abers import VennAbersMap
 
@@ -47,6 +48,7 @@ BINARY_MAPS: tuple[type[CalibrationMap], ...] = (
 MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     TemperatureMap,
     SoftmaxMap,
+    TemperedSoftmaxMap,
     MulticlassMeanMap,
     OneVsRestMap,
     TopLabelMap,
