@@ -8,6 +8,7 @@ from fuzz import draws
 
 METHODS = ("es2", "es15", "ew3", "ew15", "es-sweep", "ew-sweep", "es-cv", "ew-cv")
 METHODS += ("platt", "beta", "isotonic", "kde", "scaling-binning", "smooth")
+METHODS += ("quadratic", "venn-abers")
 METHODS += ("pl", "pl3", "pl-de", "pl-de2", "spline-natural", "kce")
 
 

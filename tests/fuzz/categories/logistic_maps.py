@@ -7,17 +7,15 @@ from scipy.special import expit
 import calibrant as cb
 from fuzz import draws
 
-EPS = 2.0**-52
-
 
 def case(rng):
     p, y = draws.sample(rng, least=3)
     count = draws.counts(rng, p.size) if rng.random() < 0.4 else np.ones(p.size, int)
     used = count > 0
-    held = np.clip(p, EPS, 1.0 - EPS)
-    parts = np.log(held), -np.log1p(-held)
     for method in ("platt", "beta"):
         map_ = cb.make_calibrator(method).fit(p, y, sample_weight=count).map_
+        held = np.clip(p, *map_.ends)
+        parts = np.log(held), -np.log1p(-held)
         line = map_.a * parts[0] + map_.b * parts[1] + map_.intercept
         assert_allclose(map_(p), expit(line), rtol=1e-9, atol=1e-12)
         off = count * (expit(line) - y) / count.sum()

@@ -9,6 +9,7 @@ from fuzz import draws
 
 QUICK = ("es5", "ew7", "es-sweep", "ew-sweep", "es-cv", "ew-cv", "platt", "beta")
 QUICK += ("isotonic", "scaling-binning", "kde", "kce", "smooth")
+QUICK += ("quadratic", "venn-abers")
 SLOW = ("pl", "pl-mse", "pl3", "pl3-mse", "pl-de", "pl-de2")
 SLOW += ("spline-natural", "spline-cubic", "spline-parabolic")
 

@@ -8,7 +8,7 @@ from calibrant.exceptions import TooFewRowsError
 from fuzz import draws
 
 METHODS = ("es4", "ew9", "es-sweep", "ew-sweep", "platt", "beta", "isotonic")
-METHODS += ("scaling-binning", "kde", "smooth", "kce")
+METHODS += ("quadratic", "venn-abers", "scaling-binning", "kde", "smooth", "kce")
 AT = np.linspace(0.005, 0.995, 21)
 
 
