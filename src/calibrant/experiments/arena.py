@@ -257,9 +257,8 @@ def contenders(
     if methods is None:
         chosen = [name for name in METHODS[kind] if _is_of(name, kind, known)]
     elif list(methods) == [ALL]:
-        wrapped = [f"ovr-{name}" for name in calibrator_names("binary")]
         chosen = [name for name in known if name not in NETWORKS]
-        chosen += wrapped if kind != "binary" else []
+        chosen += [name for name in METHODS[kind] if name[:4] in WRAPPERS]
     else:
         for name in methods:
             find_method(name)
