@@ -145,3 +145,23 @@ def test_nothing_to_run_is_an_error(folder):
 
 def test_events_of_two_columns_are_the_second():
     assert Event("event", 1).columns(np.eye(2)).tolist() == [1, 1]
+
+
+PUBLISHED = [
+    ("probs_resnet110_c10_logits", "temperature", 0.20926, 0.09785, 0.9356),
+    ("probs_resnet110_c10_logits", "sms", 0.20312, 0.09740, 0.9353),
+    ("probs_densenet40_c10_logits", "sms", 0.22062, 0.10979, 0.9256),
+]
+"""Log-loss, Brier score and accuracy in the result files of CalArena."""
+
+
+@pytest.mark.parametrize(("name", "method", "loss", "brier", "accuracy"), PUBLISHED)
+def test_two_networks_have_the_scores_of_calarena(
+    shared_data, name, method, loss, brier, accuracy
+):
+    sets = find_sets(shared_data / "nn_calibration_valtest")
+    (truth,) = (t for t in arena_truths(sets, "multi-class") if t.source.model == name)
+    row = ArenaContender.of(method).measure(truth.draw(5000, 0), truth.unseen(), truth)
+    assert row["log_loss"] == pytest.approx(loss, abs=5e-5)
+    assert row["brier"] == pytest.approx(brier, abs=5e-5)
+    assert row["accuracy"] == pytest.approx(accuracy, abs=5e-4)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import Frame
     from calibrant.experiments.runner import Store
 
+ROUNDING = 1e-9
+"""Differences of log-losses up to this are rounding: neither a win nor harm."""
+
 _KINDS = (
     TableKind(
         "excess",
@@ -106,14 +109,15 @@ def compare_in_cells(rows: Frame) -> Frame:
         for name, column in rows.items()
     }
     loss = filled["log_loss"][row_of]
+    noise = filled["difference_error"]
     ours, strict = filled["log_loss"], np.where(failed, np.inf, filled["log_loss"])
-    beaten = (loss[cell] > strict[:, np.newaxis]).sum(axis=1)
+    beaten = (loss[cell] > strict[:, np.newaxis] + ROUNDING).sum(axis=1)
     return {
         **filled,
         "data": np.array([text.split(SEPARATOR)[0] for text in rows["shape"]]),
         "excess": ours - loss.min(axis=1)[cell],
         "win": beaten / max(methods.size - 1, 1),
-        "harmed": (filled["difference"] > filled["difference_error"]).astype(float),
+        "harmed": (filled["difference"] > noise + ROUNDING).astype(float),
     }
 
 
