@@ -277,6 +277,8 @@ def _is_of(name: str, kind: Kind, known: Sequence[str]) -> bool:
 class Arena(Design):
     """A design in which a truth takes part with those sizes that it has rows for."""
 
+    truths: Sequence[ArenaTruth]  # type: ignore[assignment]
+
     @property
     def size(self) -> int:
         """Return the number of cells."""
