@@ -4,6 +4,7 @@
   or in files), `embedded` (digits whose truth is exact), `prediction_truths` (the true
   maps of models).
 - A study: `design` (methods and the grid of data), `studies` (the paper's and ours).
+- The arena of calibrators: `arena`, its models, files (`arena_sets`) and tables.
 - What is measured: `assessment`. How it is run and stored: `runner`.
 - Results: `tables` (as numbers and as text), `study_tables` (of each study), `figures`.
 """

@@ -19,7 +19,7 @@ from calibrant.experiments.result_tables import ResultTable, TableKind, build_ta
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant.core.array_types import Frame
+    from calibrant.core.array_types import Frame, IntVector
     from calibrant.experiments.runner import Store
 
 ROUNDING = 1e-9
@@ -94,31 +94,35 @@ def compare_in_cells(rows: Frame) -> Frame:
     ``data`` is the data set; ``excess``, ``win`` and ``harmed`` are as in the tables;
     a failed method has the measures of ``none``.
     """
-    keys = list(zip(rows["shape"], rows["n"], rows["seed"], strict=True))
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    cell = np.array([places[key] for key in keys])
-    methods, method = np.unique(rows["method"], return_inverse=True)
-    row_of = np.empty((len(places), methods.size), dtype=np.intp)
-    row_of[cell, method] = np.arange(cell.size)
+    cell, row_of, base = _cells(rows)
     failed = rows["failure"] != ""
-    base = row_of[:, methods.tolist().index(NONE)][cell]
     filled = {
         name: np.where(failed, column[base], column)
         if column.dtype == float
         else column
         for name, column in rows.items()
     }
-    loss = filled["log_loss"][row_of]
-    noise = filled["difference_error"]
-    ours, strict = filled["log_loss"], np.where(failed, np.inf, filled["log_loss"])
-    beaten = (loss[cell] > strict[:, np.newaxis] + ROUNDING).sum(axis=1)
+    ours, noise = filled["log_loss"], filled["difference_error"]
+    losses = ours[row_of][cell]  # of all methods in the same cell
+    beaten = losses > np.where(failed, np.inf, ours)[:, np.newaxis] + ROUNDING
     return {
         **filled,
         "data": np.array([text.split(SEPARATOR)[0] for text in rows["shape"]]),
-        "excess": ours - loss.min(axis=1)[cell],
-        "win": beaten / max(methods.size - 1, 1),
+        "excess": ours - losses.min(axis=1),
+        "win": beaten.sum(axis=1) / max(losses.shape[1] - 1, 1),
         "harmed": (filled["difference"] > noise + ROUNDING).astype(float),
     }
+
+
+def _cells(rows: Frame) -> tuple[IntVector, Any, IntVector]:
+    """Return the cell of each row, the rows of each cell, and each row's ``none``."""
+    keys = list(zip(rows["shape"], rows["n"], rows["seed"], strict=True))
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    cell = np.array([places[key] for key in keys])
+    methods, method = np.unique(rows["method"], return_inverse=True)
+    row_of = np.empty((len(places), methods.size), dtype=np.intp)
+    row_of[cell, method] = np.arange(cell.size)
+    return cell, row_of, row_of[cell, methods.tolist().index(NONE)]
 
 
 def arena_tables(results: Mapping[str, Frame]) -> list[ResultTable]:
