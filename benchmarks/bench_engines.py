@@ -5,7 +5,7 @@ hundred million rows: the same number of rows is read and aggregated, but needs 
 disk. Other programs share the machine, so the ratio to a bare scan of the same files,
 timed just before, is more informative than seconds.
 
-    python benchmarks/bench_engines.py 7 8 9 --folder /tmp/lake
+    python benchmarks/bench_engines.py 7 8 9 --folder lake
 """
 
 import argparse

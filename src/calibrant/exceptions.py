@@ -88,6 +88,10 @@ Text: TypeAlias = tuple["str | Argument", ...]
 """Parts of a message: sentences, and the parameters that they name."""
 
 
+DROP_ROWS: Text = ("Drop or repair these rows first.",)
+"""The way out where only the user can drop rows."""
+
+
 def _nearest(name: str, names: list[str]) -> list[str]:
     """Return the names most like `name`, whatever the case of its letters."""
     by_case = {known.lower(): known for known in names}
@@ -145,7 +149,7 @@ class InputError(CalibrantError, ValueError):
     @classmethod
     def of(
         cls,
-        argument: str,
+        argument: str | Argument,
         rule: str,
         fault: str,
         remedy: Text = (),
@@ -155,28 +159,29 @@ class InputError(CalibrantError, ValueError):
     ) -> Self:
         """Build the error from what it is made of."""
         gap = (" ",) if remedy else ()
-        error = cls(f"{argument} {rule}; {fault}.", *gap, *remedy)
-        error.argument, error.rule, error.fault = argument, rule, fault
+        error = cls(argument, f" {rule}; {fault}.", *gap, *remedy)
+        error.argument, error.rule, error.fault = str(argument), rule, fault
         error.place, error.value, error.remedy = place, value, remedy
         return error
 
     def suggest_dropping(self) -> Self:
         """Return the same error, which also says how to drop such rows."""
-        drop = (" To drop such rows, pass ", Setting("bad_rows", "drop"), ".")
-        error = type(self)(*self.args, *drop)
-        error.__dict__.update(self.__dict__, remedy=(*self.remedy, *drop))
-        return error
+        drop = Setting("bad_rows", "drop")
+        if self.remedy in ((), DROP_ROWS):
+            return self.with_remedy("Repair these rows, or drop them: ", drop, ".")
+        return self.with_remedy(*self.remedy, " To drop such rows, pass ", drop, ".")
 
     def with_remedy(self, *remedy: str | Argument) -> Self:
         """Return the same error with another way out."""
-        return self.of(
-            self.argument,
-            self.rule,
-            self.fault,
-            remedy,
-            place=self.place,
-            value=self.value,
-        )
+        return self._changed(self.fault, remedy)
+
+    def with_fault(self, fault: str) -> Self:
+        """Return the same error, which says otherwise what is wrong and where."""
+        return self._changed(fault, self.remedy)
+
+    def _changed(self, fault: str, remedy: Text) -> Self:
+        given, place, value = self.args[0], self.place, self.value
+        return self.of(given, self.rule, fault, remedy, place=place, value=value)
 
 
 class EmptyInputError(InputError):
@@ -227,7 +232,7 @@ class UnknownNameError(OptionError):
     """Nothing of that name exists."""
 
     @classmethod
-    def among(cls, what: str, name: object, known: Iterable[object]) -> Self:
+    def among(cls, what: str | Argument, name: object, known: Iterable[object]) -> Self:
         """Build the message that lists what exists, nearest names first.
 
         Examples
@@ -241,7 +246,7 @@ class UnknownNameError(OptionError):
         listed = ", ".join(map(repr, names[:LISTED])) or "none"
         more = len(names) - LISTED
         rest = f" and {more} more" if more > 0 else ""
-        return cls(f"unknown {what} {name!r};{hint} known: {listed}{rest}.")
+        return cls("unknown ", what, f" {name!r};{hint} known: {listed}{rest}.")
 
 
 class TooFewRowsError(OptionError):

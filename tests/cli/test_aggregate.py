@@ -67,7 +67,7 @@ def test_groups_of_cells_are_rows_of_the_result(run, lake, tmp_path):
     out = tmp_path / "cells.parquet"
     assert run("aggregate", lake, *COLUMNS, "--by", "day", "--out", out)[0] == 0
     assert len(values(run, out)) == 2
-    assert len(values(run, out, "--by", "")) == 1
+    assert len(values(run, out, "--by", "")) == 1  # all rows
     expected = values(run, lake, *COLUMNS, "--by", "day")
     assert values(run, out) == pytest.approx(expected, abs=1e-12)
 

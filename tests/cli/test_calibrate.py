@@ -174,3 +174,19 @@ def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     assert "--out must not be one of the input files" in again[2]
     twice = run("apply", saved, new[3], *new[:3], tmp_path / "other.csv")
     assert "already has a column 'forest_calibrated'" in twice[2]
+
+
+def test_two_columns_of_predict_proba_are_one_event(run, tmp_path):
+    p, y = cb.datasets.load_binary("forest")
+    words = np.where(y == 1, "yes", "no")
+    table = {"y": y, "word": words, "p_no": 1.0 - p, "p_yes": p}
+    pl.DataFrame(table).write_csv(tmp_path / "rows.csv")
+    alone = cb.make_calibrator("platt").fit(p, y).map_
+    for options in (["--y", "y"], ["--y", "word", "--labels", "no,yes"]):
+        out = tmp_path / "map.json"
+        arguments = (*options, "--p", "p_no,p_yes", "--method", "platt", "--out", out)
+        code, _, err = run("calibrate", tmp_path / "rows.csv", *arguments)
+        assert code == 0, err
+        found = cb.load_map(out).transform([0.1, 0.5, 0.9])
+        assert_allclose(found, alone.transform([0.1, 0.5, 0.9]))
+        assert json.loads(out.read_text())["columns"] == ["p_yes"]

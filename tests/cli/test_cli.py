@@ -197,7 +197,15 @@ def test_fail_above_judges_the_first_method(run):
             ["--y", "even", "--p", "f*", "--task", "classwise", "--plot", "a.png"],
             "one event",
         ),
-        (["--y", "even", "--p", "forest", "--alpha", "-1"], "alpha must be"),
+        (["--y", "even", "--p", "forest", "--alpha", "-1"], "error: --alpha must be"),
+        (["--y", "even", "--p", "forest", "--seed", "-1"], "error: --seed must be"),
+        (["--y", "even", "--p", "forest", "--methods", ""], "--methods must name"),
+        (["--y", "even", "--p", "forest", "--by", " ,"], "--by must name at least one"),
+        (["--y", "even", "--p", "=forest"], "must have the name of a model before ="),
+        (
+            ["--y", "even", "--p", "forest", "--fail-on", "CAL001", "--mute", "CAL001"],
+            "--mute skips CAL001, which --fail-on needs",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_two(run, arguments, words):

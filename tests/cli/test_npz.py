@@ -144,7 +144,7 @@ def test_a_missing_value_of_a_matrix_names_the_way_that_works(run):
     code, _, err = run("evaluate", "bad.npz", *ONE, *SCALE)
     assert code == 2
     assert "row 7, column 2 is nan" in err
-    assert err.rstrip().endswith("To drop such rows, pass --bad-rows drop.")
+    assert err.rstrip().endswith("or drop them: --bad-rows drop.")
 
 
 @pytest.mark.parametrize("bad_rows", ["error", "drop"])
@@ -326,4 +326,4 @@ def test_engines_that_read_no_npz_say_so(run, tmp_path):
         "evaluate", tmp_path / "m.npz", "--y", "y", "--p", "p", "--engine", "duckdb"
     )
     assert code == 2
-    assert "is read in memory, not by the duckdb engine; use engine 'memory'" in err
+    assert "is read in memory, not by the duckdb engine; pass --engine memory" in err

@@ -45,7 +45,7 @@ def test_two_columns_of_predict_proba_are_binary_predictions():
     assert error(p=np.log(both), scale="logit") == REFERENCE
     words = np.where(Y, "yes", "no")
     assert error(words, both, pos_label="yes") == REFERENCE
-    with pytest.raises(ex.LabelError, match=r"event 'no' \(pos_label.*\[:, 0\]"):
+    with pytest.raises(ex.LabelError, match=r"event 'no' in its second.*\[:, 0\]"):
         error(words, both, pos_label="no")
     with pytest.raises(ex.RowSumError, match="row 0 sums to"):
         error(p=0.5 * both)
@@ -70,7 +70,9 @@ def test_two_words_need_a_pos_label():
 
 
 def test_pos_label_must_be_one_of_the_two():
-    with pytest.raises(ex.LabelError, match=r"'maybe' \(pos_label\).*'no', 'yes'"):
+    with pytest.raises(
+        ex.LabelError, match=r"the event 'maybe'.*'no', 'yes'.*pos_label="
+    ):
         error(np.where(Y, "yes", "no"), pos_label="maybe")
 
 
@@ -162,7 +164,9 @@ def test_weights_must_be_as_many():
 
 
 def test_empty_input_is_refused():
-    with pytest.raises(ex.EmptyInputError, match="y_prob is empty"):
+    with pytest.raises(
+        ex.EmptyInputError, match="y_prob must have at least one row; it is empty"
+    ):
         error([], [])
 
 

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -11,6 +12,8 @@ from calibrant.exceptions import (
     LengthMismatchError,
     OptionError,
     ProbabilityRangeError,
+    SmallSampleWarning,
+    SourceError,
     UnpairedRowsWarning,
 )
 
@@ -282,3 +285,89 @@ def test_sum_adds_aggregates(rows):
     )
     with pytest.raises(TypeError, match="unsupported operand"):
         days[0] + 1
+
+
+def test_fields_that_functions_cannot_use_are_refused(rows):
+    preds = cb.Predictions.from_table(rows, y="y", p="a", time="question")
+    with pytest.raises(OptionError, match="evaluate does not use time yet"):
+        cb.evaluate(preds)
+    with pytest.raises(OptionError, match="do not keep times yet"):
+        preds.aggregate()
+    with pytest.raises(OptionError, match="pass model too"):
+        cb.Predictions.from_table(rows, y="y", p=["a", "b"], id="question")
+
+
+def test_groups_without_weight_are_skipped_everywhere(rows):
+    weight = np.where(rows["region"] == "north", 0, rows["w"])
+    preds = cb.Predictions.from_arrays(
+        rows["y"],
+        {"a": rows["a"], "b": rows["b"]},
+        sample_weight=weight,
+        groups=rows["region"],
+    )
+    with pytest.warns(SmallSampleWarning, match="group=north all have weight 0"):
+        comparison = cb.compare(preds, method="es5", n_resamples=50)
+    assert [one.key for one in comparison.groups] == [{"group": "south"}]
+    assert cb.evaluate(preds, methods="es5").frame()["group"].tolist() == ["south"] * 2
+    assert len(cb.ReliabilityGrid.from_predictions(preds).displays) == 2
+    assert preds.n == preds.aggregate().n == 200
+
+
+def test_rows_of_weight_0_count_alike_in_all_engines(rows, tmp_path):
+    table = {"y": rows["y"], "p": rows["a"].copy(), "w": np.arange(300) % 2}
+    table["p"][:5] = np.nan
+    pl.DataFrame(table).write_csv(tmp_path / "rows.csv")
+    for engine in ("memory", "duckdb"):
+        with pytest.warns(cb.exceptions.DroppedRowsWarning, match="5 of 300 rows"):
+            preds = cb.Predictions.from_table(
+                tmp_path / "rows.csv",
+                y="y",
+                p="p",
+                weight="w",
+                bad_rows="drop",
+                engine=engine,
+            )
+        assert preds.n == 148
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_lists_in_a_column_are_class_probabilities(rows, kind, tmp_path):
+    table = {"y": rows["y"], "p": [[1.0 - p, p] for p in rows["a"].tolist()]}
+    frame = pl.DataFrame(table)
+    frame.write_parquet(tmp_path / "rows.parquet")
+    source = pd.DataFrame(table) if kind == "pandas" else frame
+    expected = cb.evaluate(rows["y"], rows["a"], methods="es5").frame()["value"]
+    preds = cb.Predictions.from_table(source, y="y", p="p")
+    assert cb.evaluate(preds, methods="es5").frame()["value"] == expected
+    found = cb.evaluate(source["y"], source["p"], methods="es5")
+    assert found.frame()["value"] == expected
+    for task in (None, "confidence"):
+        with pytest.raises(OptionError, match=r"lists.* pass engine=\"memory\""):
+            cb.Predictions.from_table(
+                tmp_path / "rows.parquet", y="y", p="p", task=task, engine="duckdb"
+            )
+
+
+def test_files_are_named_once_and_by_their_rows(rows, tmp_path):
+    good = pl.DataFrame({"y": rows["y"], "p": rows["a"]})
+    bad = good.with_columns(p=pl.when(pl.int_range(300) == 7).then(2.5).otherwise("p"))
+    good.write_csv(tmp_path / "a.csv")
+    bad.write_csv(tmp_path / "b.csv")
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    with pytest.raises(ProbabilityRangeError, match=r"row 7 of .*b\.csv is 2\.5") as e:
+        cb.Predictions.from_table(files, y="y", p="p", engine="memory")
+    assert e.value.place == (307,)
+    with pytest.raises(SourceError, match=r"a\.csv is named twice"):
+        cb.Predictions.from_table([files[0], files[0]], y="y", p="p")
+    for source in (files[0], tmp_path / "a*.csv"):
+        alone = cb.Predictions.from_table(source, y="y", p="p", model="filename")
+        assert alone.models == ("a",)
+
+
+def test_computed_columns_need_memory(rows, tmp_path):
+    pl.DataFrame(rows).write_csv(tmp_path / "rows.csv")
+    for columns in ({"y": "y==w"}, {"y": "y", "by": "filename"}):
+        with pytest.raises(OptionError, match=r"in memory; pass engine=\"memory\""):
+            cb.Predictions.from_table(
+                tmp_path / "rows.csv", p="a", engine="duckdb", **columns
+            )

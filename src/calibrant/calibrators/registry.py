@@ -361,9 +361,8 @@ def find_method(name: str, kind: Kind | None = None) -> Method:
     if isinstance(name, str) and name in EVALUATORS:
         raise OptionError(
             f"method {name!r} only measures: it has no calibration map, so it can "
-            "neither calibrate nor be drawn. Use it in calibration_error, "
-            "evaluate or calibration_test; for a map, use another method, such "
-            "as 'pl'."
+            "neither calibrate nor be drawn. For a map, use another method, such as "
+            "'pl'."
         )
     return _find(name, calibrator_names)
 
@@ -394,9 +393,8 @@ def _check_binary(method: Method) -> Method:
     if method.kind == "multi-class":
         raise OptionError(
             f"method {method.name!r} calibrates all classes at once: it has no "
-            "map of a single probability to evaluate with. Evaluate its output, "
-            f"make_calibrator({method.name!r}).fit(...).transform(P), by a binary "
-            "method such as 'smooth' with ",
+            "map of a single probability to evaluate with. Calibrate first, and "
+            "evaluate the result by a binary method such as 'smooth' with ",
             Setting("task", "confidence"),
             ", ",
             Setting("task", "classwise"),

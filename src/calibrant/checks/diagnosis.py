@@ -26,7 +26,7 @@ from calibrant.checks.data_checks import (
     thin_region,
 )
 from calibrant.core.parameters import check_choice
-from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.exceptions import Argument, OptionError, UnknownNameError
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def diagnose(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_no_clusters("diagnose")
+    preds.store.check_fields("diagnose")
     several = len(preds.models) > 1
     findings = [
         diagnose_tasks(
@@ -275,5 +275,5 @@ def check_muted(codes: Sequence[str] | str) -> tuple[str, ...]:
     """Return codes of checks to leave out, not all of them."""
     given = check_codes(codes)
     if set(given) == set(CHECKS):
-        raise OptionError("mute excludes every check; keep at least one.")
+        raise OptionError(Argument("mute"), " excludes every check; keep at least one.")
     return given

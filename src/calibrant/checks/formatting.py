@@ -36,18 +36,22 @@ def format_probability(value: float | None, decimals: int = MIN_DECIMALS) -> str
 
     Examples
     --------
-    >>> [format_probability(p) for p in (0.25, 0.00042, 0.99996, 1.0, 2e-7)]
-    ['0.250', '0.0004', '0.99996', '1.000', '2e-07']
+    >>> [format_probability(p) for p in (0.25, 0.00042, 0.99996, 2e-7, 1.0 - 4e-15)]
+    ['0.250', '0.0004', '0.99996', '2e-07', '1 - 4e-15']
+    >>> format_probability(1.0, 12)
+    '1.000'
     """
     if value is None:
         return UNKNOWN
+    if value in (0.0, 1.0):
+        return f"{value:.{MIN_DECIMALS}f}"
     if 0.0 < value < TINY:
         return f"{value:.1g}"
-    for digits in range(decimals, MAX_DECIMALS):
+    for digits in range(min(decimals, MAX_DECIMALS - 1), MAX_DECIMALS):
         text = f"{value:.{digits}f}"
-        if float(text) not in (0.0, 1.0) or value in (0.0, 1.0):
+        if float(text) not in (0.0, 1.0):
             return text
-    return f"{value:.{MAX_DECIMALS}f}"
+    return f"1 - {1.0 - value:.1g}"
 
 
 def decimals_to_distinguish(first: float, second: float) -> int:
@@ -63,7 +67,7 @@ def decimals_to_distinguish(first: float, second: float) -> int:
     for digits in range(MIN_DECIMALS, MAX_DECIMALS):
         if f"{first:.{digits}f}" != f"{second:.{digits}f}":
             return digits
-    return MAX_DECIMALS
+    return MIN_DECIMALS  # no number of decimals would do
 
 
 def format_pair(first: float, second: float) -> tuple[str, str]:

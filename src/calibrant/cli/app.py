@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
+from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -101,13 +103,24 @@ def write_option(setting: Argument) -> str:
     >>> write_option(Argument("random_state"))
     '--seed'
     """
-    option = f"--{OPTIONS.get(setting.name, setting.name).replace('_', '-')}"
+    name = OPTIONS.get(setting.name, setting.name)
+    if name not in _known_options():
+        return str(setting)
+    option = f"--{name.replace('_', '-')}"
     if not isinstance(setting, Setting):
         return option
     if setting.value is None:
         return f"no {option}"
     value = EXAMPLES.get(setting.name, "") if setting.value is ... else setting.value
     return f"{option} {value}".rstrip()
+
+
+@cache
+def _known_options() -> set[str]:
+    """Return the names of the options of all commands, as Python writes them."""
+    commands = [command.callback for command in app.registered_commands]
+    named = (name for one in commands if one for name in signature(one).parameters)
+    return {name.strip("_") for name in named} | {"format"}
 
 
 def _once() -> Callable[..., None]:

@@ -61,6 +61,8 @@ def calibrate(
     chosen = find_method(
         method or (DEFAULT_CLASS_METHOD if several else DEFAULT_REPAIR)
     )
+    if several and _are_event_and_complement(columns, chosen, data):
+        data, columns, several = _of_event(data), columns[1:], False
     _check_kind(chosen, several=several)
     if several:
         typed = replace(data, task="confidence", pos_label=None)
@@ -92,6 +94,19 @@ def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:
         )
     (model,) = models_of_table(table, {"": split_list(data.p[0])}, InputSpec())
     return tuple(model.columns)
+
+
+def _are_event_and_complement(
+    columns: tuple[str, ...], method: Method, data: DataOptions
+) -> bool:
+    """Tell whether columns are the two of `predict_proba`, for one event."""
+    return len(columns) == 2 and method.kind == "binary" and data.scale != ["logit"]  # noqa: PLR2004
+
+
+def _of_event(data: DataOptions) -> DataOptions:
+    """Return the options of a model of two columns, whose second is the event."""
+    *_, event = [data.pos_label, *split_list(data.labels)]
+    return replace(data, p=[f"event={(data.p or [''])[0]}"], pos_label=event)
 
 
 def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:

@@ -152,7 +152,9 @@ class DataOptions:
                     f"aggregated predictions already fix columns, labels and scale; "
                     f"remove --{option.name.strip('_').replace('_', '-')}."
                 )
-        return aggregated if self.by is None else aggregated.grouped_by(self.groups)
+        if self.by is None:
+            return aggregated
+        return aggregated.grouped_by(split_list(self.by))  # by none of them: all rows
 
     def predictions_in(self, table: Table) -> Predictions:
         """Return the predictions in an open table."""
@@ -182,7 +184,7 @@ class DataOptions:
     @property
     def groups(self) -> list[str]:
         """Return the columns of groups."""
-        return split_list(self.by)
+        return named_list(self.by, "--by")
 
     def aggregated(self, rows_for: str = "") -> Predictions | None:
         """Return the aggregated predictions in the files; None where they hold rows."""
@@ -305,6 +307,14 @@ def split_list(text: str | None) -> list[str]:
     return [part.strip() for row in rows for part in row if part.strip()]
 
 
+def named_list(text: str | None, option: str) -> list[str]:
+    """Return the parts of an option that was given, or raise where there are none."""
+    parts = split_list(text)
+    if text is not None and not parts:
+        raise OptionError(f"{option} must name at least one; got {text!r}.")
+    return parts
+
+
 def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] | str:
     """Return what tables take for the given --p options.
 
@@ -330,7 +340,13 @@ def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] |
 
 def _name(match: re.Match[str]) -> str:
     quoted, plain = match.group(1), match.group(2)
-    return plain.strip() if quoted is None else quoted.replace('""', '"')
+    name = plain.strip() if quoted is None else quoted.replace('""', '"')
+    if not name:
+        raise OptionError(
+            f"{match.string!r} must have the name of a model before =; put the name "
+            "of a column that contains = in quotes."
+        )
+    return name
 
 
 def scales(given: Sequence[str] | None) -> Any:
@@ -394,7 +410,10 @@ def typed_options(
     return {
         "task": _task(table, y, task),
         "pos_label": None if pos_label is None else typed_label(table, y, pos_label),
-        "labels": [typed_label(table, y, part) for part in split_list(labels)] or None,
+        "labels": [
+            typed_label(table, y, part) for part in named_list(labels, "--labels")
+        ]
+        or None,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.data_options import DataOptions, split_list, takes_predictions
+from calibrant.cli.data_options import DataOptions, named_list, takes_predictions
 from calibrant.cli.output import Format
 from calibrant.cli.plot import check_figure_path, write_grid
 from calibrant.cli.progress import progress_bar
@@ -19,8 +19,7 @@ from calibrant.cli.results import (
     print_findings,
     print_repairs,
     print_results,
-    read_fail_on,
-    read_mute,
+    read_checks,
 )
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.exceptions import OptionError
@@ -63,7 +62,7 @@ def evaluate(
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.measures.evaluation import evaluate as evaluate_predictions
 
-    failing, muted = read_fail_on(fail_on), read_mute(mute)
+    failing, muted = read_checks(fail_on, mute)
     check_figure_path(plot)
     with progress_bar("evaluating") as progress:
         preds = data.predictions()
@@ -75,7 +74,7 @@ def evaluate(
             raise OptionError("--per-class requires --task classwise.")
         evaluation = evaluate_predictions(
             preds,
-            methods=split_list(methods) or DEFAULT_METHODS,
+            methods=named_list(methods, "--methods") or DEFAULT_METHODS,
             alpha=alpha,
             debias="auto" if debias else False,
             confidence=confidence,

@@ -12,11 +12,11 @@ from calibrant.cli import options
 from calibrant.cli.data_options import (
     DataOptions,
     check_not_source,
-    split_list,
+    named_list,
     takes_predictions,
 )
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.results import fail_on_findings, read_fail_on, read_mute
+from calibrant.cli.results import fail_on_findings, read_checks
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.output_files import check_place
 
@@ -61,7 +61,7 @@ def report(
     """Write a one-page report: verdict, diagrams, scores, groups, checks, repairs."""
     from calibrant.report.report import Report, check_outputs, format_of
 
-    failing, muted = read_fail_on(fail_on), read_mute(mute)
+    failing, muted = read_checks(fail_on, mute)
     if output is not None:
         written = output.value
     else:
@@ -73,7 +73,7 @@ def report(
     with progress_bar("reporting") as progress:
         made = Report.from_predictions(
             data.predictions(prefer_memory=True),
-            methods=split_list(methods) or DEFAULT_METHODS,
+            methods=named_list(methods, "--methods") or DEFAULT_METHODS,
             confidence=confidence,
             mute=muted,
             random_state=seed,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from calibrant.cli.data_options import split_list
+from calibrant.cli.data_options import named_list
 from calibrant.cli.options import FailBy
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.cli.process import ConditionNotMet
@@ -191,15 +191,6 @@ def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
         console.print(f"  {escape(finding.remedy)}")
 
 
-def read_mute(mute: str | None) -> list[str]:
-    """Return the codes of ``--mute``, or raise before any work is done."""
-    if mute is None:
-        return []
-    from calibrant.checks.diagnosis import check_muted
-
-    return list(check_muted(split_list(mute)))
-
-
 def print_repairs(
     diagnosis: Diagnosis, preds: Predictions, *, aside: bool = False
 ) -> None:
@@ -239,19 +230,27 @@ class Failing(NamedTuple):
     codes: frozenset[str] = frozenset()
 
 
-def read_fail_on(fail_on: str | None) -> Failing:
-    """Return what ``--fail-on`` asks for, or raise before any work is done."""
+def read_checks(fail_on: str | None, mute: str | None) -> tuple[Failing, list[str]]:
+    """Return what ``--fail-on`` and ``--mute`` ask for, or raise before any work."""
+    from calibrant.checks.diagnosis import check_muted
+
+    failing, muted = _read_fail_on(fail_on), check_muted(named_list(mute, "--mute"))
+    both = sorted(failing.codes.intersection(muted))
+    if both:
+        raise OptionError(
+            f"--mute skips {', '.join(both)}, which --fail-on needs; remove it from "
+            "one of them."
+        )
+    return failing, list(muted)
+
+
+def _read_fail_on(fail_on: str | None) -> Failing:
     if fail_on is None:
         return Failing()
     from calibrant.checks.check import SEVERITIES
     from calibrant.checks.diagnosis import check_codes
 
-    wanted = split_list(fail_on)
-    if not wanted:
-        raise OptionError(
-            "--fail-on must name a severity or codes of checks, such as severe "
-            "or CAL001,CAL010; got none."
-        )
+    wanted = named_list(fail_on, "--fail-on")
     if len(wanted) == 1 and wanted[0] in SEVERITIES:
         return Failing(severities=frozenset(SEVERITIES[SEVERITIES.index(wanted[0]) :]))
     return Failing(codes=frozenset(check_codes(wanted)))

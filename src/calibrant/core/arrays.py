@@ -46,9 +46,11 @@ def _from_sequence(values: ArrayLike, *, name: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:
-        raise ShapeError(
-            f"{name} must be a vector or a table, but its rows differ in length. "
-            "Give every row the same number of values."
+        raise ShapeError.of(
+            name,
+            "must be a vector or a table",
+            "its rows differ in length",
+            ("Give every row the same number of values.",),
         ) from None
 
 
@@ -59,8 +61,21 @@ def _from_native(values: ArrayLike) -> NDArray[Any]:
     if isinstance(native, nw.LazyFrame):
         native = native.collect()
     if isinstance(native, nw.DataFrame | nw.Series):
-        return np.asarray(native.to_numpy())
+        return stack_lists(np.asarray(native.to_numpy()))
     return np.asarray(values)
+
+
+def stack_lists(values: NDArray[Any]) -> NDArray[Any]:
+    """Return equally long lists of numbers as a matrix, anything else as it is."""
+    lists = values.dtype.kind == "O" and values.ndim == 1 and values.size > 0
+    if not lists or not isinstance(values[0], list | tuple | np.ndarray):
+        return values
+    try:
+        matrix = np.stack(values.tolist())
+    except (TypeError, ValueError):
+        return values
+    several = matrix.dtype.kind in "biuf" and matrix[0].size > 1
+    return matrix if several else values
 
 
 def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
@@ -69,8 +84,11 @@ def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
     if array.ndim == 2 and array.shape[1] == 1:  # noqa: PLR2004
         array = array[:, 0]
     if array.ndim != 1:
-        raise ShapeError(
-            f"{name} must be a vector of shape (n,); it has shape {array.shape}."
+        raise ShapeError.of(
+            name,
+            "must be a vector of shape (n,)",
+            f"it has shape {array.shape}",
+            value=array.shape,
         )
     check_not_empty(array, name=name)
     return array
@@ -95,7 +113,7 @@ def as_numbers(array: NDArray[Any], *, name: str) -> FloatVector:
         except (TypeError, ValueError):
             pass
     elif array.dtype.kind != "U" or not array.size:
-        raise InputError(f"{name} must contain numbers; it contains {array.dtype}.")
+        raise InputError.of(name, "must contain numbers", f"it contains {array.dtype}")
     raise _not_numeric(array, name=name)
 
 
@@ -103,13 +121,14 @@ def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
     """Return the error that names the value which made a column something else."""
     text = array.dtype.kind == "U"
     values = array.reshape(-1) if text else array
-    row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
+    wrong = [not _is_number(value) for value in values]
+    row = wrong.index(True) if any(wrong) else 0
     return InputError.of(
         name,
         "must contain numbers, but is text" if text else "must contain numbers",
         f"row {row} is {shown(values[row])}",
-        ("Convert the column, or pass another one.",),
-        place=(row,),
+        ("Convert the values to numbers, or pass others.",),
+        place=None if all(wrong) else (row,),
         value=values[row],
     )
 
@@ -119,7 +138,9 @@ def _is_number(value: Any) -> bool:
         number = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         return False
-    return not isinstance(value, str) or bool(np.isfinite(number))
+    return number.ndim == 0 and (
+        not isinstance(value, str) or bool(np.isfinite(number))
+    )
 
 
 def check_nothing_missing(
@@ -146,7 +167,7 @@ def first_place(which: BoolVector | BoolMatrix) -> tuple[int, ...]:
 def check_not_empty(array: NDArray[Any], *, name: str) -> None:
     """Raise where there are no rows."""
     if array.shape[0] == 0:
-        raise EmptyInputError(f"{name} is empty; at least one row is needed.")
+        raise EmptyInputError.of(name, "must have at least one row", "it is empty")
 
 
 def check_same_length(**arrays: NDArray[Any] | None) -> None:
@@ -154,6 +175,9 @@ def check_same_length(**arrays: NDArray[Any] | None) -> None:
     lengths = {name: len(a) for name, a in arrays.items() if a is not None}
     if len(set(lengths.values())) > 1:
         each = ", ".join(f"{name} has {n}" for name, n in lengths.items())
-        raise LengthMismatchError(
-            f"{' and '.join(lengths)} must have the same number of rows; {each}."
+        raise LengthMismatchError.of(
+            " and ".join(lengths),
+            "must have the same number of rows",
+            each,
+            place=(min(lengths.values()),),
         )

@@ -15,7 +15,7 @@ from calibrant.core.row_rules import (
     list_values,
 )
 from calibrant.core.wording import MEASURE_WORDING, Wording, shown
-from calibrant.exceptions import LabelError, Setting, ShapeError
+from calibrant.exceptions import Argument, LabelError, Setting, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,18 +50,22 @@ def check_label_values(
     distinct: Sequence[Any], *, pos_label: Any, wording: Wording = MEASURE_WORDING
 ) -> None:
     """Raise unless labels are `pos_label` and at most one other."""
-    there = pos_label in distinct
+    there, several = pos_label in distinct, len(distinct) > 2  # noqa: PLR2004
     alike = [value for value in distinct if str(value) == str(pos_label)]
-    if len(distinct) > 2 or (not there and (alike or len(distinct) == 2)):  # noqa: PLR2004
+    if several or (not there and (alike or len(distinct) == 2)):  # noqa: PLR2004
         remedy = wording.several_labels
         if alike and not there:
             as_it_stands = Setting("pos_label", alike[0])
             remedy = ("Pass the value exactly as it appears there: ", as_it_stands, ".")
+        elif not several:
+            one = Setting("pos_label", distinct[-1])
+            remedy = ("Pass one of these as the event: ", one, ".")
         raise LabelError.of(
             wording.label,
-            f"must contain two values, one of them {pos_label!r} (pos_label)",
+            f"must contain two values, one of them the event {pos_label!r}",
             f"it contains {list_values(distinct)}",
             remedy,
+            value=pos_label,
         )
 
 
@@ -74,7 +78,7 @@ def check_second_column(values: ArrayLike, pos_label: Any, *, wording: Wording) 
     if len(distinct) == 2 and distinct[0] == pos_label:  # noqa: PLR2004
         raise LabelError.of(
             wording.prob,
-            f"must have the event {pos_label!r} (pos_label) in its second column",
+            f"must have the event {pos_label!r} in its second column",
             "in scikit-learn's predict_proba that column belongs to "
             f"{distinct[1]!r}, the last of the sorted labels",
             (f"Pass only the column of the event: {wording.prob}[:, 0].",),
@@ -131,14 +135,18 @@ def check_class_labels(
 def check_label_order(labels: Sequence[Any] | None, n_classes: int) -> list[Any]:
     """Return the label of each probability column, by default the column's number."""
     if isinstance(labels, set | frozenset):
-        raise LabelError(
-            "labels must be in the order of the columns; a set has no order."
+        raise LabelError.of(
+            Argument("labels"),
+            "must be in the order of the columns",
+            "a set has no order",
         )
     order = list(range(n_classes)) if labels is None else list(labels)
     if len(order) != n_classes or len(set(order)) != len(order):
-        raise LabelError(
-            f"labels must name each of the {n_classes} probability columns once; "
-            f"got {order!r}."
+        raise LabelError.of(
+            Argument("labels"),
+            f"must name each of the {n_classes} probability columns once",
+            f"got {order!r}",
+            value=order,
         )
     return order
 
@@ -151,9 +159,10 @@ def _distinct_codes(
     try:
         distinct, codes = np.unique(array, return_inverse=True)
     except TypeError:
-        raise LabelError(
-            f"{name} must contain labels of one type; it mixes "
-            f"{list_values(sorted({type(v).__name__ for v in array}))}."
+        raise LabelError.of(
+            name,
+            "must contain labels of one type",
+            f"it mixes {list_values(sorted({type(v).__name__ for v in array}))}",
         ) from None
     return distinct.tolist(), codes.reshape(-1).astype(np.intp, copy=False)
 
@@ -183,19 +192,25 @@ def _check_no_missing_labels(array: NDArray[Any], *, name: str) -> None:
 def check_single_labels(array: NDArray[Any], *, name: str) -> None:
     """Raise where a row holds a list, or something else that is not one label."""
     if array.ndim != 1:
-        raise ShapeError(
-            f"{name} must contain one label per row; it has shape {array.shape}. "
-            "Pass one column of labels."
+        raise ShapeError.of(
+            name,
+            "must contain one label per row",
+            f"it has shape {array.shape}",
+            ("Pass one column of labels.",),
+            value=array.shape,
         )
     if array.dtype.kind != "O":
         return
     for row, value in enumerate(array):
         if not isinstance(value, Hashable):
             held = value.tolist() if isinstance(value, np.ndarray) else value
-            raise LabelError(
-                f"{name} must contain one label per row; row {row} is "
-                f"{shown(held)}, a {type(held).__name__}. Extract the label from "
-                "it, or pass another column."
+            raise LabelError.of(
+                name,
+                "must contain one label per row",
+                f"row {row} is {shown(held)}, a {type(held).__name__}",
+                ("Extract the label from it, or pass other labels.",),
+                place=(row,),
+                value=held,
             )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.exceptions import Argument, OptionError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ def check_positive(value: float, *, name: str) -> float:
     """Return a finite number above 0."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and math.isfinite(value) and value > 0):
-        raise OptionError(f"{name} must be a number above 0; got {value!r}.")
+        raise OptionError(Argument(name), f" must be a number above 0; got {value!r}.")
     return float(value)
 
 
@@ -38,7 +38,8 @@ def check_fraction(value: float, *, name: str) -> float:
     """Return a number strictly between 0 and 1."""
     if not (isinstance(value, Real) and 0.0 < value < 1.0):
         raise OptionError(
-            f"{name} must lie strictly between 0 and 1, for example 0.9; got {value!r}."
+            Argument(name),
+            f" must lie strictly between 0 and 1, for example 0.9; got {value!r}.",
         )
     return float(value)
 
@@ -47,7 +48,9 @@ def check_share(value: float, *, name: str) -> float:
     """Return a number from 0 to 1."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not (number and 0.0 <= value <= 1.0):
-        raise OptionError(f"{name} must be a share from 0 to 1; got {value!r}.")
+        raise OptionError(
+            Argument(name), f" must be a share from 0 to 1; got {value!r}."
+        )
     return float(value)
 
 
@@ -55,7 +58,8 @@ def check_count(value: int, *, name: str, least: int = 1) -> int:
     """Return a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise OptionError(
-            f"{name} must be a whole number of at least {least}; got {value!r}."
+            Argument(name),
+            f" must be a whole number of at least {least}; got {value!r}.",
         )
     return int(value)
 
@@ -63,7 +67,7 @@ def check_count(value: int, *, name: str, least: int = 1) -> int:
 def check_flag(value: bool, *, name: str) -> bool:  # noqa: FBT001
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise OptionError(f"{name} must be True or False; got {value!r}.")
+        raise OptionError(Argument(name), f" must be True or False; got {value!r}.")
     return bool(value)
 
 
@@ -75,8 +79,9 @@ def check_penalties(value: Any, *, name: str) -> tuple[float, ...]:
         isinstance(v, int | float | np.number) and 0.0 <= v < math.inf for v in values
     ):
         raise OptionError(
-            f"{name} must be a number of at least 0, or a tuple of such numbers; "
-            f"got {value!r}."
+            Argument(name),
+            " must be a number of at least 0, or a tuple of such numbers; "
+            f"got {value!r}.",
         )
     return tuple(float(v) for v in values)
 
@@ -109,7 +114,8 @@ def whole_seed(seed: Seed) -> int:
 
 def _check_seed(seed: int | None) -> None:
     if seed is not None and not (isinstance(seed, Integral) and 0 <= seed < 2**32):
+        others = "" if isinstance(seed, Integral) else ", a NumPy generator or None"
         raise OptionError(
-            f"random_state must be a whole number from 0 to 2**32 - 1, a NumPy "
-            f"generator or None; got {seed!r}."
+            Argument("random_state"),
+            f" must be a whole number from 0 to 2**32 - 1{others}; got {seed!r}.",
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.core.scales import RULES
 from calibrant.core.wording import shown
 from calibrant.exceptions import (
+    DROP_ROWS,
     InputError,
     LabelError,
     MissingValueError,
@@ -81,13 +82,13 @@ FINITE = RowRule(
     MissingValueError,
     "must not contain missing or infinite values",
     "missing or infinite",
-    ("Drop or repair these rows first.",),
+    DROP_ROWS,
 )
 HAS_LABEL = RowRule(
     MissingValueError,
     "must not contain missing values",
     "without a label",
-    ("Drop these rows first.",),
+    DROP_ROWS,
 )
 BINARY_LABEL = RowRule(
     LabelError, "must contain binary labels, 0 and 1", "with an unknown label"

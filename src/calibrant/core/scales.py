@@ -34,6 +34,9 @@ ONE = 1.0 + 1e-6
 MIN_PERCENTAGES = 0.01
 """So many rows with different values from 1 to 100 are no slips, but percentages."""
 
+SCALED = 2.0
+"""Up to here values above 1 may be probabilities times something."""
+
 NAMES: dict[Scale, str] = {
     "prob": "probabilities",
     "logit": "logits",
@@ -173,6 +176,7 @@ class ValueSummary:
     def remedy(self, scale: Scale, wording: Wording) -> Text:
         """Return what the values look like, and the way out."""
         likely, sure = self.likely(scale), self.is_clearly_other(scale)
+        sure = sure and (likely != "percent" or self.high > SCALED)
         ways = wording.pass_scale(likely)
         if likely == "logprob" or (likely == "percent" and not sure):
             ways = (*ways, "; if these are logits, ", *wording.pass_scale("logit"))

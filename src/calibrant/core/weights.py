@@ -51,11 +51,10 @@ def check_counts(values: ArrayLike, *, name: str) -> FloatVector:
 def check_total(total: float, largest: float, *, name: str) -> None:
     """Raise where weights sum to more than can be counted."""
     if total > MAX_TOTAL:
-        raise WeightError(
-            f"{name} must sum to at most 2**53, the largest count that doubles hold "
-            f"exactly; it sums to {total:g}. If your weights are not counts, "
-            f"divide them by the largest, {largest:g}."
-        )
+        rule = "must sum to at most 2**53, the largest count that doubles hold exactly"
+        divide = f"divide them by the largest, {largest:g}."
+        remedy = (f"If your weights are not counts, {divide}",)
+        raise WeightError.of(name, rule, f"it sums to {total:g}", remedy, value=total)
 
 
 def warn_if_fractional(weight: FloatVector, average: float, *, name: str) -> None:
@@ -83,11 +82,15 @@ def check_raw_weights(values: ArrayLike, *, name: str) -> FloatVector:
             value=weight[row],
         )
     if not weight.any():
-        raise WeightError(
-            f"{name} must have at least one positive value; all {weight.size} "
-            "weights are 0."
-        )
+        raise no_weight(weight.size, name=name)
     return weight
+
+
+def no_weight(rows: int, *, name: str) -> WeightError:
+    """Return the error about rows that all have weight 0."""
+    fault = f"all {rows:,} weights are 0"
+    rule = "must have at least one positive value"
+    return WeightError.of(name, rule, fault, place=(0,), value=0.0)
 
 
 def effective_counts(weight: FloatVector) -> FloatVector:

@@ -125,7 +125,7 @@ class ReliabilityGrid:
             scale=scale,
         )
         check_one_event(preds.task)
-        preds.store.check_no_clusters("ReliabilityGrid")
+        preds.store.check_fields("ReliabilityGrid")
         units = preds.store.units()
         displays = []
         labels_of_axes = axis_names(preds.task, preds.store.event)

@@ -215,7 +215,7 @@ class ReliabilityDisplay:
             labels=labels,
             scale=scale,
         )
-        preds.store.check_no_clusters("ReliabilityDisplay")
+        preds.store.check_fields("ReliabilityDisplay")
         tasks = preds.store.single_tasks("ReliabilityDisplay")
         check_one_event(tasks.task)
         warn_if_small(tasks.samples[0])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from calibrant.core.labels import check_label_values
-from calibrant.core.weights import check_total
+from calibrant.core.weights import check_total, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.aggregation_sql import (
     UNUSABLE,
@@ -31,7 +31,7 @@ from calibrant.engines.cells import (
 from calibrant.engines.dropped_rows import check_dropped
 from calibrant.engines.groups import key_values, numbered_keys
 from calibrant.engines.row_checks_sql import RowFaults
-from calibrant.exceptions import EmptyInputError, InputError, Setting, WeightError
+from calibrant.exceptions import EmptyInputError, InputError, Setting
 from calibrant.numerics.cell_grid import cell_numbers
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ class AggregationQuery:
         groups, columns["group"] = numbered_keys(by, self.spec.by, size)
         origin, dropped = CellOrigin.of(self.spec), result.n_invalid
         cells = AggregatedCells.of_columns(origin, groups, columns, dropped)
-        return replace(cells, reasons=reasons)
+        weightless = result.n_rows - cells.n_read
+        return replace(cells, reasons=reasons, weightless=weightless)
 
     def _aggregated(self, *, clip: bool = False) -> GridResult:
         fault = self.rules.fault_sql()
@@ -177,13 +178,12 @@ class AggregationQuery:
     def _empty_error(self, result: GridResult) -> InputError:
         rows, invalid = result.n_rows, result.n_invalid
         if rows > invalid:
-            return WeightError(
-                f"column {self.spec.weight!r} must have at least one positive "
-                f"value; all {rows:,} weights are 0."
-            )
+            return no_weight(rows, name=f"column {self.spec.weight!r}")
         none = f"none of its {invalid:,} rows can be used"
-        return EmptyInputError(
-            f"{self.display_name}: {none if invalid else 'it has no rows'}."
+        return EmptyInputError.of(
+            self.display_name,
+            "must have at least one row that can be used",
+            none if invalid else "it has no rows",
         )
 
     def _check_two_labels(self, result: GridResult) -> None:

@@ -110,6 +110,8 @@ class AggregatedCells:
         Number of invalid rows.
     reasons : dict
         Their number by reason, known until tables are added or saved.
+    weightless : int
+        Number of valid rows of weight 0, known until then as well.
 
     Examples
     --------
@@ -131,6 +133,7 @@ class AggregatedCells:
     columns: dict[str, NDArray[Any]]
     dropped: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    weightless: int = 0
 
     @classmethod
     def of_columns(
@@ -154,6 +157,11 @@ class AggregatedCells:
         """Return the number of rows that the cells stand for."""
         first = self.columns["event"] == 0
         return int(self.columns["rows"][first].sum())
+
+    @property
+    def n_read(self) -> int:
+        """Return the number of all rows that were read."""
+        return self.n + self.dropped + self.weightless
 
     def __len__(self) -> int:
         return int(self.columns["cell"].size)

@@ -155,6 +155,7 @@ def drop_invalid_rows(
         read_text=_some_rows(table.read_text, usable),
         read_keys=_some_rows(table.read_keys, usable),
         lines_left_out=0,
+        parts=(),
     )
     return kept, reasons
 

@@ -154,7 +154,7 @@ class TypedRows:
             return cells
         reasons = cells.reasons | {LINES_REASON: lines}
         dropped = cells.dropped + lines
-        check_dropped(reasons, cells.n + dropped, spec.max_dropped)
+        check_dropped(reasons, cells.n_read + lines, spec.max_dropped)
         return replace(cells, dropped=dropped, reasons=reasons)
 
     def dtype_example(self, name: str) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from calibrant.engines.aggregation_sql import number
 from calibrant.engines.files import (
     check_distinct_names,
     check_in_every_file,
+    check_no_lists,
     lacking_columns,
 )
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
@@ -103,9 +104,11 @@ class Source(ABC):
 
     def kinds(self, names: Sequence[str]) -> dict[str, str]:
         """Return what whole columns contain, in NumPy's words."""
+        declared = self._declared(names)
+        check_no_lists([name for name, kind in declared.items() if kind.endswith("]")])
         return {
             name: "f8" if is_decimal(kind) else KINDS.get(kind, "O")
-            for name, kind in self._declared(names).items()
+            for name, kind in declared.items()
         }
 
     def _declared(self, names: Sequence[str]) -> dict[str, str]:

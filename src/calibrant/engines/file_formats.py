@@ -102,13 +102,14 @@ def _read_records(path: Path) -> Any:
 
 def read_frames(
     paths: Sequence[Path], *, leave_out: bool = False, name_column: str
-) -> tuple[Any, int, dict[str, str]]:
+) -> tuple[Any, int, list[int], dict[str, str]]:
     """Return several files as one polars data frame, with the columns of all.
 
     A column `name_column`, unless there is one, names the file of each row.
 
-    Also returns how many lines were left out, and for each column that not all files
-    have, one that lacks it; in JSON a value that is not there is missing.
+    Also returns how many lines were left out, how many rows each file has, and for each
+    column that not all files have, one that lacks it; in JSON a value that is not there
+    is missing.
     """
     pl = load_polars(f"reading {paths[0].suffix} files")
     read = [read_rows(path, leave_out=leave_out) for path in paths]
@@ -129,8 +130,8 @@ def read_frames(
             f"{paths[0]} and {len(paths) - 1} more have different column types: "
             f"{first_line(error)}."
         ) from None
-    left_out = sum(lines for _, lines in read)
-    return whole, left_out, {} if ragged else lacking_columns(columns)
+    left_out, sizes = sum(lines for _, lines in read), [f.height for f in frames]
+    return whole, left_out, sizes, {} if ragged else lacking_columns(columns)
 
 
 def write_frame(frame: Any, path: Path) -> None:

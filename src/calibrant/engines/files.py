@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.output_files import ROWS, check_named
-from calibrant.exceptions import MissingDependencyError, OptionError, SourceError
+from calibrant.exceptions import (
+    MissingDependencyError,
+    OptionError,
+    Setting,
+    SourceError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,10 +90,31 @@ def find_files(source: str | os.PathLike[str] | Iterable[Any]) -> FileSet:
     more = f" and {len(given) - 1} more" if given[1:] else ""
     name = os.fspath(given[0]) + more
     paths = [path for entry in given for path in _paths(os.fspath(entry))]
+    _check_named_once(paths)
     kinds = dict.fromkeys(_kind(path) for path in paths)
     if len(kinds) > 1:
         raise SourceError(f"{name} mixes files of formats {', '.join(kinds)}.")
     return FileSet(tuple(paths), next(iter(kinds)), name)
+
+
+def check_no_lists(names: list[str]) -> None:
+    """Raise where columns contain lists, which only memory tables read."""
+    if names:
+        raise OptionError(
+            f"column {names[0]!r} contains lists, which are read in memory; pass ",
+            Setting("engine", "memory"),
+            ".",
+        )
+
+
+def _check_named_once(paths: list[str]) -> None:
+    seen: set[str] = set()
+    for path in paths:
+        if (real := os.path.realpath(path)) in seen:
+            raise SourceError(
+                f"{path} is named twice, and its rows would count twice; name it once."
+            )
+        seen.add(real)
 
 
 def _paths(entry: str) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import is_missing
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import Argument, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,9 @@ def group_columns(by: str | Sequence[str] | None) -> tuple[str, ...]:
     columns = (by,) if isinstance(by, str) else tuple(by or ())
     for name in columns:
         if columns.count(name) > 1:
-            raise OptionError(f"by names the column {name!r} twice; name it once.")
+            raise OptionError(
+                Argument("by"), f" names the column {name!r} twice; name it once."
+            )
     return columns
 
 
@@ -106,7 +108,8 @@ def numbered_keys(
         return numbered_rows(list(zip(*columns, strict=True)))
     except TypeError:
         raise OptionError(
-            f"by must name columns of simple values (text, numbers, dates); got {by}."
+            Argument("by"),
+            f" must name columns of simple values (text, numbers, dates); got {by}.",
         ) from None
 
 

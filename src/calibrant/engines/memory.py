@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant.core.arrays import as_array, as_vector
+from calibrant.core.arrays import as_array, as_vector, stack_lists
 from calibrant.core.labels import check_binary_labels, check_class_labels, is_missing
 from calibrant.core.probabilities import check_probabilities, check_probability_matrix
 from calibrant.core.weights import check_raw_weights, check_total
@@ -98,6 +98,8 @@ class MemoryTable:
         How many lines of a text file are not rows.
     files : tuple of str
         The files that it was read from, as they were named; none for other sources.
+    parts : tuple of (str, int)
+        Name and number of rows of each of several files, in order.
     """
 
     names: tuple[str, ...]
@@ -106,6 +108,15 @@ class MemoryTable:
     read_keys: Callable[[str], NDArray[Any]] | None = None
     lines_left_out: int = 0
     files: tuple[str, ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
+
+    def describe_row(self, row: int) -> str:
+        """Return where a row is: its number, within its file if there are several."""
+        for name, size in self.parts:
+            if row < size:
+                return f"row {row} of {name}"
+            row -= size
+        return f"row {row}"
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -122,10 +133,12 @@ class MemoryTable:
         if name in self.names:
             array = self.read(name)
             if array.ndim not in (1, 2):
-                raise ShapeError(
-                    f"column {name!r} must contain one value per row, or one per "
-                    f"row and class; its shape is {array.shape}. Save it with one "
-                    "entry per row."
+                raise ShapeError.of(
+                    f"column {name!r}",
+                    "must contain one value per row, or one per row and class",
+                    f"its shape is {array.shape}",
+                    ("Save it with one entry per row.",),
+                    value=array.shape,
                 )
             return array
         part = PART.fullmatch(name)
@@ -349,15 +362,7 @@ def _values(column: Any) -> NDArray[Any]:
 
     if column.dtype in {nw.Int128, nw.UInt128}:  # NumPy has none so large
         return np.array(column.to_list(), dtype=object)
-    values = np.asarray(column.to_numpy())
-    if isinstance(column.dtype, nw.List) and len(values):
-        try:  # lists of the same length are the rows of a matrix
-            matrix = np.stack(values.tolist())
-        except (TypeError, ValueError):
-            return values
-        several = matrix.dtype.kind in "biuf" and matrix[0].size > 1
-        return matrix if several else values
-    return values
+    return stack_lists(np.asarray(column.to_numpy()))
 
 
 def _keys(column: Any) -> NDArray[Any]:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+import numpy as np
+
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import AggregatedCells
 from calibrant.engines.file_formats import read_frames
 from calibrant.engines.files import FileSet, check_in_every_file, find_files, is_arrays
 from calibrant.engines.memory import EQUAL, MemoryTable, open_table, table_of_file
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from calibrant.engines.aggregation_spec import BadRows
     from calibrant.engines.duckdb import DuckDBTable
+    from calibrant.engines.memory import Reader
     from calibrant.engines.spark import SparkTable
 
 Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
@@ -38,6 +41,30 @@ FILE_COLUMN = "filename"
 def needs_memory(columns: Iterable[str | None]) -> bool:
     """Tell whether some columns are computed from others, which is done in memory."""
     return any(name == FILE_COLUMN or (name and EQUAL in name) for name in columns)
+
+
+def with_file_column(table: MemoryTable, columns: Iterable[str]) -> MemoryTable:
+    """Return a table of one file with the column of its name, if columns need it.
+
+    Tables of several files have it.
+    """
+    if FILE_COLUMN not in columns or FILE_COLUMN in table.names or not table.files:
+        return table
+    path = (
+        table.files[0] if is_arrays(table.files) else find_files(table.files).paths[0]
+    )
+    stem = np.full(len(table.read(table.names[0])), Path(path).name.split(".")[0])
+
+    def added(read: Reader | None) -> Any:
+        return read and (lambda name: stem if name == FILE_COLUMN else read(name))
+
+    return replace(
+        table,
+        names=(*table.names, FILE_COLUMN),
+        read=added(table.read),
+        read_text=added(table.read_text),
+        read_keys=added(table.read_keys),
+    )
 
 
 def open_cells(source: Any) -> AggregatedCells | None:
@@ -77,14 +104,16 @@ def open_source(
         return replace(table, files=tuple(map(os.fspath, given)))
     if is_arrays(source):
         raise OptionError(
-            f"{source} is read in memory, not by the {engine} engine; use engine "
-            f"'memory'."
+            f"{source} is read in memory, not by the {engine} engine; pass ",
+            Setting("engine", "memory"),
+            ".",
         )
     if files is not None and files.has_streams:
         raise OptionError(
             f"{files} can be read only once, from beginning to end, which the "
-            f"{engine} engine cannot do; use engine 'memory', or write the rows "
-            "to a file first."
+            f"{engine} engine cannot do; pass ",
+            Setting("engine", "memory"),
+            ", or write the rows to a file first.",
         )
     if engine == "spark":
         from calibrant.engines.spark import open_spark
@@ -125,7 +154,7 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
             "aggregate', or pass fewer files."
         )
     paths = [Path(path) for path in files.paths]
-    frame, lines, lacking = read_frames(
+    frame, lines, sizes, lacking = read_frames(
         paths, leave_out=bad_rows == "drop", name_column=FILE_COLUMN
     )
     table = table_of_file(frame, paths[0])
@@ -134,7 +163,8 @@ def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
         check_in_every_file(name, lacking)
         return table.read(name)
 
-    return replace(table, read=read, lines_left_out=lines)
+    parts = tuple(zip(files.paths, sizes, strict=True))
+    return replace(table, read=read, lines_left_out=lines, parts=parts)
 
 
 def _files(source: Any) -> FileSet | None:

@@ -20,7 +20,12 @@ from calibrant.engines.aggregation_sql import (
     labels_of_type,
     source_columns,
 )
-from calibrant.engines.files import FileSet, check_in_every_file, lacking_columns
+from calibrant.engines.files import (
+    FileSet,
+    check_in_every_file,
+    check_no_lists,
+    lacking_columns,
+)
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.row_checks_sql import check_some_numbers, sql_row_checks
 from calibrant.engines.text_files import read_header
@@ -83,6 +88,7 @@ class SparkTable:
         if name not in declared:
             raise UnknownNameError.among("column", name, self.names)
         kind = declared[name]
+        check_no_lists([name] if kind.startswith("array") else [])
         known = "f8" if kind.startswith("decimal") else KINDS.get(kind, "O")
         return np.empty(0, dtype=known)
 

@@ -298,7 +298,7 @@ def calibration_test(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_no_clusters("calibration_test")
+    preds.store.check_fields("calibration_test")
     tasks = preds.store.single_tasks("calibration_test")
     if len(tasks.samples) > 1:
         raise OptionError(

@@ -325,7 +325,7 @@ def compare(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_no_clusters("compare")
+    preds.store.check_fields("compare")
     if len(preds.models) < MIN_MODELS:
         raise OptionError(
             f"at least {MIN_MODELS} models are needed to compare; got "

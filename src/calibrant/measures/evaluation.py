@@ -16,7 +16,7 @@ from calibrant.calibrators.user_calibrator import is_calibrator
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
 from calibrant.core.threads import one_blas_thread
-from calibrant.exceptions import OptionError, TooFewRowsError
+from calibrant.exceptions import Argument, OptionError, TooFewRowsError
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
 from calibrant.measures.score_decomposition import (
@@ -315,7 +315,7 @@ def evaluate(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_no_clusters("evaluate")
+    preds.store.check_fields("evaluate")
     assessments = _assess_units(preds, check_methods(methods), settings, progress)
     return Evaluation(tuple(assessments), float(alpha), confidence)
 
@@ -325,7 +325,7 @@ def check_methods(methods: Any) -> tuple[Any, ...]:
     alone = isinstance(methods, str) or is_calibrator(methods)
     names = (methods,) if alone else tuple(methods)
     if not names:
-        raise OptionError("methods must name at least one method.")
+        raise OptionError(Argument("methods"), " must name at least one method.")
     return names
 
 

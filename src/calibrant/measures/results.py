@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.core.warn import warn
 from calibrant.exceptions import (
+    Argument,
     OptionError,
     SmallSampleWarning,
     TooFewRowsError,
@@ -60,8 +61,9 @@ def result_key(key: Mapping[str, Any], reserved: Iterable[str] = ()) -> dict[str
     for name, new in names.items():
         if list(names.values()).count(new) > 1:
             raise OptionError(
-                f"by must not name both {name!r} and {new!r}, because results "
-                "rename the first to the second; rename one."
+                Argument("by"),
+                f" must not name both {name!r} and {new!r}, because results "
+                "rename the first to the second; rename one.",
             )
     return {names[name]: value for name, value in key.items()}
 

@@ -14,9 +14,12 @@ from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
 from calibrant.engines.dropped_rows import listed_reasons
 from calibrant.engines.groups import Group, format_group_value
+from calibrant.engines.memory import MemoryTable
+from calibrant.engines.opening import needs_memory
 from calibrant.exceptions import (
     DroppedRowsWarning,
     OptionError,
+    Setting,
     ShapeError,
     UnknownNameError,
 )
@@ -154,6 +157,9 @@ def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
         own = _one_column_each(table, models, request.y, spec)
     else:
         spec.check_options()
+        for model in models:
+            if len(model.columns) == 1:  # an engine may say why, as where it is lists
+                table.dtype_example(model.columns[0])
         labels = table.dtype_example(request.y)
         own = {"models": tuple(_class_columns(m, labels, spec) for m in models)}
     return AggregationSpec(
@@ -229,14 +235,32 @@ def _class_columns(model: ModelColumns, like: Any, spec: InputSpec) -> ModelColu
 
 def aggregate_table(table: Table, request: TableRequest) -> AggregatedCells:
     """Return the sums over rows; those of a long table know its column of models."""
-    if request.cluster is not None:
-        raise OptionError(
-            "aggregated predictions do not keep clusters yet; read the rows into "
-            "memory without aggregating them, or leave clusters out."
-        )
+    for field, value in (("clusters", request.cluster), ("times", request.time)):
+        if value is not None:
+            raise OptionError(
+                f"aggregated predictions do not keep {field} yet; read the rows into "
+                f"memory without aggregating them, or leave {field} out."
+            )
+    _check_not_computed(table, request)
     cells = table.aggregate(aggregation_spec(table, request))
-    own = {"model_column": request.model or "", "event": request.spec.event}
-    return replace(cells, origin=replace(cells.origin, **own))
+    origin = replace(
+        cells.origin, model_column=request.model or "", event=request.spec.event
+    )
+    return replace(cells, origin=origin)
+
+
+def _check_not_computed(table: Table, request: TableRequest) -> None:
+    """Raise where a column would have to be computed from others, out of memory."""
+    if isinstance(table, MemoryTable):
+        return
+    for name in request.other_columns:
+        if name not in table.names and needs_memory([name]):
+            raise OptionError(
+                f"column {name!r} is computed from other columns or from file names, "
+                "which is done in memory; pass ",
+                Setting("engine", "memory"),
+                ".",
+            )
 
 
 def warn_if_dropped(reasons: Mapping[str, int], total: int) -> None:

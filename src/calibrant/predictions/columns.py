@@ -13,7 +13,7 @@ from calibrant.core.labels import check_single_labels
 from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.file_formats import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
-from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.exceptions import Argument, OptionError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,15 +62,28 @@ class TableRequest:
         return self.y if isinstance(self.y, str) else self.y[model]
 
     def check_one_model(self, models: Sequence[str]) -> None:
-        """Raise where a column names the models, and columns of p would too."""
+        """Raise where both a column and columns of p, or neither, name the models."""
         if self.model is not None and len(models) > 1:
             raise OptionError(
-                f"with model, whose column names the models, p must be one model; it "
-                f"names {len(models)}: {', '.join(map(repr, models))}."
+                "with ",
+                Argument("model"),
+                ", whose column names the models, ",
+                Argument("p"),
+                f" must be one model; it names {len(models)}: "
+                f"{', '.join(map(repr, models))}.",
+            )
+        if self.model is None and self.id is not None:
+            raise OptionError(
+                Argument("id"),
+                " pairs the rows of models that share a column; pass ",
+                Argument("model"),
+                " too, or remove it.",
             )
         if self.model is not None and self.model in self.by:
             raise OptionError(
-                f"column {self.model!r} names the models already; remove it from by."
+                f"column {self.model!r} names the models already; remove it from ",
+                Argument("by"),
+                ".",
             )
 
     def check_labels(self, models: Sequence[str], name: str) -> None:
@@ -78,9 +91,10 @@ class TableRequest:
         self.check_one_model(models)
         if not isinstance(self.y, str) and set(self.y) != set(models):
             raise OptionError(
-                f"{name} must have the labels of each model by its name, "
+                Argument(name),
+                " must have the labels of each model by its name, "
                 f"{', '.join(map(repr, models))}; it has "
-                f"{', '.join(map(repr, self.y))}."
+                f"{', '.join(map(repr, self.y))}.",
             )
 
     def by_label(self, table: Table) -> list[TableRequest]:
@@ -143,7 +157,7 @@ def models_of_table(
     names = [model.name for model in models]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise OptionError(f"p names the model {twice[0]!r} twice.")
+        raise OptionError(Argument("p"), f" names the model {twice[0]!r} twice.")
     spec.check_scales(names)
     return models
 
@@ -187,7 +201,7 @@ def model_columns(
 def _entries(columns: Columns) -> list[str]:
     entries = [columns] if isinstance(columns, str) else list(columns)
     if not entries:
-        raise OptionError("p must name at least one column.")
+        raise OptionError(Argument("p"), " must name at least one column.")
     return entries
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.core.arrays import check_same_length
 from calibrant.core.sample import check_class_sample
 from calibrant.core.warn import warn
-from calibrant.core.weights import check_counts, effective_counts
+from calibrant.core.weights import check_counts, effective_counts, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.dropped_rows import drop_invalid_rows
 from calibrant.engines.groups import (
@@ -22,15 +22,17 @@ from calibrant.engines.groups import (
     key_values,
     numbered_rows,
 )
+from calibrant.engines.opening import with_file_column
 from calibrant.exceptions import (
+    Argument,
     InputError,
     MissingValueError,
     OptionError,
     ProbabilityRangeError,
     RowSumError,
     Setting,
+    SmallSampleWarning,
     UnpairedRowsWarning,
-    WeightError,
 )
 from calibrant.predictions.aggregates import (
     aggregate_table,
@@ -95,13 +97,14 @@ class RowPredictions(Store):
         words: Mapping[str, str] | None = None,
     ) -> RowPredictions:
         """Find the columns, drop invalid rows if asked to, and validate the rest."""
+        table = with_file_column(table, request.key_columns)
         reasons: dict[str, int] = {}
         if request.bad_rows == "drop":
             table, reasons = _drop_invalid_rows(table, request)
         columns = tuple(models_of_table(table, request.p, request.spec))
         names = [model.name for model in columns]
         request.check_labels(names, "y" if words is None else "y_true")
-        with _suggest_dropping(is_table=words is None):
+        with _errors_about_rows(table, is_table=words is None):
             if words is None:  # arrays were copied already
                 predictions = [name for model in columns for name in model.named]
                 used = dict.fromkeys([*predictions, *request.other_columns])
@@ -140,7 +143,9 @@ class RowPredictions(Store):
 
     @property
     def n(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows, without those of weight 0."""
+        if self._weight is not None:
+            return int(np.count_nonzero(self._weight))
         return int(self._labels(self.columns[0]).shape[0])
 
     @cached_property
@@ -243,9 +248,10 @@ class RowPredictions(Store):
         column = self.request.id
         if column is None:
             raise OptionError(
-                "to compare models, their rows must be paired; pass id, the "
-                "column that identifies the same case across models, such as the "
-                "question."
+                "to compare models, their rows must be paired; pass ",
+                Argument("id"),
+                ", the column that identifies the same case across models, such as the "
+                "question.",
             )
         places = {
             model: self._places_by_id(model, own, column) for model, own in rows.items()
@@ -304,14 +310,30 @@ class RowPredictions(Store):
 
     @cached_property
     def _groups(self) -> list[Group]:
-        return group_rows(self.table, self.request.by)
+        return self._weighted(group_rows(self.table, self.request.by))
+
+    def _weighted(self, groups: list[Group]) -> list[Group]:
+        """Return groups that have a weight, and warn of others; never leave none."""
+        weight = self._weight
+        if weight is None:
+            return groups
+        kept = [group for group in groups if weight[group.rows].any()]
+        without = [str(group) for group in groups if not weight[group.rows].any()]
+        if without:
+            more = f" and {len(without) - 1} more" if without[1:] else ""
+            warn(
+                f"rows of {without[0]}{more} all have weight 0 and are skipped.",
+                SmallSampleWarning,
+            )
+        return kept
 
     @cached_property
     def _long_groups(self) -> list[tuple[str, Group]]:
         """Return the groups of a long table with the model of each."""
         column = str(self.request.model)
         pairs = []
-        for group in group_rows(self.table, (column, *self.request.by)):
+        groups = group_rows(self.table, (column, *self.request.by))
+        for group in self._weighted(groups):
             key = dict(group.key)
             pairs.append((format_group_value(key.pop(column)), Group(key, group.rows)))
         return pairs
@@ -322,10 +344,8 @@ class RowPredictions(Store):
         if weight is not None:
             weight = weight[rows]
             if not weight.any():
-                raise WeightError(
-                    f"{self._word(str(self.request.weight))} must have at least "
-                    f"one positive value; all {weight.size} weights are 0."
-                )
+                word = self._word(str(self.request.weight))
+                raise no_weight(weight.size, name=word)
             weight = effective_counts(weight)
         return self._all_tasks(self.columns_of(model)).weighted(weight, rows)
 
@@ -378,15 +398,20 @@ class RowPredictions(Store):
 
 
 @contextmanager
-def _suggest_dropping(*, is_table: bool) -> Iterator[None]:
-    """Add to errors about some rows of a table that these can be dropped."""
+def _errors_about_rows(table: MemoryTable, *, is_table: bool) -> Iterator[None]:
+    """Name the file of rows of a table in errors, and that they can be dropped."""
     try:
         yield
     except InputError as error:
-        suggested = Setting("bad_rows", "drop") in error.remedy
-        if not is_table or type(error) not in ABOUT_ROWS or suggested:
+        if not is_table or error.place is None:
             raise
-        raise error.suggest_dropping() from None
+        row = error.place[0]
+        found = error.with_fault(
+            error.fault.replace(f"row {row}", table.describe_row(row), 1)
+        )
+        suggested = Setting("bad_rows", "drop") in error.remedy
+        about_rows = type(error) in ABOUT_ROWS and not suggested
+        raise found.suggest_dropping() if about_rows else found from None
 
 
 def _drop_invalid_rows(

@@ -20,7 +20,7 @@ from calibrant.core.probabilities import check_probability_matrix
 from calibrant.core.sample import BinarySample, check_event, weighted_sample
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURE_WORDING, Wording
-from calibrant.exceptions import OptionError, Setting, UnknownNameError
+from calibrant.exceptions import Argument, OptionError, Setting, UnknownNameError
 from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
@@ -104,8 +104,9 @@ class InputSpec:
             return self.scale
         if model not in self.scale:
             raise OptionError(
-                f"scale must be given for every model; {model!r} is missing. "
-                f"Possible scales are {', '.join(map(repr, get_args(Scale)))}."
+                Argument("scale"),
+                f" must be given for every model; {model!r} is missing. "
+                f"Possible scales are {', '.join(map(repr, get_args(Scale)))}.",
             )
         return self.scale[model]
 
@@ -150,7 +151,8 @@ class InputSpec:
         if self.task is None:
             if self.labels is not None:
                 raise OptionError(
-                    "labels names the classes of a multi-class task; choose a task: ",
+                    Argument("labels"),
+                    " names the classes of a multi-class task; choose a task: ",
                     Setting("task", "confidence"),
                     ", ",
                     Setting("task", "classwise"),
@@ -159,7 +161,8 @@ class InputSpec:
                 )
         elif self.pos_label is not None:
             raise OptionError(
-                "pos_label is for binary labels (",
+                Argument("pos_label"),
+                " is for binary labels (",
                 Setting("task", None),
                 "); with ",
                 Setting("task", self.task),

@@ -17,7 +17,7 @@ from calibrant.engines.cells import merge_cells
 from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import Engine, needs_memory, open_cells, open_source
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, ShapeError
 from calibrant.predictions.aggregates import (
     AggregatedPredictions,
     aggregate_table,
@@ -183,8 +183,8 @@ class Predictions:
             ``"forest_*"`` stands for all columns that match; the text matched by ``*``
             names the class.
         by : str or list of str, optional
-            Columns that define groups, which are evaluated separately. With several
-            files, ``"filename"`` is the file of each row, without its extension.
+            Columns that define groups, which are evaluated separately. Of files,
+            ``"filename"`` is the name of the file of each row, without its extension.
         model : str, optional
             Column that names the model of each row, in a long table; ``"filename"``
             where each model has a file.
@@ -470,7 +470,7 @@ def read_table(
     if isinstance(table, MemoryTable):
         return RowPredictions.of(table, request)
     cells = aggregate_table(table, request)
-    warn_if_dropped(cells.reasons, cells.dropped + cells.n)
+    warn_if_dropped(cells.reasons, cells.n_read)
     return AggregatedPredictions(cells)
 
 
@@ -492,7 +492,15 @@ class _Arrays:
 
     def add(self, column: str, word: str, values: ArrayLike) -> str:
         # A copy: results are computed on demand, also after the user's arrays changed.
-        self.columns[column] = np.array(as_array(values, name=word))
+        array = np.array(as_array(values, name=word))
+        if array.ndim not in (1, 2):
+            raise ShapeError.of(
+                word,
+                "must be a vector or a table",
+                f"it has shape {array.shape}",
+                value=array.shape,
+            )
+        self.columns[column] = array
         self.words[column] = word
         return column
 

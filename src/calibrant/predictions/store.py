@@ -97,9 +97,11 @@ class Store(ABC):
             )
         return units[0].read()
 
-    def check_no_clusters(self, verb: str) -> None:
-        """Raise where rows belong together, which a function cannot use yet."""
+    def check_fields(self, verb: str) -> None:
+        """Raise where rows have clusters or times, which a function cannot use yet."""
         request = self.table_request
+        if request is not None and request.time is not None:
+            raise OptionError(f"{verb} does not use time yet; remove it.")
         if request is not None and request.cluster is not None:
             raise OptionError(
                 f"{verb} does not use clusters yet: intervals and tests would "

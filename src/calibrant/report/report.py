@@ -179,7 +179,7 @@ class Report:
             labels=labels,
             scale=scale,
         )
-        preds.store.check_no_clusters("Report")
+        preds.store.check_fields("Report")
         return cls(
             summarise(preds, settings, title=title, created=created, progress=progress)
         )
