@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy java browser demo test lint types layers tests fuzz minimal wheel lowest bench golden clean
+.PHONY: help setup heavy java browser postgres demo test lint types layers tests fuzz minimal wheel lowest bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -30,6 +30,11 @@ browser: ## add Chromium, without which the browser tests are skipped (Debian, a
 	command -v chromium >/dev/null || { apt-get update -qq && \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	chromium fonts-dejavu-core; }
+
+postgres: ## add Postgres, without which its tests of SQL are skipped (Debian, as root)
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	postgresql; }
 
 demo: $(READY) ## evaluate the bundled predictions, print a table, write a figure
 	$(BIN)/calibrant demo

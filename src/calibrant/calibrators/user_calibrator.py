@@ -74,10 +74,11 @@ class UserMap(CalibrationMap):
         """Raise: see `to_dict`."""
         raise OptionError(f"a map of kind {stored.get('kind')!r} cannot be read.")
 
-    def _sql(self, name: str) -> str:
+    def _joints(self) -> FloatVector:
+        """Raise: where such a map jumps is unknown, so it cannot be tabulated."""
         raise OptionError(
-            f"a map by {type(self.calibrator).__name__} cannot be written as SQL for "
-            f"column {name}."
+            f"a map by {type(self.calibrator).__name__} cannot be written as SQL or "
+            "Python; keep the calibrator itself."
         )
 
     def __eq__(self, other: object) -> bool:

@@ -18,6 +18,7 @@ from calibrant.cli.calibrate import calibrate
 from calibrant.cli.compare import compare
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
+from calibrant.cli.export import export
 from calibrant.cli.methods import methods
 from calibrant.cli.plot import plot
 from calibrant.cli.process import end_with
@@ -42,6 +43,7 @@ app.command()(plot)
 app.command()(report)
 app.command()(calibrate)
 app.command()(apply)
+app.command()(export)
 app.command()(aggregate)
 app.command()(methods)
 app.command()(demo)

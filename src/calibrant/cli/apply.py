@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -148,7 +149,8 @@ def _apply_in_duckdb(
             "at a time."
         )
     name = f"{columns[0]}{suffix}"
-    rows = apply_in_duckdb(map_.to_sql, files, columns[0], name, out)
+    to_sql = partial(map_.to_sql, dialect="duckdb", accuracy=0.0)
+    rows = apply_in_duckdb(to_sql, files, columns[0], name, out)
     _say_written(out, rows, [name])
 
 

@@ -16,11 +16,12 @@ from calibrant.core.probabilities import (
 )
 from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.sql import quoted
+from calibrant.maps.exports import ACCURACY, python_function, sql_expression
 from calibrant.numerics.links import WHOLE
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, FloatVector, JsonObject
+    from calibrant.maps.languages import Dialect, Language
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,43 @@ class StoredMap(ABC):
     @abstractmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
+
+    @abstractmethod
+    def _python(self, name: str, accuracy: float) -> str:
+        """Return the map as a function of that name in Python."""
+
+    def to_python(self, *, accuracy: float = ACCURACY) -> str:
+        """Return the source of a function ``calibrate(p)`` without imports.
+
+        It takes one prediction, or the predictions of all classes of one row, and
+        returns what `transform` does, or None where predictions are missing or out of
+        range. Maps with a closed form agree to 1e-9; others, such as those of `smooth`,
+        are tabulated.
+
+        Parameters
+        ----------
+        accuracy : float
+            Largest difference of tables, from 1e-10 to 0.01.
+
+        Returns
+        -------
+        str
+            Source text.
+
+        See Also
+        --------
+        to_sql : a binary map in a database.
+
+        Examples
+        --------
+        >>> from calibrant.maps.binned import BinnedMap
+        >>> flat = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0.8]), np.zeros(2))
+        >>> namespace = {}
+        >>> exec(flat.to_python(), namespace)
+        >>> namespace["calibrate"](0.7)
+        0.8
+        """
+        return self._python("calibrate", accuracy)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.to_dict() == other.to_dict()
@@ -86,9 +124,18 @@ class CalibrationMap(StoredMap):
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
 
-    @abstractmethod
-    def _sql(self, name: str) -> str:
-        """Return a SQL expression for the map of the probabilities in a column."""
+    @property
+    def _degree(self) -> int | None:
+        """Return the degree of the map if it is a polynomial between its joints."""
+        return None
+
+    def _joints(self) -> FloatVector:
+        """Return where the map bends or jumps."""
+        return np.array([])
+
+    def _formula(self, language: Language, name: str) -> str | None:  # noqa: ARG002
+        """Return the map of a probability as a short formula, where there is one."""
+        return None
 
     def __call__(self, p: ArrayLike) -> FloatVector:
         """Evaluate the map at predictions of any shape."""
@@ -104,13 +151,28 @@ class CalibrationMap(StoredMap):
         event = np.clip(values, 0.0, 1.0)
         return np.stack([1.0 - event, event], 1) if has_two_columns(array) else event
 
-    def to_sql(self, column: str) -> str:
+    def to_sql(
+        self, column: str, dialect: Dialect = "ansi", *, accuracy: float = ACCURACY
+    ) -> str:
         """Return a SQL expression for the calibrated probability of a column.
+
+        Maps with a short formula and those that consist of lines or parabolas are
+        written as they are, with numbers rounded to 1e-9. Others, such as those of
+        `smooth`, are tabulated: a few polynomials, found by nested CASE, that differ
+        from the map by at most `accuracy`. So do those of maps with logarithms in
+        SQLite, which may lack them.
 
         Parameters
         ----------
         column : str
-            Name of the column of predictions; it is quoted.
+            Name of the column of predictions; it is quoted. Snowflake stores names
+            that were created without quotes in capitals: pass them so.
+        dialect : str
+            "ansi", "duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"
+            or "mysql". "ansi" needs LEAST and GREATEST, of SQL:2023.
+        accuracy : float
+            Largest difference of tables, from 1e-10 to 0.01; with 0, formulas are
+            written however long they are.
 
         Returns
         -------
@@ -118,16 +180,22 @@ class CalibrationMap(StoredMap):
             An expression with the values of `transform`, and NULL where the column is
             NULL, NaN or outside [0, 1].
 
+        See Also
+        --------
+        to_python : the map as a function.
+
         Examples
         --------
         >>> from calibrant.maps.binned import BinnedMap
         >>> flat = BinnedMap(np.array([0, 0.5, 1]), np.array([0.1, 0.8]), np.zeros(2))
-        >>> print(flat.to_sql("score"))
-        CASE WHEN "score" BETWEEN 0.0 AND 1.0 THEN LEAST(1.0, GREATEST(0.0, CASE
-        WHEN "score" < 0.5 THEN 0.1 + 0.0 * "score" ELSE 0.8 + 0.0 * "score" END)) END
+        >>> print(flat.to_sql("score", "mysql"))
+        CASE WHEN `score` BETWEEN 0 AND 1 THEN
+        CASE WHEN `score`<0.5e0 THEN 0.1e0 ELSE 0.8e0 END END
         """
-        name = quoted(column)
-        return f"CASE WHEN {name} BETWEEN 0.0 AND 1.0 THEN {self._sql(name)} END"
+        return sql_expression(self, column, dialect, accuracy)
+
+    def _python(self, name: str, accuracy: float) -> str:
+        return python_function(self, name, accuracy)
 
 
 def stored_numbers(

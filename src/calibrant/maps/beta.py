@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant.maps import sql
 from calibrant.maps.base import CalibrationMap, stored_ends, stored_number
 from calibrant.numerics.links import WHOLE, log_odds_parts
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
+    from calibrant.maps.languages import Language
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +55,17 @@ class BetaMap(CalibrationMap):
         a, b, intercept = (stored_number(stored, f) for f in ("a", "b", "intercept"))
         return cls(a, b, intercept, stored_ends(stored))
 
-    def _sql(self, name: str) -> str:
+    def _joints(self) -> FloatVector:
+        """Return where the map bends."""
+        return np.array(self.ends)
+
+    def _formula(self, language: Language, name: str) -> str:
+        """Return the map of a probability as a short formula."""
         low, high = self.ends
-        p = sql.between(low, name, high)
-        return sql.expit(
-            f"{self.a!r} * LN({p}) - {self.b!r} * LN(1.0 - {p}) + {self.intercept!r}"
+        p = language.between(low, name, high)
+        numbers = (self.a, self.b, self.intercept, 1.0)
+        a, b, intercept, one = map(language.number, numbers)
+        ln = language.ln
+        return language.expit(
+            f"{a} * {ln}({p}) - {b} * {ln}({one} - {p}) + {intercept}"
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from calibrant.exceptions import MapFormatError
-from calibrant.maps import sql
 from calibrant.maps.base import CalibrationMap, stored_numbers
 from calibrant.numerics.binning import bin_index
 
@@ -111,7 +110,11 @@ class BinnedMap(CalibrationMap):
             raise MapFormatError("edges of a binned map must not decrease.")
         return cls(edges, intercepts, slopes)
 
-    def _sql(self, name: str) -> str:
-        coefficients = zip(self.intercepts.tolist(), self.slopes.tolist(), strict=True)
-        lines = [f"{a!r} + {b!r} * {name}" for a, b in coefficients]
-        return sql.between(0.0, sql.by_piece(name, self.edges[1:-1], lines), 1.0)
+    @property
+    def _degree(self) -> int:
+        """Return the degree of the lines."""
+        return 1
+
+    def _joints(self) -> FloatVector:
+        """Return the inner edges."""
+        return self.edges[1:-1]

@@ -12,11 +12,15 @@ from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array
 from calibrant.core.probabilities import check_class_scores, row_sums
 from calibrant.core.wording import CLASS_CALIBRATOR_WORDING
-from calibrant.exceptions import MapFormatError, ShapeError
+from calibrant.exceptions import MapFormatError, OptionError, ShapeError
 from calibrant.maps.base import StoredMap, stored_choice, stored_kind, stored_maps
+from calibrant.maps.exports import check_accuracy
+from calibrant.maps.python_source import function_of_classes, probabilities_text
 from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from calibrant.core.array_types import ArrayLike, FloatMatrix, JsonObject
     from calibrant.maps.base import CalibrationMap
 
@@ -63,6 +67,18 @@ class MulticlassMap(StoredMap):
         """Return calibrated probabilities of shape (n, k)."""
         return self(p)
 
+    def _python_body(self, accuracy: float) -> str:  # noqa: ARG002
+        """Return the body of a function of the row p, up to the calibrated row."""
+        raise OptionError(
+            f"a map of kind {self.kind!r} cannot be written as Python; store it with "
+            "save_map."
+        )
+
+    def _python(self, name: str, accuracy: float) -> str:
+        check_accuracy(accuracy)
+        body = self._python_body(accuracy)
+        return function_of_classes(name, self.n_classes, self.scale, body)
+
 
 def stored_scale(stored: JsonObject) -> Scale:
     """Return the scale of a stored map's predictions."""
@@ -104,6 +120,12 @@ class MulticlassMeanMap(MulticlassMap):
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return the mean of the calibrated probabilities."""
         return np.asarray(sum(m.calibrated(scores) for m in self.maps) / len(self.maps))
+
+    def _python_body(self, accuracy: float) -> str:
+        """Return the body of a function of the row p, up to the calibrated row."""
+        functions, names = _functions(self.maps, accuracy)
+        rows = f"zip(*[part(p) for part in [{names}]])"
+        return f"{functions}return [sum(row) / {len(self.maps)} for row in {rows}]"
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
@@ -160,6 +182,15 @@ class OneVsRestMap(MulticlassMap):
         some = total > 0.0
         return np.where(some, separate / np.where(some, total, 1.0), prob)
 
+    def _python_body(self, accuracy: float) -> str:
+        """Return the body of a function of the row p, up to the calibrated row."""
+        functions, names = _functions(self.maps, accuracy)
+        return f"""\
+{functions}x = {probabilities_text(self.scale)}
+parts = [part(min(v, 1.0)) for part, v in zip([{names}], x)]
+total = sum(parts)
+return [v / total for v in parts] if total > 0.0 else x"""
+
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
@@ -205,11 +236,29 @@ class TopLabelMap(MulticlassMap):
         others[rows, top] = confidence
         return others
 
+    def _python_body(self, accuracy: float) -> str:
+        """Return the body of a function of the row p, up to the calibrated row."""
+        functions, name = _functions((self.map,), accuracy)
+        return f"""\
+{functions}x = {probabilities_text(self.scale)}
+top = x.index(max(x))
+confidence = {name}(min(x[top], 1.0))
+rest = sum(x[:top] + x[top + 1:])
+equal = {1.0 / (self.classes - 1)!r}
+x = [(1.0 - confidence) * (v / rest if rest > 1e-300 else equal) for v in x]
+return [*x[:top], confidence, *x[top + 1:]]"""
+
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
         map_ = _binary_map(stored.get("map"))
         return cls(map_, stored_classes(stored), stored_scale(stored))
+
+
+def _functions(maps: Iterable[StoredMap], accuracy: float) -> tuple[str, str]:
+    """Return the functions of maps in Python, and their names."""
+    parts = [map_._python(f"part_{i}", accuracy) for i, map_ in enumerate(maps)]  # noqa: SLF001
+    return "".join(parts), ", ".join(f"part_{i}" for i in range(len(parts)))
 
 
 def _binary_map(stored: Any) -> CalibrationMap:

@@ -1,4 +1,5 @@
 """Continuous maps of lines or parabolas between knots, and their means."""
+# ruff: noqa: SLF001 (a mean is written in terms of its parts)
 
 from __future__ import annotations
 
@@ -10,7 +11,6 @@ from scipy.special import expit
 
 from calibrant.core.array_types import Space
 from calibrant.exceptions import MapFormatError
-from calibrant.maps import sql
 from calibrant.maps.base import (
     CalibrationMap,
     stored_choice,
@@ -19,13 +19,16 @@ from calibrant.maps.base import (
     stored_maps,
     stored_numbers,
 )
+from calibrant.maps.languages import lines_between
 from calibrant.numerics.cross_validation import ROUNDING
 from calibrant.numerics.line_problems import lines_at
+from calibrant.numerics.polynomial_pieces import with_clips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from calibrant.core.array_types import FloatVector, JsonObject
+    from calibrant.maps.languages import Language
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +72,21 @@ class PiecewiseLinearMap(CalibrationMap):
         knots, heights = stored_line(stored)
         return cls(knots, heights, stored_choice(stored, "scale", get_args(Space)))
 
-    def _sql(self, name: str) -> str:
-        x = sql.logit(name) if self.scale == "logit" else name
-        lines = sql.lines(x, self.knots, self.heights)
-        value = sql.by_piece(x, self.knots[1:-1], lines)
-        if self.scale == "logit":
-            return sql.expit(value)
-        return sql.between(0.0, value, 1.0)
+    @property
+    def _degree(self) -> int | None:
+        """Return the degree of the map if it is a polynomial between its joints."""
+        return None if self.scale == "logit" else 1
+
+    def _formula(self, language: Language, name: str) -> str | None:
+        """Return the map of a probability as a formula, if it has logarithms."""
+        if self.scale == "prob":
+            return None
+        lines = lines_between(self.knots, self.heights)
+        return language.expit(language.piecewise(name, lines, language.logit(name)))
+
+    def _joints(self) -> FloatVector:
+        """Return where the map bends."""
+        return with_clips(self.values, self.bends) if self._degree else self.bends
 
 
 def map_through(p: FloatVector, values: FloatVector) -> PiecewiseLinearMap:
@@ -146,15 +157,14 @@ class ParabolasMap(CalibrationMap):
             raise MapFormatError("parabolas of a map must be finite.")
         return map_
 
-    def _sql(self, name: str) -> str:
-        x = sql.between(float(self.knots[0]), name, float(self.knots[-1]))
-        parts = (part.tolist() for part in (self.knots[:-1], *self._coefficients()))
-        curves = [
-            f"{start!r} + ({x} - {knot!r}) * "
-            f"({linear!r} + ({x} - {knot!r}) * {square!r})"
-            for knot, start, linear, square in zip(*parts, strict=True)
-        ]
-        return sql.between(0.0, sql.by_piece(x, self.bends, curves), 1.0)
+    @property
+    def _degree(self) -> int:
+        """Return the degree of the parabolas."""
+        return 2
+
+    def _joints(self) -> FloatVector:
+        """Return where the map bends."""
+        return with_clips(self.values, self.knots)
 
 
 Part: TypeAlias = PiecewiseLinearMap | ParabolasMap
@@ -209,9 +219,21 @@ class MeanMap(CalibrationMap):
         parts = tuple(PART_KINDS[map_["kind"]].from_dict(map_) for map_ in maps)
         return cls(parts, tuple(weights.tolist()))
 
-    def _sql(self, name: str) -> str:
-        pairs = zip(self.weights, self.maps, strict=True)
-        return " + ".join(f"{w!r} * ({map_._sql(name)})" for w, map_ in pairs)  # noqa: SLF001
+    @property
+    def _degree(self) -> int | None:
+        """Return the degree of the map if it is a polynomial between its joints."""
+        degrees = [map_._degree for map_ in self.maps]
+        return None if None in degrees else max(filter(None, degrees))
+
+    def _formula(self, language: Language, name: str) -> str | None:
+        """Return the map of a probability as a formula, if it has logarithms."""
+        texts = [map_._formula(language, name) for map_ in self.maps]
+        pairs = zip(map(language.number, self.weights), texts, strict=True)
+        return None if None in texts else " + ".join(f"{w} * ({t})" for w, t in pairs)
+
+    def _joints(self) -> FloatVector:
+        """Return where any of the maps bends."""
+        return np.concatenate([map_._joints() for map_ in self.maps])
 
 
 def mean_map(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant.maps import sql
 from calibrant.maps.base import CalibrationMap, stored_ends, stored_number
 from calibrant.numerics.links import WHOLE, logit_within
+from calibrant.numerics.polynomial_pieces import Piece
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
+    from calibrant.maps.languages import Language
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,14 @@ class QuadraticMap(CalibrationMap):
         data, ends = stored_ends(stored, "data"), stored_ends(stored)
         return cls(intercept, slope, curvature, data, ends)
 
-    def _sql(self, name: str) -> str:
-        u, inside = (sql.logit(name, *limits) for limits in (self.ends, self.data))
-        line = f"({self.slope!r} + {self.curvature!r} * {inside})"
-        return sql.expit(f"{self.intercept!r} + {inside} * {line} + {u} - {inside}")
+    def _joints(self) -> FloatVector:
+        """Return where the map bends."""
+        return np.array([*self.ends, *self.data])
+
+    def _formula(self, language: Language, name: str) -> str:
+        """Return the map of a probability as a formula."""
+        u, inside = (language.logit(name, *e) for e in (self.ends, self.data))
+        parabola = Piece(1.0, 0.0, (self.intercept, self.slope, self.curvature))
+        return language.expit(
+            f"{language.polynomial(parabola, inside)} + {u} - {inside}"
+        )

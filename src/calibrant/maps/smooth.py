@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant.maps import sql
 from calibrant.maps.base import CalibrationMap, stored_ends, stored_line
+from calibrant.maps.languages import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
+from calibrant.numerics.polynomial_pieces import Piece
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
+    from calibrant.maps.languages import Language
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +65,15 @@ class SmoothMap(CalibrationMap):
         knots, shifts = stored_line(stored, "shifts")
         return cls(knots, shifts, stored_ends(stored))
 
-    def _sql(self, name: str) -> str:
-        u = sql.logit(name, *self.ends)
-        first, last = repr(float(self.shifts[0])), repr(float(self.shifts[-1]))
-        lines = sql.lines(u, self.knots, self.shifts)
-        shift = sql.by_piece(u, self.knots, [first, *lines, last])
-        return sql.expit(f"{u} + ({shift})")
+    def _formula(self, language: Language, name: str) -> str:
+        """Return the map of a probability as a formula."""
+        u = language.logit(name, *self.ends)
+        first = Piece(float(expit(self.knots[0])), 0.0, (float(self.shifts[0]),))
+        last = Piece(1.0, 0.0, (float(self.shifts[-1]),))
+        lines = lines_between(self.knots, self.shifts)
+        shift = language.piecewise(name, [first, *lines, last], u)
+        return language.expit(f"{u} + ({shift})")
+
+    def _joints(self) -> FloatVector:
+        """Return where the map bends."""
+        return np.concatenate([expit(self.knots), self.ends])

@@ -15,6 +15,7 @@ from calibrant.core.probabilities import softmax
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.base import stored_choice, stored_numbers
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
+from calibrant.maps.python_source import log_probabilities_text, logits_text
 from calibrant.numerics.class_probabilities import centred, log_probabilities, logits_of
 from calibrant.numerics.line_problems import values_at
 
@@ -78,6 +79,11 @@ class TemperatureMap(MulticlassMap):
         """Return calibrated probabilities."""
         return softmax(self.inverse * logits_of(scores, self.scale))
 
+    def _python_body(self, accuracy: float) -> str:  # noqa: ARG002
+        """Return the body of a function of the row p, up to the calibrated row."""
+        logits = logits_text(self.scale)
+        return f"return softmax([{self.inverse!r} * v for v in {logits}])"
+
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
@@ -128,6 +134,22 @@ class SoftmaxMap(MulticlassMap):
         weighted = x * self.weights if self.weights.ndim == 1 else x @ self.weights.T
         return softmax(weighted + self.intercepts)
 
+    def _inputs_text(self) -> str:
+        """Return the same in Python."""
+        logs = log_probabilities_text(self.scale)
+        return f"centred({logs})" if self.inputs == "centred" else logs
+
+    def _python_body(self, accuracy: float) -> str:  # noqa: ARG002
+        """Return the body of a function of the row p, up to the calibrated row."""
+        matrix = self.weights.ndim > 1
+        product = "sum(w * v for w, v in zip(row, x))" if matrix else "row * v"
+        rows = "zip(weights, intercepts, x)"
+        return f"""\
+weights = {self.weights.tolist()}
+intercepts = {self.intercepts.tolist()}
+x = {self._inputs_text()}
+return softmax([{product} + b for row, b, v in {rows}])"""
+
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
@@ -171,6 +193,12 @@ class TemperedSoftmaxMap(SoftmaxMap):
     def _inputs(self, scores: FloatMatrix) -> FloatMatrix:
         logits = logits_of(scores, self.scale)
         return tempered_inputs(logits, self.inverse, self.uniform)
+
+    def _inputs_text(self) -> str:
+        logits = logits_text(self.scale)
+        mixed = f"{1.0 - self.uniform!r} * v + {self.uniform / self.n_classes!r}"
+        tempered = f"softmax([{self.inverse!r} * v for v in {logits}])"
+        return f"[logarithm({mixed}) for v in {tempered}]"
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:

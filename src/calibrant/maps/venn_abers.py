@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant.core.probabilities import probabilities_of_any_shape
 from calibrant.exceptions import MapFormatError
-from calibrant.maps import sql
 from calibrant.maps.base import CalibrationMap, stored_numbers
 
 if TYPE_CHECKING:
@@ -91,8 +90,12 @@ class VennAbersMap(CalibrationMap):
             raise MapFormatError("steps of a Venn-Abers map must be probabilities.")
         return cls(starts, lower, ends, upper)
 
-    def _sql(self, name: str) -> str:
-        low = sql.by_piece(name, self.starts, map(repr, self.lower.tolist()))
+    @property
+    def _degree(self) -> int:
+        """Return the degree of steps."""
+        return 0
+
+    def _joints(self) -> FloatVector:
+        """Return where the map jumps."""
         after = np.nextafter(self.ends, 2.0)  # p1 still holds at its end
-        high = sql.by_piece(name, after, map(repr, self.upper.tolist()))
-        return f"1.0 / (1.0 + (1.0 - {low}) / {high})"
+        return np.append(self.starts, after)

@@ -1,0 +1,70 @@
+"""``calibrant export``: a map as SQL or as Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from calibrant.exceptions import OptionError
+from calibrant.maps.exports import ACCURACY
+from calibrant.maps.languages import DIALECTS
+
+
+def export(
+    map_file: Annotated[
+        Path,
+        typer.Argument(help="Map written by 'calibrant calibrate'.", metavar="MAP"),
+    ],
+    dialect: Annotated[
+        str, typer.Option("--dialect", help=f"Of SQL: {', '.join(DIALECTS)}.")
+    ] = "ansi",
+    p: Annotated[
+        str | None,
+        typer.Option(
+            "--p",
+            help="Column of probabilities in the SQL; by default the one that the map "
+            "was fitted on.",
+        ),
+    ] = None,
+    python: Annotated[
+        bool,
+        typer.Option(
+            "--python", help="Print a Python function without imports, not SQL."
+        ),
+    ] = False,
+    accuracy: Annotated[
+        float,
+        typer.Option(
+            "--accuracy",
+            help="Largest error of tables, which replace long formulas; 0 for the "
+            "formulas themselves.",
+        ),
+    ] = ACCURACY,
+) -> None:
+    """Print a map as a SQL expression, or as a Python function."""
+    from calibrant.maps.stored import load_map
+
+    map_: Any = load_map(map_file)
+    if python:
+        typer.echo(map_.to_python(accuracy=accuracy), nl=False)
+        return
+    if not hasattr(map_, "to_sql"):
+        raise OptionError(
+            f"{map_file} calibrates {map_.n_classes} classes; only maps of one event "
+            "are written as SQL. Use --python, or 'calibrant apply'."
+        )
+    typer.echo(map_.to_sql(p or _fitted_column(map_file), dialect, accuracy=accuracy))
+
+
+def _fitted_column(map_file: Path) -> str:
+    from calibrant.maps.stored import load_columns
+
+    columns = load_columns(map_file)
+    if not columns:
+        raise OptionError(
+            f"--p must name the column of probabilities: {map_file} does not say which "
+            "column it was fitted on."
+        )
+    return columns[0]

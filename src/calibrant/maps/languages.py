@@ -1,0 +1,173 @@
+"""How dialects of SQL, and Python, write the formulas of maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.numerics.links import CLIP
+from calibrant.numerics.polynomial_pieces import Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import FloatVector
+
+Dialect: TypeAlias = Literal[
+    "ansi", "duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql"
+]
+
+
+@dataclass(frozen=True)
+class Language:
+    """Names and signs in which dialects differ.
+
+    None of the functions ever sees NULL, which LEAST and GREATEST skip in some
+    dialects and return in others.
+
+    Attributes
+    ----------
+    quote, quote_within, backslash : str
+        Around names, and what is written for these signs within names.
+    least, greatest, exp, ln : str
+        Functions; `ln` is empty where not every installation has logarithms.
+    floating : str
+        What makes a decimal number a floating one; else products of decimals
+        overflow or lose digits.
+    name : str
+        The column, or its conversion where no suffix makes numbers floating.
+    """
+
+    quote: str = '"'
+    quote_within: str = '""'
+    backslash: str = "\\"
+    least: str = "LEAST"
+    greatest: str = "GREATEST"
+    exp: str = "EXP"
+    ln: str = "LN"
+    floating: str = ""
+    name: str = "{}"
+
+    def quoted(self, column: str) -> str:
+        """Return a column's name, whatever characters it holds.
+
+        Examples
+        --------
+        >>> print(DIALECTS["ansi"].quoted('odd "name" here'))
+        "odd ""name"" here"
+        """
+        within = column.replace("\\", self.backslash)
+        within = within.replace(self.quote, self.quote_within)
+        return f"{self.quote}{within}{self.quote}"
+
+    def number(self, value: float) -> str:
+        """Return a floating number.
+
+        Examples
+        --------
+        >>> DIALECTS["duckdb"].number(0.5), DIALECTS["sqlite"].number(0.5)
+        ('0.5e0', '0.5')
+        """
+        text = repr(float(value))
+        return text if "e" in text else text + self.floating
+
+    def between(self, low: float, expression: str, high: float) -> str:
+        """Return an expression clipped to an interval."""
+        lowest = f"{self.greatest}({self.number(low)}, {expression})"
+        return f"{self.least}({self.number(high)}, {lowest})"
+
+    def expit(self, expression: str) -> str:
+        """Return the probability with a given logit."""
+        # Beyond 700 EXP would overflow; probabilities are 0 or 1 long before.
+        most = f"{self.least}({self.number(700.0)}, -({expression}))"
+        one = self.number(1.0)
+        return f"{one} / ({one} + {self.exp}({most}))"
+
+    def logit(self, name: str, low: float = CLIP, high: float = 1.0 - CLIP) -> str:
+        """Return the logit of a probability that is clipped first."""
+        p = self.between(low, name, high)
+        return f"{self.ln}({p} / ({self.number(1.0)} - {p}))"
+
+    def choice(self, condition: str, yes: str, no: str) -> str:
+        """Return one of two expressions by a condition."""
+        return f"CASE WHEN {condition} THEN {yes} ELSE {no} END"
+
+    def piecewise(self, name: str, pieces: Sequence[Piece], x: str) -> str:
+        """Return the polynomial in x of the piece that a probability lies in.
+
+        Examples
+        --------
+        >>> from calibrant.numerics.polynomial_pieces import Piece
+        >>> pieces = [Piece(0.5, 0.0, (0.1,)), Piece(1.0, 0.0, (0.8,))]
+        >>> DIALECTS["sqlite"].piecewise("p", pieces, "p")
+        'CASE WHEN p<0.5 THEN 0.1 ELSE 0.8 END'
+        """
+        if len(pieces) == 1:
+            return self.polynomial(pieces[0], x)
+        half = len(pieces) // 2  # bisection keeps evaluation short
+        below = self.piecewise(name, pieces[:half], x)
+        above = self.piecewise(name, pieces[half:], x)
+        end = self.number(pieces[half - 1].end)
+        return self.choice(f"{name}<{end}", below, above)
+
+    def polynomial(self, piece: Piece, x: str) -> str:
+        """Return a polynomial by Horner's rule.
+
+        Examples
+        --------
+        >>> from calibrant.numerics.polynomial_pieces import Piece
+        >>> piece = Piece(1.0, 0.5, (0.25, 1.0, -0.5))
+        >>> DIALECTS["sqlite"].polynomial(piece, "p")
+        '0.25+(p-0.5)*(1.0-0.5*(p-0.5))'
+        """
+        *lower, last = piece.coefficients
+        if not lower:
+            return self.number(last)
+        if piece.origin:
+            sign = "-" if piece.origin > 0.0 else "+"  # two minus begin a comment
+            x = f"({x}{sign}{self.number(abs(piece.origin))})"
+        text = x if last == 1.0 else f"{self.number(last)}*{x}"
+        for number in reversed(lower[1:]):
+            text = f"{x}*({self._sum(number, text)})"
+        return self._sum(lower[0], text)
+
+    def _sum(self, number: float, text: str) -> str:
+        sign = "" if text.startswith("-") else "+"
+        return f"{self.number(number)}{sign}{text}" if number else text
+
+
+class PythonLanguage(Language):
+    """Python writes conditions the other way round."""
+
+    def choice(self, condition: str, yes: str, no: str) -> str:
+        """Return one of two expressions by a condition."""
+        return f"({yes} if {condition} else {no})"
+
+
+DIALECTS: dict[Dialect, Language] = {
+    "ansi": Language(floating="e0"),
+    "duckdb": Language(floating="e0"),
+    "postgres": Language(),
+    "bigquery": Language(quote="`", quote_within="\\`", backslash="\\\\"),
+    # It has no floating numbers but by conversion.
+    "snowflake": Language(name="{}::FLOAT"),
+    "spark": Language(quote="`", quote_within="``", floating="e0"),
+    # In double quotes, a name that does not exist would be a string.
+    "sqlite": Language(
+        quote="`", quote_within="``", least="MIN", greatest="MAX", exp="", ln=""
+    ),
+    "mysql": Language(quote="`", quote_within="``", floating="e0"),
+}
+PYTHON = PythonLanguage(
+    least="min", greatest="max", exp="2.718281828459045 ** ", ln="logarithm"
+)
+
+
+def lines_between(knots: FloatVector, heights: FloatVector) -> list[Piece]:
+    """Return the lines from knot to knot between logits, by probabilities."""
+    slopes = np.diff(heights) / np.diff(knots)
+    parts = zip(expit(knots[1:]), knots, heights, slopes, strict=False)
+    return [Piece(float(e), float(k), (float(h), float(s))) for e, k, h, s in parts]

@@ -1,0 +1,145 @@
+"""Maps as text: length, quoting, accuracy and what is refused."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import softmax
+
+import calibrant as cb
+from calibrant.exceptions import OptionError
+from calibrant.maps.beta import BetaMap
+from calibrant.maps.languages import DIALECTS
+from calibrant.maps.multiclass import MulticlassMeanMap, TopLabelMap
+from calibrant.maps.smooth import SmoothMap
+from calibrant.maps.softmax import DiagonalMap, TemperatureMap
+from calibrant.numerics.polynomial_pieces import grid
+
+BETA = BetaMap(1.3, 0.6, 0.2)
+P = grid(np.array([]))[::7]
+
+
+def run(source):
+    """Return the function of a source text."""
+    namespace = {}
+    exec(source, namespace)  # noqa: S102
+    return namespace["calibrate"]
+
+
+@pytest.fixture(scope="module")
+def smooth_map():
+    p, y = cb.datasets.load_binary("forest")
+    return cb.make_calibrator("smooth").fit(p, y).map_
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_smooth_maps_are_short(smooth_map, dialect):
+    assert len(smooth_map.to_sql("p", dialect)) < 2000
+    assert len(smooth_map.to_sql("p", "duckdb", accuracy=0.0)) > 10_000
+
+
+@pytest.mark.parametrize("accuracy", [1e-3, 1e-6, 1e-9])
+def test_tables_are_as_accurate_as_they_say(smooth_map, accuracy):
+    calibrate = run(smooth_map.to_python(accuracy=accuracy))
+    found = [calibrate(p) for p in P.tolist()]
+    assert_allclose(found, smooth_map.transform(P), rtol=0, atol=accuracy)
+
+
+def test_tables_give_0_and_1_only_where_the_map_does():
+    map_ = SmoothMap(np.linspace(-20, 20, 50), np.sin(np.linspace(-20, 20, 50)))
+    calibrate = run(map_.to_python())
+    found = np.array([calibrate(p) for p in P.tolist()])
+    assert "within 1e-06" in map_.to_python()
+    assert found.min() >= map_.transform(P).min() > 0.0
+    assert found.max() <= map_.transform(P).max() < 1.0
+
+
+@pytest.mark.parametrize("map_", [BETA, BetaMap(-40.0, 90.0, 900.0)])
+def test_formulas_in_python_are_exact(map_):
+    calibrate = run(map_.to_python())
+    found = [calibrate(p) for p in P.tolist()]
+    assert_allclose(found, map_.transform(P), rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("p", [None, float("nan"), -0.1, 1.1])
+def test_what_is_no_probability_is_none(p):
+    assert run(BETA.to_python())(p) is None
+
+
+@pytest.mark.parametrize(
+    ("dialect", "quoted"),
+    [
+        ("ansi", '"a""b`c\\"'),
+        ("bigquery", '`a"b\\`c\\\\`'),
+        ("mysql", '`a"b``c\\`'),
+        ("spark", '`a"b``c\\`'),
+        ("sqlite", '`a"b``c\\`'),
+        ("snowflake", '"a""b`c\\"'),
+    ],
+)
+def test_names_are_quoted_as_the_dialect_does(dialect, quoted):
+    assert BETA.to_sql('a"b`c\\', dialect).startswith(f"CASE WHEN {quoted} BETWEEN")
+
+
+def test_unknown_dialects_are_refused_with_the_nearest():
+    with pytest.raises(OptionError, match="did you mean 'postgres'"):
+        BETA.to_sql("p", "postgresql")
+
+
+@pytest.mark.parametrize("accuracy", [-1.0, 1e-12, 0.5, float("nan")])
+def test_accuracies_that_make_no_sense_are_refused(accuracy):
+    with pytest.raises(OptionError, match="accuracy must be"):
+        BETA.to_sql("p", accuracy=accuracy)
+
+
+def test_sqlite_has_no_exact_logarithms():
+    with pytest.raises(OptionError, match="accuracy must be above 0"):
+        BETA.to_sql("p", "sqlite", accuracy=0.0)
+
+
+CLASS_METHODS = [
+    "temperature",
+    "one-temp",
+    "vector",
+    "matrix-odir",
+    "dirichlet-l2",
+    "sms",
+    "svs",
+    "ovr-beta",
+    "ovr-isotonic",
+    "top-platt",
+]
+
+
+def class_data(scale):
+    """Four classes whose logits are twice too large, on a scale."""
+    rng = np.random.default_rng(3)
+    logits = 2.0 * rng.standard_normal((400, 4))
+    column = (0.5 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    prob = softmax(logits, axis=1)
+    scores = {"logit": logits, "prob": prob, "percent": 100 * prob}
+    return scores.get(scale, np.log(prob)), column
+
+
+@pytest.mark.parametrize("scale", ["prob", "logit", "percent", "logprob"])
+@pytest.mark.parametrize("method", CLASS_METHODS)
+def test_classes_in_python(method, scale):
+    x, column = class_data(scale)
+    map_ = cb.make_calibrator(method, scale=scale).fit(x, column).map_
+    calibrate = run(map_.to_python())
+    found = [calibrate(row) for row in x[:50].tolist()]
+    assert_allclose(found, map_.transform(x[:50]), atol=1e-9)
+    assert calibrate([None, *x[0, 1:].tolist()]) is None
+
+
+def test_means_and_certain_rows_in_python():
+    x = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
+    top = TopLabelMap(BetaMap(0.5, 0.5, 0.0), 3)
+    map_ = MulticlassMeanMap((top, TemperatureMap(0.5, 3)))
+    calibrate = run(map_.to_python())
+    assert_allclose([calibrate(row) for row in x.tolist()], map_(x), atol=1e-9)
+
+
+def test_networks_are_not_written_as_python():
+    map_ = DiagonalMap(np.array([0.0, 1.0]), np.array([0.0, 2.0]), 3)
+    with pytest.raises(OptionError, match=r"kind 'diagonal' cannot .* save_map"):
+        map_.to_python()

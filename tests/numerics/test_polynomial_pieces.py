@@ -1,0 +1,73 @@
+"""Functions as few polynomials, against the functions themselves."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from calibrant.numerics.polynomial_pieces import (
+    Piece,
+    exact_pieces,
+    fewest_pieces,
+    with_clips,
+)
+
+NONE = np.array([])
+P = np.concatenate(
+    [np.linspace(0, 1, 5001), expit(np.random.default_rng(1).uniform(-30, 30, 5000))]
+)
+
+
+def values_of(pieces, p):
+    which = np.searchsorted([piece.end for piece in pieces[:-1]], p, side="right")
+    return np.array([pieces[i](x) for i, x in zip(which, p, strict=True)])
+
+
+def steep(p):
+    """The map of a slope below 1 between logits, steep at 0 and 1."""
+    return expit(0.4 * logit(np.clip(p, 1e-9, 1 - 1e-9)) + 0.3)
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-9])
+def test_differences_stay_within_the_tolerance(tolerance):
+    pieces = fewest_pieces(steep, 5, tolerance, np.array([1e-9, 1 - 1e-9]))
+    error = np.abs(values_of(pieces, P) - steep(P)).max()
+    assert 0.1 * tolerance < error <= 1.01 * tolerance
+
+
+def test_a_higher_degree_needs_fewer_pieces():
+    counts = [len(fewest_pieces(steep, d, 1e-4, NONE)) for d in (1, 3, 5, 9)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > 5 * counts[-1]
+
+
+def test_lines_with_jumps_are_found_as_they_are():
+    def steps(p):
+        return np.select([p < 0.2, p < 1.0], [0.1 + 0.5 * p, 0.3], 0.9)
+
+    assert exact_pieces(steps, 1, np.array([0.2, 1.0])) == [
+        Piece(0.2, 0.0, (0.1, 0.5)),
+        Piece(1.0, 0.0, (0.3,)),
+        Piece(1.0, 0.0, (0.9,)),
+    ]
+
+
+def test_a_line_within_one_part_in_a_billion_is_kept():
+    joints = np.array([0.3, 0.3 + 1e-9])
+
+    def cliff(p):
+        return np.interp(p, [0, *joints, 1], [0.1, 0.1, 0.9, 0.9])
+
+    p = np.linspace(*joints, 11)[:-1]
+    pieces = exact_pieces(cliff, 1, joints)
+    assert np.abs(values_of(pieces, p) - cliff(p)).max() < 1e-9
+
+
+def test_what_is_no_polynomial_is_refused():
+    assert exact_pieces(np.sqrt, 2, np.array([0.5])) is None
+
+
+def test_clips_are_found_where_lines_cross_0_and_1():
+    def clipped(p):
+        return np.clip(3.0 * p - 1.0, 0.0, 1.0)
+
+    np.testing.assert_allclose(with_clips(clipped, NONE), [1 / 3, 2 / 3], rtol=1e-15)
