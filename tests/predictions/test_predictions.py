@@ -12,6 +12,7 @@ from calibrant.exceptions import (
     LengthMismatchError,
     OptionError,
     ProbabilityRangeError,
+    ShapeError,
     SmallSampleWarning,
     SourceError,
     UnpairedRowsWarning,
@@ -371,3 +372,10 @@ def test_computed_columns_need_memory(rows, tmp_path):
             cb.Predictions.from_table(
                 tmp_path / "rows.csv", p="a", engine="duckdb", **columns
             )
+
+
+@pytest.mark.parametrize("name", ["groups", "clusters", "sample_weight"])
+def test_what_belongs_to_rows_is_a_vector(rows, name):
+    wide = np.ones((300, 2))
+    with pytest.raises(ShapeError, match=rf"{name} must be a vector of shape \(n,\)"):
+        cb.Predictions.from_arrays(rows["y"], rows["a"], **{name: wide})

@@ -216,3 +216,12 @@ def test_names_across_logit_axes_keep_apart(low):
 def test_numbers_near_one_stay_apart_and_counts_exact():
     assert numbers([1 - 1e-8, 1 - 2e-8]) == [1 - 1e-8, 1 - 2e-8]
     assert counts(np.array([1_709_267.0])) == [1_709_267.0]
+
+
+def test_bins_next_to_one_are_written_shortly():
+    p = np.concatenate([np.linspace(0.01, 0.9, 60), np.repeat([1.0 - 1e-13, 1.0], 60)])
+    y = (np.arange(p.size) % 5 > 0).astype(int)
+    page = cb.Report.from_predictions(y, p, methods="es5").to_html()
+    assert ">1 - 1e-13<" in page
+    assert ">1.000<" in page
+    assert ">1.000000000000<" not in page

@@ -108,8 +108,8 @@ def numbered_keys(
         return numbered_rows(list(zip(*columns, strict=True)))
     except TypeError:
         raise OptionError(
-            Argument("by"),
-            f" must name columns of simple values (text, numbers, dates); got {by}.",
+            "groups must be named by simple values (text, numbers, dates); those of "
+            f"{', '.join(map(repr, by))} are not."
         ) from None
 
 

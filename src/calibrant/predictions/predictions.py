@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 
-from calibrant.core.arrays import as_array
+from calibrant.core.arrays import as_array, as_vector
 from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.parameters import check_choice, check_share
 from calibrant.engines.aggregation_spec import BadRows
@@ -137,7 +137,9 @@ class Predictions:
             y=label,
             p=prob,
             spec=spec,
-            by=() if groups is None else (arrays.add("group", "groups", groups),),
+            by=()
+            if groups is None
+            else (arrays.add_vector("group", "groups", groups),),
             weight=arrays.add_optional("sample_weight", sample_weight),
             cluster=arrays.add_optional("clusters", clusters),
         )
@@ -504,8 +506,11 @@ class _Arrays:
         self.words[column] = word
         return column
 
+    def add_vector(self, column: str, word: str, values: ArrayLike) -> str:
+        return self.add(column, word, as_vector(values, name=word))
+
     def add_optional(self, name: str, values: ArrayLike | None) -> str | None:
-        return None if values is None else self.add(name, name, values)
+        return None if values is None else self.add_vector(name, name, values)
 
     def add_all(self, name: str, values: Any) -> str | dict[str, str]:
         """Add an array, or one for each model."""
