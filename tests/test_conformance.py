@@ -35,6 +35,9 @@ EXEMPT["smooth"] += ("zero_and_one", "one_class_only")
 # One row of each label joins every sample; few rows, or certain ones, show it.
 EXEMPT["venn-abers"] = ("zero_and_one", "constant_prediction", "one_class_only")
 EXEMPT["venn-abers"] += ("separable", "one_row", "five_values", "steep_map")
+# Without an intercept there is no repair for a base rate.
+EXEMPT["temperature"] = ("one_class_only", "five_values")
+EXEMPT["temperature"] += ("shifted_map", "shifted_levels")
 # Iterative fits end a little before the optimum.
 DIGITS = {"pl": 3, "pl-mse": 3, "pl3": 3, "pl3-mse": 2}
 # Predictions of exactly 0 and 1 count as a sixteenth of one row off.
@@ -112,7 +115,7 @@ def fitter(method):
 
 # Beyond the data these go on by one formula, or stay where they are.
 BEYOND = {"isotonic": ("beyond_the_data",), "platt": ("beyond_the_data",)}
-BEYOND["beta"] = BEYOND["venn-abers"] = ("beyond_the_data",)
+BEYOND["beta"] = BEYOND["temperature"] = BEYOND["venn-abers"] = ("beyond_the_data",)
 # A parabola may have its vertex between two predictions.
 BEYOND["quadratic"] = ("between_levels",)
 

@@ -30,12 +30,17 @@ def test_venn_abers_is_that_of_the_package(name):
     assert_allclose(map_.intervals(recorded["at"]), ours["limits"], atol=1e-11)
 
 
-@pytest.mark.parametrize("name", EVENTS)
-def test_quadratic_is_that_of_probmetrics(name):
-    """Its solver stops where the gradient is still 1e-4."""
+# The solver of probmetrics stops where the gradient is still 1e-4; and where
+# predictions fall its slope without an intercept is negative, ours 0.
+@pytest.mark.parametrize(
+    ("method", "peer", "name"),
+    [("quadratic", "quadratic-scaling", name) for name in EVENTS]
+    + [("temperature", "linear-scaling", name) for name in ("over", "under")],
+)
+def test_logistic_regressions_are_those_of_probmetrics(method, peer, name):
     recorded = GOLDEN["events"][name]
-    ours = fitted("quadratic", name)(recorded["at"])
-    assert_allclose(ours, recorded["quadratic-scaling"], atol=2e-4)
+    ours = fitted(method, name)(recorded["at"])
+    assert_allclose(ours, recorded[peer], atol=2e-4)
 
 
 @pytest.mark.parametrize("method", ["svs", "sms"])

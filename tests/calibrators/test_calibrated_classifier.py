@@ -105,10 +105,16 @@ def test_several_classes_with_names(calibrator):
     assert loss(prob) < loss(plain.predict_proba(X[1000:]))
 
 
-def test_two_classes_with_a_multi_class_method(rows, bayes):
+@pytest.mark.parametrize("method", ["temperature", "vector"])
+def test_two_classes_with_a_multi_class_method(rows, bayes, method):
+    X, y = rows
+    model = cb.CalibratedClassifier(bayes, method).fit(X[800:], y[800:])
+    assert model.predict_proba(X).shape == (2400, 2)
+
+
+def test_two_classes_have_one_temperature(rows, bayes):
     X, y = rows
     model = cb.CalibratedClassifier(bayes, "temperature").fit(X[800:], y[800:])
-    assert model.predict_proba(X).shape == (2400, 2)
     assert model.calibrator_.map_.temperature > 1.0
 
 

@@ -20,6 +20,7 @@ METHODS = {
     "beta ab": {"variant": "ab"},
     "beta am": {"variant": "am"},
     "quadratic": {},
+    "temperature": {},
     "isotonic": {},
     "isotonic step": {"evaluation": "step"},
     "venn-abers": {},
@@ -34,6 +35,8 @@ METHODS = {
     "pl-de2": {},
 }
 NAMES = sorted({case.split()[0] for case in METHODS})
+FREE = [case for case in METHODS if case != "temperature"]
+"""Cases that can shift the base rate."""
 P = np.concatenate([[0.0, 1.0, 1e-300, 1 - 1e-16], np.linspace(0, 1, 101)])
 
 
@@ -143,7 +146,7 @@ def test_the_order_of_rows_does_not_matter(sample, case):
     assert_allclose(straight.transform(P), shuffled.transform(P), atol=1e-9)
 
 
-@pytest.mark.parametrize("case", METHODS)
+@pytest.mark.parametrize("case", FREE)
 def test_maps_come_near_the_truth(case):
     p, y, c = paper_sample("beta1", 0.05, 10_000, seed=1)
     tolerance = 0.03 if "isotonic" in case or "scaling" in case else 0.017
@@ -186,7 +189,7 @@ def test_intervals_hold_the_true_error_and_little_else(method):
     assert held >= 9
 
 
-@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize("method", [name for name in NAMES if name in FREE])
 def test_bootstrap_intervals_come_near_the_error(method):
     """Of 3,000 rows, whose errors scatter by about 0.009."""
     p, y, c = paper_sample("square", 0.05, 3000, seed=4)

@@ -7,8 +7,9 @@ from scipy.special import expit, logit
 import calibrant as cb
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.beta import BetaMap
+from calibrant.numerics.class_probabilities import inverse_temperature
 
-LOGISTIC = ["platt", "quadratic", "beta"]
+LOGISTIC = ["platt", "quadratic", "temperature", "beta"]
 
 
 def test_platt_fits_logits_so_that_calibrated_ones_are_left_alone():
@@ -212,3 +213,19 @@ QUADRATIC |= {"data": [0.1, 0.9], "ends": [0.01, 0.99]}
 def test_limits_of_damaged_quadratic_maps_are_refused(limits, values):
     with pytest.raises(MapFormatError, match="two ascending probabilities"):
         cb.map_from_dict(QUADRATIC | {limits: values})
+
+
+def test_temperature_of_one_event_is_that_of_two_columns():
+    p, y = confidences()
+    p = np.clip(p, 0.01, 0.99)
+    map_ = cb.make_calibrator("temperature").fit(p, y).map_
+    share = np.full(p.size, 1 / p.size)
+    both = np.column_stack([np.zeros(p.size), logit(p)])
+    assert_allclose(map_.a, inverse_temperature(both, y.astype(int), share), rtol=1e-9)
+    assert map_.a == map_.b
+    assert map_(0.5) == 0.5
+
+
+def test_temperature_of_wrong_predictions_is_the_flat_map():
+    p = np.linspace(0.1, 0.9, 50)
+    assert_allclose(cb.make_calibrator("temperature").fit(p, p < 0.5).transform(p), 0.5)

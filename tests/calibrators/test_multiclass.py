@@ -234,7 +234,7 @@ def test_missing_rows_are_named():
 def test_bad_input_says_what_to_pass():
     logits, y = draw()
     with pytest.raises(ShapeError, match=r"one column per class.*binary method"):
-        make("temperature").fit(logits[:, 0], y)
+        make("vector").fit(logits[:, 0], y)
     with pytest.raises(RowSumError, match=r'pass scale="logit"'):
         cb.make_calibrator("vector").fit(np.full((40, 3), 0.5), np.zeros(40))
     fitted = make("temperature").fit(logits, y)
@@ -255,9 +255,7 @@ def test_multi_class_methods_are_no_evaluators():
     with pytest.raises(OptionError, match="calibrates all classes at once"):
         cb.calibration_error(digit, prob, method="vector", task="confidence")
     with pytest.raises(OptionError, match='task="classwise"'):
-        cb.ReliabilityDisplay.from_predictions(
-            digit == 3, prob[:, 3], method="temperature"
-        )
+        cb.ReliabilityDisplay.from_predictions(digit == 3, prob[:, 3], method="vector")
 
 
 def test_wrapped_methods_take_the_parameters_of_the_binary_one():

@@ -120,7 +120,7 @@ def test_names_of_events_weights_and_logits(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--method", "temperature"), "pass the columns of all classes"),
+        (("--method", "vector"), "pass the columns of all classes"),
         (("--method", "kce"), "only measures"),
         (("--method", "pll"), "unknown method 'pll'"),
         (("--weight", "nope"), "unknown column 'nope'"),

@@ -137,6 +137,30 @@ class Platt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BinaryTemperature:
+    """Temperature scaling: logistic regression on the logit without an intercept.
+
+    The slope, one over the temperature, is not negative. The map passes through the
+    point (1/2, 1/2). It is `Temperature` for two columns.
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger (2017). On calibration of modern neural
+    networks. ICML. doi:10.48550/arXiv.1706.04599
+    """
+
+    def fit(self, sample: BinarySample) -> CurveFit:
+        """Estimate the calibration map of a sample."""
+        return _fit_log_odds(sample, self.solve, may_be_flat=False)
+
+    def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
+        """Fit every problem of a batch, predictions within the ends."""
+        x = logit_within(points.p, ends)[:, np.newaxis]
+        fit = fit_rising(x, points.weight, points.label_sum, intercept=False)
+        return BetaMaps(fit.slopes[:, 0], fit.slopes[:, 0], fit.intercepts, ends)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Beta:
     """Beta calibration: logistic regression on log(p) and -log(1 - p).
 

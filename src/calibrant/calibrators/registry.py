@@ -13,6 +13,7 @@ from calibrant.calibrators.kernel_density import KernelDensity
 from calibrant.calibrators.kernel_error import KernelError
 from calibrant.calibrators.logistic import (
     Beta,
+    BinaryTemperature,
     Platt,
     Quadratic,
     ScalingBinning,
@@ -170,6 +171,12 @@ BINARY_METHODS = (
     Method("pl-de", GlobalPiecewise, f"piecewise linear, {SEARCHED}", {"degree": 1}),
     Method(
         "pl-de2", GlobalPiecewise, f"piecewise quadratic, {SEARCHED}", {"degree": 2}
+    ),
+    Method(
+        "temperature",
+        BinaryTemperature,
+        "logistic regression on the logit without an intercept",
+        loss="log-loss",
     ),
     Method("platt", Platt, "logistic regression on the logit", loss="log-loss"),
     Method("beta", Beta, "beta calibration (abm; also ab, am)", loss="log-loss"),

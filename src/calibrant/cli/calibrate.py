@@ -58,9 +58,8 @@ def calibrate(
     table = data.open_rows(in_memory=True)
     columns = _columns(table, data)
     several = len(columns) > 1
-    chosen = find_method(
-        method or (DEFAULT_CLASS_METHOD if several else DEFAULT_REPAIR)
-    )
+    default = DEFAULT_CLASS_METHOD if several else DEFAULT_REPAIR
+    chosen = find_method(method or default, "multi-class" if several else "binary")
     if several and _are_event_and_complement(columns, chosen, data):
         data, columns, several = _of_event(data), columns[1:], False
     _check_kind(chosen, several=several)

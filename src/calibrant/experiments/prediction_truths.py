@@ -37,6 +37,7 @@ from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Family
+    from calibrant.calibrators.registry import Method
     from calibrant.core.array_types import IntVector
     from calibrant.experiments.design import Truth
     from calibrant.experiments.prediction_sets import PredictionSet
@@ -109,6 +110,14 @@ def true_maps(rows: Outcomes) -> dict[str, CalibrationMap]:
     return maps
 
 
+def find_study_method(name: str) -> Method:
+    """Return the method that these studies mean by a name.
+
+    Names that have a method of each kind mean the binary one, but for temperature.
+    """
+    return find_method(name, "multi-class" if name == "temperature" else None)
+
+
 @lru_cache(maxsize=2 * CACHED_EVENTS)
 def event_outcomes(
     predictions: PredictionSet,
@@ -124,7 +133,7 @@ def event_outcomes(
     split: Split = getattr(predictions, split_name)()
     if calibrator is None:
         return outcomes_of(split, event)
-    method = find_method(calibrator)
+    method = find_study_method(calibrator)
     if method.kind == "multi-class":
         return outcomes_of(split, event, _calibrated_map(predictions, calibrator))
     fitted_on = event_outcomes(predictions, "calibration", event, None)
@@ -137,7 +146,9 @@ def event_outcomes(
 @lru_cache(maxsize=64)
 def _calibrated_map(predictions: PredictionSet, calibrator: str) -> Any:
     split = predictions.calibration()
-    return _class_map(find_method(calibrator).build(), split, np.arange(split.rows))
+    return _class_map(
+        find_study_method(calibrator).build(), split, np.arange(split.rows)
+    )
 
 
 def _class_map(family: Any, split: Split, rows: IntVector) -> Any:
@@ -333,7 +344,8 @@ class ClassContender(Contender):
         cls, method: str, *, name: str | None = None, every: int = 1, **params: Any
     ) -> ClassContender:
         """Return a multi-class method of the library, with hyper-parameters."""
-        return cls(name or method, find_method(method).build(**params), every)
+        family = find_method(method, "multi-class").build(**params)
+        return cls(name or method, family, every)
 
     def measure(
         self, data: KnownSample, unseen: KnownSample, _truth: Truth

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.calibrators.registry import find_method
 from calibrant.core.parameters import check_count
 from calibrant.exceptions import SourceError
 from calibrant.experiments.design import THINNING, Contender, Design
@@ -30,6 +29,7 @@ from calibrant.experiments.prediction_truths import (
     PseudoRealTruth,
     RealTruth,
     divide_holdout,
+    find_study_method,
 )
 from calibrant.experiments.synthetic import (
     OTHER_SHAPES,
@@ -267,7 +267,9 @@ def _calibrators(methods: Sequence[str]) -> list[Contender]:
     """Return calibrators of one event or of all classes by name."""
     kinds: dict[str, type[Contender]]
     kinds = {"binary": Contender, "multi-class": ClassContender}
-    return [kinds[find_method(name).kind].of(name, every=THINNING) for name in methods]
+    return [
+        kinds[find_study_method(name).kind].of(name, every=THINNING) for name in methods
+    ]
 
 
 def _evaluators(methods: Sequence[str]) -> list[Contender]:

@@ -43,6 +43,11 @@ class BetaMap(CalibrationMap):
     intercept: float
     ends: tuple[float, float] = WHOLE
 
+    @property
+    def temperature(self) -> float:
+        """Return one over the slope between logits, for maps with a = b."""
+        return 1.0 / self.a if self.a else np.inf
+
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
         log_p, minus_log_q = log_odds_parts(p, self.ends)

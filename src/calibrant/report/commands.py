@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from calibrant.calibrators.registry import find_method
+from calibrant.calibrators.registry import kinds_of
 from calibrant.core.defaults import MAX_DROPPED
 
 if TYPE_CHECKING:
@@ -85,10 +85,16 @@ class Origin:
             and all(str(name).isprintable() for name in shown)
         )
 
+    def is_of_classes(self, method: str) -> bool:
+        """Tell whether a method calibrates all classes here, rather than one event."""
+        kinds = kinds_of(method)
+        either = self.several and self.task in ("confidence", "classwise")
+        return kinds == ("multi-class",) or (either and "multi-class" in kinds)
+
     def column(self, method: str) -> int | None:
         """Return the column that a method takes, None where it takes all there are."""
         of_all = not self.several or self.task in ("binary", "confidence", "classwise")
-        if of_all or find_method(method).kind == "multi-class":
+        if of_all or self.is_of_classes(method):
             return None
         classes = [str(label) for label in self.labels or ()]
         return classes.index(self.task) if self.task in classes else int(self.task)
@@ -149,7 +155,7 @@ def python(origin: Origin, method: str) -> str:
         y = f"y == {_literal((origin.labels or range(column + 1))[column])!r}"
     elif origin.pos_label is not None:
         y = f"y == {_literal(origin.pos_label)!r}"
-    if find_method(method).kind == "multi-class":
+    if origin.is_of_classes(method):
         options = "" if scale == "prob" else f', scale="{scale}"'
         if origin.labels is not None:
             options += f", labels={[_literal(label) for label in origin.labels]!r}"

@@ -24,6 +24,7 @@ from calibrant.report.json_numbers import error_numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from calibrant.calibrators.registry import Kind
     from calibrant.checks.check import Finding
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import ClassSample
@@ -91,7 +92,7 @@ def repairs_of(
         if estimate is None:
             estimate = FittedTasks(tasks, settings).estimates(measure)[0]
         gain_error = float(np.sqrt(spread / held.total))
-        return _row(name, estimate, scores, scores, (gain, gain_error))
+        return _row("binary", name, estimate, scores, scores, (gain, gain_error))
 
     rows = [row(NONE, held.p)]
     for name in methods:
@@ -145,7 +146,7 @@ def class_repairs_of(
         spread = max(mean(fall**2) - mean(fall) ** 2, 0.0)
         gain = mean(fall), float(np.sqrt(spread / sample.total))
         scores, event_scores = (brier, mean(loss)), (event_brier, event_loss)
-        return _row(name, estimate, scores, event_scores, gain)
+        return _row("multi-class", name, estimate, scores, event_scores, gain)
 
     rows = [row(NONE, before)]
     for name in CLASS_REPAIRS[task]:
@@ -153,7 +154,7 @@ def class_repairs_of(
             continue  # a map for each of many classes would take long
         repaired = np.empty(sample.scores.shape)
         for k in range(n_folds):
-            family: Any = find_method(name).build()
+            family: Any = find_method(name, "multi-class").build()
             map_ = fit_family(family, sample.rows(fold != k)).map
             repaired[fold == k] = map_.calibrated(sample.scores[fold == k])
         rows.append(row(name, repaired / repaired.sum(axis=1, keepdims=True)))
@@ -161,6 +162,7 @@ def class_repairs_of(
 
 
 def _row(
+    kind: Kind,
     name: str,
     estimate: Estimate | None,
     scores: tuple[float, float],
@@ -169,7 +171,7 @@ def _row(
 ) -> dict[str, Any]:
     return {
         "method": name,
-        "summary": "as they are" if name == NONE else find_method(name).summary,
+        "summary": "as they are" if name == NONE else find_method(name, kind).summary,
         **error_numbers(estimate),
         **dict(zip(("brier", "log_loss"), scores, strict=True)),
         **dict(zip(("event_brier", "event_log_loss"), event_scores, strict=True)),
