@@ -36,7 +36,7 @@ def test_a_free_line_without_curves_is_platt_scaling(smooth_sample):
 
 def test_a_free_constant_and_line_meet_the_base_rate(sample):
     p, y = sample
-    line = smooth(p, y, penalties=(0.0, 0.0, 10.0, 10.0))
+    line = smooth(p, y, penalties=(0.0, 0.0, 10.0, 10.0), monotone=False)
     assert_allclose(line.map_(p).mean(), y.mean(), atol=1e-9)
 
 
@@ -136,7 +136,8 @@ def test_exact_predictions_do_not_decide_on_the_others():
     p = np.round(rng.uniform(0.1, 0.9, 2000), 2)
     y = (rng.random(2000) < p).astype(float)
     certain = np.repeat([0.0, 1.0], 10), np.tile([0.0, 1.0], 10)
-    map_ = smooth(np.append(p, certain[0]), np.append(y, certain[1])).map_
+    rows = np.append(p, certain[0]), np.append(y, certain[1])
+    map_ = smooth(*rows, monotone=False).map_
     inside = np.linspace(0.15, 0.85, 71)
     assert_allclose(map_(inside), inside, atol=0.05)
     assert 0.1 < map_(np.array([0.0]))[0] < 0.6
@@ -234,3 +235,35 @@ def test_sql_gives_what_the_map_gives():
         connection.execute("CREATE TABLE t AS SELECT UNNEST(?) AS p", [p.tolist()])
         found = connection.table("t").project(map_.to_sql("p", accuracy=0.0)).fetchall()
     assert_allclose(np.ravel(found), map_(p), rtol=1e-12)
+
+
+def falling_confidences(seed):
+    p, _ = told_confidences(seed, 300)
+    return p, (np.random.default_rng(seed).random(300) < 0.9 - 0.8 * p).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_repairs_rise_and_evaluation_is_free(seed):
+    for p, y in (told_confidences(seed, 100), falling_confidences(seed)):
+        assert (np.diff(smooth(p, y).map_(P)) >= -1e-15).all()
+    assert (np.diff(smooth(p, y, monotone=False).map_(P)) < 0).any()
+
+
+def test_few_rows_that_agree_make_nothing_certain():
+    """All labels are as a network says, so the curve is steep: 0.5 -> 0.0004."""
+    rng = np.random.default_rng(3)
+    p = expit(np.concatenate([rng.normal(-9, 2, 450), [0.1, 1.0, 3.0], np.full(47, 7)]))
+    y = (p > 0.99).astype(float)
+    at = np.array([0.3, 0.5, 0.7, 0.9])
+    free, repair = smooth(p, y, monotone=False).map_(at), smooth(p, y).map_(at)
+    assert (free[:3] < 0.03).all()
+    assert (repair > 0.5 * at / 3).all()  # two or three rows are within one logit
+
+
+def test_evaluation_does_not_take_the_repair():
+    p, y = falling_confidences(1)
+    free = smooth(p, y, monotone=False)
+    error = np.abs(free.map_(p) - p).mean()
+    assert_allclose(cb.calibration_error(y, p), error, rtol=1e-6)
+    curve = cb.ReliabilityDisplay.from_predictions(y, p).curve
+    assert_allclose(curve.calibrated, free.map_(curve.p), atol=1e-9)

@@ -124,6 +124,17 @@ class Method:
             params["random_state"] = random_state
         return self.build(**params)
 
+    def measuring(self, random_state: Seed = 0, **params: Any) -> Family:
+        """Return the family as an evaluator, whose map is free to fall.
+
+        Examples
+        --------
+        >>> find_method("smooth").measuring().monotone
+        False
+        """
+        free = {"monotone": False} if "monotone" in self.defaults() else {}
+        return self.seeded(random_state, **free | params)
+
 
 def _bins(name: str, n_bins: int) -> Method:
     """Return the method with a fixed number of bins."""

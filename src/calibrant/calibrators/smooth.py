@@ -70,6 +70,10 @@ class Smooth:
         Penalties of a, b, s1 and s2, instead of the most probable ones: one over the
         mean square that each term is thought to add to the logit. Then there is one
         fit only.
+    monotone : bool
+        Whether the map is to repair other rows: it then does not fall, and moves no
+        prediction farther than the rows within one logit can support, were there one
+        more that agrees with the prediction. Evaluation takes the curve as it is.
 
     References
     ----------
@@ -80,10 +84,12 @@ class Smooth:
     coefficients: int = 20
     average: bool = True
     penalties: tuple[float, float, float, float] | None = None
+    monotone: bool = True
 
     def __post_init__(self) -> None:
         check_count(self.coefficients, name="coefficients", least=3)
         check_flag(self.average, name="average")
+        check_flag(self.monotone, name="monotone")
         if self.penalties is not None:
             given: tuple[Any, ...] = check_penalties(self.penalties, name="penalties")
             if len(given) != TERMS:
@@ -122,7 +128,7 @@ class Smooth:
         parts = [m.share * terms.spread(m.coefficients, m.kept) for m in members]
         coefficients = np.sum(parts, axis=0)
         return SmoothFit(
-            terms.map(coefficients),
+            self.shown(terms.map(coefficients), cells),
             terms.edges.size - 1,
             terms.edges,
             partial(_refit, terms=terms, members=members),
@@ -133,6 +139,10 @@ class Smooth:
             coefficients=coefficients,
             cells=cells,
         )
+
+    def shown(self, map_: SmoothMap, cells: WeightedPoints) -> SmoothMap:
+        """Return the map that is asked for: the curve itself, or made to repair."""
+        return map_.repairing(cells.p, cells.weight) if self.monotone else map_
 
     def _members(self, problem: PenalisedProblem) -> tuple[Member, ...]:
         whole = np.ones(TERMS, dtype=bool)
@@ -202,8 +212,9 @@ def _few_rows_fit(
     first = np.flatnonzero(np.diff(u, prepend=-np.inf))  # some may share a logit
     terms = Terms((low, high), u[first], design[first], SIZES, WHOLE_RANGE)
     members = _few_rows_members(batch, place)
+    map_ = SmoothMap.through(u[first], shifts[first], (low, high))
     return FewRowsFit(
-        SmoothMap.through(u[first], shifts[first], (low, high)),
+        family.shown(map_, cells),
         1,
         WHOLE_RANGE,
         partial(_refit, terms=terms, members=members),
@@ -234,6 +245,10 @@ def _few_rows_members(batch: SmallSamples, place: int) -> tuple[Member, ...]:
     )
 
 
+EVALUATOR = Smooth(monotone=False)
+"""The curve as it is."""
+
+
 def smooth_fit(sample: BinarySample) -> SmoothFit:
-    """Return the fit of `Smooth` with its defaults to a sample, made once."""
-    return sample.cached("smooth fit", partial(fit_family, Smooth(), sample))
+    """Return the curve that evaluation takes of a sample, fitted once."""
+    return sample.cached("smooth fit", partial(fit_family, EVALUATOR, sample))

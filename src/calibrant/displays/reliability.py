@@ -388,7 +388,7 @@ def display_of_sample(  # noqa: PLR0913
     check_choice(axes, get_args(Space), name="axes")
     check_count(instances, name="instances", least=0)
     params: dict[str, Any] = {} if tops is None else {"tops": tops}
-    family = find_binary(method).seeded(random_state, **params)
+    family = find_binary(method).measuring(random_state, **params)
     fit = fit_family(family, sample)
     curve = map_points(fit, CURVE_GRID)
     bends = np.empty(0) if isinstance(fit.map, BinnedMap) else fit.edges[1:-1]

@@ -198,7 +198,7 @@ class Contender:
     ) -> Contender:
         """Return a method of the library, with hyper-parameters."""
         evaluator = find_evaluator(method)
-        family = evaluator.build(**params)
+        family = evaluator.measuring(**params)
         return cls(name or method, family, every, evaluator.squared)
 
     @classmethod

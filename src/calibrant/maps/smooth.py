@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from calibrant.maps.base import CalibrationMap, stored_ends, stored_line
 from calibrant.maps.languages import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
 from calibrant.numerics.polynomial_pieces import Piece
+from calibrant.numerics.supported_shifts import rising_shifts, supported_shifts
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
@@ -53,6 +54,18 @@ class SmoothMap(CalibrationMap):
         if knots.size == 1:
             knots, shifts = knots + np.array([0.0, 1.0]), np.repeat(shifts, 2)
         return cls(knots, shifts, ends)
+
+    def repairing(self, p: FloatVector, weight: FloatVector) -> Self:
+        """Return the nearest map that does not fall and that rows support.
+
+        Parameters
+        ----------
+        p, weight : ndarray of shape (m,)
+            Predictions that the map was fitted to, ascending, and their weights.
+        """
+        rows = logit_within(p, self.ends), weight
+        shifts = supported_shifts(self.knots, self.shifts, *rows)
+        return replace(self, shifts=rising_shifts(self.knots, shifts, *rows))
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_evaluator, method_name
-from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.calibrators.smooth import EVALUATOR, smooth_fit
 from calibrant.core.parameters import (
     check_choice,
     check_count,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
-SMOOTH = Smooth()
 MIN_DECIMALS, MAX_DECIMALS = 4, 12
 """Of printed estimates."""
 
@@ -153,9 +152,11 @@ class FittedTasks:
         key = _key(method), place
         if key not in self._fits:
             sample = self.tasks.samples[place]
-            family = find_evaluator(method).seeded(self.settings.random_state)
+            family = find_evaluator(method).measuring(self.settings.random_state)
             self._fits[key] = (
-                smooth_fit(sample) if family == SMOOTH else fit_family(family, sample)
+                smooth_fit(sample)
+                if family == EVALUATOR
+                else fit_family(family, sample)
             )
         return self._fits[key]
 

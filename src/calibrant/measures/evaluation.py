@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.registry import method_name
-from calibrant.calibrators.smooth import Smooth
+from calibrant.calibrators.smooth import EVALUATOR
 from calibrant.calibrators.user_calibrator import is_calibrator
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
@@ -427,4 +427,4 @@ def _prepare_small_units(fitted: Sequence[FittedTasks], methods: Sequence[str]) 
     keep("few cells", samples, cells)
     if "smooth" in methods or fitted[0].settings.confidence is not None:
         keep("smooth test", samples, min_p_values(cells))
-        keep("smooth fit", samples, Smooth().fit_many(samples))
+        keep("smooth fit", samples, EVALUATOR.fit_many(samples))

@@ -150,8 +150,8 @@ def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
         rows = SortedSample.of_sample(sample)
         return _splits(rows, isotonic_values(rows), means, base, isotonic=True)[0]
     method = find_binary(recalibration)
-    flat = {"tops": "flat"} if "tops" in method.defaults() else {}
-    map_ = fit_family(method.build(**flat), sample).map
+    flat: dict[str, Any] = {"tops": "flat"} if "tops" in method.defaults() else {}
+    map_ = fit_family(method.measuring(**flat), sample).map
     rows = SortedSample(sample.p, sample.y, sample.weight)
     return _splits(rows, map_.transform(sample.p), means, base)[0]
 
