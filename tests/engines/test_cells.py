@@ -32,6 +32,7 @@ JUMPING = ("es15", "ew15", "ew10", "es-cv", "ew-cv", "es-sweep", "scaling-binnin
 METHODS = (
     *JUMPING,
     *("pl", "pl3", "pl-de", "spline-natural", "smooth", "platt", "beta", "kde"),
+    *("temperature", "quadratic"),
 )
 
 
@@ -52,7 +53,7 @@ def test_cells_give_the_errors_and_maps_of_rows(method, many):
     assert_allclose(by_cells.map(points), by_rows.map(points), atol=most)
 
 
-@pytest.mark.parametrize("method", ["isotonic", "kce"])
+@pytest.mark.parametrize("method", ["isotonic", "venn-abers", "kce"])
 def test_cells_give_the_errors_of_rows(method, many):
     p, y = many
     _, expected = fitted(method, BinarySample(p, y))
