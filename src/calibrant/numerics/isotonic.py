@@ -40,16 +40,11 @@ def isotonic_blocks(sample: SortedSample) -> IsotonicBlocks:
     """
     first, rows = tie_starts(sample.p), sample.p.size
     weight = np.ones(rows) if sample.weight is None else sample.weight
-    label, rate = weight * sample.y, sample.y
+    label = weight * sample.y
     if first.size < rows:
         weight, label = np.add.reduceat(weight, first), np.add.reduceat(label, first)
-        rate = label / weight
-    # Rows whose rates do not rise are pooled in any case; this leaves fewer to pool.
-    runs = np.flatnonzero(np.append(True, rate[1:] > rate[:-1]))
-    value, starts = pooled_rates(
-        np.add.reduceat(label, runs), np.add.reduceat(weight, runs)
-    )
-    first = first[runs][starts]
+    value, starts = pooled_rates(label, weight)
+    first = first[starts]
     return IsotonicBlocks(first, np.append(first[1:], rows) - 1, value)
 
 
@@ -69,9 +64,13 @@ def pooled_rates(
     """Return the value of each block of an isotonic fit, and where it starts."""
     from scipy.optimize import isotonic_regression
 
+    rate = label / weight
+    # Rows whose rates do not rise are pooled in any case; this leaves fewer to pool.
+    runs = np.flatnonzero(np.append(True, rate[1:] > rate[:-1]))
+    label, weight = np.add.reduceat(label, runs), np.add.reduceat(weight, runs)
     fit = isotonic_regression(label / weight, weights=weight)
     starts = fit.blocks[:-1]
-    return np.clip(fit.x[starts], 0.0, 1.0), starts
+    return np.clip(fit.x[starts], 0.0, 1.0), runs[starts]
 
 
 @dataclass(frozen=True, eq=False)

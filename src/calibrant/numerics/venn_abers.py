@@ -59,16 +59,19 @@ def _upper(label_sum: FloatVector, weight: FloatVector) -> FloatVector:
     labels, rows = (np.append(0.0, np.cumsum(sums)) for sums in (label_sum, weight))
     ends = np.append(starts[1:], weight.size)
 
-    def slopes(last: IntVector) -> FloatVector:
-        end = ends[last]
-        rise, run = labels[end] - labels[:-1] + 1.0, rows[end] - rows[:-1] + 1.0
-        return np.asarray(rise / run)
+    def slopes(point: IntVector, block: IntVector) -> FloatVector:
+        end = ends[block]
+        rise, run = labels[end] - labels[point], rows[end] - rows[point]
+        return np.asarray((rise + 1.0) / (run + 1.0))
 
-    first = np.repeat(np.arange(ends.size), np.diff(ends, prepend=0))
-    last = np.full_like(first, ends.size - 1)
-    following = np.append(value[1:], np.inf)
+    point = np.arange(weight.size)
+    block = np.repeat(np.arange(ends.size), np.diff(ends, prepend=0))
+    tangent, following = slopes(point, block), np.append(value[1:], np.inf)
+    point = np.flatnonzero(following[block] < tangent)  # the next block joins
+    first, last = block[point] + 1, np.full(point.size, ends.size - 1)
     for _ in range(int(ends.size).bit_length()):
         middle = (first + last) // 2
-        joins = following[middle] < slopes(middle)
+        joins = following[middle] < slopes(point, middle)
         first, last = np.where(joins, middle + 1, first), np.where(joins, last, middle)
-    return np.maximum.accumulate(slopes(first))
+    tangent[point] = slopes(point, first)
+    return np.maximum.accumulate(tangent)
