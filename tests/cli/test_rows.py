@@ -142,7 +142,7 @@ def test_engines_drop_text_among_numbers_alike(run, engine):
 def test_errors_about_rows_name_the_way_to_drop_them(run, command):
     code, _, err = run(*command)
     assert code == 2
-    assert err.rstrip().endswith("or drop them: --bad-rows drop.")
+    assert err.rstrip().endswith("--bad-rows drop.")
 
 
 @pytest.mark.usefixtures("folder")
