@@ -43,12 +43,12 @@ each failed case is listed below its table.
 """
 
 MAPS = """
-## Maps where there are no data
+## Maps where there are few data or none
 
 `calibrant.testing.map_conformance` checks calibration maps between neighbouring
-predictions of the data, and beyond the outermost ones.
+predictions of the data, beyond the outermost ones, and of few rows.
 """
-MAP_METHODS = ("smooth", "isotonic", "platt", "beta", "pl", "pl3", "es15")
+MAP_METHODS = ("smooth", "isotonic", "platt", "beta", "quadratic", "pl", "pl3", "es15")
 
 ANY_RAISED = "raised"
 REASONS = {
@@ -79,7 +79,7 @@ def calibrant_map(method):
     """Return a function that fits a map."""
 
     def fit(p, y):
-        return cb.make_calibrator(method).fit(p, y).map_
+        return cb.make_calibrator(method).fit(p, y).transform
 
     return fit
 

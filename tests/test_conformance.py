@@ -108,21 +108,36 @@ def test_scikit_learn_style_ece_by_hand_fails_on_the_edges():
 
 def fitter(method):
     def fit(p, y):
-        return cb.make_calibrator(method).fit(p, y).map_
+        return cb.make_calibrator(method.replace("15", "10")).fit(p, y).map_.transform
 
     return fit
 
 
+BETWEEN = ("between_levels", "between_two_heaps", "across_a_gap")
+FALLS, BEYOND = "does_not_fall", "beyond_the_data"
 # Beyond the data these go on by one formula, or stay where they are.
-BEYOND = {"isotonic": ("beyond_the_data",), "platt": ("beyond_the_data",)}
-BEYOND["beta"] = BEYOND["temperature"] = BEYOND["venn-abers"] = ("beyond_the_data",)
-# A parabola may have its vertex between two predictions.
-BEYOND["quadratic"] = ("between_levels",)
+FORMULAS = ["platt", "beta", "temperature", "isotonic", "venn-abers", "scaling-binning"]
+MAP_EXEMPT = dict.fromkeys(FORMULAS, (BEYOND,))
+# These follow the data, also where they fall.
+CURVES = ["pl", "pl-mse", "pl3", "pl3-mse", "pl-de"]
+CURVES += ["spline-natural", "spline-cubic", "spline-parabolic"]
+MAP_EXEMPT |= dict.fromkeys(CURVES, (BEYOND, FALLS))
+MAP_EXEMPT["quadratic"] = (FALLS,)
+# Bins jump at their edges; parabolas and ratios of densities bend between points.
+BENDS = [f"{bins}{how}" for bins in ("es", "ew") for how in ("15", "-cv", "-sweep")]
+BENDS += ["pl-de2", "kde"]
+MAP_EXEMPT |= dict.fromkeys(BENDS, (*BETWEEN, BEYOND, FALLS))
 
 
-@pytest.mark.parametrize("method", ["smooth", *BEYOND])
+SLOW = [pytest.param("pl-de", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(
+    "method", sorted({*cb.calibrator_names("binary")} - {"pl-de"}) + SLOW
+)
 def test_maps_keep_to_the_data(method):
-    findings = cb.testing.map_conformance(fitter(method), skip=BEYOND.get(method, ()))
+    skip = MAP_EXEMPT.get(method, ())
+    findings = cb.testing.map_conformance(fitter(method), skip=skip)
     assert [str(finding) for finding in findings if not finding.passed] == []
 
 
@@ -131,7 +146,17 @@ def test_the_suite_of_maps_can_fail():
         return lambda q: np.sin(200.0 * q) ** 2
 
     findings = cb.testing.map_conformance(wave)
-    assert [finding.case for finding in findings if finding.passed] == []
+    passed = [finding.case for finding in findings if finding.passed]
+    assert passed == ["gives_probabilities"]
     assert len(findings) == len(MAP_CASES)
-    assert "leaves the values next to" in str(findings[0])
-    assert "logits more than" in str(findings[-1])
+    details = {finding.case: finding.detail for finding in findings}
+    assert "leaves the values next to" in details["between_levels"]
+    assert "logits more than" in details["beyond_the_data"]
+    assert details["does_not_fall"].endswith("for 30 rows")
+
+
+@pytest.mark.parametrize("wrong", [np.nan, -0.1, 1.1])
+def test_maps_must_give_probabilities(wrong):
+    findings = cb.testing.map_conformance(lambda *_: lambda q: np.full(q.shape, wrong))
+    details = {finding.case: finding.detail for finding in findings}
+    assert details["gives_probabilities"].startswith(f"gave {wrong:.3g}")

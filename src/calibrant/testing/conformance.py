@@ -4,11 +4,12 @@ A case of the first suite is a property that any estimate of a calibration error
 have, whatever its method: inputs at the edges of the domain, known errors of few rows
 and of few distinct predictions, array layouts, weights, and input that must be refused.
 
-The second suite is about calibration maps where there are no data. Between two
+The second suite is about calibration maps where there are few data or none. Between two
 neighbouring predictions of the data nothing speaks for a value that is higher or lower
-than both of theirs (by more than 0.01 where they are less than 0.01 apart). Beyond the
-last prediction nothing speaks for another correction than the one there, or for less of
-one. Each case is a sample with gaps, ties, or predictions of exactly 0 and 1.
+than both of theirs (by more than 0.02). Beyond the last prediction nothing speaks for
+another correction than the one there, or for less of one. Each case is a sample with
+gaps, ties, or predictions of exactly 0 and 1; or so small that only the least can be
+asked for: probabilities, and those of higher predictions not lower.
 """
 
 from __future__ import annotations
@@ -366,22 +367,22 @@ def _run_cases(
     return findings
 
 
-SEEDS = range(6)
+SEEDS, FEW_SEEDS = range(6), range(2)
 BETWEEN = np.linspace(0.0, 1.0, 22)[1:-1]
-MARGIN = 1e-9
-SMALL_GAP, SMALL_MARGIN = 0.01, 0.01
-"""Between neighbours nearer than the first, values may leave theirs by the second."""
+MARGIN = 0.02
+"""How far values between neighbours may leave theirs, and how far a map may fall."""
 SHIFT_MARGIN = 1e-6
 """How much a correction may grow beyond the data, in logits."""
+EVERYWHERE = np.unique(np.append(np.linspace(0.0, 1.0, 201), expit(np.arange(-20, 21))))
 BEYOND = np.array([0.5, 0.1, 0.01])
 """Distances to 0 and 1 beyond the data, as parts of the last distance."""
 
 
 def _samples(
-    draw: Callable[[np.random.Generator], FloatVector],
+    draw: Callable[[np.random.Generator], FloatVector], seeds: range = SEEDS
 ) -> Iterator[tuple[FloatVector, FloatVector]]:
     """Draw samples that are too high, too extreme and not extreme enough."""
-    for seed in SEEDS:
+    for seed in seeds:
         for shift, slope in ((-1.0, 1.0), (0.3, 0.3), (0.0, 2.5)):
             rng = np.random.default_rng(seed)
             p = draw(rng)
@@ -413,11 +414,10 @@ def _describe_leaving(p: FloatVector, map_: Map) -> str:
     at, values = map_(known), map_(between.ravel()).reshape(between.shape)
     low, high = np.minimum(at[:-1], at[1:]), np.maximum(at[:-1], at[1:])
     over = np.maximum(values - high[:, np.newaxis], low[:, np.newaxis] - values)
-    over -= np.where(np.diff(known) < SMALL_GAP, SMALL_MARGIN, MARGIN)[:, np.newaxis]
-    if over.max() <= 0.0:
+    if over.max() <= MARGIN:
         return ""
     worst = between.ravel()[over.argmax()]
-    return f"leaves the values next to {worst:.4g} by more than {over.max():.2g}"
+    return f"leaves the values next to {worst:.4g} by {over.max():.2g}"
 
 
 def _correction(p: FloatVector, map_: Map) -> FloatVector:
@@ -469,13 +469,56 @@ def beyond_the_data(fit: Fitter) -> str:
     return next(filter(None, details), "")
 
 
+def _percentages(rng: np.random.Generator) -> FloatVector:
+    """Confidences in steps of 0.01, a tenth of them exactly 0 and a fifth exactly 1."""
+    p = np.round(rng.beta(4.0, 1.5, 300), 2)
+    p[:30], p[30:90] = 0.0, 1.0
+    return p
+
+
+def _small_samples() -> Iterator[tuple[str, FloatVector, FloatVector]]:
+    """Draw samples of few rows, few levels, exact predictions, or only one class."""
+    draws: dict[str, Callable[[np.random.Generator], FloatVector]] = {
+        "30 rows": lambda rng: rng.uniform(0.0, 1.0, 30),
+        "five values": lambda rng: rng.choice([0.1, 0.3, 0.5, 0.7, 0.9], 60),
+        "exact 0 and 1": _percentages,
+        "only 0 and 1": lambda rng: rng.choice([0.0, 1.0], 60),
+    }
+    for name, draw in draws.items():
+        for p, y in _samples(draw, FEW_SEEDS):
+            yield name, p, y
+        for label in (0.0, 1.0):
+            yield f"{name}, all labels {label:g}", p, np.full(p.size, label)
+
+
+def gives_probabilities(fit: Fitter) -> str:
+    """Few rows, five values, exact 0 and 1, one class: values lie in [0, 1]."""
+    for name, p, y in _small_samples():
+        values = fit(p, y)(EVERYWHERE)
+        if not ((values >= -CLOSE) & (values <= 1.0 + CLOSE)).all():  # NaN is neither
+            return f"gave {values.min():.3g} to {values.max():.3g} for {name}"
+    return ""
+
+
+def does_not_fall(fit: Fitter) -> str:
+    """Few rows, levels or classes: higher predictions have no lower values."""
+    for name, p, y in _small_samples():
+        values = fit(p, y)(EVERYWHERE)
+        falls = np.maximum.accumulate(values) - values
+        if not falls.max() <= MARGIN:
+            worst = EVERYWHERE[falls.argmax()]
+            return f"falls by {falls.max():.2g} up to {worst:.4g} for {name}"
+    return ""
+
+
 MAP_CASES: tuple[Case, ...] = (
     between_levels, between_two_heaps, across_a_gap, beyond_the_data,
+    gives_probabilities, does_not_fall,
 )  # fmt: skip
 
 
 def map_conformance(fitter: Fitter, *, skip: tuple[str, ...] = ()) -> list[Finding]:
-    """Run a calibrator through every case about places without data.
+    """Run a calibrator through every case about few data or none.
 
     Parameters
     ----------
