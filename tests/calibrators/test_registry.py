@@ -29,6 +29,8 @@ def test_the_classical_ece_is_known_by_its_word():
         ("ici", "smooth"),
         ("TemperatureScaling", "temperature"),
         ("isotonic_regression", "isotonic"),
+        ("IVAP", "venn-abers"),
+        ("structured matrix scaling", "sms"),
     ],
 )
 def test_words_of_other_libraries_lead_to_ours(name, ours):
