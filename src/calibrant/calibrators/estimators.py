@@ -324,6 +324,6 @@ def make_calibrator(name: str = DEFAULT_REPAIR, **params: Any) -> Calibrator:
     >>> cb.make_calibrator("temperature", scale="logit")
     Calibrator('temperature', scale='logit')
     >>> cb.make_calibrator("platt").get_params()
-    {'method': 'platt', 'scale': 'prob', 'pos_label': None, 'labels': None}
+    {'method': 'platt', ...}
     """
     return Calibrator(name, **params).checked()
