@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import calibrant as cb
 from calibrant.calibrators.logistic import Platt
-from calibrant.calibrators.registry import METHODS
+from calibrant.calibrators.registry import METHODS, find_method
 from calibrant.calibrators.softmax_regression import Temperature
 from calibrant.core.threads import one_blas_thread
 
@@ -42,7 +42,9 @@ class WatchedTemperature(Temperature):
 def watched(monkeypatch):
     """Two methods that note how many threads they are fitted by; the user set two."""
     for name, family in (("platt", WatchedPlatt), ("temperature", WatchedTemperature)):
-        monkeypatch.setitem(METHODS, name, replace(METHODS[name], family=family))
+        kind = find_method(name).kind
+        watched = replace(METHODS[kind][name], family=family)
+        monkeypatch.setitem(METHODS[kind], name, watched)
     SEEN.clear()
     with threadpool_limits(2, user_api="blas"):
         if threads() != {2}:
