@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
+    from calibrant.maps.certificate import Certificate
 
 WORDING = replace(CALIBRATOR_WORDING, takes_scale=True)
 OTHER: dict[Kind, Kind] = {"binary": "multi-class", "multi-class": "binary"}
@@ -258,6 +259,17 @@ class Calibrator(TransformerMixin, BaseEstimator):
         """Return the fitted map."""
         check_is_fitted(self, "fit_")
         return self.fit_.map
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Return what was tried and gained, where the method is "auto"."""
+        check_is_fitted(self, "fit_")
+        certificate: Certificate | None = getattr(self.fit_, "certificate", None)
+        if certificate is None:
+            raise AttributeError(
+                f"only the method 'auto' has a certificate; this is {self.method!r}."
+            )
+        return certificate
 
     def transform(self, p: ArrayLike) -> FloatVector | FloatMatrix:
         """Return calibrated probabilities.

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from calibrant.calibrators.auto import Auto, AutoClasses
 from calibrant.calibrators.binned import CrossValidatedBins, FixedBins, SweptBins
 from calibrant.calibrators.global_piecewise import GlobalPiecewise
 from calibrant.calibrators.isotonic import Isotonic
@@ -70,6 +71,8 @@ class Method:
         Whether the error is a squared norm whatever the exponent asked for.
     wrapped : Method, optional
         The binary method that `family` applies to several classes.
+    repairs_only : bool
+        Whether the map is a repair rather than an estimate of the true map.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Method:
     kind: Kind = "binary"
     squared: bool = False
     wrapped: Method | None = None
+    repairs_only: bool = False
 
     def defaults(self) -> dict[str, Any]:
         """Return the hyper-parameters that are free, with their defaults."""
@@ -155,7 +159,10 @@ PL, PL3 = "piecewise linear", "piecewise linear between logits"
 SEARCHED = f"knots by global search, pieces {BY_CV}"
 SPLINES = "splines of cumulative labels"
 
+AUTO = "the repair that held-out rows support best, or none"
+
 BINARY_METHODS = (
+    Method("auto", Auto, AUTO, loss="log-loss", repairs_only=True),
     _bins("es15", 15),
     Method("es-cv", CrossValidatedBins, f"equal-size bins, their number {BY_CV}", SIZE),
     Method("es-sweep", SweptBins, f"equal-size bins, {MONOTONE}", SIZE),
@@ -232,6 +239,7 @@ BINARY_METHODS = (
 )
 
 MULTICLASS_METHODS = (
+    _multiclass("auto", AutoClasses, AUTO),
     _multiclass("temperature", Temperature, "one temperature for all classes"),
     _multiclass("one-temp", OneTemperature, "one temperature per class"),
     _multiclass("vector", VectorScaling, "one slope and one intercept per class"),
@@ -408,6 +416,12 @@ def find_binary(name: str) -> Method:
 
 
 def _check_binary(method: Method) -> Method:
+    if method.repairs_only:
+        raise OptionError(
+            f"method {method.name!r} repairs predictions and is no estimate of the "
+            f"error. Evaluate its output, make_calibrator({method.name!r})"
+            ".fit(...).transform(p), by another method, such as 'smooth'."
+        )
     if method.kind == "multi-class":
         raise OptionError(
             f"method {method.name!r} calibrates all classes at once: it has no "

@@ -181,3 +181,26 @@ def check_same_length(**arrays: NDArray[Any] | None) -> None:
             each,
             place=(min(lengths.values()),),
         )
+
+
+def row_hash(*columns: NDArray[Any] | None) -> str:
+    """Return 16 hexadecimal digits that depend on the rows, but not on their order.
+
+    Columns, or matrices of them, are as long as each other; None stands for ones.
+    """
+    rows = max(len(column) for column in columns if column is not None)
+    mixed = np.zeros(rows, dtype=np.uint64)
+    for column in columns:
+        values = np.ones(rows) if column is None else column
+        for part in values.reshape(rows, -1).T:
+            bits = np.ascontiguousarray(part, dtype=np.float64).view(np.uint64)
+            mixed = _mixed(mixed ^ _mixed(bits))
+    return f"{int(np.add.reduce(mixed)):016x}"
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scatter the bits of each number (Steele, Lea and Flood 2014)."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

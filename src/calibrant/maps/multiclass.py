@@ -10,18 +10,33 @@ import numpy as np
 
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array
-from calibrant.core.probabilities import check_class_scores, row_sums
+from calibrant.core.probabilities import check_class_scores, row_sums, softmax
 from calibrant.core.wording import CLASS_CALIBRATOR_WORDING
 from calibrant.exceptions import MapFormatError, OptionError, ShapeError
-from calibrant.maps.base import StoredMap, stored_choice, stored_kind, stored_maps
+from calibrant.maps.base import (
+    StoredMap,
+    stored_choice,
+    stored_kind,
+    stored_maps,
+    stored_numbers,
+)
 from calibrant.maps.exports import check_accuracy
 from calibrant.maps.python_source import function_of_classes, probabilities_text
-from calibrant.numerics.class_probabilities import class_probabilities
+from calibrant.numerics.class_probabilities import (
+    class_probabilities,
+    log_probabilities,
+)
+from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calibrant.core.array_types import ArrayLike, FloatMatrix, JsonObject
+    from calibrant.core.array_types import (
+        ArrayLike,
+        FloatMatrix,
+        FloatVector,
+        JsonObject,
+    )
     from calibrant.maps.base import CalibrationMap
 
 
@@ -130,24 +145,80 @@ class MulticlassMeanMap(MulticlassMap):
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
-        from calibrant.maps.stored import map_from_dict
-
         stored_parts = stored_maps(stored)
         if any(stored_kind(map_) == cls.kind for map_ in stored_parts):
             raise MapFormatError("field 'maps' of a mean must not contain means.")
-        maps: tuple[Any, ...] = tuple(map(map_from_dict, stored_parts))
-        shapes = {
-            isinstance(map_, MulticlassMap) and (map_.n_classes, map_.scale)
-            for map_ in maps
-        }
-        if len(shapes) != 1 or False in shapes:
-            raise MapFormatError("maps of a mean must have the same classes and scale.")
-        return cls(maps)
+        return cls(_alike(stored_parts))
+
+
+ALIKE = "maps of a mean must have the same classes and scale."
+
+
+def _alike(stored: list[Any]) -> tuple[MulticlassMap, ...]:
+    """Return stored maps of the same number of classes and scale."""
+    from calibrant.maps.stored import map_from_dict
+
+    maps: tuple[Any, ...] = tuple(map(map_from_dict, stored))
+    shapes = {
+        isinstance(map_, MulticlassMap) and (map_.n_classes, map_.scale)
+        for map_ in maps
+    }
+    if len(shapes) > 1 or False in shapes:
+        raise MapFormatError(ALIKE)
+    return maps
 
 
 def multiclass_mean(maps: tuple[MulticlassMap, ...]) -> MulticlassMap:
     """Return the mean of maps, or the only one."""
     return maps[0] if len(maps) == 1 else MulticlassMeanMap(maps)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledMap(MulticlassMap):
+    """Several maps and the predictions themselves, pooled as log-probabilities.
+
+    Parameters
+    ----------
+    maps : tuple of MulticlassMap
+        Of the same number of classes and scale; none leaves predictions as they are.
+    weights : ndarray of shape (m,)
+        Of each map, positive. What they leave of 1 belongs to the predictions.
+    classes : int
+        Number of classes.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are.
+    """
+
+    kind: ClassVar[str] = "pooled"
+    maps: tuple[MulticlassMap, ...]
+    weights: FloatVector
+    classes: int
+    scale: Scale = "prob"
+
+    def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities."""
+        if not self.maps:
+            return class_probabilities(scores, self.scale)
+        log_prob = (1.0 - self.weights.sum()) * log_probabilities(scores, self.scale)
+        for weight, map_ in zip(self.weights, self.maps, strict=True):
+            repaired = log_probabilities(map_.calibrated(scores), "prob")
+            log_prob = log_prob + weight * repaired
+        return softmax(log_prob)
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        parts = stored_maps(stored, minimum=0)
+        if any(stored_kind(part) == cls.kind for part in parts):
+            raise MapFormatError("maps of a pooled map must not be pooled maps.")
+        classes, scale = stored_classes(stored), stored_scale(stored)
+        weights = stored_numbers(stored, "weights", size=len(parts))
+        if (weights <= 0.0).any() or weights.sum() > 1.0 + CLIP:
+            raise MapFormatError("weights of a pooled map must sum to 1 at most.")
+        maps = _alike(parts)
+        if any((map_.n_classes, map_.scale) != (classes, scale) for map_ in maps):
+            raise MapFormatError(ALIKE)
+        return cls(maps, weights, classes, scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,13 @@ from calibrant.core.output_files import MAP, atomic_write, check_named
 from calibrant.exceptions import MapFormatError, OptionError
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
-from calibrant.maps.multiclass import MulticlassMeanMap, OneVsRestMap, TopLabelMap
+from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
+from calibrant.maps.multiclass import (
+    MulticlassMeanMap,
+    OneVsRestMap,
+    PooledMap,
+    TopLabelMap,
+)
 from calibrant.maps.piecewise import MeanMap, ParabolasMap, PiecewiseLinearMap
 from calibrant.maps.quadratic import QuadraticMap
 from calibrant.maps.smooth import SmoothMap
@@ -44,6 +50,7 @@ BINARY_MAPS: tuple[type[CalibrationMap], ...] = (
     SmoothMap,
     QuadraticMap,
     VennAbersMap,
+    CertifiedMap,
 )
 MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     TemperatureMap,
@@ -54,6 +61,8 @@ MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     TopLabelMap,
     OrderPreservingMap,
     DiagonalMap,
+    PooledMap,
+    CertifiedClassMap,
 )
 MAP_KINDS: dict[str, type[StoredMap]] = {
     map_class.kind: map_class for map_class in (*BINARY_MAPS, *MULTICLASS_MAPS)

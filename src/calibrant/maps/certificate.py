@@ -1,0 +1,169 @@
+"""What an automatic repair was found to bring, on rows that it was not fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calibrant.exceptions import MapFormatError
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import Frame, JsonObject
+
+
+class Bounds(NamedTuple):
+    """An estimate and the limits of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+
+class Trial(NamedTuple):
+    """A method that was tried.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    weight : float
+        Its weight in the repair, from 0 to 1.
+    gain : float
+        By how much it alone lowers the log-loss of rows that it was not fitted on.
+    """
+
+    method: str
+    weight: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was tried for an automatic repair, and what it brings.
+
+    All gains were measured by cross-validation: on rows that neither the maps nor
+    their weights were fitted on.
+
+    Attributes
+    ----------
+    tried : tuple of Trial
+        Methods that took part, with their weights. What the weights leave of 1 belongs
+        to the predictions as they are.
+    rounded : bool
+        Whether predictions of exactly 0 and 1 count as rounded, because labels
+        contradict them.
+    log_loss_gain, brier_gain : Bounds
+        By how much the repair lowers log-loss and Brier score, with intervals.
+    error_before, error_after : Bounds
+        Calibration error of the predictions as they are and repaired, by ``smooth``;
+        of several classes that of the top label.
+    evidence : float
+        Logarithm of how many times more probable the repair makes the labels.
+    needed : float
+        The evidence from which predictions are repaired at all.
+    n : int
+        Number of rows.
+    folds : int
+        Number of folds of the cross-validation.
+    confidence : float
+        Level of the intervals.
+    data : str
+        A hash of predictions, labels and weights, whatever the order of rows.
+
+    See Also
+    --------
+    make_calibrator : makes the calibrator that has it, as ``certificate_``.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("bayes")
+    >>> certificate = cb.make_calibrator().fit(p, y).certificate_
+    >>> certificate.changed
+    True
+    >>> certificate.frame()["method"][0]
+    'none'
+    """
+
+    tried: tuple[Trial, ...]
+    rounded: bool
+    log_loss_gain: Bounds
+    brier_gain: Bounds
+    error_before: Bounds
+    error_after: Bounds
+    evidence: float
+    needed: float
+    n: int
+    folds: int
+    confidence: float
+    data: str
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether predictions are changed at all."""
+        return self.rounded or any(trial.weight for trial in self.tried)
+
+    def frame(self) -> Frame:
+        """Return what was tried as equally long columns, the predictions first."""
+        unchanged = Trial("none", 1.0 - sum(one.weight for one in self.tried), 0.0)
+        methods, weights, gains = zip(unchanged, *self.tried, strict=True)
+        return {
+            "method": np.array(methods),
+            "weight": np.array(weights),
+            "gain": np.array(gains),
+        }
+
+    def __str__(self) -> str:
+        """Return the certificate as sentences for a person."""
+        level = f"{100 * self.confidence:g} % interval"
+        if not self.changed:
+            best = max(self.tried, key=lambda trial: trial.gain)
+            return (
+                f"Predictions stay as they are: on {self.n:,} rows, no repair lowers "
+                f"the log-loss of held-out rows by more than chance does (the best, "
+                f"{best.method}, changes it by {-best.gain:+.4f})."
+            )
+        used = [trial for trial in self.tried if trial.weight]
+        parts = ", ".join(f"{one.method} {100 * one.weight:.0f} %" for one in used)
+        return (
+            f"Repaired by {parts}, fitted to {self.n:,} rows. On rows not used to fit, "
+            f"log-loss falls by {_said(self.log_loss_gain, level)} and the Brier score "
+            f"by {_said(self.brier_gain)}; the calibration error goes from "
+            f"{_said(self.error_before)} to {_said(self.error_after)}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain numbers, ready for JSON."""
+        return (
+            asdict(self)
+            | {
+                field.name: getattr(self, field.name)._asdict()
+                for field in fields(self)
+                if isinstance(getattr(self, field.name), Bounds)
+            }
+            | {"tried": [trial._asdict() for trial in self.tried]}
+        )
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Certificate:
+        """Build the certificate from `to_dict`, or raise MapFormatError."""
+        try:
+            given = {field.name: stored[field.name] for field in fields(cls)}
+            for name in ("log_loss_gain", "brier_gain", "error_before", "error_after"):
+                given[name] = Bounds(**given[name])
+            given["tried"] = tuple(Trial(**trial) for trial in given["tried"])
+            return cls(**given)
+        except (KeyError, TypeError) as error:
+            raise MapFormatError(
+                f"the certificate of a map is damaged: {error}."
+            ) from None
+
+
+def _said(bounds: Bounds, level: str = "") -> str:
+    limits = f"{bounds.low:.4f} to {bounds.high:.4f}"
+    return f"{bounds.value:.4f} ({level + ' ' if level else ''}{limits})"

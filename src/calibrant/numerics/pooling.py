@@ -1,0 +1,104 @@
+"""Predictions of several maps pooled on the logarithmic scale.
+
+With log-probabilities L_0 of the predictions as they are and L_j of those repaired by
+map j, the pooled ones are the softmax of
+
+    L_0 + sum_j w_j (L_j - L_0),    w_j >= 0,  sum_j w_j <= 1.
+
+What the weights leave of 1 belongs to the predictions as they are. The log-loss is
+convex in the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+
+from calibrant.numerics.class_probabilities import log_softmax
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector
+
+MIN_WEIGHT = 0.01
+"""Maps of less weight than this are left out."""
+FLAT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class RepairedRows:
+    """Rows with what they were predicted, and what maps that did not see them say.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, k)
+        Log-probabilities of the classes, up to a constant per row.
+    moves : tuple of ndarray of shape (n, k)
+        By how much each map changes them.
+    target : ndarray of shape (n, k)
+        1 for the class that happened, 0 for others.
+    weight : ndarray of shape (n,)
+        How many rows each row stands for.
+    """
+
+    scores: FloatMatrix
+    moves: tuple[FloatMatrix, ...]
+    target: FloatMatrix
+    weight: FloatVector
+
+    def some(self, rows: BoolVector) -> RepairedRows:
+        """Return some of the rows."""
+        moves = tuple(move[rows] for move in self.moves)
+        return RepairedRows(
+            self.scores[rows], moves, self.target[rows], self.weight[rows]
+        )
+
+    def pooled(self, weights: Sequence[float] | FloatVector) -> FloatMatrix:
+        """Return the pooled log-probabilities."""
+        scores = self.scores
+        for weight, move in zip(weights, self.moves, strict=True):
+            if weight:
+                scores = scores + weight * move
+        return log_softmax(scores)
+
+    def best_weights(self) -> FloatVector:
+        """Return the weights of the smallest log-loss."""
+        count, share = len(self.moves), self.weight / self.weight.sum()
+
+        def loss(weights: FloatVector) -> tuple[float, FloatVector]:
+            log_prob = self.pooled(weights)
+            slopes = share[:, np.newaxis] * (np.exp(log_prob) - self.target)
+            gradient = [float(np.vdot(slopes, move)) for move in self.moves]
+            return float(share @ log_losses(log_prob, self.target)), np.array(gradient)
+
+        sums_to_one = {
+            "type": "ineq",
+            "fun": lambda weights: 1.0 - weights.sum(),
+            "jac": lambda weights: -np.ones(weights.size),
+        }
+        found = minimize(
+            loss,
+            np.full(count, 1.0 / (count + 1)),
+            jac=True,
+            bounds=[(0.0, 1.0)] * count,
+            constraints=[sums_to_one],
+            method="SLSQP",
+            options={"ftol": FLAT},
+        )
+        weights = np.asarray(found.x) / max(1.0, float(found.x.sum()))
+        return np.where(weights < MIN_WEIGHT, 0.0, weights)
+
+
+def log_losses(log_prob: FloatMatrix, target: FloatMatrix) -> FloatVector:
+    """Return the log-loss of each row; `target` is 1 for the class that happened."""
+    own = np.where(target > 0.0, target * log_prob, 0.0)
+    return np.asarray(-own.sum(axis=1))
+
+
+def brier_scores(log_prob: FloatMatrix, target: FloatMatrix) -> FloatVector:
+    """Return the Brier score of each row, summed over the classes."""
+    return np.asarray(np.square(np.exp(log_prob) - target).sum(axis=1))
