@@ -104,6 +104,8 @@ def apply(
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out must not be the map itself; choose another name.")
     map_ = load_map(map_file)
+    if hasattr(map_, "certificate"):
+        typer.echo(map_.certificate)
     if of_arrays:
         _apply_to_npz(map_, load_columns(map_file), source[0], p, out, suffix, scale)
         return

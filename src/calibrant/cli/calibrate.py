@@ -17,7 +17,7 @@ from calibrant.cli.data_options import (
     takes_predictions,
 )
 from calibrant.cli.progress import progress_bar
-from calibrant.core.defaults import DEFAULT_CLASS_METHOD, DEFAULT_REPAIR
+from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.output_files import MAP, check_named
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.predictions import Predictions
 
+BINARY = 2
+"""Number of columns of a binary classifier."""
+
 
 @takes_predictions("task", "by", "model", "id_", "engine")
 def calibrate(
@@ -36,13 +39,13 @@ def calibrate(
         Path, typer.Option("--out", help="File to write the map to, .json.")
     ],
     method: Annotated[
-        str | None,
+        str,
         typer.Option(
             "--method",
-            help=f"See 'calibrant methods'. Default: {DEFAULT_REPAIR} for one column, "
-            f"{DEFAULT_CLASS_METHOD} for several.",
+            help="See 'calibrant methods'. By default what held-out rows support; "
+            "predictions stay as they are where nothing is supported.",
         ),
-    ] = None,
+    ] = DEFAULT_REPAIR,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Fit a calibration map on held-out predictions, for use by 'calibrant apply'.
@@ -58,8 +61,7 @@ def calibrate(
     table = data.open_rows(in_memory=True)
     columns = _columns(table, data)
     several = len(columns) > 1
-    default = DEFAULT_CLASS_METHOD if several else DEFAULT_REPAIR
-    chosen = find_method(method or default, "multi-class" if several else "binary")
+    chosen = find_method(method, "multi-class" if len(columns) > BINARY else "binary")
     if several and _are_event_and_complement(columns, chosen, data):
         data, columns, several = _of_event(data), columns[1:], False
     _check_kind(chosen, several=several)
@@ -70,12 +72,16 @@ def calibrate(
     preds = typed.predictions_in(table)
     fit = _fit_classes if several else _fit_event
     with progress_bar("fitting"):
-        change, map_ = fit(chosen.seeded(seed), preds)
+        said, map_ = fit(chosen.seeded(seed), preds)
     save_map(map_, out, columns=columns)
     scale = (data.scale or ["prob"])[0]
     hint = f"; apply it with --scale {scale}" if scale != "prob" and not several else ""
-    classes = f" of {len(columns)} classes" if several else ""
-    typer.echo(f"{chosen.name} fitted to {preds.n:,} rows{classes}: {change}")
+    if hasattr(map_, "certificate"):
+        said = str(map_.certificate)
+    else:
+        classes = f" of {len(columns)} classes" if several else ""
+        said = f"{chosen.name} fitted to {preds.n:,} rows{classes}: {said}"
+    typer.echo(said)
     typer.echo(f"wrote {out}{hint}")
 
 
@@ -99,7 +105,9 @@ def _are_event_and_complement(
     columns: tuple[str, ...], method: Method, data: DataOptions
 ) -> bool:
     """Tell whether columns are the two of `predict_proba`, for one event."""
-    return len(columns) == 2 and method.kind == "binary" and data.scale != ["logit"]  # noqa: PLR2004
+    return (
+        len(columns) == BINARY and method.kind == "binary" and data.scale != ["logit"]
+    )
 
 
 def _of_event(data: DataOptions) -> DataOptions:

@@ -1,4 +1,5 @@
 """Maps with a certificate of what they bring."""
+# ruff: noqa: SLF001  (a certified map is its map)
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale
+    from calibrant.maps.languages import Language
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,15 @@ class CertifiedMap(CalibrationMap):
         """Build the map from `to_dict`, or raise MapFormatError."""
         return cls(*_parts(stored, CalibrationMap))
 
-    def _sql(self, name: str) -> str:
-        return self.map._sql(name)  # noqa: SLF001
+    @property
+    def _degree(self) -> int | None:
+        return self.map._degree
+
+    def _joints(self) -> FloatVector:
+        return self.map._joints()
+
+    def _formula(self, language: Language, name: str) -> str | None:
+        return self.map._formula(language, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +85,9 @@ class CertifiedClassMap(MulticlassMap):
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""
         return self.map.calibrated(scores)
+
+    def _python_body(self, accuracy: float) -> str:
+        return self.map._python_body(accuracy)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""

@@ -205,6 +205,18 @@ class PooledMap(MulticlassMap):
             log_prob = log_prob + weight * repaired
         return softmax(log_prob)
 
+    def _python_body(self, accuracy: float) -> str:
+        """Return the body of a function of the row p, up to the calibrated row."""
+        functions, names = _functions(self.maps, accuracy)
+        text = f"{functions}x = {probabilities_text(self.scale)}\n"
+        if not self.maps:
+            return f"{text}return x"
+        weights = [1.0 - float(self.weights.sum()), *self.weights.tolist()]
+        return f"""\
+{text}rows = zip(x, *[part(p) for part in [{names}]])
+logs = [[logarithm(max(v, {CLIP!r})) for v in row] for row in rows]
+return softmax([sum(w * v for w, v in zip({weights}, row)) for row in logs])"""
+
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
