@@ -77,7 +77,7 @@ def test_classes_by_pattern(run, tmp_path):
     assert code == 0, err
     model = json.loads(out.read_text(encoding="utf-8"))["models"][0]
     assert model["name"] == ""
-    assert model["repairs"]["advised"] in ("temperature", "vector")
+    assert model["repairs"]["advised"] == "auto"
 
 
 @pytest.mark.parametrize(

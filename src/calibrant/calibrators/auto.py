@@ -7,15 +7,15 @@ repair, predictions stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from calibrant.calibrators.base import fit_family
+from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.logistic import Beta, Quadratic
 from calibrant.calibrators.smooth import Smooth, smooth_fit
@@ -23,50 +23,26 @@ from calibrant.calibrators.softmax_regression import Temperature
 from calibrant.calibrators.structured_scaling import StructuredScaling
 from calibrant.core.arrays import row_hash
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
-from calibrant.core.parameters import check_count, check_flag, legacy_generator
-from calibrant.core.sample import BinarySample
+from calibrant.core.parameters import check_count, check_flag
 from calibrant.maps.certificate import Bounds, Certificate, Trial
 from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
 from calibrant.maps.multiclass import PooledMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
-from calibrant.numerics.class_probabilities import (
-    event_of_class,
-    log_probabilities,
-    weight_shares,
-)
-from calibrant.numerics.cross_validation import class_fold_numbers
-from calibrant.numerics.folded_points import folded_rows
-from calibrant.numerics.links import (
-    WHOLE,
-    log_odds_parts,
-    logit,
-    logit_within,
-    regression_ends,
-)
-from calibrant.numerics.pooling import RepairedRows, brier_scores, log_losses
-from calibrant.numerics.weighted_points import compress_to_at_most
+from calibrant.numerics.links import WHOLE, logit, logit_within
+from calibrant.numerics.pooling import brier_scores, log_losses
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from calibrant.core.array_types import (
-        BoolVector,
-        FloatMatrix,
-        FloatVector,
-        IntVector,
-        Seed,
-    )
-    from calibrant.core.sample import ClassSample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
-    from calibrant.maps.multiclass import MulticlassMap
 
-    Families = Mapping[str, Any]
     Score = Callable[[FloatMatrix, FloatMatrix], FloatVector]
 
-FOLDS = 5
-NEEDED = 2.0
-"""Predictions are repaired where held-out labels are exp(2) times more probable then.
-Fewer than one in twenty calibrated samples reach that."""
+FOLDS, FOLDS_OF_MANY = 10, 5
+"""Number of folds by default, and with so many rows that they become cells."""
 MANY, VERY_MANY = 1_000.0, 5_000.0
 """Rows from which regressions without penalties, and isotonic regression, take part."""
 MIN_OUTCOMES = 100.0
@@ -94,236 +70,32 @@ class RepairFit:
         return certificate
 
 
-class FoldedRows(Protocol):
-    """Rows that are divided into folds."""
+def certify(held_out: HeldOut[Any], data: str) -> Certificate:
+    """Return what was tried and what it brings, compared with raw predictions."""
+    raw, target, weight = held_out.raw, held_out.repaired.target, held_out.rows.weight
 
-    @property
-    def fold(self) -> IntVector:
-        """Return the fold of each row."""
-        ...
+    def gain(log_prob: FloatMatrix, score: Score = log_losses) -> FloatVector:
+        return score(raw.log_prob, target) - score(log_prob, target)
 
-    @property
-    def log_prob(self) -> FloatMatrix:
-        """Return the log-probability of each class, one row per row."""
-        ...
-
-    @property
-    def target(self) -> FloatMatrix:
-        """Return 1 for the class that happened, 0 for others."""
-        ...
-
-    @property
-    def weight(self) -> FloatVector:
-        """Return how many rows each row stands for."""
-        ...
-
-    def sample(self, rows: BoolVector) -> Any:
-        """Return some of the rows as a sample to fit."""
-        ...
-
-    def repaired(self, map_: Any, rows: BoolVector) -> FloatMatrix:
-        """Return log-probabilities of some of the rows after a repair."""
-        ...
-
-    def event(self, log_prob: FloatMatrix) -> BinarySample:
-        """Return the event whose calibration error is certified."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class EventRows:
-    """Predictions of one event, divided into folds."""
-
-    p: FloatVector
-    y: FloatVector
-    weight: FloatVector
-    fold: IntVector
-    ends: tuple[float, float] = WHOLE
-
-    @classmethod
-    def of(cls, sample: BinarySample, folds: int, random_state: Seed) -> Self:
-        """Divide a sample, aggregated into cells where it is very large."""
-        rows, fold = folded_rows(sample, folds, random_state)
-        weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
-        return cls(rows.p, rows.y, weight, fold)
-
-    def rounded(self) -> Self:
-        """Return the rows with predictions of 0 and 1 as rounded, if labels ask for it.
-
-        No label is fitted: how far from 0 and 1 they are is the data's resolution.
-        """
-        if ((self.p > 0.0) & (self.p < 1.0)).all():
-            return self
-        rounded = replace(self, ends=regression_ends(self.p, self.weight))
-        losses = (log_losses(one.log_prob, one.target) for one in (self, rounded))
-        before, after = (float(self.weight @ loss) for loss in losses)
-        return rounded if before - after > NEEDED else self
-
-    @cached_property
-    def log_prob(self) -> FloatMatrix:
-        """Return the log-probabilities of no event and of the event."""
-        return _both(self.p, self.ends)
-
-    @property
-    def target(self) -> FloatMatrix:
-        """Return whether there was no event, or the event."""
-        return np.column_stack([1.0 - self.y, self.y])
-
-    def sample(self, rows: BoolVector) -> BinarySample:
-        """Return some of the rows as a sample to fit."""
-        return BinarySample(self.p[rows], self.y[rows], self.weight[rows])
-
-    def repaired(self, map_: CalibrationMap, rows: BoolVector) -> FloatMatrix:
-        """Return log-probabilities of some of the rows after a repair."""
-        return _both(map_.values(self.p[rows]))
-
-    def event(self, log_prob: FloatMatrix) -> BinarySample:
-        """Return the rows with other predictions."""
-        return BinarySample(np.exp(log_prob[:, 1]), self.y, self.weight)
-
-
-def _both(p: FloatVector, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
-    log_p, minus_log_q = log_odds_parts(p, ends)
-    return np.column_stack([-minus_log_q, log_p])
-
-
-@dataclass(frozen=True, eq=False)
-class ClassRows:
-    """Predictions of several classes, divided into folds."""
-
-    rows: ClassSample
-    fold: IntVector
-
-    @classmethod
-    def of(cls, sample: ClassSample, folds: int, random_state: Seed) -> Self:
-        """Divide a sample."""
-        scores = log_probabilities(sample.scores, sample.scale)
-        share = weight_shares(sample.weight, sample.n)
-        rng = legacy_generator(random_state)
-        folds = min(folds, sample.n)
-        return cls(sample, class_fold_numbers(scores, sample.column, share, folds, rng))
-
-    @cached_property
-    def log_prob(self) -> FloatMatrix:
-        """Return the log-probability of each class."""
-        return log_probabilities(self.rows.scores, self.rows.scale)
-
-    @property
-    def target(self) -> FloatMatrix:
-        """Return 1 for the class that happened, 0 for others."""
-        return np.eye(self.rows.n_classes)[self.rows.column]
-
-    @property
-    def weight(self) -> FloatVector:
-        """Return how many rows each row stands for."""
-        return np.ones(self.rows.n) if self.rows.weight is None else self.rows.weight
-
-    def sample(self, rows: BoolVector) -> ClassSample:
-        """Return some of the rows as a sample to fit."""
-        return self.rows.rows(rows)
-
-    def repaired(self, map_: MulticlassMap, rows: BoolVector) -> FloatMatrix:
-        """Return log-probabilities of some of the rows after a repair."""
-        return log_probabilities(map_.calibrated(self.rows.scores[rows]), "prob")
-
-    def event(self, log_prob: FloatMatrix) -> BinarySample:
-        """Return whether the top label was right."""
-        p, y = event_of_class(np.exp(log_prob), self.rows.column, None)
-        return BinarySample(np.minimum(p, 1.0), y, self.rows.weight)
-
-
-@dataclass(frozen=True, eq=False)
-class Assessment:
-    """What repairs bring on rows that they were not fitted on.
-
-    Attributes
-    ----------
-    rows : FoldedRows
-        The rows.
-    names : tuple of str
-        Methods that were tried.
-    repaired : RepairedRows
-        What each method, fitted on other folds, makes of the rows.
-    """
-
-    rows: FoldedRows
-    names: tuple[str, ...]
-    repaired: RepairedRows
-
-    @classmethod
-    def of(cls, rows: FoldedRows, families: Families) -> Self:
-        """Fit each family to all folds but one, and repair that one; for every fold."""
-        scores = rows.log_prob
-        moves = tuple(np.zeros_like(scores) for _ in families)
-        for number in range(int(rows.fold.max()) + 1):
-            held = rows.fold == number
-            training = rows.sample(~held)
-            for move, family in zip(moves, families.values(), strict=True):
-                map_ = fit_family(family, training).map
-                move[held] = rows.repaired(map_, held) - scores[held]
-        repaired = RepairedRows(scores, moves, rows.target, rows.weight)
-        return cls(rows, tuple(families), repaired)
-
-    @cached_property
-    def held_out(self) -> FloatMatrix:
-        """Return pooled log-probabilities whose weights come from the other folds."""
-        pooled = np.empty_like(self.repaired.scores)
-        for number in range(int(self.rows.fold.max()) + 1):
-            held = self.rows.fold == number
-            weights = self.repaired.some(~held).best_weights()
-            pooled[held] = self.repaired.some(held).pooled(weights)
-        return pooled
-
-    def gains(self, log_prob: FloatMatrix, score: Score = log_losses) -> FloatVector:
-        """Return by how much log-probabilities lower the score of each row."""
-        target = self.repaired.target
-        return score(self.repaired.scores, target) - score(log_prob, target)
-
-    @cached_property
-    def evidence(self) -> float:
-        """Return the log-likelihood that pooling gains on held-out rows."""
-        return float(self.rows.weight @ self.gains(self.held_out))
-
-    @cached_property
-    def weights(self) -> FloatVector:
-        """Return the weight of each method, 0 where too little supports them."""
-        if self.evidence <= NEEDED:
-            return np.zeros(len(self.names))
-        return self.repaired.best_weights()
-
-    def certificate(self, raw: FoldedRows, data: str) -> Certificate:
-        """Return what was tried and what it brings, compared with raw predictions."""
-        after = self.held_out if self.weights.any() else self.repaired.scores
-        target, total = self.repaired.target, float(self.rows.weight.sum())
-
-        def gain(score: Score) -> Bounds:
-            gains = score(raw.log_prob, target) - score(after, target)
-            return _mean_bounds(gains, self.rows.weight)
-
-        alone = np.eye(len(self.names))
-        tried = [
-            Trial(name, float(weight), float(self.rows.weight @ gains / total))
-            for name, weight, gains in zip(
-                self.names,
-                self.weights,
-                (self.gains(self.repaired.pooled(one)) for one in alone),
-                strict=True,
-            )
-        ]
-        return Certificate(
-            tried=tuple(tried),
-            rounded=self.rows is not raw,
-            log_loss_gain=gain(log_losses),
-            brier_gain=gain(brier_scores),
-            error_before=_error(raw.event(raw.log_prob)),
-            error_after=_error(self.rows.event(after)),
-            evidence=self.evidence,
-            needed=NEEDED,
-            n=round(total),
-            folds=int(self.rows.fold.max()) + 1,
-            confidence=DEFAULT_CONFIDENCE,
-            data=data,
-        )
+    tried = [
+        Trial(name, float(share), float(np.average(gain(alone), weights=weight)))
+        for name, share in zip(held_out.names, held_out.weights, strict=True)
+        for alone in [held_out.alone(name)]
+    ]
+    return Certificate(
+        tried=tuple(tried),
+        rounded=held_out.rows is not raw,
+        log_loss_gain=_mean_bounds(gain(held_out.after), weight),
+        brier_gain=_mean_bounds(gain(held_out.after, brier_scores), weight),
+        error_before=_error(raw.event(raw.log_prob)),
+        error_after=_error(raw.event(held_out.after)),
+        evidence=held_out.evidence,
+        needed=NEEDED,
+        n=round(float(weight.sum())),
+        folds=int(raw.fold.max()) + 1,
+        confidence=DEFAULT_CONFIDENCE,
+        data=data,
+    )
 
 
 def _mean_bounds(values: FloatVector, weight: FloatVector) -> Bounds:
@@ -357,8 +129,8 @@ class Auto:
     ----------
     monotone : bool
         Whether the map must not fall.
-    folds : int
-        Number of folds of the cross-validation.
+    folds : int, optional
+        Number of folds of the cross-validation; ten by default, five of very many rows.
     random_state : int, generator or None
         Seeds the division into folds.
 
@@ -368,48 +140,53 @@ class Auto:
     """
 
     monotone: bool = True
-    folds: int = FOLDS
+    folds: int | None = None
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
         check_flag(self.monotone, name="monotone")
-        check_count(self.folds, name="folds", least=2)
+        if self.folds is not None:
+            check_count(self.folds, name="folds", least=2)
 
     def fit(self, sample: BinarySample) -> RepairFit:
         """Choose the repair of a sample."""
-        raw = EventRows.of(sample, self.folds, self.random_state)
-        rows, families = raw.rounded(), _event_families(sample)
-        chosen = Assessment.of(rows, families)
-        maps = [
-            (weight, fit_family(family, sample).map)
-            for weight, family in zip(chosen.weights, families.values(), strict=True)
-            if weight
-        ]
-        hashed = row_hash(sample.p, sample.y, sample.weight)
-        certificate = chosen.certificate(raw, hashed)
-        return RepairFit(CertifiedMap(self._map(sample, rows, maps), certificate))
+        held_out = self.held_out(sample)
+        maps = _used(held_out, _event_families(sample), sample)
+        map_ = self._map(sample, held_out.rows.ends, maps)
+        data = row_hash(sample.p, sample.y, sample.weight)
+        return RepairFit(CertifiedMap(map_, certify(held_out, data)))
+
+    def held_out(self, sample: BinarySample) -> HeldOut[EventRows]:
+        """Return what the families make of rows that they were not fitted on."""
+        folds = self.folds or _usual_folds(sample.n_data)
+        rows = EventRows.of(sample, folds, self.random_state)
+        return HeldOut.of(rows, _event_families(sample))
 
     def _map(
         self,
         sample: BinarySample,
-        rows: EventRows,
+        ends: tuple[float, float],
         maps: Sequence[tuple[float, CalibrationMap]],
     ) -> CalibrationMap:
         """Return the pooled map as lines between logits, or the identity."""
         if not maps:
-            low, high = rows.ends if rows.ends != WHOLE else (0.0, 1.0)
-            return map_through(np.array([low, high]), np.array([low, high]))
+            reach = np.array(ends if ends != WHOLE else (0.0, 1.0))
+            return map_through(reach, reach)
         cells = compress_to_at_most(sample)
-        u = logit_within(cells.p, rows.ends)
+        u = logit_within(cells.p, ends)
         shift = sum(weight * (logit(map_.values(cells.p)) - u) for weight, map_ in maps)
         height = u + shift
         if self.monotone:
             height = isotonic_regression(height, weights=cells.weight).x
         first = np.flatnonzero(np.diff(u, prepend=-np.inf) > 0.0)
-        beyond = 0.0 if rows.ends != WHOLE else 1.0
+        beyond = 0.0 if ends != WHOLE else 1.0
         return PiecewiseLinearMap(
             _extended(u[first], 1.0), _extended(height[first], beyond), "logit"
         )
+
+
+def _usual_folds(rows: int) -> int:
+    return FOLDS if rows <= MAX_EXACT_ROWS else FOLDS_OF_MANY
 
 
 def _extended(values: FloatVector, step: float) -> FloatVector:
@@ -440,34 +217,49 @@ class AutoClasses:
     ----------
     keep_order : bool
         Whether the order of the classes in each row must stay as it is.
-    folds : int
-        Number of folds of the cross-validation.
+    folds : int, optional
+        Number of folds of the cross-validation; ten by default, five of very many rows.
     random_state : int, generator or None
         Seeds the division into folds.
     """
 
     keep_order: bool = False
-    folds: int = FOLDS
+    folds: int | None = None
     random_state: Seed = 0
 
     def __post_init__(self) -> None:
         check_flag(self.keep_order, name="keep_order")
-        check_count(self.folds, name="folds", least=2)
+        if self.folds is not None:
+            check_count(self.folds, name="folds", least=2)
 
     def fit(self, sample: ClassSample) -> RepairFit:
         """Choose the repair of a sample."""
+        held_out = self.held_out(sample)
+        used = _used(held_out, self._families(), sample)
+        weights, maps = np.array([w for w, _ in used]), tuple(m for _, m in used)
+        pooled = PooledMap(maps, weights, sample.n_classes, sample.scale)
+        data = row_hash(sample.scores, sample.column, sample.weight)
+        return RepairFit(CertifiedClassMap(pooled, certify(held_out, data)))
+
+    def held_out(self, sample: ClassSample) -> HeldOut[ClassRows]:
+        """Return what the families make of rows that they were not fitted on."""
+        folds = self.folds or _usual_folds(sample.n)
+        rows = ClassRows.of(sample, folds, self.random_state)
+        return HeldOut.of(rows, self._families())
+
+    def _families(self) -> dict[str, Any]:
         families: dict[str, Any] = {"temperature": Temperature()}
         if not self.keep_order:
             families["smooth"] = StructuredScaling(structure="matrix")
-        rows = ClassRows.of(sample, self.folds, self.random_state)
-        chosen = Assessment.of(rows, families)
-        used = [
-            (float(weight), fit_family(family, sample).map)
-            for weight, family in zip(chosen.weights, families.values(), strict=True)
-            if weight
-        ]
-        weights, maps = zip(*used, strict=True) if used else ((), ())
-        hashed = row_hash(sample.scores, sample.column, sample.weight)
-        pooled = PooledMap(maps, np.array(weights), sample.n_classes, sample.scale)
-        certificate = chosen.certificate(rows, hashed)
-        return RepairFit(CertifiedClassMap(pooled, certificate))
+        return families
+
+
+def _used(
+    held_out: HeldOut[Any], families: dict[str, Any], sample: Any
+) -> list[tuple[float, Any]]:
+    """Return the maps that are pooled, fitted to all rows, with their weights."""
+    return [
+        (float(weight), fit_family(family, sample).map)
+        for weight, family in zip(held_out.weights, families.values(), strict=True)
+        if weight
+    ]

@@ -86,8 +86,8 @@ class Certificate:
     >>> certificate = cb.make_calibrator().fit(p, y).certificate_
     >>> certificate.changed
     True
-    >>> certificate.frame()["method"][0]
-    'none'
+    >>> [trial.method for trial in certificate.tried]
+    ['smooth', 'beta', 'quadratic']
     """
 
     tried: tuple[Trial, ...]

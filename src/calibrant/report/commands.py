@@ -142,41 +142,38 @@ def python(origin: Origin, method: str) -> str:
 
     Examples
     --------
-    >>> print(python(Origin(), "smooth"))
+    >>> print(python(Origin(pos_label="yes"), "auto"))
     import calibrant as cb
-    calibrator = cb.make_calibrator("smooth").fit(p, y)  # held-out rows
+    calibrator = cb.make_calibrator("auto", pos_label='yes').fit(p, y)  # held-out rows
     calibrated = calibrator.transform(new_p)
     """
-    imports = ["import calibrant as cb"]
-    y, options, column, scale = "y", "", origin.column(method), origin.scale
-    part = "" if column is None else f"[:, {column}]"
-    p = "{}" + part
+    imports, p, y, options = ["import calibrant as cb"], "{}", "y", []
+    column, scale = origin.column(method), origin.scale
     if column is not None:
-        y = f"y == {_literal((origin.labels or range(column + 1))[column])!r}"
+        p, y = f"{{}}[:, {column}]", f"y == {_label(origin, column)!r}"
+        if scale == "logit":  # those of one class say nothing without the others
+            imports.append("from scipy.special import softmax")
+            p, scale = f"softmax({{}}, axis=1)[:, {column}]", "prob"
+    elif origin.several and origin.labels is not None:
+        options = [f"labels={[_literal(label) for label in origin.labels]!r}"]
     elif origin.pos_label is not None:
-        y = f"y == {_literal(origin.pos_label)!r}"
-    if origin.is_of_classes(method):
-        options = "" if scale == "prob" else f', scale="{scale}"'
-        if origin.labels is not None:
-            options += f", labels={[_literal(label) for label in origin.labels]!r}"
-    elif scale == "logit":
-        name, axis = ("softmax", ", axis=1") if origin.several else ("expit", "")
-        imports.append(f"from scipy.special import {name}")
-        p = f"{name}({{}}{axis}){part}"
-    elif scale == "percent":
-        p = f"{p} / 100"
-    elif scale == "logprob":
-        imports.append("import numpy as np")
-        p = f"np.exp({p})"
+        options = [f"pos_label={_literal(origin.pos_label)!r}"]
+    if scale != "prob":
+        options = [f'scale="{scale}"', *options]
     weight = "" if origin.weight is None else ", sample_weight=weight"
-    fit = f'cb.make_calibrator("{method}"{options}).fit({p.format("p")}, {y}{weight})'
+    made = ", ".join([f'cb.make_calibrator("{method}"', *options])
     return "\n".join(
         [
             *imports,
-            f"calibrator = {fit}  # held-out rows",
+            f"calibrator = {made}).fit({p.format('p')}, {y}{weight})  # held-out rows",
             f"calibrated = calibrator.transform({p.format('new_p')})",
         ]
     )
+
+
+def _label(origin: Origin, column: int) -> Any:
+    """Return the label of a column."""
+    return _literal((origin.labels or range(column + 1))[column])
 
 
 def _literal(value: Any) -> Any:

@@ -25,7 +25,6 @@ from calibrant.report.repairs import (
     MAX_CLASSES,
     NONE,
     advise,
-    class_repairs_of,
     repairs_of,
 )
 from calibrant.report.verdict import (
@@ -235,9 +234,9 @@ def _repairs(
         sample = preds.store.class_sample(model)
         if sample is None:  # aggregates do not know which classes share rows
             return None
-        repairs = class_repairs_of(sample, tasks.task, **options)
+        repairs = repairs_of(sample, tasks.task, **options)
     else:
-        repairs = repairs_of(tasks.samples[0], **options)
+        repairs = repairs_of(tasks.samples[0], tasks.task, **options)
     if repairs is None:
         return None
     best, origin = repairs["advised"], Origin.of(preds, model) or Origin()

@@ -36,6 +36,7 @@ GRADE_AT_BEST: dict[str, Grade] = {"severe": "poor", "moderate": "fair"}
 MAX_NAMES = 3
 MIN_SHOWN_ERROR = 0.001
 TITLES = {
+    "auto": "Automatic recalibration",
     "platt": "Platt scaling",
     "beta": "Beta calibration",
     "isotonic": "Isotonic calibration",
