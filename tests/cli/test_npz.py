@@ -176,6 +176,7 @@ def test_a_map_of_a_matrix_is_that_of_its_columns(run, method):
 
 def fitted(run):
     options = ("--scale", "logit", "--out", "map.json", "--bad-rows", "drop")
+    options += ("--method", "temperature")
     assert run("calibrate", "bad.npz", *ONE, *options)[0] == 0
     return cb.load_map("map.json")
 

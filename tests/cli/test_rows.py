@@ -190,7 +190,7 @@ def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
         }
         # Folds differ, but no row is fitted on that is held out: gains agree by noise.
         gains = [{r["method"]: r for r in m["repairs"]["rows"]} for m in (rows, cells)]
-        for name in ("none", "platt", "smooth"):
+        for name in ("none", "auto", "smooth"):
             one, other = (found[name] for found in gains)
             assert other["log_loss"] == pytest.approx(one["log_loss"], abs=0.01)
     assert "Based on aggregated predictions" in Report(of_cells).to_html()

@@ -56,7 +56,7 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("origin", "method", "call"),
     [
-        (Origin(scale="logit"), "beta", ".fit(expit(p), y)"),
+        (Origin(scale="logit"), "beta", """("beta", scale="logit").fit(p, y)"""),
         (Origin(pos_label="ill"), "beta", ".fit(p, y == 'ill')"),
         (Origin(several=True, task="2"), "beta", ".fit(p[:, 2], y == 2)"),
         (
@@ -74,7 +74,7 @@ def test_commands_and_calls_do_the_repair(task, tmp_path, monkeypatch):
         (
             Origin(several=True, scale="logit"),
             "beta",
-            ".fit(softmax(p, axis=1), y)",
+            """("beta", scale="logit").fit(p, y)""",
         ),
     ],
 )

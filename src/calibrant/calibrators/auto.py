@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from calibrant.calibrators.base import fit_family
@@ -27,7 +26,8 @@ from calibrant.core.parameters import check_count, check_flag
 from calibrant.maps.certificate import Bounds, Certificate, Trial
 from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
 from calibrant.maps.multiclass import PooledMap
-from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
+from calibrant.maps.piecewise import map_through
+from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.links import WHOLE, logit, logit_within
 from calibrant.numerics.pooling import brier_scores, log_losses
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 FOLDS, FOLDS_OF_MANY = 10, 5
 """Number of folds by default, and with so many rows that they become cells."""
+MIN_ROWS = 20
+"""With fewer rows nothing is tried."""
 MANY, VERY_MANY = 1_000.0, 5_000.0
 """Rows from which regressions without penalties, and isotonic regression, take part."""
 MIN_OUTCOMES = 100.0
@@ -174,28 +176,20 @@ class Auto:
             return map_through(reach, reach)
         cells = compress_to_at_most(sample)
         u = logit_within(cells.p, ends)
-        shift = sum(weight * (logit(map_.values(cells.p)) - u) for weight, map_ in maps)
-        height = u + shift
-        if self.monotone:
-            height = isotonic_regression(height, weights=cells.weight).x
+        shifts = sum(share * (logit(map_.values(cells.p)) - u) for share, map_ in maps)
         first = np.flatnonzero(np.diff(u, prepend=-np.inf) > 0.0)
-        beyond = 0.0 if ends != WHOLE else 1.0
-        return PiecewiseLinearMap(
-            _extended(u[first], 1.0), _extended(height[first], beyond), "logit"
-        )
+        pooled = SmoothMap.through(u[first], np.asarray(shifts)[first], ends)
+        return pooled.repairing(cells.p, cells.weight) if self.monotone else pooled
 
 
 def _usual_folds(rows: int) -> int:
     return FOLDS if rows <= MAX_EXACT_ROWS else FOLDS_OF_MANY
 
 
-def _extended(values: FloatVector, step: float) -> FloatVector:
-    """Return values with one more at either end."""
-    return np.concatenate([[values[0] - step], values, [values[-1] + step]])
-
-
 def _event_families(sample: BinarySample) -> dict[str, Any]:
     """Return the families that are tried on a sample of so many rows."""
+    if sample.n_data < MIN_ROWS:
+        return {}
     families: dict[str, Any] = {"smooth": Smooth()}
     events = sample.total * sample.mean(sample.y)
     rarer = min(events, sample.total - events)
@@ -235,7 +229,7 @@ class AutoClasses:
     def fit(self, sample: ClassSample) -> RepairFit:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
-        used = _used(held_out, self._families(), sample)
+        used = _used(held_out, self._families(sample.n), sample)
         weights, maps = np.array([w for w, _ in used]), tuple(m for _, m in used)
         pooled = PooledMap(maps, weights, sample.n_classes, sample.scale)
         data = row_hash(sample.scores, sample.column, sample.weight)
@@ -245,9 +239,11 @@ class AutoClasses:
         """Return what the families make of rows that they were not fitted on."""
         folds = self.folds or _usual_folds(sample.n)
         rows = ClassRows.of(sample, folds, self.random_state)
-        return HeldOut.of(rows, self._families())
+        return HeldOut.of(rows, self._families(sample.n))
 
-    def _families(self) -> dict[str, Any]:
+    def _families(self, rows: int) -> dict[str, Any]:
+        if rows < MIN_ROWS:
+            return {}
         families: dict[str, Any] = {"temperature": Temperature()}
         if not self.keep_order:
             families["smooth"] = StructuredScaling(structure="matrix")

@@ -121,6 +121,8 @@ class Certificate:
     def __str__(self) -> str:
         """Return the certificate as sentences for a person."""
         level = f"{100 * self.confidence:g} % interval"
+        if not self.tried:
+            return f"Predictions stay as they are: {self.n:,} rows are too few."
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
             return (
@@ -155,13 +157,26 @@ class Certificate:
         try:
             given = {field.name: stored[field.name] for field in fields(cls)}
             for name in ("log_loss_gain", "brier_gain", "error_before", "error_after"):
-                given[name] = Bounds(**given[name])
-            given["tried"] = tuple(Trial(**trial) for trial in given["tried"])
-            return cls(**given)
-        except (KeyError, TypeError) as error:
+                given[name] = Bounds(**_checked(given[name], Bounds))
+            given["tried"] = tuple(
+                Trial(**_checked(trial, Trial)) for trial in given["tried"]
+            )
+            return cls(**_checked(given, cls))
+        except (AttributeError, KeyError, TypeError) as error:
             raise MapFormatError(
                 f"the certificate of a map is damaged: {error}."
             ) from None
+
+
+KINDS = {"str": str, "float": int | float, "int": int, "bool": bool}
+
+
+def _checked(values: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """Return values by name, or raise where text stands for a number or vice versa."""
+    for name, wanted in kind.__annotations__.items():
+        if not isinstance(values[name], KINDS.get(wanted, object)):
+            raise TypeError(f"{name} must be of type {wanted}")
+    return values
 
 
 def _said(bounds: Bounds, level: str = "") -> str:

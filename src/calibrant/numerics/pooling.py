@@ -68,6 +68,8 @@ class RepairedRows:
     def best_weights(self) -> FloatVector:
         """Return the weights of the smallest log-loss."""
         count, share = len(self.moves), self.weight / self.weight.sum()
+        if not count:
+            return np.zeros(0)
 
         def loss(weights: FloatVector) -> tuple[float, FloatVector]:
             log_prob = self.pooled(weights)

@@ -142,9 +142,9 @@ def python(origin: Origin, method: str) -> str:
 
     Examples
     --------
-    >>> print(python(Origin(pos_label="yes"), "auto"))
+    >>> print(python(Origin(scale="percent"), "auto"))
     import calibrant as cb
-    calibrator = cb.make_calibrator("auto", pos_label='yes').fit(p, y)  # held-out rows
+    calibrator = cb.make_calibrator("auto", scale="percent").fit(p, y)  # held-out rows
     calibrated = calibrator.transform(new_p)
     """
     imports, p, y, options = ["import calibrant as cb"], "{}", "y", []
@@ -157,7 +157,7 @@ def python(origin: Origin, method: str) -> str:
     elif origin.several and origin.labels is not None:
         options = [f"labels={[_literal(label) for label in origin.labels]!r}"]
     elif origin.pos_label is not None:
-        options = [f"pos_label={_literal(origin.pos_label)!r}"]
+        y = f"y == {_literal(origin.pos_label)!r}"  # there may be more than two labels
     if scale != "prob":
         options = [f'scale="{scale}"', *options]
     weight = "" if origin.weight is None else ", sample_weight=weight"

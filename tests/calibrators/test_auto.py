@@ -1,0 +1,199 @@
+"""Automatic repair: it gains where there is something to gain, and else is nothing."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logit
+
+import calibrant as cb
+from calibrant.exceptions import OptionError
+
+
+def distorted(n, seed=0, slope=2.0):
+    """Return over-confident predictions, labels and true probabilities."""
+    rng = np.random.default_rng(seed)
+    truth = rng.beta(2, 2, n)
+    return expit(slope * logit(truth)), (rng.random(n) < truth).astype(int), truth
+
+
+def log_loss(truth, p):
+    p = np.clip(p, 1e-15, 1 - 1e-15)
+    return -np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p))
+
+
+def test_over_confidence_is_repaired():
+    p, y, _ = distorted(2000)
+    fitted = cb.make_calibrator().fit(p, y)
+    new_p, _, truth = distorted(20_000, seed=1)
+    repaired = fitted.transform(new_p)
+    assert np.abs(repaired - truth).mean() < 0.02
+    assert log_loss(truth, repaired) < log_loss(truth, new_p) - 0.05
+    assert fitted.certificate_.changed
+    assert "log-loss falls by" in str(fitted.certificate_)
+
+
+def test_calibrated_predictions_stay_exactly_as_they_are():
+    """Of 40 samples more than one or two would be far above one in twenty."""
+    rng = np.random.default_rng(0)
+    changed = 0
+    for _ in range(40):
+        p = rng.random(300)
+        fitted = cb.make_calibrator().fit(p, rng.random(300) < p)
+        changed += fitted.certificate_.changed
+        if not fitted.certificate_.changed:
+            assert_array_equal(fitted.transform(p), p)
+    assert changed <= 4
+
+
+def test_gains_are_those_of_rows_left_out():
+    """Gains on new rows from the same source are within the interval, or near it."""
+    p, y, _ = distorted(3000)
+    certificate = cb.make_calibrator().fit(p, y).certificate_
+    new_p, _, truth = distorted(100_000, seed=1)
+    repaired = cb.make_calibrator().fit(p, y).transform(new_p)
+    gain = log_loss(truth, new_p) - log_loss(truth, repaired)
+    value, low, high = certificate.log_loss_gain
+    assert low < value < high
+    assert abs(gain - value) < 0.75 * (high - low)  # three standard errors
+    assert certificate.error_before.value > 0.1 > certificate.error_after.value
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+def test_maps_rise_unless_asked_otherwise(monotone):
+    rng = np.random.default_rng(0)
+    p = rng.random(4000)
+    y = rng.random(4000) < 0.5 + 0.4 * np.sin(7 * p)
+    fitted = cb.make_calibrator("auto", monotone=monotone).fit(p, y)
+    steps = np.diff(fitted.transform(np.linspace(0.001, 0.999, 500)))
+    assert (steps >= -1e-12).all() == monotone
+
+
+def test_beyond_the_data_log_odds_keep_their_shift():
+    p, y, _ = distorted(2000, slope=1.0)
+    inner = np.clip(0.3 + 0.4 * p, 0, 1)
+    fitted = cb.make_calibrator().fit(inner, y)
+    ends = np.array([inner.min(), inner.max()])
+    beyond = np.array([0.01, 0.99])
+    shift = logit(fitted.transform(ends)) - logit(ends)
+    assert_allclose(logit(fitted.transform(beyond)) - logit(beyond), shift, atol=1e-9)
+
+
+def test_wrong_predictions_of_0_and_1_count_as_rounded():
+    p = np.repeat([0.0, 0.3, 0.7, 1.0], 100)
+    y = np.tile(np.arange(100), 4) < np.repeat([2, 30, 70, 98], 100)
+    certificate = cb.make_calibrator().fit(p, y).certificate_
+    assert certificate.rounded
+    repaired = cb.make_calibrator().fit(p, y).transform([0.0, 1.0])
+    assert 0.001 < repaired[0] < 0.05
+    assert 0.95 < repaired[1] < 0.999
+
+
+def test_several_classes_are_repaired_together():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    fitted = cb.make_calibrator().fit(prob[::2], digit[::2])
+    repaired = fitted.transform(prob[1::2])
+    own = np.arange(len(repaired)), digit[1::2]
+    before, after = -np.log(np.maximum(prob[1::2][own], 1e-15)), -np.log(repaired[own])
+    assert after.mean() < before.mean() - 0.1
+    assert_allclose(repaired.sum(axis=1), 1.0)
+    assert fitted.certificate_.tried[0].method == "temperature"
+
+
+def test_calibrated_classes_stay_exactly_as_they_are():
+    rng = np.random.default_rng(3)
+    prob = rng.dirichlet([2, 1, 1, 0.5], 500)
+    label = (rng.random((500, 1)) > prob.cumsum(axis=1)).sum(axis=1)
+    fitted = cb.make_calibrator().fit(prob, label)
+    assert not fitted.certificate_.changed
+    assert_array_equal(fitted.transform(prob), prob)
+
+
+def test_the_order_of_classes_can_be_kept():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    fitted = cb.make_calibrator("auto", keep_order=True).fit(prob, digit)
+    repaired = fitted.transform(prob)
+    ranks = prob.argsort(axis=1, kind="stable")
+    assert (np.diff(np.take_along_axis(repaired, ranks, axis=1)) >= -1e-15).all()
+
+
+def test_parameters_of_the_other_kind_are_refused(sample):
+    with pytest.raises(OptionError, match="keep_order is a parameter of the multi"):
+        cb.make_calibrator("auto", keep_order=True).fit(*sample)
+
+
+def test_repairs_do_not_depend_on_the_order_of_rows():
+    p, y, _ = distorted(500)
+    order = np.random.default_rng(1).permutation(500)
+    one = cb.make_calibrator().fit(p, y)
+    other = cb.make_calibrator().fit(p[order], y[order])
+    assert one.certificate_ == other.certificate_
+    assert one.map_ == other.map_
+
+
+def test_weights_count_rows():
+    p, y, _ = distorted(400)
+    p = p.round(1)  # copies fall into different folds, so that the maps differ a little
+    weighted = cb.make_calibrator().fit(p, y, sample_weight=np.full(400, 3.0))
+    repeated = cb.make_calibrator().fit(np.repeat(p, 3), np.repeat(y, 3))
+    at = np.linspace(0.05, 0.95, 19)
+    assert_allclose(weighted.transform(at), repeated.transform(at), atol=0.05)
+    assert weighted.certificate_.n == repeated.certificate_.n == 1200
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize("n", [1, 2, 5, 29])
+def test_few_rows_prove_nothing(n):
+    p = np.linspace(0.2, 0.8, n)
+    fitted = cb.make_calibrator().fit(p, np.arange(n) % 2)
+    assert_array_equal(fitted.transform(p), p)
+    assert "stay as they are" in str(fitted.certificate_)
+
+
+def test_one_outcome_and_one_prediction():
+    p = np.full(500, 0.3)
+    assert cb.make_calibrator().fit(p, np.zeros(500)).transform([0.3])[0] < 0.02
+    half = cb.make_calibrator().fit(p, np.arange(500) % 2).transform([0.3])
+    assert_allclose(half, 0.5, atol=0.03)
+
+
+def test_it_repairs_but_does_not_measure(sample):
+    p, y = sample
+    with pytest.raises(OptionError, match="repairs predictions"):
+        cb.calibration_error(y, p, method="auto")
+    with pytest.raises(AttributeError, match="only the method 'auto'"):
+        _ = cb.make_calibrator("beta").fit(p, y).certificate_
+
+
+def test_certified_maps_are_stored_with_their_certificate(tmp_path):
+    p, y, _ = distorted(500)
+    prob, digit = cb.datasets.load_multiclass("bayes")
+    for data in ((p, y), (prob, digit)):
+        fitted = cb.make_calibrator().fit(*data)
+        cb.save_map(fitted.map_, tmp_path / "map.json")
+        again = cb.load_map(tmp_path / "map.json")
+        assert again == fitted.map_
+        assert again.certificate == fitted.certificate_
+
+
+def test_damaged_certificates_are_refused():
+    p, y, _ = distorted(500)
+    stored = cb.make_calibrator().fit(p, y).map_.to_dict()
+    for damage in (
+        {"certificate": None},
+        {"certificate": stored["certificate"] | {"n": "many"}},
+        {"certificate": stored["certificate"] | {"tried": [["smooth", 1, 2]]}},
+        {"certificate": stored["certificate"] | {"brier_gain": {"value": 1}}},
+        {"map": stored},
+    ):
+        with pytest.raises(cb.exceptions.MapFormatError):
+            cb.map_from_dict(stored | damage)
+
+
+def test_certificates_know_their_data():
+    p, y, _ = distorted(500)
+    one, same, other = (
+        cb.make_calibrator().fit(*data).certificate_.data
+        for data in ((p, y), (p[::-1], y[::-1]), (p, 1 - y))
+    )
+    assert one == same != other
+    assert len(one) == 16

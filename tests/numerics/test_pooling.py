@@ -1,0 +1,45 @@
+"""Weights of pooled predictions are those of the smallest log-loss."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+
+from calibrant.numerics.pooling import RepairedRows, brier_scores, log_losses
+
+
+def rows(seed=0, n=300, k=3, maps=3):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 1, (n, k))
+    moves = tuple(rng.normal(0, 0.3, (n, k)) for _ in range(maps))
+    target = np.eye(k)[rng.integers(0, k, n)]
+    return RepairedRows(scores, moves, target, rng.integers(1, 4, n).astype(float))
+
+
+def test_weights_are_those_of_a_general_optimiser():
+    for seed in range(5):
+        some = rows(seed)
+
+        def loss(free, some=some):
+            shares = np.exp(np.append(free, 0.0))
+            weights = (shares / shares.sum())[:-1]
+            return some.weight @ log_losses(some.pooled(weights), some.target)
+
+        best = min(
+            (minimize(loss, start, method="Nelder-Mead").fun
+             for start in (np.zeros(3), np.full(3, -3.0), np.array([3.0, -3, -3]))),
+        )  # fmt: skip
+        ours = some.pooled(some.best_weights())
+        assert some.weight @ log_losses(ours, some.target) <= best * (1 + 1e-4)
+
+
+def test_a_map_that_knows_the_labels_gets_all_the_weight():
+    some = rows()
+    moves = (some.moves[0], 20.0 * some.target)
+    weights = RepairedRows(some.scores, moves, some.target, some.weight).best_weights()
+    assert_allclose(weights, [0.0, 1.0], atol=1e-6)
+
+
+def test_scores_are_those_of_their_definition():
+    log_prob, target = np.log([[0.7, 0.2, 0.1]]), np.array([[0.0, 1.0, 0.0]])
+    assert_allclose(log_losses(log_prob, target), -np.log(0.2))
+    assert_allclose(brier_scores(log_prob, target), 0.49 + 0.64 + 0.01)
