@@ -200,7 +200,7 @@ class HeldOut(Generic[RowsT]):
     rows : FoldedRows
         The same, predictions of exactly 0 and 1 perhaps rounded.
     names : tuple of str
-        Methods that were tried.
+        The methods tried.
     repaired : RepairedRows
         What each method, fitted on other folds, makes of the rows.
     """

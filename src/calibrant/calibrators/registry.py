@@ -501,7 +501,7 @@ def calibrator_names(kind: Kind | None = None) -> list[str]:
     >>> "pl3" in cb.calibrator_names("binary")
     True
     >>> cb.calibrator_names("multi-class")
-    ['temperature', 'one-temp', 'vector', 'matrix-odir', 'dirichlet-l2',
+    ['auto', 'temperature', 'one-temp', 'vector', 'matrix-odir', 'dirichlet-l2',
     'dirichlet-odir', 'svs', 'sms', 'iop-oi', 'iop-op', 'iop-diag']
     """
     if kind is not None:

@@ -25,7 +25,7 @@ class Bounds(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A method that was tried.
+    """One of the methods tried.
 
     Attributes
     ----------
