@@ -19,6 +19,7 @@ from calibrant.calibrators.logistic import (
     Quadratic,
     ScalingBinning,
 )
+from calibrant.calibrators.multiclass_smooth import MulticlassSmooth
 from calibrant.calibrators.networks import DiagonalNetwork, OrderNetwork
 from calibrant.calibrators.piecewise import PiecewiseLinear
 from calibrant.calibrators.smooth import Smooth
@@ -277,6 +278,11 @@ MULTICLASS_METHODS = (
         structure="matrix",
     ),
     _multiclass(
+        "smooth",
+        MulticlassSmooth,
+        "weights of logits and probabilities, penalties by marginal likelihood",
+    ),
+    _multiclass(
         "iop-oi",
         OrderNetwork,
         "intra-order-preserving network on sorted logits (torch)",
@@ -502,7 +508,7 @@ def calibrator_names(kind: Kind | None = None) -> list[str]:
     True
     >>> cb.calibrator_names("multi-class")
     ['auto', 'temperature', 'one-temp', 'vector', 'matrix-odir', 'dirichlet-l2',
-    'dirichlet-odir', 'svs', 'sms', 'iop-oi', 'iop-op', 'iop-diag']
+    'dirichlet-odir', 'svs', 'sms', 'smooth', 'iop-oi', 'iop-op', 'iop-diag']
     """
     if kind is not None:
         check_choice(kind, get_args(Kind), name="kind")

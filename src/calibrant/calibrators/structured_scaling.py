@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.calibrators.base import MulticlassFit
 from calibrant.calibrators.softmax_regression import TOLERANCE
 from calibrant.core.parameters import check_choice
-from calibrant.maps.softmax import TemperedSoftmaxMap, tempered_inputs
+from calibrant.maps.softmax import TemperedSoftmaxMap
 from calibrant.numerics.class_probabilities import (
     inverse_temperature,
     logits_of,
@@ -22,6 +22,7 @@ from calibrant.numerics.softmax_regression import (
     VectorScores,
     minimise,
 )
+from calibrant.numerics.tempering import tempered_inputs
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix

@@ -94,11 +94,11 @@ def probabilities_text(scale: Scale) -> str:
     return "[v / total for total in [sum(p)] for v in p]"
 
 
-def log_probabilities_text(scale: Scale) -> str:
+def log_probabilities_text(scale: Scale, floor: float = CLIP) -> str:
     """Return the expression of their logarithms."""
     if scale == "logit":
         return "log_softmax(p)"
-    return f"[logarithm(max(v, {CLIP!r})) for v in {probabilities_text(scale)}]"
+    return f"[logarithm(max(v, {floor!r})) for v in {probabilities_text(scale)}]"
 
 
 def logits_text(scale: Scale) -> str:

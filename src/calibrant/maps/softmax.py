@@ -13,11 +13,13 @@ import numpy as np
 
 from calibrant.core.probabilities import softmax
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.base import stored_choice, stored_numbers
+from calibrant.maps.base import stored_choice, stored_number, stored_numbers
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
 from calibrant.maps.python_source import log_probabilities_text, logits_text
 from calibrant.numerics.class_probabilities import centred, log_probabilities, logits_of
 from calibrant.numerics.line_problems import values_at
+from calibrant.numerics.links import CLIP
+from calibrant.numerics.tempering import tempered_inputs
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale
@@ -40,10 +42,9 @@ def linear_inputs(scores: FloatMatrix, scale: Scale, inputs: Inputs) -> FloatMat
     return centred(log_prob) if inputs == "centred" else log_prob
 
 
-def tempered_inputs(logits: FloatMatrix, inverse: float, uniform: float) -> FloatMatrix:
-    """Return logarithms of probabilities after a temperature, mixed with uniform."""
-    mixed = (1.0 - uniform) * softmax(inverse * logits) + uniform / logits.shape[1]
-    return np.asarray(np.log(mixed))
+def near_top(log_prob: FloatMatrix) -> FloatMatrix:
+    """Return the root of each class's probability over that of the top class."""
+    return np.asarray(np.exp(0.5 * (log_prob - log_prob.max(axis=1, keepdims=True))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +131,10 @@ class SoftmaxMap(MulticlassMap):
 
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""
-        x = self._inputs(scores)
-        weighted = x * self.weights if self.weights.ndim == 1 else x @ self.weights.T
-        return softmax(weighted + self.intercepts)
+        return softmax(self._linear(self._inputs(scores)) + self.intercepts)
+
+    def _linear(self, x: FloatMatrix) -> FloatMatrix:
+        return x * self.weights if self.weights.ndim == 1 else x @ self.weights.T
 
     def _inputs_text(self) -> str:
         """Return the same in Python."""
@@ -141,14 +143,18 @@ class SoftmaxMap(MulticlassMap):
 
     def _python_body(self, accuracy: float) -> str:  # noqa: ARG002
         """Return the body of a function of the row p, up to the calibrated row."""
-        matrix = self.weights.ndim > 1
-        product = "sum(w * v for w, v in zip(row, x))" if matrix else "row * v"
-        rows = "zip(weights, intercepts, x)"
         return f"""\
 weights = {self.weights.tolist()}
 intercepts = {self.intercepts.tolist()}
 x = {self._inputs_text()}
-return softmax([{product} + b for row, b, v in {rows}])"""
+{self._scores_text()}
+return softmax([s + b for s, b in zip(scores, intercepts)])"""
+
+    def _scores_text(self) -> str:
+        """Return statements that set scores, but for intercepts."""
+        matrix = self.weights.ndim > 1
+        product = "sum(w * v for w, v in zip(row, x))" if matrix else "row * v"
+        return f"scores = [{product} for row, v in zip(weights, x)]"
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
@@ -191,14 +197,18 @@ class TemperedSoftmaxMap(SoftmaxMap):
     uniform: float = 0.0
 
     def _inputs(self, scores: FloatMatrix) -> FloatMatrix:
-        logits = logits_of(scores, self.scale)
-        return tempered_inputs(logits, self.inverse, self.uniform)
+        return tempered_inputs(self._logits(scores), self.inverse, self.uniform)
 
     def _inputs_text(self) -> str:
-        logits = logits_text(self.scale)
         mixed = f"{1.0 - self.uniform!r} * v + {self.uniform / self.n_classes!r}"
-        tempered = f"softmax([{self.inverse!r} * v for v in {logits}])"
+        tempered = f"softmax([{self.inverse!r} * v for v in {self._logits_text()}])"
         return f"[logarithm({mixed}) for v in {tempered}]"
+
+    def _logits(self, scores: FloatMatrix) -> FloatMatrix:
+        return logits_of(scores, self.scale)
+
+    def _logits_text(self) -> str:
+        return logits_text(self.scale)
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Self:
@@ -211,13 +221,94 @@ class TemperedSoftmaxMap(SoftmaxMap):
         return cls(*fields, inverse, uniform)
 
 
-def _stored_weights(stored: JsonObject, classes: int) -> FloatMatrix:
-    weights = stored.get("weights")
+@dataclass(frozen=True, eq=False)
+class SmoothSoftmaxMap(TemperedSoftmaxMap):
+    """A tempered softmax map of log-probabilities and of probabilities.
+
+    Scores are the sum of ``weights`` times tempered log-probabilities,
+    ``probability_weights`` times the probabilities themselves, ``curve`` times the
+    root of each class's probability over the largest one, and ``intercepts``.
+
+    Parameters
+    ----------
+    probability_weights : ndarray of shape (k, k) or None
+        One row of weights per class.
+    curve : float
+        Common to all classes.
+    floor : float
+        Predicted probabilities below it are raised to it.
+
+    Examples
+    --------
+    >>> raised = np.array([[1.0, 0.0], [0.0, 0.0]])
+    >>> moved = SmoothSoftmaxMap(
+    ...     np.ones(2), np.zeros(2), probability_weights=raised
+    ... )
+    >>> moved([[0.5, 0.5]])  # odds times exp(0.5)
+    array([[0.62245933, 0.37754067]])
+    """
+
+    kind: ClassVar[str] = "smooth-softmax"
+    probability_weights: FloatMatrix | None = None
+    curve: float = 0.0
+    floor: float = CLIP
+
+    def _logits(self, scores: FloatMatrix) -> FloatMatrix:
+        return log_probabilities(scores, self.scale, self.floor)
+
+    def _logits_text(self) -> str:
+        return log_probabilities_text(self.scale, self.floor)
+
+    def _linear(self, x: FloatMatrix) -> FloatMatrix:
+        moved = super()._linear(x) + self.curve * near_top(x)
+        if self.probability_weights is None:
+            return moved
+        return np.asarray(moved + np.exp(x) @ self.probability_weights.T)
+
+    def _scores_text(self) -> str:
+        curved = f"""\
+{super()._scores_text()}
+roots = softmax([0.5 * v for v in x])
+scores = [s + {self.curve!r} * v / max(roots) for s, v in zip(scores, roots)]"""
+        if self.probability_weights is None:
+            return curved
+        return f"""\
+{curved}
+prob, rows = softmax(x), {self.probability_weights.tolist()}
+sums = [sum(w * v for w, v in zip(row, prob)) for row in rows]
+scores = [s + more for s, more in zip(scores, sums)]"""
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        plain = TemperedSoftmaxMap.from_dict(stored)
+        by_probability = None
+        if stored.get("probability_weights") is not None:
+            by_probability = _stored_weights(
+                stored, plain.n_classes, "probability_weights"
+            )
+        return cls(
+            plain.weights,
+            plain.intercepts,
+            plain.inputs,
+            plain.scale,
+            plain.inverse,
+            plain.uniform,
+            by_probability,
+            stored_number(stored, "curve"),
+            stored_positive(stored, "floor"),
+        )
+
+
+def _stored_weights(
+    stored: JsonObject, classes: int, field: str = "weights"
+) -> FloatMatrix:
+    weights = stored.get(field)
     if not (isinstance(weights, list) and weights and isinstance(weights[0], list)):
-        return stored_numbers(stored, "weights", size=classes)
+        return stored_numbers(stored, field, size=classes)
     if len(weights) != classes:
         raise MapFormatError(
-            f"field 'weights' of a map must contain {classes} rows; got {len(weights)}."
+            f"field {field!r} of a map must contain {classes} rows; got {len(weights)}."
         )
     return _stored_matrix(weights, columns=classes)
 

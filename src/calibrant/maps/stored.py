@@ -23,6 +23,7 @@ from calibrant.maps.smooth import SmoothMap
 from calibrant.maps.softmax import (
     DiagonalMap,
     OrderPreservingMap,
+    SmoothSoftmaxMap,
     SoftmaxMap,
     TemperatureMap,
     TemperedSoftmaxMap,
@@ -56,6 +57,7 @@ MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     TemperatureMap,
     SoftmaxMap,
     TemperedSoftmaxMap,
+    SmoothSoftmaxMap,
     MulticlassMeanMap,
     OneVsRestMap,
     TopLabelMap,

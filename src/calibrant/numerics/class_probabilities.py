@@ -44,11 +44,13 @@ def class_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
     return np.asarray(scores / np.where(rounded, 1.0, total))
 
 
-def log_probabilities(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
-    """Return the logarithms of `class_probabilities`; one of 0 is clipped."""
+def log_probabilities(
+    scores: FloatMatrix, scale: Scale, floor: float = CLIP
+) -> FloatMatrix:
+    """Return logarithms of `class_probabilities`, those below `floor` raised to it."""
     if scale == "logit":
         return log_softmax(scores)
-    return np.asarray(np.log(np.maximum(class_probabilities(scores, scale), CLIP)))
+    return np.asarray(np.log(np.maximum(class_probabilities(scores, scale), floor)))
 
 
 def logits_of(scores: FloatMatrix, scale: Scale) -> FloatMatrix:

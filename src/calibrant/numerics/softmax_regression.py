@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.numerics.class_terms import ClassTerms
 
     Solve: TypeAlias = Callable[[FloatMatrix], FloatMatrix]
 
@@ -129,7 +130,7 @@ class SoftmaxProblem:
 
     Attributes
     ----------
-    operator : VectorScores or MatrixScores
+    operator : VectorScores, MatrixScores or ClassTerms
         The linear map A from parameters to scores of shape (n, k).
     column : ndarray of shape (n,)
         The true class.
@@ -141,7 +142,7 @@ class SoftmaxProblem:
         Where the penalty is 0.
     """
 
-    operator: VectorScores | MatrixScores
+    operator: VectorScores | MatrixScores | ClassTerms
     column: IntVector
     share: FloatVector
     penalty: FloatMatrix

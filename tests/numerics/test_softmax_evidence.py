@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import log_softmax, softmax
+from scipy.stats import norm
+
+from calibrant.numerics import class_terms, softmax_evidence
+from calibrant.numerics.class_terms import ClassTerms
+from calibrant.numerics.softmax_evidence import QuadraticModel, fit_terms
+from calibrant.numerics.softmax_regression import SoftmaxProblem
+
+SPREADS = np.log([0.3, 0.5, 0.2, 0.4])
+
+
+def draw(n=80, k=3, seed=0):
+    """Draw terms and labels that follow them with larger intercepts."""
+    rng = np.random.default_rng(seed)
+    log_prob = log_softmax(rng.normal(size=(n, k)), axis=1)
+    common = np.stack([log_prob, np.exp(log_prob)])
+    terms = ClassTerms(common, rng.normal(size=(n, 2)), np.array([3, 3]))
+    scores = log_prob + np.linspace(-1.0, 1.0, k)
+    y = (scores + rng.gumbel(size=(n, k))).argmax(axis=1)
+    return terms, y
+
+
+def log_joint(terms, y, away, spreads):
+    """Return the log-density of labels and coefficients, by definition."""
+    scores = log_softmax(terms.scores(terms.identity + away), axis=1)
+    prior = norm.logpdf(away, scale=np.exp(spreads)[terms.group]).sum()
+    return scores[np.arange(y.size), y].sum() + prior
+
+
+def model_at(terms, y, spreads, away):
+    n = y.size
+    penalty = np.exp(-2.0 * spreads)[terms.group] / (2.0 * n)
+    problem = SoftmaxProblem(terms, y, np.full(n, 1.0 / n), penalty, terms.identity)
+    return QuadraticModel.at(problem, problem.at(terms.identity + away), n)
+
+
+def test_the_evidence_is_laplaces_approximation_at_the_mode_of_a_general_optimiser():
+    terms, y = draw()
+    mode = minimize(
+        lambda away: -log_joint(terms, y, away, SPREADS),
+        np.zeros(terms.group.size),
+        tol=1e-8,
+    ).x
+    model = model_at(terms, y, SPREADS, mode)
+    value, coefficients, variance = model.mode(SPREADS)
+    assert_allclose(coefficients[0], mode, atol=1e-4)
+    precision = model.hessian[0] + np.diag(np.exp(-2.0 * SPREADS)[terms.group])
+    half_log_det = 0.5 * np.linalg.slogdet(precision / (2.0 * np.pi))[1]
+    prior = -0.5 * np.sum(((SPREADS - softmax_evidence.TYPICAL[:4]) / 2.0) ** 2)
+    expected = log_joint(terms, y, mode, SPREADS) - half_log_det + prior
+    assert_allclose(value, expected, rtol=1e-8)
+    assert_allclose(variance[0], np.linalg.inv(precision).diagonal())
+
+
+@pytest.mark.parametrize("most", [0, 800])
+def test_slopes_of_the_log_density(monkeypatch, most):
+    monkeypatch.setattr(class_terms, "MAX_EXACT", most)
+    model = model_at(*draw(), SPREADS, 0.1 * np.ones(14))
+    _, coefficients, variance = model.mode(SPREADS)
+    numeric = approx_fprime(SPREADS, lambda r: model.mode(r)[0], 1e-6)
+    assert_allclose(model.slopes(SPREADS, coefficients, variance), numeric, atol=1e-4)
+
+
+def test_the_average_over_a_spread_is_that_of_its_grid():
+    model = model_at(*draw(), SPREADS, np.zeros(14))
+    mean, best = model.averaged(SPREADS), model.mode(SPREADS)[1]
+    total = best.copy()
+    for group in range(4):
+        tried = []
+        for spread in softmax_evidence.GRID:
+            place = SPREADS.copy()
+            place[group] = spread
+            tried.append(model.mode(place)[:2])
+        share = np.exp([value - tried[0][0] for value, _ in tried])
+        total += (
+            sum(s * c for s, (_, c) in zip(share, tried, strict=True)) / share.sum()
+            - best
+        )
+    assert_allclose(mean, total)
+
+
+def test_terms_without_effect_fade_and_others_stay():
+    terms, y = draw(2000)
+    spreads = np.exp(fit_terms(terms, y, np.full(2000, 1 / 2000), 2000.0).log_spreads)
+    assert spreads[1] > 0.4  # intercepts, of which the true spread is 0.8
+    assert spreads[[0, 3]].max() < 0.1
+
+
+def test_shares_of_repeated_rows_add():
+    terms, y = draw()
+    times = 1 + np.arange(80) % 3
+    rows = np.repeat(np.arange(80), times)
+    repeated = ClassTerms(terms.common[:, rows], terms.features[rows], np.array([3, 3]))
+    total = float(rows.size)
+    one = fit_terms(terms, y, times / total, total)
+    two = fit_terms(repeated, y[rows], np.full(rows.size, 1 / total), total)
+    assert_allclose(one.mean, two.mean, atol=1e-5)
+    assert_allclose(one.value, two.value, rtol=1e-6)
+
+
+def test_draws_have_the_covariance_of_the_posterior():
+    terms, y = draw()
+    posterior = fit_terms(terms, y, np.full(80, 1 / 80), 80.0)
+    drawn = posterior.draws(20_000, np.random.default_rng(0))
+    factor = posterior.model.factor(posterior.log_spreads)[0]
+    expected = np.linalg.inv(factor @ factor.T)
+    assert_allclose(drawn.mean(axis=0), posterior.mean, atol=0.02)
+    assert_allclose(np.cov(drawn.T), expected, atol=0.03 * expected.max())
+
+
+def test_by_class_the_fit_is_nearly_the_same(monkeypatch):
+    terms, y = draw(500, k=6)
+    share = np.full(500, 1 / 500)
+    whole = fit_terms(terms, y, share, 500.0)
+    monkeypatch.setattr(class_terms, "MAX_EXACT", 0)
+    by_class = fit_terms(terms, y, share, 500.0)
+    assert_allclose(by_class.log_spreads[1], whole.log_spreads[1], atol=0.3)
+    ours, expected = (
+        softmax(terms.scores(fit.mean), axis=1) for fit in (by_class, whole)
+    )
+    assert_allclose(ours, expected, atol=0.03)
+    assert by_class.draws(3, np.random.default_rng(0)).shape == (3, by_class.mean.size)
+
+
+def test_one_parameter_is_integrated_exactly():
+    """Laplace's approximation is near the integral of likelihood times prior."""
+    rng = np.random.default_rng(1)
+    log_prob = log_softmax(rng.normal(size=(300, 2)), axis=1)
+    none = np.empty((300, 0))
+    terms = ClassTerms(log_prob[np.newaxis], none, np.empty(0, dtype=int))
+    y = (log_prob + rng.gumbel(size=(300, 2))).argmax(axis=1)
+    spreads = np.array([-7.0, -7.0, -1.0])  # only the common slope is free
+    away = np.linspace(-1.5, 1.5, 601)[:, np.newaxis] * np.eye(5)[4]
+    density = [log_joint(terms, y, one, spreads) for one in away]
+    fixed = norm.logpdf(np.zeros(4), scale=np.exp(-7.0)).sum()
+    integral = np.log(np.exp(np.array(density) - fixed).sum() * 0.005)
+    value = model_at(terms, y, spreads, np.zeros(5)).mode(spreads)[0]
+    value += 0.5 * np.sum(((spreads - softmax_evidence.TYPICAL[:3]) / 2.0) ** 2)
+    assert_allclose(value, integral, atol=0.05)
