@@ -232,11 +232,11 @@ def test_a_model_gives_its_calibrator_what_that_takes(scale):
     assert_allclose(calibrated(scale=scale), calibrated(), atol=1e-6)
 
 
-def test_binary_calibrators_say_what_to_do_by_hand(binary):
+def test_binary_calibrators_name_the_scale(binary):
     p, y = binary
-    with pytest.raises(ex.ScaleError, match="percentages: divide them by 100 first"):
+    with pytest.raises(ex.ScaleError, match='percentages: pass scale="percent"'):
         cb.make_calibrator("platt").fit(100 * p, y)
-    with pytest.raises(ex.ScaleError, match="take their exponentials first"):
+    with pytest.raises(ex.ScaleError, match='scale="logprob"'):
         cb.make_calibrator("platt").fit(np.log(p), y)
 
 

@@ -1,5 +1,7 @@
 """Maps as text: length, quoting, accuracy and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -91,9 +93,26 @@ def test_accuracies_that_make_no_sense_are_refused(accuracy):
         BETA.to_sql("p", accuracy=accuracy)
 
 
-def test_sqlite_has_no_exact_logarithms():
-    with pytest.raises(OptionError, match="accuracy must be above 0"):
-        BETA.to_sql("p", "sqlite", accuracy=0.0)
+def test_sqlite_gets_the_best_table_instead_of_a_formula():
+    assert "/* within 1e-10 */" in BETA.to_sql("p", "sqlite", accuracy=0.0)
+
+
+class Step(BetaMap):
+    """A jump, by as much as the intercept, that the map does not tell of."""
+
+    def values(self, p):
+        return np.where(p < 0.43216, 0.2, 0.2 + self.intercept)
+
+
+def test_jumps_are_found():
+    expression = Step(1.0, 1.0, 0.5).to_sql("p", "sqlite")
+    assert "WHEN `p`<0.43216 THEN" in expression
+    assert len(expression) < 300
+
+
+def test_a_table_that_is_off_says_by_how_much():
+    expression = Step(1.0, 1.0, 3e-6).to_sql("p", "sqlite", accuracy=1e-9)
+    assert re.search(r"/\* within \d(\.\d)?e-0[67] \*/", expression)
 
 
 CLASS_METHODS = [

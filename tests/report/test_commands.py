@@ -83,3 +83,17 @@ def test_calls_are_those_of_the_data(origin, method, call):
     assert call in text
     compile(text, "page", "exec")
     assert command(origin, method) == ""
+
+
+@pytest.mark.parametrize(
+    ("several", "task", "expected"),
+    [
+        (True, "confidence", (True, None)),
+        (True, "2", (False, 2)),
+        (False, "binary", (False, None)),
+    ],
+)
+def test_a_method_of_both_kinds_follows_the_task(several, task, expected):
+    origin = Origin(columns=("a", "b", "c"), several=several, task=task)
+    found = origin.is_of_classes("temperature"), origin.column("temperature")
+    assert found == expected

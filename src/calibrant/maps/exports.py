@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError
 from calibrant.maps.languages import DIALECTS, PYTHON
@@ -14,8 +16,9 @@ from calibrant.numerics.polynomial_pieces import (
     FINEST,
     exact_pieces,
     fewest_pieces,
-    grid,
+    followed_points,
     range_of_pieces,
+    values_of_pieces,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ ACCURACY = 1e-6
 LEAST_ACCURACY, MOST_ACCURACY = 1e-2, 1e-10
 SHORT = 1000
 """Longest formula, in signs, that is not replaced by a table."""
+ROOM = 2.0
+"""Times the accuracy by which a table may be off between the points of its grid."""
 DEGREES = (5, 7, 9)
 """Of polynomials in a table; which of them needs the least text depends on the map."""
 
@@ -40,13 +45,18 @@ class Table(NamedTuple):
         The polynomials.
     ends : tuple of float, optional
         What values are clipped to, where polynomials leave it.
-    note : str
-        How accurate the table is, or nothing where it is the map itself.
+    error : float
+        How far the table is off; 0 where it is the map itself.
     """
 
     pieces: list[Piece]
     ends: tuple[float, float] | None
-    note: str = ""
+    error: float = 0.0
+
+    @property
+    def note(self) -> str:
+        """Return how accurate the table is, in words."""
+        return f"within {self.error:.2g}" if self.error else ""
 
     def clipped(self, language: Language, value: str) -> str:
         """Return an expression of the table's value, clipped if necessary."""
@@ -62,22 +72,21 @@ def sql_expression(
     language = DIALECTS[check_choice(dialect, DIALECTS, name="dialect")]
     quoted = language.quoted(column)
     name = language.name.format(quoted)
-    text, note = _formula(map_, language, name, accuracy), ""
-    if text is None:
-        table = table_of(map_, accuracy)
-        text = table.clipped(language, language.piecewise(name, table.pieces, name))
-        note = f"/* {table.note} */ " if table.note else ""
-    return f"CASE WHEN {quoted} BETWEEN 0 AND 1 THEN {note}{text} END"
+    form = _form(map_, language, name, accuracy)
+    note = ""
+    if isinstance(form, Table):
+        note = f"/* {form.note} */ " if form.note else ""
+        form = form.clipped(language, language.piecewise(name, form.pieces, name))
+    return f"CASE WHEN {quoted} BETWEEN 0 AND 1 THEN {note}{form} END"
 
 
 def python_function(map_: CalibrationMap, name: str, accuracy: float) -> str:
     """Return the formula of a map, or else its table, as a function in Python."""
-    text, note = _formula(map_, PYTHON, "p", accuracy), ""
-    body = [f"return {text}"]
-    if text is None:
-        table = table_of(map_, accuracy)
-        note = f", {table.note}" if table.note else ""
-        body = [*lines_of_pieces(table.pieces), f"return {table.clipped(PYTHON, 'c')}"]
+    form = _form(map_, PYTHON, "p", accuracy)
+    body, note = [f"return {form}"], ""
+    if isinstance(form, Table):
+        body = [*lines_of_pieces(form.pieces), f"return {form.clipped(PYTHON, 'c')}"]
+        note = f", {form.note}" if form.note else ""
     purpose = f"Return the calibrated probability of p{note}; None if p is not one."
     return function(name, purpose, [*PROBABILITY_GUARD, *body])
 
@@ -91,32 +100,39 @@ def check_accuracy(accuracy: float) -> None:
         )
 
 
-def _formula(
+def _form(
     map_: CalibrationMap, language: Language, name: str, accuracy: float
-) -> str | None:
-    """Return the formula of a map, unless a table is wanted or necessary."""
+) -> str | Table:
+    """Return a short formula, or a table; a long formula where no table follows."""
     check_accuracy(accuracy)
     text = map_._formula(language, name) if language.ln else None
-    return text if text is None or len(text) <= SHORT or not accuracy else None
+    if text is not None and (len(text) <= SHORT or not accuracy):
+        return text
+    table = _exact_table(map_, accuracy) or _shortest_table(map_, accuracy)
+    return table if text is None or table.error <= accuracy else text
 
 
-def table_of(map_: CalibrationMap, accuracy: float) -> Table:
-    """Return the polynomials of a map if it has any, else those of the least text."""
-    joints = map_._joints()
-    if map_._degree is not None:
-        tolerance = min(accuracy, EXACT) or FINEST
-        exact = exact_pieces(map_.values, map_._degree, joints, tolerance)
-        if exact is not None:
-            low, high = range_of_pieces(exact)
-            return Table(exact, None if 0.0 <= low <= high <= 1.0 else (0.0, 1.0))
-    if not accuracy:
-        raise OptionError(
-            f"accuracy must be above 0 for maps of kind {map_.kind!r} in this dialect, "
-            "which has no formula for them."
-        )
+def _exact_table(map_: CalibrationMap, accuracy: float) -> Table | None:
+    """Return the polynomials that a map consists of, if it does."""
+    if map_._degree is None:
+        return None
+    tolerance = min(accuracy, EXACT) or FINEST
+    pieces = exact_pieces(map_.values, map_._degree, map_._joints(), tolerance)
+    if pieces is None:
+        return None
+    low, high = range_of_pieces(pieces)
+    return Table(pieces, None if 0.0 <= low <= high <= 1.0 else (0.0, 1.0))
+
+
+def _shortest_table(map_: CalibrationMap, accuracy: float) -> Table:
+    """Return polynomials that follow a map, of the degree that needs the least text."""
+    accuracy, joints = accuracy or MOST_ACCURACY, map_._joints()
     tables = [fewest_pieces(map_.values, d, accuracy, joints) for d in DEGREES]
-    shortest = min(tables, key=lambda pieces: sum(piece.signs for piece in pieces))
+    pieces = min(tables, key=lambda pieces: sum(piece.signs for piece in pieces))
+    points, values = followed_points(map_.values, joints)
+    between = np.linspace(points[:-1], points[1:], 6, axis=1)[:, 1:-1].reshape(-1)
+    off = np.abs(values_of_pieces(pieces, between) - map_.values(between)).max()
+    error = accuracy if off <= ROOM * accuracy else float(off)
     # No table gives 0 or 1 where the map does not.
-    values = map_.transform(grid(joints))
-    ends = float(values.min()), float(values.max())
-    return Table(shortest, ends, f"within {accuracy:g}")
+    low, high = np.clip([values.min(), values.max()], 0.0, 1.0).tolist()
+    return Table(pieces, (low, high), error)

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.polynomial import Polynomial
+from numpy.polynomial.polynomial import polyval
 from scipy.special import expit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant.core.array_types import BoolVector, FloatVector
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector
 
     Function: TypeAlias = Callable[[FloatVector], FloatVector]
 
@@ -25,8 +25,16 @@ FINEST, VERIFIED = 1e-15, 1e-12
 SIGNIFICANT_DIGITS = 5
 """Of distances from 0 and 1 on the grid, so that pieces end at short numbers."""
 TINY = float(np.finfo(np.float64).tiny)
-HALVINGS = 60
-"""From any interval within [0, 1] to two neighbouring numbers."""
+CURVED = 3e-6
+"""Where a line between neighbouring points is off by more, points are added."""
+CLOSE, JUMP = 1e-12, 0.01
+"""Between points that are close only jumps are sought."""
+MOST_POINTS = 12_000
+"""Where rounding makes values jump from each number to the next, points never end."""
+UNEVEN = 0.382
+"""Part of an interval where a symmetric function is not half its rise."""
+HALVINGS = 80
+"""From any interval within [0, 1] to two neighbouring numbers, even unevenly."""
 
 
 class Piece(NamedTuple):
@@ -38,7 +46,7 @@ class Piece(NamedTuple):
 
     def __call__(self, p: FloatVector) -> FloatVector:
         """Evaluate the polynomial."""
-        return np.asarray(Polynomial(self.coefficients)(p - self.origin))
+        return np.asarray(polyval(p - self.origin, self.coefficients))
 
     @property
     def signs(self) -> int:
@@ -70,13 +78,14 @@ def fewest_pieces(
     >>> fewest_pieces(lambda p: p**2 / 4, 3, 1e-6, np.array([]))
     [Piece(end=1.0, origin=0.0, coefficients=(0.0, 0.0, 0.25))]
     """
-    p = grid(bends)
-    values = function(p)
+    p, values = followed_points(function, bends)
     pieces: list[Piece] = []
     while p.size > 1:
         curve, stop = _farthest(function, degree, tolerance, p, values)
-        here = slice(stop + 1)
-        pieces.append(_rounded(curve, p[here], values[here], tolerance))
+        jump = np.nextafter(p[0], 1.0) >= p[stop]
+        here = slice(1) if jump else slice(stop + 1)
+        piece = _rounded(curve, p[here], values[here], tolerance)
+        pieces.append(piece._replace(end=float(p[stop])))
         p, values = p[stop:], values[stop:]
     return _joined(pieces)
 
@@ -108,19 +117,17 @@ def exact_pieces(
     """
     starts = np.unique(np.append(joints[(joints > 0.0) & (joints <= 1.0)], 0.0))
     ends = np.append(starts[1:], 1.0)
-    last = np.append(np.nextafter(ends[:-1], 0.0), 1.0)
+    stops = np.append(np.nextafter(ends[:-1], 0.0), 1.0)
+    points = np.linspace(starts, stops, 2 * degree + 3, axis=1)
+    values = function(points.reshape(-1)).reshape(points.shape)
+    nodes = np.linspace(0, 2 * degree + 2, degree + 1).astype(int)
+    curves = _interpolants(nodes / (2 * degree + 2), values[:, nodes])
     pieces: list[Piece] = []
-    for start, end, stop in zip(starts, ends, last, strict=True):
-        p = np.linspace(start, stop, 2 * degree + 3)
-        values = function(p)
-        if start == stop:
-            pieces.append(Piece(float(end), 0.0, (float(values[0]),)))
-            continue
-        curve = _interpolant(function, degree, start, stop)
-        piece = _rounded(curve, p, values, tolerance)
-        if np.abs(piece(p) - values).max() > max(tolerance, VERIFIED):
+    for end, p, v, curve in zip(ends.tolist(), points, values, curves, strict=True):
+        piece = _rounded(curve, p, v, tolerance)
+        if np.abs(piece(p) - v).max() > max(tolerance, VERIFIED):
             return None
-        pieces.append(piece._replace(end=float(end)))
+        pieces.append(piece._replace(end=end))
     return _joined(pieces)
 
 
@@ -156,13 +163,52 @@ def _edges(bends: FloatVector) -> FloatVector:
     return np.concatenate([[0.0], np.unique(inner), [1.0]])
 
 
+def followed_points(
+    function: Function, bends: FloatVector
+) -> tuple[FloatVector, FloatVector]:
+    """Return a grid of probabilities, finer where a function bends, and its values.
+
+    Examples
+    --------
+    >>> p, values = followed_points(lambda p: np.where(p < 0.3, 0.2, 0.7), np.array([]))
+    >>> p[values < 0.5].max().item(), p[values > 0.5].min().item()
+    (0.29999999999999993, 0.3)
+    """
+    p = grid(bends)
+    for _ in range(HALVINGS):
+        values, between = function(p), p[:-1] + UNEVEN * np.diff(p)
+        line = values[:-1] + UNEVEN * np.diff(values)
+        curved = np.abs(function(between) - line) > CURVED
+        apart = (np.diff(p) > CLOSE) | (np.abs(np.diff(values)) > JUMP)
+        finer = np.union1d(p, between[curved & apart])
+        if finer.size == p.size or finer.size > MOST_POINTS:
+            break
+        p = finer
+    return p, function(p)
+
+
 def grid(bends: FloatVector) -> FloatVector:
     """Return points from 0 to 1, dense towards both, and the bends."""
     logits, middle = np.linspace(-37.0, 0.0, 3001), np.linspace(0.0, 0.5, 1501)
     near = [f"{p:.{SIGNIFICANT_DIGITS}g}" for p in (*expit(logits), *middle)]
     half = np.array(near, dtype=np.float64)
-    above = np.round(1.0 - half, 15)  # so that 1 - 0.47433 is 0.52567
+    # Rounded, 1 - 0.47433 is 0.52567; but near 1 every number counts.
+    above = np.where(half < EXACT, 1.0 - half, np.round(1.0 - half, 15))
     return np.unique(np.concatenate([half, above, _edges(bends)]))
+
+
+def values_of_pieces(pieces: list[Piece], p: FloatVector) -> FloatVector:
+    """Evaluate pieces at ascending probabilities.
+
+    Examples
+    --------
+    >>> pieces = [Piece(0.5, 0.0, (0.1,)), Piece(1.0, 0.5, (0.25, 1.0))]
+    >>> values_of_pieces(pieces, np.array([0.2, 0.5, 1.0]))
+    array([0.1 , 0.25, 0.75])
+    """
+    bends = np.searchsorted(p, [piece.end for piece in pieces[:-1]], side="left")
+    parts = zip(pieces, np.split(p, bends), strict=True)
+    return np.concatenate([piece(part) for piece, part in parts])
 
 
 def range_of_pieces(pieces: list[Piece]) -> tuple[float, float]:
@@ -187,14 +233,20 @@ def _farthest(
     tolerance: float,
     p: FloatVector,
     values: FloatVector,
-) -> tuple[Polynomial, int]:
+) -> tuple[FloatVector, int]:
     """Return a polynomial from the first point on, and how many points it follows."""
-    low, high = 1, p.size
-    best = _interpolant(function, degree, p[0], p[1])
+    nodes = np.sin(0.5 * np.pi * np.arange(degree + 1) / degree) ** 2
+
+    def curve_to(stop: int) -> FloatVector:
+        """Return the polynomial through both ends and the Chebyshev extremes."""
+        at = np.minimum(p[0] + (p[stop] - p[0]) * nodes, p[stop])
+        return _interpolants(nodes, function(at)[np.newaxis]).reshape(-1)
+
+    low, high, best = 1, p.size, curve_to(1)
     while high - low > 1:
         stop = (low + high) // 2
-        curve = _interpolant(function, degree, p[0], p[stop])
-        error = np.abs(curve(p[: stop + 1]) - values[: stop + 1]).max()
+        curve, along = curve_to(stop), (p[: stop + 1] - p[0]) / (p[stop] - p[0])
+        error = np.abs(polyval(along, curve) - values[: stop + 1]).max()
         if error <= (1.0 - ROUNDED_SHARE) * tolerance:
             low, best = stop, curve
         else:
@@ -202,40 +254,43 @@ def _farthest(
     return best, low
 
 
-def _interpolant(
-    function: Function, degree: int, left: float, right: float
-) -> Polynomial:
-    """Return the polynomial through both ends and the Chebyshev extremes between."""
-    t = np.sin(0.5 * np.pi * np.arange(degree + 1) / max(degree, 1)) ** 2
-    values = function(np.minimum(left + (right - left) * t, right))
-    coefficients = np.linalg.solve(np.vander(t, increasing=True), values)
-    return Polynomial(coefficients, domain=[left, right], window=[0.0, 1.0])
+def _interpolants(nodes: FloatVector, values: FloatMatrix) -> FloatMatrix:
+    """Return coefficients in powers of t in [0, 1] of each row of values at nodes."""
+    powers = np.vander(nodes, increasing=True)
+    return np.asarray(np.linalg.solve(powers, values.T).T, dtype=np.float64)
 
 
 def _rounded(
-    curve: Polynomial, p: FloatVector, values: FloatVector, tolerance: float
+    curve: FloatVector, p: FloatVector, values: FloatVector, tolerance: float
 ) -> Piece:
     """Return the polynomial with coefficients of few digits, about the best origin."""
-    left, right = p[0], p[-1]
-    near = _decimal(float(left), 0.1 * (right - left))
-    pieces = [_about(curve, o, p, tolerance) for o in (0.0, 1.0, near, float(left))]
+    left, right = float(p[0]), float(p[-1])
+    if left == right:
+        return Piece(right, 0.0, (float(values[0]),))
+    near = _decimal(left, 0.1 * (right - left))
+    pieces = [_about(curve, o, left, right, tolerance) for o in (0.0, 1.0, near, left)]
     errors = [float(np.abs(piece(p) - values).max()) for piece in pieces]
     enough = max(tolerance, min(errors))
     good = [piece for piece, e in zip(pieces, errors, strict=True) if e <= enough]
     return min(good, key=lambda piece: piece.signs)
 
 
-def _about(curve: Polynomial, origin: float, p: FloatVector, tolerance: float) -> Piece:
+def _about(
+    curve: FloatVector, origin: float, left: float, right: float, tolerance: float
+) -> Piece:
     """Return the polynomial in powers of (p - origin), rounded."""
-    left, width = p[0], p[-1] - p[0]
-    powers = Polynomial(curve.coef)(Polynomial([(origin - left) / width, 1.0 / width]))
-    reach = float(np.abs(p - origin).max())
-    share = ROUNDED_SHARE * tolerance / len(curve.coef)
-    errors = [share / max(reach**k, TINY) for k in range(len(powers.coef))]
-    kept = list(map(_decimal, powers.coef.tolist(), errors))
+    start, step = (origin - left) / (right - left), 1.0 / (right - left)
+    powers: list[float] = []
+    for number in reversed(curve.tolist()):  # times (start + step * x), plus the number
+        shifted = [0.0, *(step * c for c in powers)]
+        powers = [start * c + s for c, s in zip([*powers, 0.0], shifted, strict=True)]
+        powers[0] += number
+    reach = max(abs(left - origin), abs(right - origin))
+    share = ROUNDED_SHARE * tolerance / len(powers)
+    kept = [_decimal(c, share / max(reach**k, TINY)) for k, c in enumerate(powers)]
     while len(kept) > 1 and kept[-1] == 0.0:
         kept.pop()
-    return Piece(float(p[-1]), origin, tuple(kept))
+    return Piece(right, origin, tuple(kept))
 
 
 def _decimal(number: float, error: float) -> float:
