@@ -153,8 +153,9 @@ class Auto:
     def fit(self, sample: BinarySample) -> RepairFit:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
-        maps = _used(held_out, _event_families(sample), sample)
-        map_ = self._map(sample, held_out.rows.ends, maps)
+        rows = held_out.raw.all_rows()
+        maps = _used(held_out, _event_families(sample), rows)
+        map_ = self._map(rows, held_out.rows.ends, maps)
         data = row_hash(sample.p, sample.y, sample.weight)
         return RepairFit(CertifiedMap(map_, certify(held_out, data)))
 

@@ -126,6 +126,10 @@ class EventRows:
         """Return some of the rows as a sample to fit."""
         return BinarySample(self.p[rows], self.y[rows], self.weight[rows])
 
+    def all_rows(self) -> BinarySample:
+        """Return all rows, or the cells that they were aggregated into."""
+        return BinarySample(self.p, self.y, self.weight)
+
     def repaired(self, map_: CalibrationMap, rows: BoolVector) -> FloatMatrix:
         """Return log-probabilities of some of the rows after a repair."""
         return _both(map_.values(self.p[rows]))
