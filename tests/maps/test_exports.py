@@ -11,7 +11,7 @@ import calibrant as cb
 from calibrant.exceptions import OptionError
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.languages import DIALECTS
-from calibrant.maps.multiclass import MulticlassMeanMap, TopLabelMap
+from calibrant.maps.multiclass import MulticlassMeanMap, PooledMap, TopLabelMap
 from calibrant.maps.smooth import SmoothMap
 from calibrant.maps.softmax import DiagonalMap, TemperatureMap
 from calibrant.numerics.polynomial_pieces import grid
@@ -29,7 +29,9 @@ def run(source):
 
 @pytest.fixture(scope="module")
 def smooth_map():
-    p, y = cb.datasets.load_binary("forest")
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 0.5, 5000)
+    y = (rng.random(5000) < p**1.5).astype(float)
     return cb.make_calibrator("smooth").fit(p, y).map_
 
 
@@ -154,9 +156,10 @@ def test_classes_in_python(method, scale):
 def test_means_and_certain_rows_in_python():
     x = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
     top = TopLabelMap(BetaMap(0.5, 0.5, 0.0), 3)
-    map_ = MulticlassMeanMap((top, TemperatureMap(0.5, 3)))
-    calibrate = run(map_.to_python())
-    assert_allclose([calibrate(row) for row in x.tolist()], map_(x), atol=1e-9)
+    parts = (top, TemperatureMap(0.5, 3))
+    for map_ in (MulticlassMeanMap(parts), PooledMap(parts, np.array([0.3, 0.5]), 3)):
+        calibrate = run(map_.to_python())
+        assert_allclose([calibrate(row) for row in x.tolist()], map_(x), atol=1e-9)
 
 
 def test_networks_are_not_written_as_python():

@@ -73,9 +73,11 @@ def function(name: str, purpose: str, body: Iterable[str]) -> str:
         return p / 2
     """
     text = "\n".join(body) + "\n"
+    # Functions within have helpers of their own.
+    calls = "\n".join(line for line in text.splitlines() if line[:1] != " ")
     for helper, source in HELPERS.items():
-        if re.search(rf"\b{helper}\(", text) and f"def {helper}(" not in text:
-            text = source + text
+        if re.search(rf"\b{helper}\(", calls):
+            text, calls = source + text, calls + source
     return f"def {name}(p):\n" + indent(f'"""{purpose}"""\n{text}', TAB)
 
 

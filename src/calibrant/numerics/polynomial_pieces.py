@@ -235,23 +235,26 @@ def _farthest(
     values: FloatVector,
 ) -> tuple[FloatVector, int]:
     """Return a polynomial from the first point on, and how many points it follows."""
-    nodes = np.sin(0.5 * np.pi * np.arange(degree + 1) / degree) ** 2
+    least = (1.0 - ROUNDED_SHARE) * tolerance
 
-    def curve_to(stop: int) -> FloatVector:
-        """Return the polynomial through both ends and the Chebyshev extremes."""
+    def follow(stop: int, degree: int) -> tuple[FloatVector, bool]:
+        """Return the polynomial through Chebyshev extremes; whether it is near."""
+        nodes = np.sin(0.5 * np.pi * np.arange(degree + 1) / degree) ** 2
         at = np.minimum(p[0] + (p[stop] - p[0]) * nodes, p[stop])
-        return _interpolants(nodes, function(at)[np.newaxis]).reshape(-1)
+        curve = _interpolants(nodes, function(at)[np.newaxis]).reshape(-1)
+        along = (p[: stop + 1] - p[0]) / (p[stop] - p[0])
+        error = np.abs(polyval(along, curve) - values[: stop + 1]).max()
+        return curve, bool(error <= least)
 
-    low, high, best = 1, p.size, curve_to(1)
+    low, high = 1, p.size
     while high - low > 1:
         stop = (low + high) // 2
-        curve, along = curve_to(stop), (p[: stop + 1] - p[0]) / (p[stop] - p[0])
-        error = np.abs(polyval(along, curve) - values[: stop + 1]).max()
-        if error <= (1.0 - ROUNDED_SHARE) * tolerance:
-            low, best = stop, curve
-        else:
-            high = stop
-    return best, low
+        low, high = (stop, high) if follow(stop, degree)[1] else (low, stop)
+    for lower in range(1, degree):  # where a bend ends a piece, less may do
+        curve, near = follow(low, lower)
+        if near:
+            return curve, low
+    return follow(low, degree)[0], low
 
 
 def _interpolants(nodes: FloatVector, values: FloatMatrix) -> FloatMatrix:
