@@ -297,5 +297,13 @@ class FewerPiecesWarning(CalibrantWarning):
     """The data cannot support as many pieces as were asked for."""
 
 
+class FallingMapWarning(CalibrantWarning):
+    """A fitted map gives lower probabilities to higher predictions."""
+
+
+class OutsideRangeWarning(CalibrantWarning):
+    """A map is used far outside the range of predictions that it was fitted to."""
+
+
 class FailedCellsWarning(CalibrantWarning):
     """Methods raised errors in some cells of an experiment."""

@@ -250,7 +250,8 @@ def test_diagrams_draw_the_map(smooth_sample, method):
     display = cb.ReliabilityDisplay.from_predictions(y, p, method=method)
     display.plot().figure.canvas.draw()
     curve = display.frame("curve")
-    map_ = cb.make_calibrator(method).fit(p, y).map_
+    free = {"monotone": False} if method == "smooth" else {}  # only as a repair
+    map_ = cb.make_calibrator(method, **free).fit(p, y).map_
     assert_allclose(curve["calibrated"], map_(curve["p"]), atol=1e-12)
 
 

@@ -37,7 +37,7 @@ def smooth_map():
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_smooth_maps_are_short(smooth_map, dialect):
-    assert len(smooth_map.to_sql("p", dialect)) < 2000
+    assert len(smooth_map.to_sql("p", dialect)) < 6000
     assert len(smooth_map.to_sql("p", "duckdb", accuracy=0.0)) > 10_000
 
 

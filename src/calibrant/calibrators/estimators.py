@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.calibrators.base import fit_family
+from calibrant.calibrators.map_warnings import warn_if_falling, warn_if_outside
 from calibrant.calibrators.registry import Kind, find_method, kinds_of
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array
@@ -20,7 +21,12 @@ from calibrant.core.probabilities import (
     check_probability_matrix,
     has_two_columns,
 )
-from calibrant.core.sample import check_binary_sample, check_class_sample, warn_if_small
+from calibrant.core.sample import (
+    BinarySample,
+    check_binary_sample,
+    check_class_sample,
+    warn_if_small,
+)
 from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import OptionError
 from calibrant.maps.multiclass import MulticlassMap
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 
     from calibrant.calibrators.base import Fit, MulticlassFit
     from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector
-    from calibrant.core.sample import BinarySample, ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.certificate import Certificate
 
@@ -70,6 +76,11 @@ class Calibrator(TransformerMixin, BaseEstimator):
         The fitted map.
     fit_ : Fit or MulticlassFit
         The map with other results of the fit, such as the table of bins.
+    range_ : tuple of float
+        The lowest and the highest prediction of an event that was fitted.
+        `transform` warns (`OutsideRangeWarning`) where more than 1 % of its
+        predictions are more than 0.05 outside; `fit` warns (`FallingMapWarning`) where
+        a map without bins falls by more than 0.02 within the range.
     certificate_ : Certificate
         What was tried and gained, where `method` is "auto".
     classes_ : ndarray of shape (k,)
@@ -237,6 +248,9 @@ class Calibrator(TransformerMixin, BaseEstimator):
             self.classes_ = np.asarray(named)
         warn_if_small(sample)
         self.fit_: Fit | MulticlassFit = fit_family(self._family(kind), sample)
+        if isinstance(sample, BinarySample):
+            self.range_ = float(sample.p.min()), float(sample.p.max())
+            warn_if_falling(cast("Fit", self.fit_).map, sample.p)
         return self
 
     def _event(self, p: Any, y: Any, sample_weight: Any) -> BinarySample:
@@ -286,13 +300,16 @@ class Calibrator(TransformerMixin, BaseEstimator):
             to 1.
         """
         map_ = self.map_
-        if isinstance(map_, MulticlassMap) or self.scale == "prob":
+        if isinstance(map_, MulticlassMap):
             return map_.transform(p)
         array = as_array(p, name=WORDING.prob)
-        check = (
-            check_probability_matrix if has_two_columns(array) else check_probabilities
-        )
-        return map_.transform(check(array, scale=self.scale, wording=WORDING))
+        two = has_two_columns(array)
+        if self.scale != "prob":
+            check = check_probability_matrix if two else check_probabilities
+            array = check(array, scale=self.scale, wording=WORDING)
+        calibrated = map_.transform(array)
+        warn_if_outside(array[:, 1] if two else array.ravel(), self.range_)
+        return calibrated
 
 
 def _defaults(name: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from calibrant.calibrators.base import fit_family
+from calibrant.calibrators.map_warnings import warn_if_falling
 from calibrant.cli import options
 from calibrant.cli.data_options import (
     DataOptions,
@@ -122,6 +123,7 @@ def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:
     sample = preds.store.single_tasks("calibrate").samples[0]
     warn_if_small(sample)
     map_ = fit_family(family, sample).map
+    warn_if_falling(map_, sample.p)
     before = log_loss(sample.p, sample.y, sample.weight)
     after = log_loss(map_.transform(sample.p), sample.y, sample.weight)
     return _change(before, after), map_

@@ -1,0 +1,68 @@
+"""Warnings about maps that fall, and about predictions outside the fitted range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.core.warn import warn
+from calibrant.exceptions import FallingMapWarning, OutsideRangeWarning
+from calibrant.maps.binned import BinnedMap
+from calibrant.numerics.links import NEAREST, logit
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import FloatVector
+    from calibrant.maps.base import CalibrationMap
+
+MAX_FALL = 0.02
+"""A smaller fall is not worth a word."""
+GRID = 200
+MAX_OUTSIDE = 0.05
+"""Predictions outside the range by no more than this are usual in new rows."""
+MAX_SHARE = 0.01
+"""So are a few that are farther outside."""
+
+
+def warn_if_falling(map_: CalibrationMap, p: FloatVector) -> None:
+    """Warn where a map falls within the range of the predictions it was fitted to.
+
+    Bins jump at their edges, as everybody knows who asks for them.
+    """
+    if isinstance(map_, BinnedMap):
+        return
+    at = _grid(float(p.min()), float(p.max()))
+    values = np.clip(map_.values(at), 0.0, 1.0)
+    falls = np.maximum.accumulate(values) - values
+    end = int(falls.argmax())
+    if falls[end] <= MAX_FALL:
+        return
+    start = int(values[:end].argmax())
+    warn(
+        f"the fitted map falls, from {values[start]:.3g} at {at[start]:.3g} to "
+        f"{values[end]:.3g} at {at[end]:.3g}. If higher predictions should keep higher "
+        "probabilities, use a method that does not fall, such as 'smooth' or 'beta'.",
+        FallingMapWarning,
+    )
+
+
+def _grid(low: float, high: float) -> FloatVector:
+    """Return points of a range, even both as probabilities and as logits."""
+    first, last = logit(np.array([low, high]), NEAREST).tolist()
+    logits = np.linspace(first, last, GRID)
+    return np.unique(np.append(np.linspace(low, high, GRID), expit(logits)))
+
+
+def warn_if_outside(p: FloatVector, fitted: tuple[float, float]) -> None:
+    """Warn where more than a few predictions are far outside of what was fitted."""
+    low, high = fitted
+    outside = (p < low - MAX_OUTSIDE) | (p > high + MAX_OUTSIDE)
+    count = int(outside.sum())
+    if count > MAX_SHARE * p.size:
+        warn(
+            f"{count} of {p.size} predictions are outside the range that the map was "
+            f"fitted to, {low:.3g} to {high:.3g}, by more than {MAX_OUTSIDE:g}: no "
+            "data say what they should become.",
+            OutsideRangeWarning,
+        )

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.exceptions import FallingMapWarning, OutsideRangeWarning
+
+pytestmark = pytest.mark.filterwarnings("error")
+P = np.linspace(0.2, 0.8, 400)
+FALLING = P, np.arange(400) * 7 % 10 < 10 * (0.95 - P)
+
+
+def fitted(method, p, y, **params):
+    return cb.make_calibrator(method, **params).fit(p, y)
+
+
+@pytest.mark.parametrize("method", ["platt", "pl3", "spline-natural"])
+def test_a_map_that_falls_says_so(method):
+    with pytest.warns(
+        FallingMapWarning, match=r"falls, from 0\.\d+ at 0\.[23]\d* to 0\.[123]\d* at"
+    ):
+        fitted(method, *FALLING)
+
+
+@pytest.mark.parametrize("method", ["smooth", "beta", "isotonic", "es15"])
+def test_maps_that_rise_and_bins_say_nothing(method):
+    fitted(method, *FALLING)
+
+
+def test_only_a_map_asked_to_be_free_falls():
+    with pytest.warns(FallingMapWarning, match="use a method that does not fall"):
+        fitted("smooth", *FALLING, monotone=False)
+
+
+def test_predictions_far_outside_the_range_are_named(smooth_sample):
+    p, y = smooth_sample
+    inner = (p > 0.3) & (p < 0.6)
+    calibrator = fitted("smooth", p[inner], y[inner])
+    assert calibrator.range_ == (p[inner].min(), p[inner].max())
+    with pytest.warns(OutsideRangeWarning, match=r"^2 of 3 predictions .* to 0\.5"):
+        calibrator.transform([0.1, 0.5, 0.9])
+    both = np.array([[0.5, 0.5], [0.1, 0.9]])
+    with pytest.warns(OutsideRangeWarning, match=r"^1 of 2 predictions"):
+        calibrator.transform(both)
+
+
+def test_new_rows_a_little_outside_are_usual(smooth_sample):
+    p, y = smooth_sample
+    inner = (p > 0.3) & (p < 0.6)
+    calibrator = fitted("smooth", p[inner], y[inner])
+    calibrator.transform([0.26, 0.64])
+    calibrator.transform(np.append(np.full(99, 0.5), 0.99))
