@@ -17,9 +17,9 @@ from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.logistic import Beta, Quadratic
+from calibrant.calibrators.multiclass_smooth import MulticlassSmooth
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.calibrators.softmax_regression import Temperature
-from calibrant.calibrators.structured_scaling import StructuredScaling
 from calibrant.core.arrays import row_hash
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_count, check_flag
@@ -247,7 +247,7 @@ class AutoClasses:
             return {}
         families: dict[str, Any] = {"temperature": Temperature()}
         if not self.keep_order:
-            families["smooth"] = StructuredScaling(structure="matrix")
+            families["smooth"] = MulticlassSmooth()
         return families
 
 

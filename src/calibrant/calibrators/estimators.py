@@ -28,7 +28,7 @@ from calibrant.core.sample import (
     warn_if_small,
 )
 from calibrant.core.wording import CALIBRATOR_WORDING
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import LabelError, OptionError
 from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
@@ -141,15 +141,13 @@ class Calibrator(TransformerMixin, BaseEstimator):
 
         With another method, hyper-parameters that it does not have are forgotten.
         """
-        options = {name: params.pop(name) for name in self._options if name in params}
-        name = params.pop("method", self.method)
-        kept, known = self._params, _defaults(name)
+        name = params.get("method", self.method)
+        known, kept = _defaults(name), self.get_params()
         if name != self.method:
-            kept = {k: v for k, v in kept.items() if k in known}
-        self.method, self._params = name, kept | params
-        for option, value in options.items():
-            setattr(self, option, value)
-        return self.checked()
+            kept = {k: v for k, v in kept.items() if k in {*self._options, *known}}
+        changed = type(self)(**{**kept, "method": name, **params}).checked()
+        self.__dict__.update(changed.__dict__)
+        return self
 
     def checked(self) -> Self:
         """Return itself, or raise where a hyper-parameter is invalid."""
@@ -234,6 +232,8 @@ class Calibrator(TransformerMixin, BaseEstimator):
         Calibrator
             Itself.
         """
+        if y is None:
+            raise LabelError("requires y to be passed, but the target y is None.")
         self.checked()
         kind = self._kind_of(p)
         self._check_all_used(kind)
