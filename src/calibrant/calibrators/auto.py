@@ -49,6 +49,8 @@ MANY, VERY_MANY = 1_000.0, 5_000.0
 """Rows from which regressions without penalties, and isotonic regression, take part."""
 MIN_OUTCOMES = 100.0
 """Rows of the rarer outcome that they need besides."""
+FINE = 0.001
+"""Maps are stored up to this difference of logits, far below what rows can tell."""
 DRAWS = 400
 """Draws of the map for intervals of the calibration error."""
 
@@ -180,7 +182,9 @@ class Auto:
         shifts = sum(share * (logit(map_.values(cells.p)) - u) for share, map_ in maps)
         first = np.flatnonzero(np.diff(u, prepend=-np.inf) > 0.0)
         pooled = SmoothMap.through(u[first], np.asarray(shifts)[first], ends)
-        return pooled.repairing(cells.p, cells.weight) if self.monotone else pooled
+        if self.monotone:
+            pooled = pooled.repairing(cells.p, cells.weight)
+        return pooled.thinned(FINE)
 
 
 def _usual_folds(rows: int) -> int:

@@ -12,7 +12,11 @@ from calibrant.maps.base import CalibrationMap, stored_ends, stored_line
 from calibrant.maps.languages import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
 from calibrant.numerics.polynomial_pieces import Piece
-from calibrant.numerics.supported_shifts import rising_shifts, supported_shifts
+from calibrant.numerics.supported_shifts import (
+    needed_knots,
+    rising_shifts,
+    supported_shifts,
+)
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, JsonObject
@@ -66,6 +70,11 @@ class SmoothMap(CalibrationMap):
         rows = logit_within(p, self.ends), weight
         shifts = supported_shifts(self.knots, self.shifts, *rows)
         return replace(self, shifts=rising_shifts(self.knots, shifts, *rows))
+
+    def thinned(self, tolerance: float) -> Self:
+        """Return the map with fewer knots, up to a difference of logits."""
+        kept = needed_knots(self.knots, self.shifts, tolerance)
+        return replace(self, knots=self.knots[kept], shifts=self.shifts[kept])
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector
+    from calibrant.core.array_types import FloatVector, IntVector
 
 NEARBY = 1.0
 """Rows whose logits differ by no more than this support a shift."""
@@ -78,6 +78,34 @@ def rising_shifts(
     # Rounding hides falls between values that are nearly 1.
     rising = np.maximum.accumulate(np.log(yes) - np.log(no))
     return np.asarray(rising - knots)
+
+
+def needed_knots(
+    knots: FloatVector, shifts: FloatVector, tolerance: float
+) -> IntVector:
+    """Return the knots without which the shift would differ by more than `tolerance`.
+
+    The farthest knot from a line through both ends divides it, again and again (Douglas
+    and Peucker 1973).
+
+    Examples
+    --------
+    >>> needed_knots(np.arange(4.0), np.array([0.0, 1.0, 2.0, 0.0]), 0.01)
+    array([0, 2, 3])
+    """
+    needed, parts = {0, knots.size - 1}, [(0, knots.size - 1)]
+    while parts:
+        first, last = parts.pop()
+        ends = [first, last]
+        inner = slice(first, last + 1)
+        gaps = np.abs(
+            np.interp(knots[inner], knots[ends], shifts[ends]) - shifts[inner]
+        )
+        if gaps.max() > tolerance:
+            middle = first + int(gaps.argmax())
+            needed.add(middle)
+            parts += [(first, middle), (middle, last)]
+    return np.array(sorted(needed))
 
 
 def _knot_weights(
