@@ -35,16 +35,16 @@ def test_the_true_temperature_and_share_are_found():
 
 def test_predictions_that_are_far_too_certain_find_their_share():
     logits, y = draw(5_000, 1.0, 0.2)
-    inverse, uniform, _ = fit_tempering(50.0 * logits, y, np.ones(5_000))
-    assert_allclose((50.0 * inverse, uniform), (1.0, 0.2), rtol=0.15)
+    for size in (50.0, 1e8, 1e90):
+        inverse, uniform, _ = fit_tempering(size * logits, y, np.ones(5_000))
+        assert_allclose((size * inverse, uniform), (1.0, 0.2), rtol=0.15)
 
 
 def test_few_rows_stay_near_the_identity_and_the_least_share():
-    logits, y = draw(10, 1.0, 0.0)
+    logits, _ = draw(10, 1.0, 0.0)
     inverse, uniform, _ = fit_tempering(logits, logits.argmax(axis=1), np.ones(10))
-    assert 1.0 < inverse < 2.0
+    assert 1.0 < inverse < 2.5
     assert_allclose(uniform, min_uniform(10.0))
-    assert y.size == 10
 
 
 def test_tempered_inputs_are_log_probabilities():

@@ -36,8 +36,8 @@ PRIOR_SPREAD = 2.0
 """The prior of the logarithm of each spread is normal with these means and this
 standard deviation: slopes, intercepts, common terms, weights of log-probabilities and
 of probabilities. It was chosen on half of the real predictions at hand."""
-GRID = np.arange(MIN_LOG, MAX_LOG + 0.5)
-"""Logarithms of one spread over which coefficients are averaged."""
+GRID = np.arange(-4.0, 4.5)
+"""Steps of the logarithm of one spread over which coefficients are averaged."""
 MAX_ROUNDS = 4
 SETTLED = 0.1
 """Change in the logarithm of spreads at which fit and spreads agree."""
@@ -140,7 +140,7 @@ class QuadraticModel:
         mean = best.copy()
         for group in range(log_spreads.size):
             places = np.repeat(log_spreads[np.newaxis], GRID.size, axis=0)
-            places[:, group] = GRID
+            places[:, group] += GRID
             values, moved, _ = zip(*map(self.mode, places), strict=True)
             share = np.exp(np.array(values) - max(values))
             mean += np.tensordot(share / share.sum(), np.stack(moved), 1) - best

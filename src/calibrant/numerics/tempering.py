@@ -13,18 +13,21 @@ import numpy as np
 from scipy.optimize import minimize
 
 from calibrant.core.probabilities import softmax
+from calibrant.numerics.class_probabilities import inverse_temperature
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 INVERSE_SPREAD = 0.5
-"""Prior standard deviation of the logarithm of the inverse temperature."""
+"""Scale of the Cauchy prior of the logarithm of the inverse temperature: temperatures
+near 1 are likely, but scores of any size may be given as logits."""
 MIN_EVENTS = 0.2
 """Labels that the uniform distribution explains at least."""
 MAX_UNIFORM = 0.5
-LOG_INVERSE = (-12.0, 6.0)
-FAR_TOO_CERTAIN = (-1.5, -3.0)
-"""Where the search starts besides the identity: log inverse temperature and share."""
+LOG_INVERSE = (-250.0, 6.0)
+LARGE_UNIFORM = 0.05
+"""Where a search starts besides the smallest share, as far too certain predictions
+need."""
 
 
 def tempered_inputs(logits: FloatMatrix, inverse: float, uniform: float) -> FloatMatrix:
@@ -51,11 +54,11 @@ class _Tempering:
         mean = np.einsum("ij,ij->i", prob, self.logits)
         rise = true * (self.logits[rows, self.column] - mean)
         weight = self.weight / mixed
-        surprise = 0.5 * (point[0] / INVERSE_SPREAD) ** 2
-        by_inverse = point[0] / INVERSE_SPREAD**2
+        square = 1.0 + (point[0] / INVERSE_SPREAD) ** 2
+        by_inverse = 2.0 * point[0] / INVERSE_SPREAD**2 / square
         by_inverse -= inverse * (1.0 - uniform) * float(weight @ rise)
         by_uniform = uniform * float(weight @ (true - even))
-        loss = surprise - float(self.weight @ np.log(mixed))
+        loss = float(np.log(square)) - float(self.weight @ np.log(mixed))
         return loss, np.array([by_inverse, by_uniform])
 
 
@@ -64,7 +67,7 @@ def fit_tempering(
 ) -> tuple[float, float, float]:
     """Return the most probable inverse temperature and share, and their loss.
 
-    The loss is minus the log-density, with a normal prior of the log temperature.
+    The loss is minus the log-density, with a Cauchy prior of the log temperature.
 
     Parameters
     ----------
@@ -78,9 +81,11 @@ def fit_tempering(
     total = float(weight.sum())
     bounds = [LOG_INVERSE, (np.log(min_uniform(total)), np.log(MAX_UNIFORM))]
     loss = _Tempering(logits, column, weight).at
+    scaled = np.log(inverse_temperature(logits, column, weight / total))
+    starts = ((0.0, bounds[1][0]), (scaled, np.log(LARGE_UNIFORM)))
     tried = [
         minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
-        for start in ((0.0, bounds[1][0]), FAR_TOO_CERTAIN)
+        for start in starts
     ]
     best = min(tried, key=lambda found: float(found.fun))
     inverse, uniform = np.exp(best.x).tolist()
