@@ -129,11 +129,15 @@ BENDS += ["pl-de2", "kde"]
 MAP_EXEMPT |= dict.fromkeys(BENDS, (*BETWEEN, BEYOND, FALLS))
 
 
-SLOW = [pytest.param("pl-de", marks=pytest.mark.slow)]
+SLOW = ["pl-de", "auto"]
 
 
 @pytest.mark.parametrize(
-    "method", sorted({*cb.calibrator_names("binary")} - {"pl-de"}) + SLOW
+    "method",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
+        for name in cb.calibrator_names("binary")
+    ],
 )
 def test_maps_keep_to_the_data(method):
     skip = MAP_EXEMPT.get(method, ())
