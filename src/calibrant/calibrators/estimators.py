@@ -127,7 +127,18 @@ class Calibrator(TransformerMixin, BaseEstimator):
         self._params = params
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002
-        """Return the method and all its hyper-parameters."""
+        """Return the method and all its hyper-parameters.
+
+        Parameters
+        ----------
+        deep : bool
+            Makes no difference: no parameter is an estimator.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
         options = {name: getattr(self, name) for name in self._options}
         return {
             "method": self.method,
@@ -140,6 +151,16 @@ class Calibrator(TransformerMixin, BaseEstimator):
         """Change the method or hyper-parameters.
 
         With another method, hyper-parameters that it does not have are forgotten.
+
+        Parameters
+        ----------
+        **params
+            The parameters to change; where one is invalid, nothing changes.
+
+        Returns
+        -------
+        Calibrator
+            Itself.
         """
         name = params.get("method", self.method)
         known, kept = _defaults(name), self.get_params()
