@@ -4,7 +4,12 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from calibrant.numerics.pooling import RepairedRows, brier_scores, log_losses
+from calibrant.numerics.pooling import (
+    PENALTY,
+    RepairedRows,
+    brier_scores,
+    log_losses,
+)
 
 
 def rows(seed=0, n=300, k=3, maps=3):
@@ -15,6 +20,11 @@ def rows(seed=0, n=300, k=3, maps=3):
     return RepairedRows(scores, moves, target, rng.integers(1, 4, n).astype(float))
 
 
+def penalised(some, weights):
+    loss = some.weight @ log_losses(some.pooled(weights), some.target)
+    return loss + PENALTY * np.sum((weights - 1.0 / weights.size) ** 2)
+
+
 def test_weights_are_those_of_a_general_optimiser():
     for seed in range(5):
         some = rows(seed)
@@ -22,21 +32,20 @@ def test_weights_are_those_of_a_general_optimiser():
         def loss(free, some=some):
             shares = np.exp(np.append(free, 0.0))
             weights = (shares / shares.sum())[:-1]
-            return some.weight @ log_losses(some.pooled(weights), some.target)
+            return penalised(some, weights)
 
         best = min(
             (minimize(loss, start, method="Nelder-Mead").fun
              for start in (np.zeros(3), np.full(3, -3.0), np.array([3.0, -3, -3]))),
         )  # fmt: skip
-        ours = some.pooled(some.best_weights())
-        assert some.weight @ log_losses(ours, some.target) <= best * (1 + 1e-4)
+        assert penalised(some, some.best_weights()) <= best * (1 + 1e-4)
 
 
 def test_a_map_that_knows_the_labels_gets_all_the_weight():
     some = rows()
     moves = (some.moves[0], 20.0 * some.target)
     weights = RepairedRows(some.scores, moves, some.target, some.weight).best_weights()
-    assert_allclose(weights, [0.0, 1.0], atol=1e-6)
+    assert_allclose(weights, [0.0, 1.0], atol=0.02)
 
 
 def test_scores_are_those_of_their_definition():

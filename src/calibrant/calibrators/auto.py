@@ -15,11 +15,11 @@ from scipy.special import ndtri
 
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
-from calibrant.calibrators.isotonic import Isotonic
-from calibrant.calibrators.logistic import Beta, Quadratic
+from calibrant.calibrators.logistic import Quadratic
 from calibrant.calibrators.multiclass_smooth import MulticlassSmooth
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.calibrators.softmax_regression import Temperature
+from calibrant.calibrators.venn_abers import VennAbers
 from calibrant.core.arrays import row_hash
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_count, check_flag
@@ -45,8 +45,8 @@ FOLDS, FOLDS_OF_MANY = 10, 5
 """Number of folds by default, and with so many rows that they become cells."""
 MIN_ROWS = 20
 """With fewer rows nothing is tried."""
-MANY, VERY_MANY = 1_000.0, 5_000.0
-"""Rows from which regressions without penalties, and isotonic regression, take part."""
+MANY = 1_000.0
+"""Rows from which methods without a penalty take part."""
 MIN_OUTCOMES = 100.0
 """Rows of the rarer outcome that they need besides."""
 FINE = 0.001
@@ -199,9 +199,7 @@ def _event_families(sample: BinarySample) -> dict[str, Any]:
     events = sample.total * sample.mean(sample.y)
     rarer = min(events, sample.total - events)
     if sample.total >= MANY and rarer >= MIN_OUTCOMES:
-        families |= {"beta": Beta(), "quadratic": Quadratic()}
-    if sample.total >= VERY_MANY and rarer >= MIN_OUTCOMES:
-        families["isotonic"] = Isotonic()
+        families |= {"quadratic": Quadratic(), "venn-abers": VennAbers()}
     return families
 
 

@@ -87,7 +87,7 @@ class Certificate:
     >>> certificate.changed
     True
     >>> [trial.method for trial in certificate.tried]
-    ['smooth', 'beta', 'quadratic']
+    ['smooth', 'quadratic', 'venn-abers']
     """
 
     tried: tuple[Trial, ...]
