@@ -285,7 +285,7 @@ def arena(
     sizes: Annotated[
         str, typer.Option(help="Numbers of calibration rows, a,b,c.")
     ] = "200,500,2000,5000",
-    seeds: Seeds = 2,
+    seeds: Seeds = 1,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
     retry_failures: Retry = False,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NONE, ALL = "none", "all"
 KINDS: tuple[Kind, ...] = ("binary", "multi-class")
 SIZES = (200, 500, 2000, 5000)
-SEEDS = 2
+SEEDS = 1
 
 METHODS = {
     "binary": (
