@@ -43,9 +43,9 @@ def test_weights_are_those_of_a_general_optimiser():
 
 def test_a_map_that_knows_the_labels_gets_all_the_weight():
     some = rows()
-    moves = (some.moves[0], 20.0 * some.target)
+    moves = (some.moves[0], 9.0 * some.target)
     weights = RepairedRows(some.scores, moves, some.target, some.weight).best_weights()
-    assert_allclose(weights, [0.0, 1.0], atol=0.02)
+    assert_allclose(weights, [0.0, 1.0], atol=0.05)
 
 
 def test_scores_are_those_of_their_definition():
