@@ -96,7 +96,7 @@ def test_several_classes_are_repaired_together():
     before, after = -np.log(np.maximum(prob[1::2][own], 1e-15)), -np.log(repaired[own])
     assert after.mean() < before.mean() - 0.1
     assert_allclose(repaired.sum(axis=1), 1.0)
-    assert fitted.certificate_.tried[0].method == "temperature"
+    assert fitted.certificate_.tried[0].method == "smooth"
 
 
 def test_calibrated_classes_stay_exactly_as_they_are():

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 FOLDS, FOLDS_OF_MANY = 10, 5
 """Number of folds by default, and with so many rows that they become cells."""
+MANY_CLASS_ROWS, MAX_SCORES, FEWEST_FOLDS = 2_000, 200_000, 2
+"""With more rows of several classes there are fewer folds, and with more scores only
+two: fits take long, and what they prove is plain."""
 MIN_ROWS = 20
 """With fewer rows nothing is tried."""
 MANY = 1_000.0
@@ -191,6 +194,12 @@ def _usual_folds(rows: int) -> int:
     return FOLDS if rows <= MAX_EXACT_ROWS else FOLDS_OF_MANY
 
 
+def _usual_class_folds(sample: ClassSample) -> int:
+    if sample.scores.size > MAX_SCORES:
+        return FEWEST_FOLDS
+    return FOLDS if sample.n <= MANY_CLASS_ROWS else FOLDS_OF_MANY
+
+
 def _event_families(sample: BinarySample) -> dict[str, Any]:
     """Return the families that are tried on a sample of so many rows."""
     if sample.n_data < MIN_ROWS:
@@ -240,17 +249,16 @@ class AutoClasses:
 
     def held_out(self, sample: ClassSample) -> HeldOut[ClassRows]:
         """Return what the families make of rows that they were not fitted on."""
-        folds = self.folds or _usual_folds(sample.n)
+        folds = self.folds or _usual_class_folds(sample)
         rows = ClassRows.of(sample, folds, self.random_state)
         return HeldOut.of(rows, self._families(sample.n))
 
     def _families(self, rows: int) -> dict[str, Any]:
         if rows < MIN_ROWS:
             return {}
-        families: dict[str, Any] = {"temperature": Temperature()}
-        if not self.keep_order:
-            families["smooth"] = MulticlassSmooth()
-        return families
+        if self.keep_order:
+            return {"temperature": Temperature()}
+        return {"smooth": MulticlassSmooth()}
 
 
 def _used(

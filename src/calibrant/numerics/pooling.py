@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 MIN_WEIGHT = 0.01
 """Maps of less weight than this are left out."""
 PENALTY = 2.0
-"""Log-likelihood by which one map must be better than others, to have all the weight.
-The best of four values for real predictions, on half of them and on the others."""
+"""Half of the log-likelihood by which another map must be better than the first, to
+have all of its weight."""
 FLAT = 1e-9
 
 
@@ -69,10 +69,10 @@ class RepairedRows:
         return log_softmax(scores)
 
     def best_weights(self) -> FloatVector:
-        """Return the weights of the smallest log-loss, shrunk to equal ones.
+        """Return the weights of the smallest log-loss, shrunk to the first map alone.
 
-        A quadratic penalty keeps weights near each other unless rows say otherwise:
-        which of two maps that are nearly as good comes first is mostly chance.
+        A quadratic penalty keeps the weight there unless rows say otherwise: which of
+        two maps that are nearly as good comes first is mostly chance.
         """
         count, total = len(self.moves), float(self.weight.sum())
         if not count:
@@ -84,7 +84,7 @@ class RepairedRows:
             slopes = share[:, np.newaxis] * (np.exp(log_prob) - self.target)
             gradient = [float(np.vdot(slopes, move)) for move in self.moves]
             value = float(share @ log_losses(log_prob, self.target))
-            apart = weights - 1.0 / count
+            apart = weights - np.eye(count)[0]
             slope = np.array(gradient) + 2.0 * penalty * apart
             return value + penalty * float(apart @ apart), slope
 
