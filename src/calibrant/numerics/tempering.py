@@ -23,6 +23,8 @@ INVERSE_SPREAD = 0.5
 near 1 are likely, but scores of any size may be given as logits."""
 MIN_EVENTS = 0.2
 """Labels that the uniform distribution explains at least."""
+TYPICAL_UNIFORM = 0.1
+"""Mean of the exponential prior of the share."""
 MAX_UNIFORM = 0.5
 LOG_INVERSE = (-250.0, 6.0)
 LARGE_UNIFORM = 0.05
@@ -57,8 +59,9 @@ class _Tempering:
         square = 1.0 + (point[0] / INVERSE_SPREAD) ** 2
         by_inverse = 2.0 * point[0] / INVERSE_SPREAD**2 / square
         by_inverse -= inverse * (1.0 - uniform) * float(weight @ rise)
-        by_uniform = uniform * float(weight @ (true - even))
-        loss = float(np.log(square)) - float(self.weight @ np.log(mixed))
+        by_uniform = uniform * (float(weight @ (true - even)) + 1.0 / TYPICAL_UNIFORM)
+        surprise = float(np.log(square)) + uniform / TYPICAL_UNIFORM
+        loss = surprise - float(self.weight @ np.log(mixed))
         return loss, np.array([by_inverse, by_uniform])
 
 
@@ -67,7 +70,8 @@ def fit_tempering(
 ) -> tuple[float, float, float]:
     """Return the most probable inverse temperature and share, and their loss.
 
-    The loss is minus the log-density, with a Cauchy prior of the log temperature.
+    The loss is minus the log-density, with a Cauchy prior of the log temperature and
+    an exponential one of the share.
 
     Parameters
     ----------
