@@ -27,9 +27,13 @@ from sklearn.linear_model import LogisticRegression
 import calibrant as cb
 
 METHODS = (
+    "smooth",
+    "temperature",
     "platt",
     "beta",
+    "quadratic",
     "isotonic",
+    "venn-abers",
     "scaling-binning",
     "spline-natural",
     "spline-cubic",
@@ -107,6 +111,7 @@ def probcal_fit(name):
 
 
 CANDIDATES = {
+    "calibrant auto": ours("auto"),
     **{f"calibrant {method}": ours(method) for method in METHODS},
     **{f"calibrant {m}, fit and error": ours_as_evaluator(m) for m in METHODS},
     "scikit-learn, logistic regression on logits": sklearn_logistic,

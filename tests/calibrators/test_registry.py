@@ -5,12 +5,8 @@ import re
 import pytest
 
 import calibrant as cb
-from calibrant.calibrators.registry import (
-    EVALUATORS,
-    SYNONYMS,
-    find_evaluator,
-    find_method,
-)
+from calibrant.calibrators.registry import EVALUATORS, find_evaluator, find_method
+from calibrant.calibrators.synonyms import SYNONYMS
 
 
 def test_the_classical_ece_is_known_by_its_word():
