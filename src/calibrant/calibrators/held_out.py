@@ -14,6 +14,7 @@ from calibrant.core.sample import BinarySample
 from calibrant.numerics.class_probabilities import (
     event_of_class,
     log_probabilities,
+    log_softmax,
     weight_shares,
 )
 from calibrant.numerics.cross_validation import class_fold_numbers
@@ -248,17 +249,25 @@ class HeldOut(Generic[RowsT]):
         )
         return float(self.rows.weight @ (before - after))
 
+    @property
+    def strength(self) -> float:
+        """Return what part of the repair rows support; 0 where that is too little.
+
+        Of a shift that exceeds its noise z times, 1 - 1 / z^2 is best (James and Stein
+        1961). The evidence is then near z^2 / 2; less is taken, since it was chosen.
+        """
+        return 1.0 - 1.0 / self.evidence if self.evidence > NEEDED else 0.0
+
     @cached_property
     def weights(self) -> FloatVector:
-        """Return the weight of each method, 0 where too little supports them."""
-        if self.evidence <= NEEDED:
-            return np.zeros(len(self.names))
-        return self.repaired.best_weights()
+        """Return the weight of each method."""
+        return self.strength * self.repaired.best_weights()
 
     @property
     def after(self) -> FloatMatrix:
         """Return log-probabilities after the repair, on rows it was not fitted on."""
-        return self.pooled if self.weights.any() else self.rows.log_prob
+        scores = self.repaired.scores
+        return log_softmax(scores + self.strength * (self.pooled - scores))
 
     def alone(self, name: str) -> FloatMatrix:
         """Return log-probabilities after one of the methods alone."""
