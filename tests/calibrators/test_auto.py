@@ -33,16 +33,16 @@ def test_over_confidence_is_repaired():
 
 
 def test_calibrated_predictions_stay_exactly_as_they_are():
-    """Of 40 samples more than one or two would be far above one in twenty."""
+    """Of 25 samples, two would be more than one in twenty."""
     rng = np.random.default_rng(0)
     changed = 0
-    for _ in range(40):
+    for _ in range(25):
         p = rng.random(300)
         fitted = cb.make_calibrator().fit(p, rng.random(300) < p)
         changed += fitted.certificate_.changed
         if not fitted.certificate_.changed:
             assert_array_equal(fitted.transform(p), p)
-    assert changed <= 4
+    assert changed <= 1
 
 
 def test_gains_are_those_of_rows_left_out():
