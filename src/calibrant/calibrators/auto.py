@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 FOLDS, FOLDS_OF_MANY = 10, 5
 """Number of folds by default, and with so many rows that they become cells."""
-MANY_CLASS_ROWS, MAX_SCORES, FEWEST_FOLDS = 2_000, 200_000, 2
-"""With more rows of several classes there are fewer folds, and with more scores only
-two: fits take long, and what they prove is plain."""
+MANY_CLASS_ROWS, MANY_CLASSES, FEWEST_FOLDS = 2_000, 18, 3
+"""With more rows of several classes there are fewer folds, and with more classes only
+three: fits take long."""
 MIN_ROWS = 20
 """With fewer rows nothing is tried."""
 MANY = 1_000.0
@@ -195,7 +195,7 @@ def _usual_folds(rows: int) -> int:
 
 
 def _usual_class_folds(sample: ClassSample) -> int:
-    if sample.scores.size > MAX_SCORES:
+    if sample.n_classes > MANY_CLASSES:
         return FEWEST_FOLDS
     return FOLDS if sample.n <= MANY_CLASS_ROWS else FOLDS_OF_MANY
 

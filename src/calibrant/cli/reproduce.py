@@ -285,6 +285,9 @@ def arena(
     sizes: Annotated[
         str, typer.Option(help="Numbers of calibration rows, a,b,c.")
     ] = "200,500,2000,5000",
+    every: Annotated[
+        int, typer.Option(help="Take only every so many-th model.", min=1)
+    ] = 1,
     seeds: Seeds = 1,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
@@ -312,6 +315,7 @@ def arena(
         methods=None if methods is None else split_list(methods),
         sizes=_counts(sizes)[: 1 if quick else None],
         seeds=1 if quick else seeds,
+        every=every,
     )
     found = _run(designs, out, jobs, retry=retry_failures)
     results = {kind: add_times(rows, Store(out)) for kind, rows in found.items()}

@@ -298,6 +298,7 @@ def arena_designs(
     methods: Sequence[str] | None = None,
     sizes: Sequence[int] = SIZES,
     seeds: int = SEEDS,
+    every: int = 1,
 ) -> dict[str, Arena]:
     """Return one design per kind that has predictions and methods.
 
@@ -309,6 +310,8 @@ def arena_designs(
         What to run.
     seeds : int
         Samples of each size.
+    every : int
+        Only every so many-th model takes part.
 
     Returns
     -------
@@ -319,6 +322,7 @@ def arena_designs(
     for kind in kinds:
         truths, taking_part = arena_truths(sets, kind), contenders(kind, methods)
         truths = [truth for truth in truths if truth.has(min(sizes), 0)]
+        truths = truths[(every - 1) // 2 :: every]
         if truths and len(taking_part) > 1:
             designs[kind] = Arena(
                 contenders=taking_part, truths=truths, sizes=sizes, seeds=range(seeds)
