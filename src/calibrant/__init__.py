@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.maps.binned import BinnedMap
+    from calibrant.maps.prior_shift import adjust_prior
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
     from calibrant.measures.calibration_test import CalibrationTest, calibration_test
@@ -49,6 +50,7 @@ _HOME = {
     "ReliabilityGrid": "displays.grid",
     "Report": "report.report",
     "ScoreDecomposition": "measures.score_decomposition",
+    "adjust_prior": "maps.prior_shift",
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.calibration_test",
     "calibrator_names": "calibrators.registry",
@@ -82,6 +84,7 @@ __all__ = [
     "Report",
     "ScoreDecomposition",
     "__version__",
+    "adjust_prior",
     "calibration_error",
     "calibration_test",
     "calibrator_names",

@@ -15,7 +15,8 @@ from calibrant.predictions.input_spec import InputSpec
 
 N = 4000
 DOCS = Path(__file__).parents[2] / "docs" / "checks.md"
-STATISTICAL = ["CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL010", "CAL012"]
+STATISTICAL = ["CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL010"]
+STATISTICAL += ["CAL012", "CAL013"]
 
 
 def drawn(truth, n=N, seed=0, low=0.02, high=0.98):
@@ -23,6 +24,14 @@ def drawn(truth, n=N, seed=0, low=0.02, high=0.98):
     rng = np.random.default_rng(seed)
     p = rng.uniform(low, high, n)
     return p, (rng.random(n) < truth(p)).astype(float)
+
+
+def balanced(rate=0.05, used=0.5, slope=1.0, n=N, seed=0):
+    """Return predictions of a model trained at the rate `used`, and rarer labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < rate
+    logits = 1.5 * rng.normal(1.5 * y, 1.0) - 1.125 + np.log(used / (1.0 - used))
+    return 1.0 / (1.0 + np.exp(-slope * logits)), y.astype(float)
 
 
 def codes(p, y, **options):
@@ -56,6 +65,7 @@ TRIPS = {
     "CAL009": (np.where(GOOD[0] < 0.1, 0.0, GOOD[0]), GOOD[1]),
     "CAL011": (GOOD[0], np.zeros(N)),
     "CAL012": drawn(lambda p: 1 - p),
+    "CAL013": balanced(),
 }
 
 
@@ -71,6 +81,35 @@ def test_each_check_speaks_up_about_what_it_is_for(code):
 
 def test_every_check_is_tested():
     assert {*TRIPS, "CAL010"} == set(CHECKS)
+
+
+def test_balanced_training_is_taken_back():
+    """The labels' rate is 0.05: logits are log(19) too high."""
+    p, y = TRIPS["CAL013"]
+    told = finding(p, y, "CAL013")
+    assert abs(told.evidence["shift"] + np.log(19.0)) < 0.2
+    assert abs(told.evidence["training_rate"] - 0.5) < 0.05
+    rate = told.evidence["base_rate"]
+    assert f"adjust_prior({rate:.3g}, old_rate=0.5)" in told.remedy
+    adjusted = cb.adjust_prior(rate).transform(p)
+    assert not {"CAL003", "CAL013"} & set(codes(adjusted, y))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"used": 0.05}, "calibrated"),
+        ({"used": 0.3, "rate": 0.1}, "another rate in training"),
+        ({"used": 0.05, "slope": 2.0}, "over-confident"),
+        ({"slope": 2.0}, "more than a shift"),
+        ({"rate": 0.4}, "hardly rarer"),
+    ],
+)
+def test_other_faults_are_not_balanced_training(options, why):
+    alarms = [
+        "CAL013" in codes(*balanced(n=1000, seed=seed, **options)) for seed in range(10)
+    ]
+    assert sum(alarms) == 0, why
 
 
 def test_a_shift_of_logits_alone_is_neither_over_nor_under_confidence():

@@ -190,3 +190,50 @@ def test_two_columns_of_predict_proba_are_one_event(run, tmp_path):
         found = cb.load_map(out).transform([0.1, 0.5, 0.9])
         assert_allclose(found, alone.transform([0.1, 0.5, 0.9]))
         assert json.loads(out.read_text())["columns"] == ["p_yes"]
+
+
+@pytest.fixture
+def sites(tmp_path):
+    """Write predictions of two sites, which are too high at one of them."""
+    rng, path = np.random.default_rng(0), tmp_path / "sites.csv"
+    p, site = rng.random(800), np.repeat(["north", "7"], 400)
+    y = rng.random(800) < np.where(site == "north", p**2, p)
+    pl.DataFrame({"p": p, "site": site, "y": y.astype(int)}).write_csv(path)
+    return path
+
+
+def test_each_group_has_its_map(run, sites, tmp_path):
+    map_file, new, out = (tmp_path / n for n in ("map.json", "new.csv", "out.csv"))
+    options = ("--y", "y", "--p", "p", "--by", "site", "--out", map_file)
+    code, told, err = run("calibrate", sites, *options)
+    assert code == 0, err
+    assert "maps of groups lower the log-loss" in told
+    new.write_text("site,p\nnorth,0.5\n7,0.5\nwest,0.5\n,0.5\n", encoding="utf-8")
+    code, told, err = run("apply", map_file, new, "--p", "p", "--out", out)
+    assert code == 0, err
+    assert "2 of 4 rows are of groups without a map, such as west" in told
+    map_ = cb.load_map(map_file)
+    expected = map_.transform([0.5] * 4, ["north", 7, "west", None])
+    assert_allclose(pl.read_csv(out)["p_calibrated"].to_numpy(), expected, rtol=1e-12)
+    assert expected[0] < 0.35
+    assert expected[1] > 0.45
+
+    new.write_text("p\n0.5\n", encoding="utf-8")
+    code, _, err = run("apply", map_file, new, "--p", "p", "--out", out)
+    assert code == 2
+    assert "differs by column 'site', which is missing. Columns are: p." in err
+    options = ("--p", "p", "--out", out, "--engine", "duckdb")
+    code, _, err = run("apply", map_file, sites, *options)
+    assert code == 2
+    assert "maps by group are applied in memory" in err
+
+
+def test_groups_are_for_auto_and_one_event(run, sites, tmp_path):
+    options = ("--y", "y", "--p", "p", "--by", "site", "--out", tmp_path / "m.json")
+    code, _, err = run("calibrate", sites, *options, "--method", "platt")
+    assert code == 2
+    assert "remove --by" in err
+    options = ("--y", "digit", "--p", "forest_*", "--by", "digit")
+    code, _, err = run("calibrate", MULTI, *options, "--out", tmp_path / "m.json")
+    assert code == 2
+    assert "one event" in err

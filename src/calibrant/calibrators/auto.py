@@ -23,7 +23,7 @@ from calibrant.calibrators.venn_abers import VennAbers
 from calibrant.core.arrays import row_hash
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_count, check_flag
-from calibrant.maps.certificate import Bounds, Certificate, Trial
+from calibrant.maps.certificate import Bounds, Certificate, GroupTrial, Trial
 from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
 from calibrant.maps.multiclass import PooledMap
 from calibrant.maps.piecewise import map_through
@@ -77,9 +77,20 @@ class RepairFit:
         return certificate
 
 
-def certify(held_out: HeldOut[Any], data: str) -> Certificate:
-    """Return what was tried and what it brings, compared with raw predictions."""
+def certify(
+    held_out: HeldOut[Any],
+    data: str,
+    groups: GroupTrial | None = None,
+    by_group: FloatMatrix | None = None,
+) -> Certificate:
+    """Return what was tried and what it brings, compared with raw predictions.
+
+    `by_group` are log-probabilities of held-out rows after the maps of their groups.
+    """
     raw, target, weight = held_out.raw, held_out.repaired.target, held_out.rows.weight
+    after = held_out.after
+    if groups is not None and groups.used and by_group is not None:
+        after = by_group
 
     def gain(log_prob: FloatMatrix, score: Score = log_losses) -> FloatVector:
         return score(raw.log_prob, target) - score(log_prob, target)
@@ -92,20 +103,21 @@ def certify(held_out: HeldOut[Any], data: str) -> Certificate:
     return Certificate(
         tried=tuple(tried),
         rounded=held_out.rows is not raw,
-        log_loss_gain=_mean_bounds(gain(held_out.after), weight),
-        brier_gain=_mean_bounds(gain(held_out.after, brier_scores), weight),
+        log_loss_gain=mean_bounds(gain(after), weight),
+        brier_gain=mean_bounds(gain(after, brier_scores), weight),
         error_before=_error(raw.event(raw.log_prob)),
-        error_after=_error(raw.event(held_out.after)),
+        error_after=_error(raw.event(after)),
         evidence=held_out.evidence,
         needed=NEEDED,
         n=round(float(weight.sum())),
         folds=int(raw.fold.max()) + 1,
         confidence=DEFAULT_CONFIDENCE,
         data=data,
+        groups=groups,
     )
 
 
-def _mean_bounds(values: FloatVector, weight: FloatVector) -> Bounds:
+def mean_bounds(values: FloatVector, weight: FloatVector) -> Bounds:
     """Return the mean of values with its interval."""
     mean = float(np.average(values, weights=weight))
     variance = float(np.average((values - mean) ** 2, weights=weight)) / weight.sum()
@@ -158,17 +170,26 @@ class Auto:
     def fit(self, sample: BinarySample) -> RepairFit:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
-        rows = held_out.raw.all_rows()
-        maps = _used(held_out, _event_families(sample), rows)
-        map_ = self._map(rows, held_out.rows.ends, maps)
+        map_ = self.map_of(sample, held_out)
         data = row_hash(sample.p, sample.y, sample.weight)
         return RepairFit(CertifiedMap(map_, certify(held_out, data)))
 
     def held_out(self, sample: BinarySample) -> HeldOut[EventRows]:
         """Return what the families make of rows that they were not fitted on."""
-        folds = self.folds or _usual_folds(sample.n_data)
-        rows = EventRows.of(sample, folds, self.random_state)
-        return HeldOut.of(rows, _event_families(sample))
+        rows = EventRows.of(sample, self.n_folds(sample), self.random_state)
+        return HeldOut.of(rows, event_families(sample))
+
+    def n_folds(self, sample: BinarySample) -> int:
+        """Return the number of folds of a sample."""
+        return self.folds or _usual_folds(sample.n_data)
+
+    def map_of(
+        self, sample: BinarySample, held_out: HeldOut[EventRows]
+    ) -> CalibrationMap:
+        """Return the map of a sample that held-out rows support."""
+        rows = held_out.raw.all_rows()
+        maps = _used(held_out, event_families(sample), rows)
+        return self._map(rows, held_out.rows.ends, maps)
 
     def _map(
         self,
@@ -200,7 +221,7 @@ def _usual_class_folds(sample: ClassSample) -> int:
     return FOLDS if sample.n <= MANY_CLASS_ROWS else FOLDS_OF_MANY
 
 
-def _event_families(sample: BinarySample) -> dict[str, Any]:
+def event_families(sample: BinarySample) -> dict[str, Any]:
     """Return the families that are tried on a sample of so many rows."""
     if sample.n_data < MIN_ROWS:
         return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 import numpy as np
@@ -10,10 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.calibrators.base import fit_family
+from calibrant.calibrators.grouped import GroupedAuto
 from calibrant.calibrators.map_warnings import warn_if_falling, warn_if_outside
 from calibrant.calibrators.registry import Kind, find_method, kinds_of
 from calibrant.core.array_types import Scale
-from calibrant.core.arrays import as_array
+from calibrant.core.arrays import as_array, check_same_length
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import (
@@ -27,12 +29,14 @@ from calibrant.core.sample import (
     check_class_sample,
     warn_if_small,
 )
+from calibrant.core.weights import check_weights
 from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import LabelError, OptionError
+from calibrant.maps.grouped import GroupedMap, keys_of_groups
 from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from calibrant.calibrators.base import Fit, MulticlassFit
     from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector
@@ -72,8 +76,8 @@ class Calibrator(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    map_ : CalibrationMap or MulticlassMap
-        The fitted map.
+    map_ : CalibrationMap, MulticlassMap or GroupedMap
+        The fitted map; one for each group where these differ.
     fit_ : Fit or MulticlassFit
         The map with other results of the fit, such as the table of bins.
     range_ : tuple of float
@@ -233,7 +237,11 @@ class Calibrator(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(
-        self, p: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        p: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Fit the map.
 
@@ -247,6 +255,10 @@ class Calibrator(TransformerMixin, BaseEstimator):
             classes: column numbers, or of `labels`; classes may be absent.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
+        groups : array-like of shape (n,) or (n, columns), optional
+            The group of each row, for a map of each group where that is better than
+            one map for all on rows not used to fit. Small groups have nearly the map
+            of all rows. For one event and the method "auto" only.
 
         Returns
         -------
@@ -268,7 +280,10 @@ class Calibrator(TransformerMixin, BaseEstimator):
             named = range(sample.n_classes) if self.labels is None else self.labels
             self.classes_ = np.asarray(named)
         warn_if_small(sample)
-        self.fit_: Fit | MulticlassFit = fit_family(self._family(kind), sample)
+        family = self._family(kind)
+        if groups is not None:
+            family = _of_groups(family, p, groups, sample_weight)
+        self.fit_: Fit | MulticlassFit = fit_family(family, sample)
         if isinstance(sample, BinarySample):
             self.range_ = float(sample.p.min()), float(sample.p.max())
             warn_if_falling(cast("Fit", self.fit_).map, sample.p)
@@ -290,7 +305,7 @@ class Calibrator(TransformerMixin, BaseEstimator):
         )
 
     @property
-    def map_(self) -> CalibrationMap | MulticlassMap:
+    def map_(self) -> CalibrationMap | MulticlassMap | GroupedMap:
         """Return the fitted map."""
         check_is_fitted(self, "fit_")
         return self.fit_.map
@@ -306,13 +321,18 @@ class Calibrator(TransformerMixin, BaseEstimator):
             )
         return certificate
 
-    def transform(self, p: ArrayLike) -> FloatVector | FloatMatrix:
+    def transform(
+        self, p: ArrayLike, groups: ArrayLike | None = None
+    ) -> FloatVector | FloatMatrix:
         """Return calibrated probabilities.
 
         Parameters
         ----------
         p : array-like of shape (n,) or (n, k)
             Predictions, as `fit` takes them.
+        groups : array-like of shape (n,) or (n, columns), optional
+            The group of each row, where maps differ by group; those of groups that
+            `fit` did not see are calibrated by the map of all rows.
 
         Returns
         -------
@@ -321,6 +341,9 @@ class Calibrator(TransformerMixin, BaseEstimator):
             to 1.
         """
         map_ = self.map_
+        transform: Callable[..., FloatVector] = map_.transform
+        if isinstance(map_, GroupedMap):
+            transform = partial(transform, groups=groups)
         if isinstance(map_, MulticlassMap):
             return map_.transform(p)
         array = as_array(p, name=WORDING.prob)
@@ -328,9 +351,22 @@ class Calibrator(TransformerMixin, BaseEstimator):
         if self.scale != "prob":
             check = check_probability_matrix if two else check_probabilities
             array = check(array, scale=self.scale, wording=WORDING)
-        calibrated = map_.transform(array)
+        calibrated = transform(array)
         warn_if_outside(array[:, 1] if two else array.ravel(), self.range_)
         return calibrated
+
+
+def _of_groups(family: Any, p: Any, groups: Any, sample_weight: Any) -> GroupedAuto:
+    """Return the family of maps of groups, for rows that have a weight."""
+    rows = as_array(p, name=WORDING.prob)
+    keys = keys_of_groups(groups)
+    check_same_length(p=rows, groups=np.empty(len(keys)))
+    weight = check_weights(sample_weight, name="sample_weight")
+    if weight is not None:
+        keys = [key for key, one in zip(keys, weight, strict=True) if one]
+    columns = len(keys[0])
+    names = ["group"] if columns == 1 else [f"group_{k}" for k in range(columns)]
+    return GroupedAuto.of(family, names, keys)
 
 
 def _defaults(name: Any) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class EventRows:
     @cached_property
     def log_prob(self) -> FloatMatrix:
         """Return the log-probabilities of no event and of the event."""
-        return _both(self.p, self.ends)
+        return event_log_prob(self.p, self.ends)
 
     @property
     def target(self) -> FloatMatrix:
@@ -133,14 +133,15 @@ class EventRows:
 
     def repaired(self, map_: CalibrationMap, rows: BoolVector) -> FloatMatrix:
         """Return log-probabilities of some of the rows after a repair."""
-        return _both(map_.values(self.p[rows]))
+        return event_log_prob(map_.values(self.p[rows]))
 
     def event(self, log_prob: FloatMatrix) -> BinarySample:
         """Return the rows with other predictions."""
         return BinarySample(np.exp(log_prob[:, 1]), self.y, self.weight)
 
 
-def _both(p: FloatVector, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
+def event_log_prob(p: FloatVector, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
+    """Return the log-probabilities of no event and of the event."""
     log_p, minus_log_q = log_odds_parts(p, ends)
     return np.column_stack([-minus_log_q, log_p])
 

@@ -10,6 +10,7 @@ from scipy.special import expit
 from calibrant.core.warn import warn
 from calibrant.exceptions import FallingMapWarning, OutsideRangeWarning
 from calibrant.maps.binned import BinnedMap
+from calibrant.maps.grouped import GroupedMap
 from calibrant.numerics.links import NEAREST, logit
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ MAX_SHARE = 0.01
 """So are a few that are farther outside."""
 
 
-def warn_if_falling(map_: CalibrationMap, p: FloatVector) -> None:
+def warn_if_falling(map_: CalibrationMap | GroupedMap, p: FloatVector) -> None:
     """Warn where a map falls within the range of the predictions it was fitted to.
 
-    Bins jump at their edges, as everybody knows who asks for them.
+    Bins jump at their edges, as everybody knows who asks for them; maps of groups fall
+    only where that was asked for.
     """
-    if isinstance(map_, BinnedMap):
+    if isinstance(map_, BinnedMap | GroupedMap):
         return
     at = _grid(float(p.min()), float(p.max()))
     values = np.clip(map_.values(at), 0.0, 1.0)

@@ -178,16 +178,20 @@ class Subject:
         return self.cells.label_sum - self.cells.weight * self.cells.p
 
     @cached_property
-    def at_base_rate(self) -> FloatVector:
-        """Return predictions shifted on the logit scale so that they sum to labels."""
+    def shift_to_base_rate(self) -> float:
+        """Return what must be added to logits so that predictions sum to labels."""
         cells, logits = self.cells, logit(self.cells.p)
 
         def surplus(shift: float) -> float:
             total = float(cells.weight @ expit(logits + shift)) / self.total
             return total - self.positives / self.total
 
-        shift = float(brentq(surplus, -MAX_SHIFT, MAX_SHIFT, xtol=1e-9))
-        return np.asarray(expit(logits + shift))
+        return float(brentq(surplus, -MAX_SHIFT, MAX_SHIFT, xtol=1e-9))
+
+    @cached_property
+    def at_base_rate(self) -> FloatVector:
+        """Return predictions shifted on the logit scale so that they sum to labels."""
+        return np.asarray(expit(logit(self.cells.p) + self.shift_to_base_rate))
 
     def tabulate(self, edges: FloatVector) -> BinTable:
         """Return sums over bins."""

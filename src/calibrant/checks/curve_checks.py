@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import betainc, ndtr
+from scipy.special import betainc, expit, ndtr
 
 from calibrant.checks.check import Finding, severity_of
 from calibrant.checks.formatting import format_pair, format_probability, format_range
 from calibrant.core.sample import FEW_ROWS
+from calibrant.numerics.binning import bin_index
 
 if TYPE_CHECKING:
     from calibrant.checks.check import Subject
@@ -23,6 +24,12 @@ MIN_BINS = 2
 MIN_COUNT = 5.0
 """Rates of bins with fewer expected rows of either outcome are not compared."""
 TINY = np.finfo(float).tiny
+BALANCED = 0.4
+"""Training data were balanced if their log-odds of events are within this of 0."""
+MIN_SHIFT = 1.0
+"""Of logits: smaller shifts than this have many causes."""
+UNEXPLAINED = 0.05
+"""A shift explains what is wrong if this share of it remains at most."""
 RECENT = "If the base rate has changed since training, recalibrate on recent rows."
 LOOK = "Look at the rows in that range."
 
@@ -109,6 +116,52 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
         },
         RECENT,
     )
+
+
+def balanced_training(subject: Subject) -> Finding | None:
+    """CAL013: predictions are those of a model trained on as many events as others."""
+    gap, pvalue = _shift(subject)
+    if subject.event != "binary" or pvalue >= subject.level or subject.one_outcome:
+        return None
+    rate, shift = subject.positives / subject.total, subject.shift_to_base_rate
+    trained = float(expit(np.log(rate / (1.0 - rate)) - shift))
+    balanced = abs(np.log(trained / (1.0 - trained))) <= BALANCED
+    if not balanced or abs(shift) < MIN_SHIFT or not _is_shift_alone(subject):
+        return None
+    return Finding(
+        "CAL013",
+        "balanced training data",
+        severity_of(gap),
+        f"Predictions are too {'low' if shift > 0.0 else 'high'} by a constant, "
+        f"{abs(shift):.2f} in log-odds, as after training on balanced classes: the "
+        f"rate of events in training would be {trained:.2f}; the observed rate is "
+        f"{format_probability(rate)}.",
+        f"If training data or classes were balanced, adjust_prior({rate:.3g}, "
+        "old_rate=0.5) takes that back, without labels.",
+        "",
+        {
+            "shift": shift,
+            "training_rate": trained,
+            "base_rate": rate,
+            "off_by": abs(gap),
+            "pvalue": pvalue,
+        },
+    )
+
+
+def _is_shift_alone(subject: Subject) -> bool:
+    """Tell whether a constant shift of logits explains nearly all that is wrong."""
+    cells, edges = subject.cells, subject.bins.edges
+    index = bin_index(cells.p, edges)
+
+    def surprise(p: FloatVector) -> float:
+        gaps, noise = cells.label_sum - cells.weight * p, cells.weight * p * (1.0 - p)
+        sums = np.bincount(index, gaps), np.bincount(index, noise)
+        return float((sums[0] ** 2 / np.maximum(sums[1], TINY)).sum())
+
+    by_chance = float(np.unique(index).size)
+    left, all_of_it = surprise(subject.at_base_rate), surprise(cells.p)
+    return left - by_chance <= UNEXPLAINED * (all_of_it - by_chance)
 
 
 def reversed_order(subject: Subject) -> Finding | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.checks.check import LEVEL, SEVERITIES, Finding, Subject
 from calibrant.checks.curve_checks import (
+    balanced_training,
     falling_region,
     gap_in_a_region,
     over_confident,
@@ -50,6 +51,7 @@ CHECKS: dict[str, Callable[[Subject], Finding | list[Finding] | None]] = {
     "CAL010": groups_that_differ,
     "CAL011": one_outcome,
     "CAL012": reversed_order,
+    "CAL013": balanced_training,
 }
 """Every check by its code. A code keeps its meaning for ever."""
 NOTHING_TO_FIT = (

@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from calibrant.core.probabilities import check_class_scores, check_probabilities
 from calibrant.core.wording import CALIBRATOR_WORDING, CLASS_CALIBRATOR_WORDING, visible
 from calibrant.engines.file_formats import APPLIED
 from calibrant.exceptions import InputError, OptionError, UnknownNameError
+from calibrant.maps.grouped import GroupedMap, group_keys
 from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -135,10 +137,12 @@ def _apply_in_duckdb(
 ) -> None:
     from calibrant.engines.duckdb import apply_in_duckdb
 
-    if isinstance(map_, MulticlassMap):
+    if isinstance(map_, MulticlassMap | GroupedMap):
+        kind = (
+            "multi-class maps" if isinstance(map_, MulticlassMap) else "maps by group"
+        )
         raise OptionError(
-            "multi-class maps are applied in memory; use --engine memory, one "
-            "file at a time."
+            f"{kind} are applied in memory; use --engine memory, one file at a time."
         )
     if len(columns) != 1:
         raise OptionError(
@@ -183,6 +187,7 @@ def _apply_to_npz(
     table = open_table(source)
     (model,) = models_of_table(table, {"": split_list(p)}, InputSpec())
     model = _in_order_of_fit(model, fitted)
+    map_ = _of_rows(map_, table.keys, table.names)
     calibrated = _calibrated(map_, model.read(table), model, scale)
     new = {f"{name}{suffix}": calibrated for name in model.named}
     if not model.matrix:
@@ -275,6 +280,7 @@ def _apply_in_memory(
     names = [f"{column}{suffix}" for column in model.columns]
     _check_names_free(source, names, frame.columns)
     values = _numbers(frame, model)
+    map_ = _of_rows(map_, lambda name: frame[name].to_numpy(), frame.columns)
     calibrated = _calibrated(map_, values, model, scale)
     write_frame(_with_columns(frame, names, calibrated), out)
     _say_written(out, frame.height, names)
@@ -300,6 +306,29 @@ def _numbers(frame: Any, model: ModelColumns) -> NDArray[Any]:
                 )
         columns.append(column.to_numpy())
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+def _of_rows(
+    map_: Any, read: Callable[[str], NDArray[Any]], names: Sequence[str]
+) -> Any:
+    """Return a map that differs by group as that of the rows at hand."""
+    if not isinstance(map_, GroupedMap):
+        return map_
+    for name in map_.by:
+        if name not in names:
+            raise OptionError(
+                f"this map differs by column {name!r}, which is missing. Columns are: "
+                f"{', '.join(names)}."
+            )
+    keys = group_keys([read(name) for name in map_.by])
+    numbers = map_.numbers(keys)
+    if (unseen := numbers < 0).any():
+        first = ", ".join(map(str, keys[int(np.argmax(unseen))]))
+        typer.echo(
+            f"{unseen.sum():,} of {unseen.size:,} rows are of groups without a map, "
+            f"such as {visible(first)}; they get the common map."
+        )
+    return SimpleNamespace(transform=partial(map_.values, numbers=numbers))
 
 
 def _calibrated(

@@ -25,7 +25,7 @@ from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from calibrant.calibrators.registry import Method
-    from calibrant.core.sample import ClassSample
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.predictions import Predictions
 
@@ -33,7 +33,7 @@ BINARY = 2
 """Number of columns of a binary classifier."""
 
 
-@takes_predictions("task", "by", "model", "id_", "engine")
+@takes_predictions("task", "model", "id_", "engine")
 def calibrate(
     data: DataOptions,
     out: Annotated[
@@ -51,7 +51,9 @@ def calibrate(
 ) -> None:
     """Fit a calibration map on held-out predictions, for use by 'calibrant apply'.
 
-    Pass one column of probabilities, or the columns of all classes.
+    Pass one column of probabilities, or the columns of all classes. With --by, each
+    group gets its own map where that is better on rows not used to fit: small groups
+    nearly the map of all rows, which groups without rows get too.
     """
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
@@ -66,6 +68,11 @@ def calibrate(
     if several and _are_event_and_complement(columns, chosen, data):
         data, columns, several = _of_event(data), columns[1:], False
     _check_kind(chosen, several=several)
+    if several and data.by:
+        raise OptionError(
+            "--by fits maps of groups for one event; --p names several classes. Pass "
+            "the column of one class, or remove --by."
+        )
     if several:
         typed = replace(data, task="confidence", pos_label=None)
     else:
@@ -120,13 +127,32 @@ def _of_event(data: DataOptions) -> DataOptions:
 def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:
     from calibrant.numerics.scores import log_loss
 
-    sample = preds.store.single_tasks("calibrate").samples[0]
+    sample, family = _sample_of(family, preds)
     warn_if_small(sample)
     map_ = fit_family(family, sample).map
     warn_if_falling(map_, sample.p)
+    if hasattr(map_, "certificate"):
+        return "", map_
     before = log_loss(sample.p, sample.y, sample.weight)
     after = log_loss(map_.transform(sample.p), sample.y, sample.weight)
     return _change(before, after), map_
+
+
+def _sample_of(family: Any, preds: Predictions) -> tuple[BinarySample, Any]:
+    """Return all rows, and the family that fits a map for each group of them."""
+    from calibrant.calibrators.grouped import GroupedAuto
+    from calibrant.core.sample import join_samples
+    from calibrant.maps.grouped import group_key
+
+    store = preds.store
+    if not store.by:
+        return store.single_tasks("calibrate").samples[0], family
+    units = store.units()
+    samples = [unit.read().samples[0] for unit in units]
+    keys = [group_key(unit.group.key.values()) for unit in units]
+    parts = zip(keys, samples, strict=True)
+    row_keys = [key for key, sample in parts for _ in range(sample.n)]
+    return join_samples(samples), GroupedAuto.of(family, store.by, row_keys)
 
 
 def _fit_classes(family: Any, preds: Predictions) -> tuple[str, Any]:

@@ -122,6 +122,16 @@ def weighted_sample(
     return BinarySample(p, y, weight)
 
 
+def join_samples(samples: Sequence[BinarySample]) -> BinarySample:
+    """Return the rows of several samples as one."""
+    weighted = any(sample.weight is not None for sample in samples)
+    return BinarySample(
+        np.concatenate([sample.p for sample in samples]),
+        np.concatenate([sample.y for sample in samples]),
+        np.concatenate([sample.weights for sample in samples]) if weighted else None,
+    )
+
+
 def warn_if_small(sample: Sized) -> None:
     """Warn where the sample stands for too few rows to mean much."""
     if sample.total < FEW_ROWS:

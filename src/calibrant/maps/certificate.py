@@ -42,6 +42,32 @@ class Trial(NamedTuple):
     gain: float
 
 
+class GroupTrial(NamedTuple):
+    """Whether groups of rows have maps of their own.
+
+    Attributes
+    ----------
+    n : int
+        Number of groups.
+    used : bool
+        Whether they have.
+    evidence : float
+        Logarithm of how many times more probable their maps make the labels of rows
+        that were not used to fit, compared with the common map.
+    gain : Bounds
+        By how much they lower the log-loss of these rows.
+    """
+
+    n: int
+    used: bool
+    evidence: float
+    gain: Bounds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, ready for JSON."""
+        return self._asdict() | {"gain": self.gain._asdict()}
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What was tried for an automatic repair, and what it brings.
@@ -74,6 +100,8 @@ class Certificate:
         Level of the intervals.
     data : str
         A hash of predictions, labels and weights, whatever the order of rows.
+    groups : GroupTrial, optional
+        What maps of groups bring beyond the common one, where there are groups.
 
     See Also
     --------
@@ -102,11 +130,13 @@ class Certificate:
     folds: int
     confidence: float
     data: str
+    groups: GroupTrial | None = None
 
     @property
     def changed(self) -> bool:
         """Tell whether predictions are changed at all."""
-        return self.rounded or any(trial.weight for trial in self.tried)
+        by_group = self.groups is not None and self.groups.used
+        return self.rounded or by_group or any(one.weight for one in self.tried)
 
     def frame(self) -> Frame:
         """Return what was tried as equally long columns, the predictions first."""
@@ -128,15 +158,37 @@ class Certificate:
             return (
                 f"Predictions stay as they are: on {self.n:,} rows, no repair lowers "
                 f"the log-loss of held-out rows by more than chance does (the best, "
-                f"{best.method}, changes it by {-best.gain:+.4f})."
+                f"{best.method}, changes it by {-best.gain:+.4f}).{self._of_groups()}"
             )
-        used = [trial for trial in self.tried if trial.weight]
-        parts = ", ".join(f"{one.method} {100 * one.weight:.0f} %" for one in used)
         return (
-            f"Repaired by {parts}, fitted to {self.n:,} rows. On rows not used to fit, "
-            f"log-loss falls by {_said(self.log_loss_gain, level)} and the Brier score "
-            f"by {_said(self.brier_gain)}; the calibration error goes from "
+            f"Repaired by {self._parts()}, fitted to {self.n:,} rows. On rows not used "
+            f"to fit, log-loss falls by {_said(self.log_loss_gain, level)} and the "
+            f"Brier score by {_said(self.brier_gain)}; the calibration error goes from "
             f"{_said(self.error_before)} to {_said(self.error_after)}."
+            f"{self._of_groups()}"
+        )
+
+    def _parts(self) -> str:
+        """Return what the repair consists of."""
+        used = [trial for trial in self.tried if trial.weight]
+        parts = [f"{one.method} {100 * one.weight:.0f} %" for one in used]
+        if self.groups is not None and self.groups.used:
+            parts.append(f"maps of {self.groups.n:,} groups")
+        return ", ".join(parts) or "rounding of 0 and 1"
+
+    def _of_groups(self) -> str:
+        """Return what maps of groups bring, or nothing where there are no groups."""
+        if self.groups is None:
+            return ""
+        if self.groups.used:
+            return (
+                " Compared with one map for all rows, maps of groups lower the "
+                f"log-loss by {_said(self.groups.gain)}."
+            )
+        return (
+            f" The {self.groups.n:,} groups share one map: maps of their own "
+            "do not lower the log-loss of held-out rows by more than chance does (they "
+            f"change it by {-self.groups.gain.value:+.4f})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,19 +200,27 @@ class Certificate:
                 for field in fields(self)
                 if isinstance(getattr(self, field.name), Bounds)
             }
-            | {"tried": [trial._asdict() for trial in self.tried]}
+            | {
+                "tried": [trial._asdict() for trial in self.tried],
+                "groups": self.groups and self.groups.to_dict(),
+            }
         )
 
     @classmethod
     def from_dict(cls, stored: JsonObject) -> Certificate:
         """Build the certificate from `to_dict`, or raise MapFormatError."""
         try:
+            stored = {"groups": None, **stored}  # earlier files have none
             given = {field.name: stored[field.name] for field in fields(cls)}
             for name in ("log_loss_gain", "brier_gain", "error_before", "error_after"):
                 given[name] = Bounds(**_checked(given[name], Bounds))
             given["tried"] = tuple(
                 Trial(**_checked(trial, Trial)) for trial in given["tried"]
             )
+            if given["groups"] is not None:
+                trial = dict(_checked(given["groups"], GroupTrial))
+                trial["gain"] = Bounds(**_checked(trial["gain"], Bounds))
+                given["groups"] = GroupTrial(**trial)
             return cls(**_checked(given, cls))
         except (AttributeError, KeyError, TypeError) as error:
             raise MapFormatError(

@@ -39,6 +39,10 @@ class Language:
         overflow or lose digits.
     name : str
         The column, or its conversion where no suffix makes numbers floating.
+    text : str
+        The type of text that is compared sign by sign.
+    apostrophe, backslash_in_text : str
+        What is written for these signs within text.
     """
 
     quote: str = '"'
@@ -50,6 +54,9 @@ class Language:
     ln: str = "LN"
     floating: str = ""
     name: str = "{}"
+    text: str = "VARCHAR"
+    apostrophe: str = "''"
+    backslash_in_text: str = "\\"
 
     def quoted(self, column: str) -> str:
         """Return a column's name, whatever characters it holds.
@@ -62,6 +69,21 @@ class Language:
         within = column.replace("\\", self.backslash)
         within = within.replace(self.quote, self.quote_within)
         return f"{self.quote}{within}{self.quote}"
+
+    def equals(self, column: str, value: str | None) -> str:
+        """Return the condition that a column has a value, whatever its type.
+
+        Examples
+        --------
+        >>> print(DIALECTS["ansi"].equals("site", "St. Mary's"))
+        CAST("site" AS VARCHAR) = 'St. Mary''s'
+        """
+        name = self.quoted(column)
+        if value is None:
+            return f"{name} IS NULL"
+        within = value.replace("\\", self.backslash_in_text)
+        within = within.replace("'", self.apostrophe)
+        return f"CAST({name} AS {self.text}) = '{within}'"
 
     def number(self, value: float) -> str:
         """Return a floating number.
@@ -147,19 +169,46 @@ class PythonLanguage(Language):
         return f"({yes} if {condition} else {no})"
 
 
+TWICE = "\\\\"
 DIALECTS: dict[Dialect, Language] = {
     "ansi": Language(floating="e0"),
     "duckdb": Language(floating="e0"),
     "postgres": Language(),
-    "bigquery": Language(quote="`", quote_within="\\`", backslash="\\\\"),
+    "bigquery": Language(
+        quote="`",
+        quote_within="\\`",
+        backslash=TWICE,
+        text="STRING",
+        apostrophe="\\'",
+        backslash_in_text=TWICE,
+    ),
     # It has no floating numbers but by conversion.
-    "snowflake": Language(name="{}::FLOAT"),
-    "spark": Language(quote="`", quote_within="``", floating="e0"),
+    "snowflake": Language(name="{}::FLOAT", backslash_in_text=TWICE),
+    "spark": Language(
+        quote="`",
+        quote_within="``",
+        floating="e0",
+        text="STRING",
+        apostrophe="\\'",
+        backslash_in_text=TWICE,
+    ),
     # In double quotes, a name that does not exist would be a string.
     "sqlite": Language(
-        quote="`", quote_within="``", least="MIN", greatest="MAX", exp="", ln=""
+        quote="`",
+        quote_within="``",
+        least="MIN",
+        greatest="MAX",
+        exp="",
+        ln="",
+        text="TEXT",
     ),
-    "mysql": Language(quote="`", quote_within="``", floating="e0"),
+    "mysql": Language(
+        quote="`",
+        quote_within="``",
+        floating="e0",
+        text="BINARY",
+        backslash_in_text=TWICE,
+    ),
 }
 PYTHON = PythonLanguage(
     least="min", greatest="max", exp="2.718281828459045 ** ", ln="logarithm"

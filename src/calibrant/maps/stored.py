@@ -11,6 +11,7 @@ from calibrant.exceptions import MapFormatError, OptionError
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
+from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.multiclass import (
     MulticlassMeanMap,
     OneVsRestMap,
@@ -66,9 +67,8 @@ MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     PooledMap,
     CertifiedClassMap,
 )
-MAP_KINDS: dict[str, type[StoredMap]] = {
-    map_class.kind: map_class for map_class in (*BINARY_MAPS, *MULTICLASS_MAPS)
-}
+ALL_MAPS: tuple[type[StoredMap], ...] = (*BINARY_MAPS, *MULTICLASS_MAPS, GroupedMap)
+MAP_KINDS = {map_class.kind: map_class for map_class in ALL_MAPS}
 """Kinds of map by the name that JSON files carry."""
 
 

@@ -1,0 +1,256 @@
+"""Maps that differ by group of rows, with a common one for all other groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeAlias
+
+import numpy as np
+
+from calibrant.core.arrays import as_array, check_same_length
+from calibrant.core.labels import is_missing
+from calibrant.core.parameters import check_choice
+from calibrant.core.probabilities import check_probabilities, has_two_columns
+from calibrant.core.wording import CALIBRATOR_WORDING
+from calibrant.exceptions import Argument, MapFormatError, OptionError
+from calibrant.maps.base import CalibrationMap, StoredMap, stored_maps
+from calibrant.maps.certificate import Certificate
+from calibrant.maps.exports import ACCURACY
+from calibrant.maps.languages import DIALECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, JsonObject
+    from calibrant.maps.languages import Dialect
+
+Key: TypeAlias = tuple[str | None, ...]
+"""The value of each column of groups, as text; None where it is missing."""
+
+
+def group_keys(columns: Sequence[NDArray[Any]]) -> list[Key]:
+    """Return the group of each row, by the values of one or more columns.
+
+    Values count as text, so that groups are the same whatever file they come from.
+
+    Examples
+    --------
+    >>> group_keys([np.array([7.0, np.nan]), np.array(["a", "b"])])
+    [('7', 'a'), (None, 'b')]
+    """
+    return list(zip(*(_texts(column) for column in columns), strict=True))
+
+
+def _texts(column: NDArray[Any]) -> list[str | None]:
+    values = column.tolist()
+    text = {value: _text(value) for value in set(values)}
+    return [text[value] if value in text else _text(value) for value in values]
+
+
+def _text(value: Any) -> str | None:
+    if is_missing(value):
+        return None
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
+
+
+def group_key(values: Iterable[Any]) -> Key:
+    """Return one group by the values of its columns."""
+    return tuple(_text(value) for value in values)
+
+
+def keys_of_groups(groups: ArrayLike) -> list[Key]:
+    """Return the group of each row of a vector, or of a table with several columns."""
+    array = as_array(groups, name="groups")
+    return group_keys([array] if array.ndim == 1 else list(array.T))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedMap(StoredMap):
+    """A map for each group of rows, and a common one for rows of other groups.
+
+    Parameters
+    ----------
+    common : CalibrationMap
+        The map of groups that are not named.
+    by : tuple of str
+        Names of the columns that define groups.
+    keys : tuple of tuple
+        The values of these columns for each group, as text; None if missing.
+    maps : tuple of CalibrationMap
+        The map of each group.
+    certificate : Certificate
+        What they were found to bring.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> rng = np.random.default_rng(0)
+    >>> p, site = rng.random(2000), np.repeat(["north", "south"], 1000)
+    >>> y = rng.random(2000) < np.where(site == "north", p**2, p**0.5)
+    >>> map_ = cb.make_calibrator().fit(p, y, groups=site).map_
+    >>> map_.transform([0.5, 0.5, 0.5], ["north", "south", "west"]).round(1)
+    array([0.2, 0.7, 0.5])
+    """
+
+    kind: ClassVar[str] = "grouped"
+    common: CalibrationMap
+    by: tuple[str, ...]
+    keys: tuple[Key, ...]
+    maps: tuple[CalibrationMap, ...]
+    certificate: Certificate
+
+    @cached_property
+    def _number(self) -> dict[Key, int]:
+        return {key: number for number, key in enumerate(self.keys)}
+
+    def numbers(self, keys: Sequence[Key]) -> IntVector:
+        """Return the number of the group of each row; -1 where it has no map."""
+        return np.array([self._number.get(key, -1) for key in keys], dtype=np.intp)
+
+    def values(self, p: FloatVector, numbers: IntVector) -> FloatVector:
+        """Evaluate the maps at predictions that have been checked."""
+        values = np.empty_like(p)
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order]) > 0) + 1
+        for rows in np.split(order, starts) if p.size else ():
+            values[rows] = self._map(int(numbers[rows[0]])).values(p[rows])
+        return values
+
+    def _map(self, number: int) -> CalibrationMap:
+        return self.common if number < 0 else self.maps[number]
+
+    def of_group(self, *values: Any) -> CalibrationMap:
+        """Return the map of a group, by the values of its columns.
+
+        Parameters
+        ----------
+        *values : object
+            The value of each column.
+
+        Returns
+        -------
+        CalibrationMap
+            Its map, or the common one if the group has none.
+        """
+        return self._map(self._number.get(group_key(values), -1))
+
+    def __call__(self, p: ArrayLike, groups: ArrayLike | None = None) -> FloatVector:
+        """Evaluate the map of each row's group."""
+        p = check_probabilities(p, wording=CALIBRATOR_WORDING)
+        return self.values(p, self._numbers_of(p, groups))
+
+    def transform(self, p: ArrayLike, groups: ArrayLike | None = None) -> FloatVector:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        p : array-like of shape (n,) or (n, 2)
+            Predictions.
+        groups : array-like of shape (n,) or (n, columns)
+            The group of each row. Rows of groups without a map get the common one.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, 2)
+            Calibrated probabilities.
+        """
+        array = as_array(p, name=CALIBRATOR_WORDING.prob)
+        event = self(array, groups)
+        return np.stack([1.0 - event, event], 1) if has_two_columns(array) else event
+
+    def _numbers_of(self, p: FloatVector, groups: ArrayLike | None) -> IntVector:
+        named = ", ".join(map(repr, self.by))
+        if groups is None:
+            raise OptionError(
+                f"this map differs by {named}; pass ", Argument("groups"), " too."
+            )
+        keys = keys_of_groups(groups)
+        check_same_length(p=p, groups=np.array(keys, dtype=object))
+        if keys and len(keys[0]) != len(self.by):
+            raise OptionError(
+                Argument("groups"),
+                f" must have {len(self.by)} columns ({named}); got {len(keys[0])}.",
+            )
+        return self.numbers(keys)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain numbers, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "common": self.common.to_dict(),
+            "by": list(self.by),
+            "keys": [list(key) for key in self.keys],
+            "maps": [map_.to_dict() for map_ in self.maps],
+            "certificate": self.certificate.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: JsonObject) -> Self:
+        """Build the map from `to_dict`, or raise MapFormatError."""
+        from calibrant.maps.stored import map_from_dict
+
+        by: Any = stored.get("by")
+        keys: Any = stored.get("keys")
+        parts: list[Any] = [stored.get("common"), *stored_maps(stored)]
+        common, *maps = (_event_map(map_from_dict(part)) for part in parts)
+        if not _are_texts(by) or not isinstance(keys, list) or len(keys) != len(maps):
+            raise MapFormatError("a map of groups must have 'by' and a key per map.")
+        if not all(
+            _are_texts(key, missing=True) and len(key) == len(by) for key in keys
+        ):
+            raise MapFormatError(
+                "keys of groups must be texts, one per column of 'by'."
+            )
+        certificate = Certificate.from_dict(stored.get("certificate") or {})
+        return cls(common, tuple(by), tuple(map(tuple, keys)), tuple(maps), certificate)
+
+    def to_sql(
+        self, column: str, dialect: Dialect = "ansi", *, accuracy: float = ACCURACY
+    ) -> str:
+        """Return a SQL expression that chooses the map by the columns of groups.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column of predictions; it is quoted.
+        dialect : str
+            As for other maps.
+        accuracy : float
+            Largest difference of tables, which replace long formulas.
+
+        Returns
+        -------
+        str
+            A CASE over the groups.
+        """
+        language = DIALECTS[check_choice(dialect, DIALECTS, name="dialect")]
+        common = self.common.to_sql(column, dialect, accuracy=accuracy)
+        cases = []
+        for key, map_ in zip(self.keys, self.maps, strict=True):
+            pairs = zip(self.by, key, strict=True)
+            holds = " AND ".join(language.equals(name, value) for name, value in pairs)
+            own = map_.to_sql(column, dialect, accuracy=accuracy)
+            cases.append(f"WHEN {holds} THEN\n{own}")
+        return "\n".join(["CASE", *cases, f"ELSE\n{common}", "END"])
+
+    def _python(self, name: str, accuracy: float) -> NoReturn:  # noqa: ARG002
+        raise OptionError(
+            "maps of groups are not written as Python; write the map of each group, "
+            "map_.of_group(...).to_python(), or use SQL."
+        )
+
+
+def _event_map(map_: StoredMap) -> CalibrationMap:
+    if not isinstance(map_, CalibrationMap):
+        raise MapFormatError("the maps of groups must be maps of one event.")
+    return map_
+
+
+def _are_texts(values: Any, *, missing: bool = False) -> bool:
+    return isinstance(values, list) and all(
+        isinstance(value, str) or (missing and value is None) for value in values
+    )

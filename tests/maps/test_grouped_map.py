@@ -1,0 +1,88 @@
+"""Maps of groups as values: JSON, SQL, keys."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import calibrant as cb
+from calibrant.exceptions import MapFormatError, OptionError
+from calibrant.maps.beta import BetaMap
+from calibrant.maps.grouped import GroupedMap, group_keys
+from calibrant.maps.languages import DIALECTS
+
+COMMON, OWN = BetaMap(1.0, 1.0, 0.5), BetaMap(1.0, 1.0, -0.5)
+KEYS = (("it's", "1"), ("back\\slash", None))
+
+
+@pytest.fixture(scope="module")
+def map_():
+    certificate = cb.make_calibrator().fit(*cb.datasets.load_binary("bayes"))
+    parts = (COMMON, ("site", "year"), KEYS, (OWN, OWN))
+    return GroupedMap(*parts, certificate.certificate_)
+
+
+def test_it_can_be_stored(map_, tmp_path):
+    cb.save_map(map_, tmp_path / "map.json")
+    assert cb.load_map(tmp_path / "map.json") == map_
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("common", {"kind": "temperature", "temperature": 1.0, "classes": 3}),
+        ("by", ["site", 3]),
+        ("keys", [["a", "1"]]),
+        ("keys", [["a", "1"], ["b"]]),
+        ("keys", [["a", "1"], ["b", 2]]),
+        ("maps", []),
+        ("certificate", None),
+    ],
+)
+def test_damage_is_found(map_, field, value):
+    with pytest.raises(MapFormatError):
+        cb.map_from_dict(map_.to_dict() | {field: value})
+
+
+def test_values_are_those_of_the_group(map_):
+    groups = np.array([["it's", 1.0], ["back\\slash", None], ["new", 1]], dtype=object)
+    p = np.array([0.3, 0.3, 0.3])
+    expected = [*OWN(p[:2]), *COMMON(p[:1])]
+    assert_allclose(map_(p, groups), expected)
+    both = map_.transform(np.column_stack([1.0 - p, p]), groups)
+    assert_allclose(both, np.column_stack([1.0 - map_(p, groups), expected]))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_sql_chooses_by_group(map_, dialect):
+    text = map_.to_sql("p", dialect)
+    rows = [(0.3, "it's", "1"), (0.3, "back\\slash", None), (0.3, "new", "1")]
+    if dialect == "sqlite":
+        connection = sqlite3.connect(":memory:")
+    else:
+        connection = pytest.importorskip("duckdb").connect()
+    connection.execute("CREATE TABLE t (p DOUBLE, site VARCHAR, year VARCHAR)")
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    found = connection.execute(f"SELECT {text} FROM t").fetchall()  # noqa: S608
+    groups = np.array([row[1:] for row in rows], dtype=object)
+    expected = map_(np.full(3, 0.3), groups)
+    assert_allclose(np.ravel(found), expected, atol=1e-6)
+
+
+def test_text_is_escaped_as_each_dialect_does():
+    """BigQuery and Spark join or refuse doubled apostrophes."""
+    equal = {name: one.equals("a", r"it's\n") for name, one in DIALECTS.items()}
+    assert equal["ansi"] == r"""CAST("a" AS VARCHAR) = 'it''s\n'"""
+    assert equal["bigquery"] == r"""CAST(`a` AS STRING) = 'it\'s\\n'"""
+    assert equal["mysql"] == r"""CAST(`a` AS BINARY) = 'it''s\\n'"""
+
+
+def test_numbers_and_text_name_the_same_group():
+    assert group_keys([np.array([7.0, np.nan])]) == group_keys([np.array(["7", None])])
+
+
+def test_python_is_written_group_by_group(map_):
+    with pytest.raises(OptionError, match="of_group"):
+        map_.to_python()
+    assert "def calibrate" in map_.of_group("it's", 1).to_python()
