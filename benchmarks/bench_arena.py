@@ -196,6 +196,7 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(arena.KINDS))
     parser.add_argument("--sizes", default=",".join(map(str, arena.SIZES)))
     parser.add_argument("--seeds", type=int, default=arena.SEEDS)
+    parser.add_argument("--every", type=int, default=1, help="only some models")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     folders = [train_models(quick=options.quick, jobs=options.jobs), *options.data]
@@ -206,6 +207,7 @@ def main() -> None:
         methods=options.methods.split(",") if options.methods else None,
         sizes=sizes[:1] if options.quick else sizes,
         seeds=1 if options.quick else options.seeds,
+        every=options.every,
     )
     results = {}
     for kind, design in designs.items():
