@@ -55,6 +55,9 @@ def test_gains_are_those_of_rows_left_out():
     value, low, high = certificate.log_loss_gain
     assert low < value < high
     assert abs(gain - value) < 0.75 * (high - low)  # three standard errors
+    brier = np.mean((new_p - truth) ** 2) - np.mean((repaired - truth) ** 2)
+    value, low, high = certificate.brier_gain
+    assert abs(brier - value) < 0.75 * (high - low)
     assert certificate.error_before.value > 0.07 > certificate.error_after.value
 
 

@@ -95,6 +95,11 @@ def certify(
     def gain(log_prob: FloatMatrix, score: Score = log_losses) -> FloatVector:
         return score(raw.log_prob, target) - score(log_prob, target)
 
+    def brier(log_prob: FloatMatrix, target: FloatMatrix) -> FloatVector:
+        # Of one event it is the square of one difference, which is here twice.
+        share = 0.5 if isinstance(raw, EventRows) else 1.0
+        return share * brier_scores(log_prob, target)
+
     tried = [
         Trial(name, float(share), float(np.average(gain(alone), weights=weight)))
         for name, share in zip(held_out.names, held_out.weights, strict=True)
@@ -104,7 +109,7 @@ def certify(
         tried=tuple(tried),
         rounded=held_out.rows is not raw,
         log_loss_gain=mean_bounds(gain(after), weight),
-        brier_gain=mean_bounds(gain(after, brier_scores), weight),
+        brier_gain=mean_bounds(gain(after, brier), weight),
         error_before=_error(raw.event(raw.log_prob)),
         error_after=_error(raw.event(after)),
         evidence=held_out.evidence,

@@ -274,6 +274,7 @@ class Calibrator(TransformerMixin, BaseEstimator):
         if kind == "binary":
             sample = self._event(p, y, sample_weight)
             self.n_features_in_ = 1
+            self.__dict__.pop("classes_", None)  # of an earlier fit
         else:
             sample = self._classes(p, y, sample_weight)
             self.n_features_in_ = sample.n_classes
