@@ -200,3 +200,12 @@ def test_certificates_know_their_data():
     )
     assert one == same != other
     assert len(one) == 16
+
+
+def test_a_few_reversed_predictions_may_be_turned():
+    """Only `smooth` takes part, which must be free to fall as well."""
+    p, y, _ = distorted(200)
+    fitted = cb.make_calibrator(monotone=False).fit(p, 1 - y)
+    low, high = fitted.transform([0.1, 0.9])
+    assert low > 0.6
+    assert high < 0.4

@@ -156,3 +156,8 @@ def test_scikit_learn_s_checks_pass_that_need_no_features(method, check):
     calibrator = cb.make_calibrator(method)
     assert get_tags(calibrator).input_tags.one_d_array
     run("Calibrator", calibrator)
+
+
+def test_labels_may_be_an_array():
+    named = cb.make_calibrator("temperature", labels=np.array([1, 2, 3]))
+    assert repr(named) == "Calibrator('temperature', labels=array([1, 2, 3]))"

@@ -161,3 +161,16 @@ def test_too_few_rows_try_nothing():
             np.linspace(0.1, 0.9, 8), [0, 1] * 4, groups=list("aabbccdd")
         )
     assert fitted.certificate_.groups is None
+
+
+def test_a_group_may_have_a_single_row(rows):
+    """Cross-validation then fits it without rows: it has the common map."""
+    p, y, groups = rows
+    groups = np.where(np.arange(p.size) == 0, "lone", groups.astype(str))
+    map_ = cb.make_calibrator().fit(p, y, groups=groups).map_
+    assert map_.certificate.groups.n == COUNT + 1
+    moves = {
+        key: np.abs(map_.of_group(key)(p) - map_.common(p)).max()
+        for (key,) in map_.keys
+    }
+    assert moves.pop("lone") < 0.5 * max(moves.values())

@@ -86,3 +86,24 @@ def test_python_is_written_group_by_group(map_):
     with pytest.raises(OptionError, match="of_group"):
         map_.to_python()
     assert "def calibrate" in map_.of_group("it's", 1).to_python()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "key"), [("BOOLEAN", "true", "True"), ("DOUBLE", "7", "7")]
+)
+def test_sql_knows_booleans_and_floating_numbers(map_, kind, value, key):
+    """Databases write them otherwise than Python: as true, and as 7.0."""
+    one = GroupedMap(COMMON, ("g",), ((key,),), (OWN,), map_.certificate)
+    expression = f"SELECT {one.to_sql('p', 'duckdb')} FROM"
+    table = f"(SELECT 0.3 AS p, CAST({value} AS {kind}) AS g)"
+    found = pytest.importorskip("duckdb").sql(f"{expression} {table}").fetchall()
+    assert_allclose(found[0], OWN([0.3]), atol=1e-6)
+
+
+@pytest.mark.parametrize("field", ["log_loss_gain", "tried"])
+def test_damaged_numbers_of_certificates_are_refused(map_, field):
+    stored = map_.certificate.to_dict()
+    part = stored[field][0] if field == "tried" else stored[field]
+    part["weight" if field == "tried" else "low"] = "much"
+    with pytest.raises(MapFormatError, match="must be of type float"):
+        cb.map_from_dict(map_.to_dict() | {"certificate": stored})

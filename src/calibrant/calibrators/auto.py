@@ -182,7 +182,7 @@ class Auto:
     def held_out(self, sample: BinarySample) -> HeldOut[EventRows]:
         """Return what the families make of rows that they were not fitted on."""
         rows = EventRows.of(sample, self.n_folds(sample), self.random_state)
-        return HeldOut.of(rows, event_families(sample))
+        return HeldOut.of(rows, event_families(sample, monotone=self.monotone))
 
     def n_folds(self, sample: BinarySample) -> int:
         """Return the number of folds of a sample."""
@@ -193,7 +193,7 @@ class Auto:
     ) -> CalibrationMap:
         """Return the map of a sample that held-out rows support."""
         rows = held_out.raw.all_rows()
-        maps = _used(held_out, event_families(sample), rows)
+        maps = _used(held_out, event_families(sample, monotone=self.monotone), rows)
         return self._map(rows, held_out.rows.ends, maps)
 
     def _map(
@@ -226,11 +226,11 @@ def _usual_class_folds(sample: ClassSample) -> int:
     return FOLDS if sample.n <= MANY_CLASS_ROWS else FOLDS_OF_MANY
 
 
-def event_families(sample: BinarySample) -> dict[str, Any]:
+def event_families(sample: BinarySample, *, monotone: bool) -> dict[str, Any]:
     """Return the families that are tried on a sample of so many rows."""
     if sample.n_data < MIN_ROWS:
         return {}
-    families: dict[str, Any] = {"smooth": Smooth()}
+    families: dict[str, Any] = {"smooth": Smooth(monotone=monotone)}
     events = sample.total * sample.mean(sample.y)
     rarer = min(events, sample.total - events)
     if sample.total >= MANY and rarer >= MIN_OUTCOMES:

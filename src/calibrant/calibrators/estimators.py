@@ -223,7 +223,7 @@ class Calibrator(TransformerMixin, BaseEstimator):
         changed = "".join(
             f", {name}={value!r}"
             for name, value in params.items()
-            if value != usual[name]
+            if repr(value) != repr(usual[name])  # labels may be an array
         )
         return f"{type(self).__name__}({self.method!r}{changed})"
 

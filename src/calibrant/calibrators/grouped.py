@@ -139,7 +139,7 @@ class GroupedAuto:
     def fit(self, sample: BinarySample) -> RepairFit:
         """Choose the common repair, then whether groups have their own."""
         rows, group = self._folded(sample)
-        held_out = HeldOut.of(rows, event_families(sample))
+        held_out = HeldOut.of(rows, event_families(sample, monotone=self.auto.monotone))
         common = self.auto.map_of(sample, held_out)
         data = row_hash(sample.p, sample.y, sample.weight, self.group)
         if not held_out.names:

@@ -228,12 +228,14 @@ class Certificate:
             ) from None
 
 
-KINDS = {"str": str, "float": int | float, "int": int, "bool": bool}
+KINDS: dict[str, Any] = {"str": str, "float": int | float, "int": int, "bool": bool}
 
 
 def _checked(values: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
     """Return values by name, or raise where text stands for a number or vice versa."""
-    for name, wanted in kind.__annotations__.items():
+    for name, annotation in kind.__annotations__.items():
+        # Named tuples wrap the texts of annotations.
+        wanted: Any = getattr(annotation, "__forward_arg__", annotation)
         if not isinstance(values[name], KINDS.get(wanted, object)):
             raise TypeError(f"{name} must be of type {wanted}")
     return values

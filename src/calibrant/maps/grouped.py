@@ -230,7 +230,8 @@ class GroupedMap(StoredMap):
         language = DIALECTS[check_choice(dialect, DIALECTS, name="dialect")]
         common = self.common.to_sql(column, dialect, accuracy=accuracy)
         cases = []
-        for key, map_ in zip(self.keys, self.maps, strict=True):
+        # Backwards: '7.0' comes before '7', which 7.0 may be written as, too.
+        for key, map_ in reversed([*zip(self.keys, self.maps, strict=True)]):
             pairs = zip(self.by, key, strict=True)
             holds = " AND ".join(language.equals(name, value) for name, value in pairs)
             own = map_.to_sql(column, dialect, accuracy=accuracy)

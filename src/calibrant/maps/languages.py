@@ -81,9 +81,19 @@ class Language:
         name = self.quoted(column)
         if value is None:
             return f"{name} IS NULL"
-        within = value.replace("\\", self.backslash_in_text)
-        within = within.replace("'", self.apostrophe)
-        return f"CAST({name} AS {self.text}) = '{within}'"
+        cast, texts = f"CAST({name} AS {self.text})", [value]
+        if value in ("False", "True"):
+            texts.append(value.lower())  # of booleans
+        elif value.removeprefix("-").isdecimal():
+            texts.append(f"{value}.0")  # of floating numbers
+        within = [f"'{self._escaped(text)}'" for text in texts]
+        if len(texts) == 1:
+            return f"{cast} = {within[0]}"
+        return f"{cast} IN ({', '.join(within)})"
+
+    def _escaped(self, text: str) -> str:
+        within = text.replace("\\", self.backslash_in_text)
+        return within.replace("'", self.apostrophe)
 
     def number(self, value: float) -> str:
         """Return a floating number.

@@ -150,7 +150,7 @@ def compress_to_at_most(sample: BinarySample) -> WeightedPoints:
 
 def _at_most(points: WeightedPoints) -> WeightedPoints:
     """Merge neighbouring points into at most `MAX_CELLS` cells."""
-    distinct = np.cumsum(np.diff(points.p, prepend=points.p[0]) > 0.0, dtype=np.intp)
+    distinct = np.cumsum(np.diff(points.p, prepend=points.p[:1]) > 0.0, dtype=np.intp)
     points = _merge(points, distinct)
     if points.p.size <= MAX_CELLS:
         return points
