@@ -298,11 +298,11 @@ class FewerPiecesWarning(CalibrantWarning):
 
 
 class FallingMapWarning(CalibrantWarning):
-    """A fitted map gives lower probabilities to higher predictions."""
+    """A fitted map assigns lower probabilities to higher predictions."""
 
 
 class OutsideRangeWarning(CalibrantWarning):
-    """A map is used far outside the range of predictions that it was fitted to."""
+    """A map is applied far outside the range of predictions that it was fitted on."""
 
 
 class FailedCellsWarning(CalibrantWarning):

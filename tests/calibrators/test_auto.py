@@ -149,7 +149,7 @@ def test_few_rows_prove_nothing(n):
     p = np.linspace(0.2, 0.8, n)
     fitted = cb.make_calibrator().fit(p, np.arange(n) % 2)
     assert_array_equal(fitted.transform(p), p)
-    assert "stay as they are" in str(fitted.certificate_)
+    assert "stay unchanged" in str(fitted.certificate_)
 
 
 def test_one_outcome_and_one_prediction():

@@ -36,7 +36,9 @@ def test_predictions_may_be_on_any_scale(sample):
 
 
 def test_labels_of_the_wrong_kind_are_refused():
-    with pytest.raises(cb.exceptions.OptionError, match="label of the event is pos"):
+    with pytest.raises(
+        cb.exceptions.OptionError, match="label of the event as pos_label"
+    ):
         cb.make_calibrator("es5", labels=["a", "b"])
     with pytest.raises(cb.exceptions.OptionError, match="pass labels"):
         cb.make_calibrator("vector", pos_label="a")

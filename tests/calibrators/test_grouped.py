@@ -136,7 +136,7 @@ def test_groups_may_be_named_by_several_columns(rows):
 
 def test_other_methods_and_classes_have_no_groups(rows):
     p, y, groups = rows
-    with pytest.raises(OptionError, match="by the method 'auto' only"):
+    with pytest.raises(OptionError, match="only the method 'auto' fits maps of groups"):
         cb.make_calibrator("platt").fit(p, y, groups=groups)
     three = np.full((60, 3), 1.0 / 3.0)
     with pytest.raises(OptionError, match="one event"):

@@ -16,7 +16,8 @@ def fitted(method, p, y, **params):
 @pytest.mark.parametrize("method", ["platt", "pl3", "spline-natural"])
 def test_a_map_that_falls_says_so(method):
     with pytest.warns(
-        FallingMapWarning, match=r"falls, from 0\.\d+ at 0\.[23]\d* to 0\.[123]\d* at"
+        FallingMapWarning,
+        match=r"decreases, from 0\.\d+ at 0\.[23]\d* to 0\.[123]\d* at",
     ):
         fitted(method, *FALLING)
 
@@ -27,7 +28,7 @@ def test_maps_that_rise_and_bins_say_nothing(method):
 
 
 def test_only_a_map_asked_to_be_free_falls():
-    with pytest.warns(FallingMapWarning, match="use a method that does not fall"):
+    with pytest.warns(FallingMapWarning, match="use a monotone method"):
         fitted("smooth", *FALLING, monotone=False)
 
 

@@ -20,7 +20,7 @@ def saved(run, tmp_path):
         "calibrate", BINARY, "--y", "even", "--p", "forest", "--out", out
     )
     assert code == 0, err
-    assert "fitted to 1,797 rows. On rows not used to fit, log-loss falls by" in told
+    assert "fitted to 1,797 rows. On held-out rows, the log-loss falls by" in told
     return out
 
 
@@ -211,7 +211,7 @@ def test_each_group_has_its_map(run, sites, tmp_path):
     new.write_text("site,p\nnorth,0.5\n7,0.5\nwest,0.5\n,0.5\n", encoding="utf-8")
     code, told, err = run("apply", map_file, new, "--p", "p", "--out", out)
     assert code == 0, err
-    assert "2 of 4 rows are of groups without a map, such as west" in told
+    assert "2 of 4 rows belong to groups without a map, such as west" in told
     map_ = cb.load_map(map_file)
     expected = map_.transform([0.5] * 4, ["north", 7, "west", None])
     assert_allclose(pl.read_csv(out)["p_calibrated"].to_numpy(), expected, rtol=1e-12)
@@ -225,7 +225,7 @@ def test_each_group_has_its_map(run, sites, tmp_path):
     options = ("--p", "p", "--out", out, "--engine", "duckdb")
     code, _, err = run("apply", map_file, sites, *options)
     assert code == 2
-    assert "maps by group are applied in memory" in err
+    assert "maps of groups are applied in memory" in err
 
 
 def test_groups_are_for_auto_and_one_event(run, sites, tmp_path):

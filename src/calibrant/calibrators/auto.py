@@ -141,18 +141,18 @@ def _error(sample: BinarySample) -> Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """The repair of an event that held-out rows support, or none.
+    """The repair of an event that is best on held-out rows, or none.
 
-    Cross-validation fits each of a few families to some of the rows and pools them on
-    the logit scale so that the other rows become most probable. Predictions stay
-    exactly as they are where this makes held-out labels less than exp(2) times more
-    probable. Those of exactly 0 and 1 count as rounded as soon as labels contradict
-    them. The map keeps the shift of the last predictions beyond them.
+    A few methods are fitted by cross-validation and pooled on the logit scale, with the
+    weights that make held-out rows most probable. Unless this makes held-out labels
+    more than exp(2) times more probable, predictions stay unchanged. Predictions of
+    exactly 0 and 1 are treated as rounded if labels contradict them. Beyond the data,
+    the map shifts logits by as much as at the outermost predictions.
 
     Parameters
     ----------
     monotone : bool
-        Whether the map must not fall.
+        Whether the map must not decrease.
     folds : int, optional
         Number of folds of the cross-validation; ten by default, five of very many rows.
     random_state : int, generator or None
@@ -240,15 +240,14 @@ def event_families(sample: BinarySample, *, monotone: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class AutoClasses:
-    """The repair of several classes that held-out rows support, or none.
+    """The repair of several classes that is best on held-out rows, or none.
 
-    As `Auto`, with families of maps of all classes, pooled on the scale of
-    log-probabilities.
+    As `Auto`, with methods for all classes, pooled on the scale of log-probabilities.
 
     Parameters
     ----------
     keep_order : bool
-        Whether the order of the classes in each row must stay as it is.
+        Whether the order of the classes in each row must not change.
     folds : int, optional
         Number of folds of the cross-validation; ten by default, five of very many rows.
     random_state : int, generator or None

@@ -57,7 +57,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     classifier_ : classifier
         The fitted classifier.
     calibrator_ : calibrator
-        The fitted calibrator; its map is ``calibrator_.map_``.
+        The fitted calibrator, with ``calibrator_.map_`` and, for the method "auto",
+        ``calibrator_.certificate_``.
     classes_ : ndarray of shape (k,)
         The labels.
 

@@ -55,21 +55,21 @@ MANY_CLASSES = (
 class Calibrator(TransformerMixin, BaseEstimator):
     """Calibrate the probabilities of an event, or of all classes together.
 
-    Made by `make_calibrator`. Fit on held-out data to correct new predictions. What
-    `fit` is given decides: a vector, or the two columns of a binary classifier, are
-    predictions of one event; more columns are classes.
+    Made by `make_calibrator`. Fit on held-out data to correct new predictions.
+    A vector, or the two columns of a binary classifier, contains predictions of one
+    event; more columns are classes.
 
     Parameters
     ----------
     method : str
         Name of the method; see `calibrator_names`.
     scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are: probabilities, logits, percentages or logarithms of
-        probabilities; it is never guessed.
+        What predictions are: probabilities, logits, percentages or log-probabilities;
+        it is never guessed.
     pos_label : object, optional
-        The label of the event, where labels are not 0 and 1.
+        The label of the event, if labels are not 0 and 1.
     labels : sequence, optional
-        The label of each column of predictions, in order, where there are several
+        The label of each column of predictions, in order, if there are several
         classes; 0 to k - 1 by default.
     **params
         Hyper-parameters of the method.
@@ -77,18 +77,18 @@ class Calibrator(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     map_ : CalibrationMap, MulticlassMap or GroupedMap
-        The fitted map; one for each group where these differ.
+        The fitted map; a `GroupedMap` if `fit` was given groups.
     fit_ : Fit or MulticlassFit
         The map with other results of the fit, such as the table of bins.
     range_ : tuple of float
-        The lowest and the highest prediction of an event that was fitted.
-        `transform` warns (`OutsideRangeWarning`) where more than 1 % of its
-        predictions are more than 0.05 outside; `fit` warns (`FallingMapWarning`) where
-        a map without bins falls by more than 0.02 within the range.
+        The lowest and the highest prediction of the event in the fitted data.
+        `transform` warns (`OutsideRangeWarning`) if more than 1 % of its
+        predictions are more than 0.05 outside; `fit` warns (`FallingMapWarning`) if
+        a map without bins decreases by more than 0.02 within the range.
     certificate_ : Certificate
-        What was tried and gained, where `method` is "auto".
+        What was tried and gained, if `method` is "auto".
     classes_ : ndarray of shape (k,)
-        The label of each column, where there are several classes.
+        The label of each column, if there are several classes.
 
     See Also
     --------
@@ -136,7 +136,7 @@ class Calibrator(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         deep : bool
-            Makes no difference: no parameter is an estimator.
+            Has no effect, because no parameter is an estimator.
 
         Returns
         -------
@@ -154,12 +154,12 @@ class Calibrator(TransformerMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Change the method or hyper-parameters.
 
-        With another method, hyper-parameters that it does not have are forgotten.
+        Hyper-parameters that the new method does not have are dropped.
 
         Parameters
         ----------
         **params
-            The parameters to change; where one is invalid, nothing changes.
+            The parameters to change; if one is invalid, nothing changes.
 
         Returns
         -------
@@ -180,8 +180,8 @@ class Calibrator(TransformerMixin, BaseEstimator):
         kinds = kinds_of(self.method)
         if self.labels is not None and kinds == ("binary",):
             raise OptionError(
-                f"labels are those of several classes, but {self.method!r} calibrates "
-                "one event; the label of the event is pos_label."
+                f"labels names several classes, but {self.method!r} calibrates one "
+                "event; pass the label of the event as pos_label."
             )
         if self.pos_label is not None and kinds == ("multi-class",):
             raise OptionError(MANY_CLASSES)
@@ -251,14 +251,14 @@ class Calibrator(TransformerMixin, BaseEstimator):
             Predictions of the event; the two columns of `predict_proba`, of which the
             second belongs to the event; or one column per class.
         y : array-like of shape (n,)
-            Labels: 0 and 1, booleans, or with `pos_label` any two values. Of several
-            classes: column numbers, or of `labels`; classes may be absent.
+            Labels: 0 and 1, booleans, or with `pos_label` any two values. For several
+            classes: column numbers, or values of `labels`; classes may be absent.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,) or (n, columns), optional
-            The group of each row, for a map of each group where that is better than
-            one map for all on rows not used to fit. Small groups have nearly the map
-            of all rows. For one event and the method "auto" only.
+            The group of each row. Each group gets its own map if that is better on
+            held-out rows than one map for all. Small groups have nearly the map of all
+            rows. Only for one event and the method "auto".
 
         Returns
         -------
@@ -318,7 +318,7 @@ class Calibrator(TransformerMixin, BaseEstimator):
         certificate: Certificate | None = getattr(self.fit_, "certificate", None)
         if certificate is None:
             raise AttributeError(
-                f"only the method 'auto' has a certificate; this is {self.method!r}."
+                f"only the method 'auto' has a certificate; method is {self.method!r}."
             )
         return certificate
 
@@ -330,9 +330,9 @@ class Calibrator(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         p : array-like of shape (n,) or (n, k)
-            Predictions, as `fit` takes them.
+            Predictions, as for `fit`.
         groups : array-like of shape (n,) or (n, columns), optional
-            The group of each row, where maps differ by group; those of groups that
+            The group of each row, if the map differs by group; rows of groups that
             `fit` did not see are calibrated by the map of all rows.
 
         Returns
@@ -391,7 +391,7 @@ def make_calibrator(name: str = DEFAULT_REPAIR, **params: Any) -> Calibrator:
     **params
         Hyper-parameters of the method, such as ``tops="flat"``, and ``scale``,
         ``pos_label`` and ``labels`` (see `Calibrator`). ``get_params()`` of the result
-        names them all with their values.
+        returns all of them with their values.
 
     Returns
     -------

@@ -127,7 +127,7 @@ class GroupedAuto:
         """Return the family, or raise where a method has no maps of groups."""
         if not isinstance(family, Auto):
             raise OptionError(
-                "maps of groups are made for one event by the method 'auto' only; "
+                "only the method 'auto' fits maps of groups, and only for one event; "
                 "choose it, or remove ",
                 Argument("groups"),
                 ".",

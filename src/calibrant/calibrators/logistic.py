@@ -141,7 +141,7 @@ class BinaryTemperature:
     """Temperature scaling: logistic regression on the logit without an intercept.
 
     The slope, one over the temperature, is not negative. The map passes through the
-    point (1/2, 1/2). It is `Temperature` for two columns.
+    point (1/2, 1/2). It equals the multi-class `Temperature` with two columns.
 
     References
     ----------
@@ -208,8 +208,8 @@ class Beta:
 class Quadratic:
     """Quadratic scaling: logistic regression on the logit and its square.
 
-    The map may fall. Predictions of exactly 0 and 1 count as rounded; beyond the data
-    logits are shifted as at the last prediction.
+    The map may decrease. Predictions of exactly 0 and 1 are treated as rounded; beyond
+    the data, logits are shifted by as much as at the outermost prediction.
 
     References
     ----------

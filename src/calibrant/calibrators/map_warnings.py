@@ -42,9 +42,9 @@ def warn_if_falling(map_: CalibrationMap | GroupedMap, p: FloatVector) -> None:
         return
     start = int(values[:end].argmax())
     warn(
-        f"the fitted map falls, from {values[start]:.3g} at {at[start]:.3g} to "
+        f"the fitted map decreases, from {values[start]:.3g} at {at[start]:.3g} to "
         f"{values[end]:.3g} at {at[end]:.3g}. If higher predictions should keep higher "
-        "probabilities, use a method that does not fall, such as 'smooth' or 'beta'.",
+        "probabilities, use a monotone method, such as 'smooth' or 'beta'.",
         FallingMapWarning,
     )
 
@@ -64,7 +64,7 @@ def warn_if_outside(p: FloatVector, fitted: tuple[float, float]) -> None:
     if count > MAX_SHARE * p.size:
         warn(
             f"{count} of {p.size} predictions are outside the range that the map was "
-            f"fitted to, {low:.3g} to {high:.3g}, by more than {MAX_OUTSIDE:g}: no "
-            "data say what they should become.",
+            f"fitted to, {low:.3g} to {high:.3g}, by more than {MAX_OUTSIDE:g}; "
+            "their calibrated values are extrapolated.",
             OutsideRangeWarning,
         )

@@ -161,7 +161,7 @@ PL, PL3 = "piecewise linear", "piecewise linear between logits"
 SEARCHED = f"knots by global search, pieces {BY_CV}"
 SPLINES = "splines of cumulative labels"
 
-AUTO = "the repair that held-out rows support best, or none"
+AUTO = "the repair that is best on held-out rows, or none"
 
 BINARY_METHODS = (
     Method("auto", Auto, AUTO, loss="log-loss", repairs_only=True),
@@ -210,7 +210,7 @@ BINARY_METHODS = (
     Method(
         "venn-abers",
         VennAbers,
-        "isotonic regression with each new row in it, as label 0 and 1",
+        "isotonic regression that includes the new row, with label 0 and 1",
     ),
     Method(
         "scaling-binning",
@@ -345,7 +345,7 @@ def kinds_of(name: str) -> tuple[Kind, ...]:
 def find_method(name: str, kind: Kind | None = None) -> Method:
     """Return the method of that name, or raise with the nearest names.
 
-    Where a name has a method of each kind and none is asked for, it is the binary one.
+    If a name has a method of each kind and no kind is given, it is the binary one.
 
     Examples
     --------
@@ -388,7 +388,7 @@ def find_binary(name: str) -> Method:
 def _check_binary(method: Method) -> Method:
     if method.repairs_only:
         raise OptionError(
-            f"method {method.name!r} repairs predictions and is no estimate of the "
+            f"method {method.name!r} repairs predictions; it does not estimate the "
             f"error. Evaluate its output, make_calibrator({method.name!r})"
             ".fit(...).transform(p), by another method, such as 'smooth'."
         )

@@ -71,9 +71,9 @@ class Smooth:
         mean square that each term is thought to add to the logit. Then there is one
         fit only.
     monotone : bool
-        Whether the map is to repair other rows: it then does not fall, and moves no
-        prediction farther than the rows within one logit can support, were there one
-        more that agrees with the prediction. Evaluation takes the curve as it is.
+        Whether the map is used as a repair: it then does not decrease, and moves no
+        prediction farther than the rows within one logit and one more row, which agrees
+        with the prediction, can support. Evaluation uses the unrestricted curve.
 
     References
     ----------

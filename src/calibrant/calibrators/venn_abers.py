@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VennAbers:
-    """Inductive Venn-Abers prediction: isotonic regression with the new row in it.
+    """Inductive Venn-Abers prediction: isotonic regression that includes the new row.
 
-    The new row joins with label 0 and with label 1; the values of the two isotonic
-    fits, p0 and p1, are `intervals` of the map, whose value is p1 / (1 - p0 + p1), the
-    probability with the smallest greatest regret in log-loss. So no probability is 0
-    or 1, and maps of few rows are drawn to 1/2.
+    The new row is added with label 0 and with label 1. The values of the two isotonic
+    fits, p0 and p1, are the `intervals` of the map, whose value is p1 / (1 - p0 + p1),
+    the probability that minimises the maximum regret in log-loss. So no probability is
+    0 or 1, and maps fitted to few rows are shrunk towards 1/2.
 
     References
     ----------

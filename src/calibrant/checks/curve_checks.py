@@ -133,11 +133,11 @@ def balanced_training(subject: Subject) -> Finding | None:
         "balanced training data",
         severity_of(gap),
         f"Predictions are too {'low' if shift > 0.0 else 'high'} by a constant, "
-        f"{abs(shift):.2f} in log-odds, as after training on balanced classes: the "
-        f"rate of events in training would be {trained:.2f}; the observed rate is "
+        f"{abs(shift):.2f} in log-odds, as if the model was trained on balanced data: "
+        f"the rate of events in training would be {trained:.2f}; the observed rate is "
         f"{format_probability(rate)}.",
         f"If training data or classes were balanced, adjust_prior({rate:.3g}, "
-        "old_rate=0.5) takes that back, without labels.",
+        "old_rate=0.5) reverses this, without labels.",
         "",
         {
             "shift": shift,

@@ -139,7 +139,7 @@ def _apply_in_duckdb(
 
     if isinstance(map_, MulticlassMap | GroupedMap):
         kind = (
-            "multi-class maps" if isinstance(map_, MulticlassMap) else "maps by group"
+            "multi-class maps" if isinstance(map_, MulticlassMap) else "maps of groups"
         )
         raise OptionError(
             f"{kind} are applied in memory; use --engine memory, one file at a time."
@@ -325,7 +325,7 @@ def _of_rows(
     if (unseen := numbers < 0).any():
         first = ", ".join(map(str, keys[int(np.argmax(unseen))]))
         typer.echo(
-            f"{unseen.sum():,} of {unseen.size:,} rows are of groups without a map, "
+            f"{unseen.sum():,} of {unseen.size:,} rows belong to groups without a map, "
             f"such as {visible(first)}; they get the common map."
         )
     return SimpleNamespace(transform=partial(map_.values, numbers=numbers))

@@ -43,8 +43,8 @@ def calibrate(
         str,
         typer.Option(
             "--method",
-            help="See 'calibrant methods'. By default what held-out rows support; "
-            "predictions stay as they are where nothing is supported.",
+            help="See 'calibrant methods'. The default combines the methods that "
+            "improve held-out rows, or leaves predictions unchanged if none does.",
         ),
     ] = DEFAULT_REPAIR,
     seed: options.RandomSeed = 0,
@@ -52,8 +52,8 @@ def calibrate(
     """Fit a calibration map on held-out predictions, for use by 'calibrant apply'.
 
     Pass one column of probabilities, or the columns of all classes. With --by, each
-    group gets its own map where that is better on rows not used to fit: small groups
-    nearly the map of all rows, which groups without rows get too.
+    group gets its own map if that is better on held-out rows. Maps of small groups stay
+    close to the map of all rows, and groups without rows get that map.
     """
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
@@ -70,8 +70,8 @@ def calibrate(
     _check_kind(chosen, several=several)
     if several and data.by:
         raise OptionError(
-            "--by fits maps of groups for one event; --p names several classes. Pass "
-            "the column of one class, or remove --by."
+            "--by fits maps of groups for one event, but --p names several classes. "
+            "Pass the column of one class, or remove --by."
         )
     if several:
         typed = replace(data, task="confidence", pos_label=None)

@@ -18,27 +18,27 @@ def export(
         typer.Argument(help="Map written by 'calibrant calibrate'.", metavar="MAP"),
     ],
     dialect: Annotated[
-        str, typer.Option("--dialect", help=f"Of SQL: {', '.join(DIALECTS)}.")
+        str, typer.Option("--dialect", help=f"SQL dialect: {', '.join(DIALECTS)}.")
     ] = "ansi",
     p: Annotated[
         str | None,
         typer.Option(
             "--p",
-            help="Column of probabilities in the SQL; by default the one that the map "
-            "was fitted on.",
+            help="Column of probabilities in the SQL; by default, the column that the "
+            "map was fitted on.",
         ),
     ] = None,
     python: Annotated[
         bool,
         typer.Option(
-            "--python", help="Print a Python function without imports, not SQL."
+            "--python", help="Print a Python function without imports instead of SQL."
         ),
     ] = False,
     accuracy: Annotated[
         float,
         typer.Option(
             "--accuracy",
-            help="Largest error of tables, which replace long formulas; 0 for the "
+            help="Maximum error of tables, which replace long formulas; 0 writes the "
             "formulas themselves.",
         ),
     ] = ACCURACY,
@@ -53,7 +53,7 @@ def export(
     if not hasattr(map_, "to_sql"):
         raise OptionError(
             f"{map_file} calibrates {map_.n_classes} classes; only maps of one event "
-            "are written as SQL. Use --python, or 'calibrant apply'."
+            "can be written as SQL. Use --python, or 'calibrant apply'."
         )
     typer.echo(map_.to_sql(p or _fitted_column(map_file), dialect, accuracy=accuracy))
 

@@ -267,27 +267,25 @@ def arena(
         list[Path] | None,
         typer.Option(
             help="Folder of real predictions, searched with its subfolders, in "
-            "addition to the models that are trained here; may be given several times."
+            "addition to the models that are trained here; can be repeated."
         ),
     ] = None,
     quick: Quick = False,
     out: Out = Path("calibrant-arena"),
     kinds: Annotated[
-        str, typer.Option(help="What is calibrated: binary,multi-class.")
+        str, typer.Option(help="Kinds of calibration to compare: binary,multi-class.")
     ] = "binary,multi-class",
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods, a,b,c, instead of the default; all stands for all that do "
+            help="Methods, a,b,c, instead of the default; 'all' selects all that do "
             "not need torch. See 'calibrant methods'."
         ),
     ] = None,
     sizes: Annotated[
         str, typer.Option(help="Numbers of calibration rows, a,b,c.")
     ] = "200,500,2000,5000",
-    every: Annotated[
-        int, typer.Option(help="Take only every so many-th model.", min=1)
-    ] = 1,
+    every: Annotated[int, typer.Option(help="Use only every n-th model.", min=1)] = 1,
     seeds: Seeds = 1,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
@@ -295,8 +293,8 @@ def arena(
 ) -> None:
     """Compare calibrators by test log-loss on many models, data sets and sizes.
 
-    A dozen classifiers are trained on many data sets, once. Every finished cell is
-    saved immediately: the same command continues an interrupted run.
+    A dozen classifiers are trained once on many data sets. Every finished cell is
+    saved immediately, so the same command continues an interrupted run.
     """
     from calibrant.experiments import arena as study
     from calibrant.experiments.arena_models import train_models

@@ -311,7 +311,7 @@ def arena_designs(
     seeds : int
         Samples of each size.
     every : int
-        Only every so many-th model takes part.
+        Use only every n-th model.
 
     Returns
     -------

@@ -59,14 +59,14 @@ class StoredMap(ABC):
         """Return the source of a function ``calibrate(p)`` without imports.
 
         It takes one prediction, or the predictions of all classes of one row, and
-        returns what `transform` does, or None where predictions are missing or out of
+        returns the same as `transform`, or None if predictions are missing or out of
         range. Maps with a closed form agree to 1e-9; others, such as those of `smooth`,
-        are tabulated.
+        become tables.
 
         Parameters
         ----------
         accuracy : float
-            Largest difference of tables, from 1e-10 to 0.01.
+            Maximum error of tables, from 1e-10 to 0.01.
 
         Returns
         -------
@@ -156,23 +156,23 @@ class CalibrationMap(StoredMap):
     ) -> str:
         """Return a SQL expression for the calibrated probability of a column.
 
-        Maps with a short formula and those that consist of lines or parabolas are
-        written as they are, with numbers rounded to 1e-9. Others, such as those of
-        `smooth`, are tabulated: a few polynomials, found by nested CASE, that differ
-        from the map by at most `accuracy`. So do those of maps with logarithms in
-        SQLite, which may lack them.
+        Maps with a short formula, and maps that consist of lines or parabolas, are
+        written exactly, with numbers rounded to 1e-9. Others, such as those of
+        `smooth`, become tables: a few polynomials, selected by nested CASE, that differ
+        from the map by at most `accuracy`. So do maps with logarithms in SQLite, which
+        may lack these functions.
 
         Parameters
         ----------
         column : str
             Name of the column of predictions; it is quoted. Snowflake stores names
-            that were created without quotes in capitals: pass them so.
+            that were created without quotes in capitals, so pass these in capitals.
         dialect : str
             "ansi", "duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite"
             or "mysql". "ansi" needs LEAST and GREATEST, of SQL:2023.
         accuracy : float
-            Largest difference of tables, from 1e-10 to 0.01; with 0, formulas are
-            written however long they are.
+            Maximum error of tables, from 1e-10 to 0.01; 0 writes formulas, however long
+            they are.
 
         Returns
         -------

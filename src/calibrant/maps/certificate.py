@@ -1,4 +1,4 @@
-"""What an automatic repair was found to bring, on rows that it was not fitted on."""
+"""What an automatic repair gains on held-out rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Trial(NamedTuple):
     weight : float
         Its weight in the repair, from 0 to 1.
     gain : float
-        By how much it alone lowers the log-loss of rows that it was not fitted on.
+        By how much it alone lowers the log-loss of held-out rows.
     """
 
     method: str
@@ -43,19 +43,19 @@ class Trial(NamedTuple):
 
 
 class GroupTrial(NamedTuple):
-    """Whether groups of rows have maps of their own.
+    """Whether groups of rows have their own maps.
 
     Attributes
     ----------
     n : int
         Number of groups.
     used : bool
-        Whether they have.
+        Whether they do.
     evidence : float
-        Logarithm of how many times more probable their maps make the labels of rows
-        that were not used to fit, compared with the common map.
+        Logarithm of how many times more probable the labels of held-out rows are
+        under their maps than under the common map.
     gain : Bounds
-        By how much they lower the log-loss of these rows.
+        By how much their maps lower the log-loss of these rows.
     """
 
     n: int
@@ -70,7 +70,7 @@ class GroupTrial(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was tried for an automatic repair, and what it brings.
+    """What was tried for an automatic repair, and what it gains.
 
     All gains were measured by cross-validation: on rows that neither the maps nor
     their weights were fitted on.
@@ -78,20 +78,20 @@ class Certificate:
     Attributes
     ----------
     tried : tuple of Trial
-        Methods that took part, with their weights. What the weights leave of 1 belongs
-        to the predictions as they are.
+        Methods that were compared, with their weights. The original predictions have
+        the remaining weight.
     rounded : bool
-        Whether predictions of exactly 0 and 1 count as rounded, because labels
+        Whether predictions of exactly 0 and 1 are treated as rounded, because labels
         contradict them.
     log_loss_gain, brier_gain : Bounds
         By how much the repair lowers log-loss and Brier score, with intervals.
     error_before, error_after : Bounds
-        Calibration error of the predictions as they are and repaired, by ``smooth``;
-        of several classes that of the top label.
+        Calibration error by ``smooth``, before and after the repair; for several
+        classes, that of the top label.
     evidence : float
-        Logarithm of how many times more probable the repair makes the labels.
+        Logarithm of how many times more probable the repair makes held-out labels.
     needed : float
-        The evidence from which predictions are repaired at all.
+        The evidence above which predictions are repaired.
     n : int
         Number of rows.
     folds : int
@@ -99,13 +99,14 @@ class Certificate:
     confidence : float
         Level of the intervals.
     data : str
-        A hash of predictions, labels and weights, whatever the order of rows.
+        A hash of predictions, labels and weights; it does not depend on the order of
+        rows.
     groups : GroupTrial, optional
-        What maps of groups bring beyond the common one, where there are groups.
+        What maps of groups gain beyond the common map, if there are groups.
 
     See Also
     --------
-    make_calibrator : makes the calibrator that has it, as ``certificate_``.
+    make_calibrator : makes the calibrator, whose ``certificate_`` this is.
 
     Examples
     --------
@@ -134,12 +135,12 @@ class Certificate:
 
     @property
     def changed(self) -> bool:
-        """Tell whether predictions are changed at all."""
+        """Tell whether the repair changes any predictions."""
         by_group = self.groups is not None and self.groups.used
         return self.rounded or by_group or any(one.weight for one in self.tried)
 
     def frame(self) -> Frame:
-        """Return what was tried as equally long columns, the predictions first."""
+        """Return methods, weights and gains as columns; the first row is no repair."""
         unchanged = Trial("none", 1.0 - sum(one.weight for one in self.tried), 0.0)
         methods, weights, gains = zip(unchanged, *self.tried, strict=True)
         return {
@@ -149,22 +150,22 @@ class Certificate:
         }
 
     def __str__(self) -> str:
-        """Return the certificate as sentences for a person."""
+        """Return the certificate in words."""
         level = f"{100 * self.confidence:g} % interval"
         if not self.tried:
-            return f"Predictions stay as they are: {self.n:,} rows are too few."
+            return f"Predictions stay unchanged: {self.n:,} rows are too few."
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
             return (
-                f"Predictions stay as they are: on {self.n:,} rows, no repair lowers "
-                f"the log-loss of held-out rows by more than chance does (the best, "
+                f"Predictions stay unchanged: with {self.n:,} rows, no repair lowers "
+                f"the log-loss of held-out rows by more than chance would (the best, "
                 f"{best.method}, changes it by {-best.gain:+.4f}).{self._of_groups()}"
             )
         return (
-            f"Repaired by {self._parts()}, fitted to {self.n:,} rows. On rows not used "
-            f"to fit, log-loss falls by {_said(self.log_loss_gain, level)} and the "
-            f"Brier score by {_said(self.brier_gain)}; the calibration error goes from "
-            f"{_said(self.error_before)} to {_said(self.error_after)}."
+            f"Repaired by {self._parts()}, fitted to {self.n:,} rows. On held-out "
+            f"rows, the log-loss falls by {_said(self.log_loss_gain, level)} and the "
+            f"Brier score by {_said(self.brier_gain)}; the calibration error changes "
+            f"from {_said(self.error_before)} to {_said(self.error_after)}."
             f"{self._of_groups()}"
         )
 
@@ -174,10 +175,10 @@ class Certificate:
         parts = [f"{one.method} {100 * one.weight:.0f} %" for one in used]
         if self.groups is not None and self.groups.used:
             parts.append(f"maps of {self.groups.n:,} groups")
-        return ", ".join(parts) or "rounding of 0 and 1"
+        return ", ".join(parts) or "rounding 0 and 1"
 
     def _of_groups(self) -> str:
-        """Return what maps of groups bring, or nothing where there are no groups."""
+        """Return what maps of groups gain, or nothing if there are no groups."""
         if self.groups is None:
             return ""
         if self.groups.used:
@@ -186,8 +187,8 @@ class Certificate:
                 f"log-loss by {_said(self.groups.gain)}."
             )
         return (
-            f" The {self.groups.n:,} groups share one map: maps of their own "
-            "do not lower the log-loss of held-out rows by more than chance does (they "
+            f" The {self.groups.n:,} groups share one map: separate maps do not lower "
+            "the log-loss of held-out rows by more than chance would (they "
             f"change it by {-self.groups.gain.value:+.4f})."
         )
 
@@ -232,7 +233,7 @@ KINDS: dict[str, Any] = {"str": str, "float": int | float, "int": int, "bool": b
 
 
 def _checked(values: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """Return values by name, or raise where text stands for a number or vice versa."""
+    """Return values by name, or raise if text is in place of a number or vice versa."""
     for name, annotation in kind.__annotations__.items():
         # Named tuples wrap the texts of annotations.
         wanted: Any = getattr(annotation, "__forward_arg__", annotation)

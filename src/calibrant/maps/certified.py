@@ -1,4 +1,4 @@
-"""Maps with a certificate of what they bring."""
+"""Maps with a certificate."""
 # ruff: noqa: SLF001  (a certified map is its map)
 
 from __future__ import annotations

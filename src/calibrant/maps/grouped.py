@@ -1,4 +1,4 @@
-"""Maps that differ by group of rows, with a common one for all other groups."""
+"""Maps that differ by group of rows, with a common map for all other groups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Key: TypeAlias = tuple[str | None, ...]
 def group_keys(columns: Sequence[NDArray[Any]]) -> list[Key]:
     """Return the group of each row, by the values of one or more columns.
 
-    Values count as text, so that groups are the same whatever file they come from.
+    Values are compared as text, so that groups are the same in every file format.
 
     Examples
     --------
@@ -70,12 +70,12 @@ def keys_of_groups(groups: ArrayLike) -> list[Key]:
 
 @dataclass(frozen=True, eq=False)
 class GroupedMap(StoredMap):
-    """A map for each group of rows, and a common one for rows of other groups.
+    """A map for each group of rows, and a common map for rows of other groups.
 
     Parameters
     ----------
     common : CalibrationMap
-        The map of groups that are not named.
+        The map of all other groups.
     by : tuple of str
         Names of the columns that define groups.
     keys : tuple of tuple
@@ -83,7 +83,7 @@ class GroupedMap(StoredMap):
     maps : tuple of CalibrationMap
         The map of each group.
     certificate : Certificate
-        What they were found to bring.
+        What was tried, and what the maps gain.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class GroupedMap(StoredMap):
         Returns
         -------
         CalibrationMap
-            Its map, or the common one if the group has none.
+            Its map, or the common map if the group has none.
         """
         return self._map(self._number.get(group_key(values), -1))
 
@@ -151,7 +151,7 @@ class GroupedMap(StoredMap):
         p : array-like of shape (n,) or (n, 2)
             Predictions.
         groups : array-like of shape (n,) or (n, columns)
-            The group of each row. Rows of groups without a map get the common one.
+            The group of each row. Rows of groups without a map get the common map.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class GroupedMap(StoredMap):
         named = ", ".join(map(repr, self.by))
         if groups is None:
             raise OptionError(
-                f"this map differs by {named}; pass ", Argument("groups"), " too."
+                f"this map differs by {named}; also pass ", Argument("groups"), "."
             )
         keys = keys_of_groups(groups)
         check_same_length(p=p, groups=np.array(keys, dtype=object))
@@ -198,13 +198,11 @@ class GroupedMap(StoredMap):
         parts: list[Any] = [stored.get("common"), *stored_maps(stored)]
         common, *maps = (_event_map(map_from_dict(part)) for part in parts)
         if not _are_texts(by) or not isinstance(keys, list) or len(keys) != len(maps):
-            raise MapFormatError("a map of groups must have 'by' and a key per map.")
+            raise MapFormatError("a map of groups must have 'by' and one key per map.")
         if not all(
             _are_texts(key, missing=True) and len(key) == len(by) for key in keys
         ):
-            raise MapFormatError(
-                "keys of groups must be texts, one per column of 'by'."
-            )
+            raise MapFormatError("keys of groups must be text, one per column of 'by'.")
         certificate = Certificate.from_dict(stored.get("certificate") or {})
         return cls(common, tuple(by), tuple(map(tuple, keys)), tuple(maps), certificate)
 
@@ -218,9 +216,9 @@ class GroupedMap(StoredMap):
         column : str
             Name of the column of predictions; it is quoted.
         dialect : str
-            As for other maps.
+            As for maps of one event.
         accuracy : float
-            Largest difference of tables, which replace long formulas.
+            Maximum error of tables, which replace long formulas.
 
         Returns
         -------
@@ -240,7 +238,7 @@ class GroupedMap(StoredMap):
 
     def _python(self, name: str, accuracy: float) -> NoReturn:  # noqa: ARG002
         raise OptionError(
-            "maps of groups are not written as Python; write the map of each group, "
+            "maps of groups cannot be written as Python; write the map of one group, "
             "map_.of_group(...).to_python(), or use SQL."
         )
 

@@ -180,9 +180,9 @@ class PooledMap(MulticlassMap):
     Parameters
     ----------
     maps : tuple of MulticlassMap
-        Of the same number of classes and scale; none leaves predictions as they are.
+        Maps of the same classes and scale; without any, predictions are unchanged.
     weights : ndarray of shape (m,)
-        Of each map, positive. What they leave of 1 belongs to the predictions.
+        Weight of each map, positive. The predictions have the remaining weight.
     classes : int
         Number of classes.
     scale : {"prob", "logit", "percent", "logprob"}
@@ -226,7 +226,7 @@ return softmax([sum(w * v for w, v in zip({weights}, row)) for row in logs])"""
         classes, scale = stored_classes(stored), stored_scale(stored)
         weights = stored_numbers(stored, "weights", size=len(parts))
         if (weights <= 0.0).any() or weights.sum() > 1.0 + CLIP:
-            raise MapFormatError("weights of a pooled map must sum to 1 at most.")
+            raise MapFormatError("weights of a pooled map must sum to at most 1.")
         maps = _alike(parts)
         if any((map_.n_classes, map_.scale) != (classes, scale) for map_ in maps):
             raise MapFormatError(ALIKE)

@@ -10,29 +10,29 @@ from calibrant.numerics.links import logit
 
 
 def adjust_prior(new_rate: float, *, old_rate: float = 0.5) -> BetaMap:
-    """Return the map for a model trained on data with another rate of events.
+    """Return the map for a model trained on data with a different rate of events.
 
-    Training data are often rebalanced: rare events drawn more often, or other rows
-    left out, until half of the rows are events. Predictions are then too high where the
-    model is used. If rows were drawn by their label only, this moves log-odds by a
-    constant, and the map takes it back:
+    Training data are often rebalanced: events are sampled more often, or other rows
+    are dropped, until half of the rows are events. Predictions are then too high where
+    the model is used. If rows were sampled by label only, this shifts log-odds by a
+    constant, and the map reverses the shift:
 
         logit(p) - logit(old_rate) + logit(new_rate)
 
-    No labels are needed. Class weights in place of drawing rows have the same effect.
-    With labels, `make_calibrator` corrects other faults too.
+    No labels are needed. Class weights have the same effect as sampling. If you have
+    labels, `make_calibrator` corrects other faults as well.
 
     Parameters
     ----------
     new_rate : float
         Rate of events where the model is used, between 0 and 1.
     old_rate : float
-        Rate of events in the training data; after balancing 0.5.
+        Rate of events in the training data; 0.5 if they were balanced.
 
     Returns
     -------
     CalibrationMap
-        With `transform`, `to_sql` and `to_python`; `save_map` stores it.
+        A map with `transform`, `to_sql` and `to_python`; `save_map` stores it.
 
     See Also
     --------
@@ -49,7 +49,7 @@ def adjust_prior(new_rate: float, *, old_rate: float = 0.5) -> BetaMap:
 
     Examples
     --------
-    Trained on as many events as other rows, used where 2 % are events:
+    A model trained on balanced data and used where 2 % of the rows are events:
 
     >>> import calibrant as cb
     >>> cb.adjust_prior(0.02).transform([0.1, 0.5, 0.9]).round(4)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class QuadraticMap(CalibrationMap):
     """The map ``expit(intercept + slope * u + curvature * u**2)`` of the logit u.
 
-    Beyond the logits of the data a parabola would soon turn round. There the logit is
-    shifted as it is at the last one of the data.
+    Beyond the data a parabola would soon change direction. There the logit is shifted
+    by as much as at the outermost prediction of the data.
 
     Parameters
     ----------

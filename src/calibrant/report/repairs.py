@@ -56,8 +56,8 @@ def repairs_of(
     its interval "low" and "high", "brier", "log_loss", the same of the event alone
     ("event_brier", "event_log_loss"; they differ where all classes are repaired),
     "gain" in log-loss and its standard error "gain_error"; "advised", "auto" or
-    "none"; "certificate", what the repair brings in one sentence; "scored", what scores
-    are about.
+    "none"; "certificate", what the repair gains, in words; "scored", what the scores
+    measure.
     """
     if not _can_be_repaired(sample):
         return None
@@ -98,7 +98,7 @@ def repairs_of(
 def _summary(name: str, sample: BinarySample | ClassSample) -> str:
     """Return what a repair is, in one line."""
     if name == NONE:
-        return "as they are"
+        return "unchanged"
     kind: Kind = "binary" if isinstance(sample, BinarySample) else "multi-class"
     return find_method(name, kind).summary
 
