@@ -209,3 +209,13 @@ def test_a_few_reversed_predictions_may_be_turned():
     low, high = fitted.transform([0.1, 0.9])
     assert low > 0.6
     assert high < 0.4
+
+
+def test_errors_that_may_be_nothing_have_intervals_from_0():
+    """As those of `evaluate` do."""
+    p, y, _ = distorted(300)
+    certificate = cb.make_calibrator().fit(p, y).certificate_
+    before = cb.evaluate(y, p, methods="smooth").frame()["low"][0]
+    assert certificate.error_before.low == pytest.approx(before, abs=0.01)
+    assert certificate.error_before.low > 0.0
+    assert certificate.error_after.low == 0.0
