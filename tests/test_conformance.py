@@ -32,6 +32,8 @@ EXEMPT |= dict.fromkeys(
 # hundreds of rows that agree shrinkage leaves 0.001 (tests/calibrators/test_smooth.py).
 EXEMPT["smooth"] = ("constant_prediction", "one_row", "five_values")
 EXEMPT["smooth"] += ("zero_and_one", "one_class_only")
+# Automatic repair is mostly smooth, or nothing; copies of a row fall into other folds.
+EXEMPT["auto"] = (*EXEMPT["smooth"], "repeated_rows")
 # One row of each label joins every sample; few rows, or certain ones, show it.
 EXEMPT["venn-abers"] = ("zero_and_one", "constant_prediction", "one_class_only")
 EXEMPT["venn-abers"] += ("separable", "one_row", "five_values", "steep_map")
@@ -41,7 +43,7 @@ EXEMPT["temperature"] += ("shifted_map", "shifted_levels")
 # Iterative fits end a little before the optimum.
 DIGITS = {"pl": 3, "pl-mse": 3, "pl3": 3, "pl3-mse": 2}
 # Predictions of exactly 0 and 1 count as a sixteenth of one row off.
-DIGITS["smooth"] = 3
+DIGITS |= {"smooth": 3, "auto": 2}
 # The mean over folds is not quite the fit to all rows.
 DIGITS |= {"pl-de": 3, "pl-de2": 3}
 

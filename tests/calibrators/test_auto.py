@@ -159,10 +159,11 @@ def test_one_outcome_and_one_prediction():
     assert_allclose(half, 0.5, atol=0.03)
 
 
-def test_it_repairs_but_does_not_measure(sample):
+def test_it_measures_as_other_maps_do(sample):
     p, y = sample
-    with pytest.raises(OptionError, match="repairs predictions"):
-        cb.calibration_error(y, p, method="auto")
+    fitted = cb.make_calibrator("auto", monotone=False).fit(p, y)
+    error = cb.calibration_error(y, p, method="auto")
+    assert_allclose(error, np.abs(fitted.map_(p) - p).mean(), atol=1e-9)
     with pytest.raises(AttributeError, match="only the method 'auto'"):
         _ = cb.make_calibrator("beta").fit(p, y).certificate_
 

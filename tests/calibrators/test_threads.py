@@ -9,8 +9,9 @@ from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import calibrant as cb
+from calibrant.calibrators import auto
 from calibrant.calibrators.logistic import Platt
-from calibrant.calibrators.registry import METHODS, find_method
+from calibrant.calibrators.registry import METHODS
 from calibrant.calibrators.softmax_regression import Temperature
 from calibrant.core.threads import one_blas_thread
 
@@ -41,10 +42,15 @@ class WatchedTemperature(Temperature):
 @pytest.fixture
 def watched(monkeypatch):
     """Two methods that note how many threads they are fitted by; the user set two."""
-    for name, family in (("platt", WatchedPlatt), ("temperature", WatchedTemperature)):
-        kind = find_method(name).kind
+    families = {
+        ("binary", "platt"): WatchedPlatt,
+        ("multi-class", "temperature"): WatchedTemperature,
+    }
+    for (kind, name), family in families.items():
         watched = replace(METHODS[kind][name], family=family)
         monkeypatch.setitem(METHODS[kind], name, watched)
+    monkeypatch.setattr(auto, "Smooth", WatchedPlatt)
+    monkeypatch.setattr(auto, "MulticlassSmooth", WatchedTemperature)
     SEEN.clear()
     with threadpool_limits(2, user_api="blas"):
         if threads() != {2}:

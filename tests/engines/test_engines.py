@@ -301,7 +301,7 @@ def test_classes_that_have_no_column_are_refused(local_engine, rows, tmp_path):
 
 def test_a_third_label_is_refused(engine, rows, tmp_path):
     path = spoiled(rows, "happened", "maybe", tmp_path / "bad.parquet", at=(5,))
-    with pytest.raises(LabelError, match="two values, one of them 'yes'"):
+    with pytest.raises(LabelError, match="one of them the event 'yes'"):
         cb.Predictions.from_table(
             path, y="happened", p="p", pos_label="yes", engine=engine
         ).aggregate()

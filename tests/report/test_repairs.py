@@ -90,13 +90,13 @@ def test_scores_of_several_classes_say_what_they_are_of(fast):
     assert "Log-loss, all classes" in page
 
 
-def test_temperature_repairs_the_top_label(fast):
+def test_classes_are_repaired_by_smooth(fast):
     prob, digit = cb.datasets.load_multiclass("forest")
     repairs = cb.Report.from_predictions(
         digit, prob, task="confidence", **fast
     ).summary["models"][0]["repairs"]
     by_name = {row["method"]: row for row in repairs["rows"]}
-    assert by_name["temperature"]["error"] < 0.1 * by_name["none"]["error"]
+    assert by_name["smooth"]["error"] < 0.1 * by_name["none"]["error"]
 
 
 def test_repairs_are_measured_on_rows_left_out():

@@ -8,12 +8,14 @@ repair, predictions stay as they are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from calibrant.calibrators.base import fit_family
+from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
 from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
 from calibrant.calibrators.logistic import Quadratic
 from calibrant.calibrators.multiclass_smooth import MulticlassSmooth
@@ -37,6 +39,7 @@ from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_mo
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
@@ -76,6 +79,17 @@ class RepairFit:
     def certificate(self) -> Certificate:
         """Return what was tried, and what the repair brings."""
         certificate: Certificate = self.map.certificate
+        return certificate
+
+
+@dataclass(frozen=True, eq=False)
+class EventRepairFit(CurveFit):
+    """A repair of one event, which measures as other maps do, and its certificate."""
+
+    @property
+    def certificate(self) -> Certificate:
+        """Return what was tried, and what the repair brings."""
+        certificate: Certificate = self.map.certificate  # type: ignore[attr-defined]
         return certificate
 
 
@@ -177,12 +191,15 @@ class Auto:
         if self.folds is not None:
             check_count(self.folds, name="folds", least=2)
 
-    def fit(self, sample: BinarySample) -> RepairFit:
+    def fit(self, sample: BinarySample) -> EventRepairFit:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
-        map_ = self.map_of(sample, held_out)
+        rows = held_out.raw.all_rows()
+        fits = _used(held_out, event_families(sample, monotone=self.monotone), rows)
+        map_ = self._map(rows, held_out.rows.ends, fits)
         data = row_hash(sample.p, sample.y, sample.weight)
-        return RepairFit(CertifiedMap(map_, certify(held_out, data)))
+        certified = CertifiedMap(map_, certify(held_out, data))
+        return EventRepairFit(certified, 1, WHOLE_RANGE, partial(_refit, fits=fits))
 
     def held_out(self, sample: BinarySample) -> HeldOut[EventRows]:
         """Return what the families make of rows that they were not fitted on."""
@@ -198,27 +215,36 @@ class Auto:
     ) -> CalibrationMap:
         """Return the map of a sample that held-out rows support."""
         rows = held_out.raw.all_rows()
-        maps = _used(held_out, event_families(sample, monotone=self.monotone), rows)
-        return self._map(rows, held_out.rows.ends, maps)
+        fits = _used(held_out, event_families(sample, monotone=self.monotone), rows)
+        return self._map(rows, held_out.rows.ends, fits)
 
     def _map(
         self,
         sample: BinarySample,
         ends: tuple[float, float],
-        maps: Sequence[tuple[float, CalibrationMap]],
+        fits: Sequence[tuple[float, CurveFit]],
     ) -> CalibrationMap:
         """Return the pooled map as lines between logits, or the identity."""
-        if not maps:
+        if not fits:
             reach = np.array(ends if ends != WHOLE else (0.0, 1.0))
             return map_through(reach, reach)
         cells = compress_to_at_most(sample)
         u = logit_within(cells.p, ends)
-        shifts = sum(share * (logit(map_.values(cells.p)) - u) for share, map_ in maps)
+        shifts = sum(share * (logit(f.map.values(cells.p)) - u) for share, f in fits)
         first = np.flatnonzero(np.diff(u, prepend=-np.inf) > 0.0)
         pooled = SmoothMap.through(u[first], np.asarray(shifts)[first], ends)
         if self.monotone:
             pooled = pooled.repairing(cells.p, cells.weight)
         return pooled.thinned(FINE)
+
+
+def _refit(
+    resamples: Resamples, *, fits: Sequence[tuple[float, CurveFit]]
+) -> FloatMatrix:
+    """Return the map of each resample, with the weights of the sample."""
+    u = logit(resamples.p)
+    shifts = sum(share * (logit(fit.refit(resamples)) - u) for share, fit in fits)
+    return np.asarray(expit(u + shifts + np.zeros((len(resamples.weight), 1))))
 
 
 def _usual_folds(rows: int) -> int:
@@ -272,7 +298,7 @@ class AutoClasses:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
         used = _used(held_out, self._families(sample.n), sample)
-        weights, maps = np.array([w for w, _ in used]), tuple(m for _, m in used)
+        weights, maps = np.array([w for w, _ in used]), tuple(f.map for _, f in used)
         pooled = PooledMap(maps, weights, sample.n_classes, sample.scale)
         data = row_hash(sample.scores, sample.column, sample.weight)
         return RepairFit(CertifiedClassMap(pooled, certify(held_out, data)))
@@ -294,9 +320,9 @@ class AutoClasses:
 def _used(
     held_out: HeldOut[Any], families: dict[str, Any], sample: Any
 ) -> list[tuple[float, Any]]:
-    """Return the maps that are pooled, fitted to all rows, with their weights."""
+    """Return the fits that are pooled, to all rows, with their weights."""
     return [
-        (float(weight), fit_family(family, sample).map)
+        (float(weight), fit_family(family, sample))
         for weight, family in zip(held_out.weights, families.values(), strict=True)
         if weight
     ]

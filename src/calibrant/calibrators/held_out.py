@@ -268,6 +268,8 @@ class HeldOut(Generic[RowsT]):
     def after(self) -> FloatMatrix:
         """Return log-probabilities after the repair, on rows it was not fitted on."""
         scores = self.repaired.scores
+        if not self.strength:
+            return scores
         return log_softmax(scores + self.strength * (self.pooled - scores))
 
     def alone(self, name: str) -> FloatMatrix:

@@ -73,8 +73,6 @@ class Method:
         Whether the error is a squared norm whatever the exponent asked for.
     wrapped : Method, optional
         The binary method that `family` applies to several classes.
-    repairs_only : bool
-        Whether the map is a repair rather than an estimate of the true map.
     """
 
     name: str
@@ -85,7 +83,6 @@ class Method:
     kind: Kind = "binary"
     squared: bool = False
     wrapped: Method | None = None
-    repairs_only: bool = False
 
     def defaults(self) -> dict[str, Any]:
         """Return the hyper-parameters that are free, with their defaults."""
@@ -164,7 +161,7 @@ SPLINES = "splines of cumulative labels"
 AUTO = "the repair that is best on held-out rows, or none"
 
 BINARY_METHODS = (
-    Method("auto", Auto, AUTO, loss="log-loss", repairs_only=True),
+    Method("auto", Auto, AUTO, loss="log-loss"),
     _bins("es15", 15),
     Method("es-cv", CrossValidatedBins, f"equal-size bins, their number {BY_CV}", SIZE),
     Method("es-sweep", SweptBins, f"equal-size bins, {MONOTONE}", SIZE),
@@ -386,12 +383,6 @@ def find_binary(name: str) -> Method:
 
 
 def _check_binary(method: Method) -> Method:
-    if method.repairs_only:
-        raise OptionError(
-            f"method {method.name!r} repairs predictions; it does not estimate the "
-            f"error. Evaluate its output, make_calibrator({method.name!r})"
-            ".fit(...).transform(p), by another method, such as 'smooth'."
-        )
     if method.kind == "multi-class":
         raise OptionError(
             f"method {method.name!r} calibrates all classes at once: it has no "
