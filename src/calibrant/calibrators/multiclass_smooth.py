@@ -41,7 +41,7 @@ DISTINCT = 1.5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MulticlassSmoothFit(MulticlassFit):
-    """A fitted multi-class map, and how certain it is.
+    """A fitted multi-class map and its uncertainty.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class MulticlassSmoothFit(MulticlassFit):
         Parameters
         ----------
         count : int
-            How many.
+            Number of maps.
         random_state : int, generator or None
             Seed of the draws.
         """

@@ -80,7 +80,7 @@ class ReliabilityDisplay:
     method, kind, axes, name, histogram
         As given to `from_predictions`.
     axis_labels : tuple of str
-        What the axes show of what is predicted: the predictions, and the observed rate.
+        Titles of the two axes: the predicted probability and the observed rate.
     instances : Points or None
         Rows for which the distance to the diagonal is drawn.
     true_map : Points or None

@@ -87,7 +87,7 @@ def python_function(map_: CalibrationMap, name: str, accuracy: float) -> str:
     if isinstance(form, Table):
         body = [*lines_of_pieces(form.pieces), f"return {form.clipped(PYTHON, 'c')}"]
         note = f", {form.note}" if form.note else ""
-    purpose = f"Return the calibrated probability of p{note}; None if p is not one."
+    purpose = f"Return the calibrated probability of p{note}; None if p is invalid."
     return function(name, purpose, [*PROBABILITY_GUARD, *body])
 
 

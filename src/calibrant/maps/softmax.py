@@ -236,7 +236,7 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
     curve : float
         Common to all classes.
     floor : float
-        Predicted probabilities below it are raised to it.
+        Smaller predicted probabilities are raised to this value.
 
     Examples
     --------
