@@ -12,6 +12,7 @@ from calibrant.cli.data_options import named_list
 from calibrant.cli.options import FailBy
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.cli.process import ConditionNotMet
+from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError
 
@@ -194,7 +195,7 @@ def print_findings(diagnosis: Diagnosis, *, aside: bool = False) -> None:
 def print_repairs(
     diagnosis: Diagnosis, preds: Predictions, *, aside: bool = False
 ) -> None:
-    """Print the command that repairs each model, by a method of its findings."""
+    """Print the command that repairs each model with findings."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -203,20 +204,17 @@ def print_repairs(
     console = Console(highlight=False, soft_wrap=True, stderr=aside)
     for name in preds.store.models:
         origin = Origin.of(preds, name)
-        methods = [
+        repairable = any(
             finding.calibrator
-            for finding in diagnosis.findings
-            if finding.calibrator
             and "group" not in finding.where
             and finding.where.get("model", name) == name
-        ]
-        if origin is None or not methods:
+            for finding in diagnosis.findings
+        )
+        if origin is None or not repairable:
             continue
         whom = f" {escape(visible(name))}" if len(preds.models) > 1 else ""
         console.print(f"\n[bold]To repair{whom}[/bold]")
-        # Where findings name several methods, smooth repairs them all.
-        method = next((m for m in methods if m.endswith("smooth")), methods[0])
-        lines = command(origin, method) or python(origin, method)
+        lines = command(origin, DEFAULT_REPAIR) or python(origin, DEFAULT_REPAIR)
         for line in lines.splitlines():
             console.print(f"  {escape(line)}")
         console.print("  'calibrant report' measures which repair helps most")
