@@ -12,6 +12,7 @@ import calibrant as cb
 from calibrant.calibrators import auto
 from calibrant.calibrators.logistic import Platt
 from calibrant.calibrators.registry import METHODS
+from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.softmax_regression import Temperature
 from calibrant.core.threads import one_blas_thread
 
@@ -27,6 +28,13 @@ def threads():
 
 @dataclass(frozen=True)
 class WatchedPlatt(Platt):
+    def fit(self, sample):
+        SEEN.extend(threads())
+        return super().fit(sample)
+
+
+@dataclass(frozen=True)
+class WatchedSmooth(Smooth):
     def fit(self, sample):
         SEEN.extend(threads())
         return super().fit(sample)
@@ -49,7 +57,7 @@ def watched(monkeypatch):
     for (kind, name), family in families.items():
         watched = replace(METHODS[kind][name], family=family)
         monkeypatch.setitem(METHODS[kind], name, watched)
-    monkeypatch.setattr(auto, "Smooth", WatchedPlatt)
+    monkeypatch.setattr(auto, "Smooth", WatchedSmooth)
     monkeypatch.setattr(auto, "MulticlassSmooth", WatchedTemperature)
     SEEN.clear()
     with threadpool_limits(2, user_api="blas"):
