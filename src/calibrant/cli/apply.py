@@ -106,25 +106,25 @@ def apply(
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out must not be the map itself; choose another name.")
     map_ = load_map(map_file)
-    if hasattr(map_, "certificate"):
-        typer.echo(map_.certificate)
     if of_arrays:
         _apply_to_npz(map_, load_columns(map_file), source[0], p, out, suffix, scale)
-        return
-    files = find_files(source)
-    given = source[0] if len(source) == 1 else source
-    if engine == "duckdb" or (
-        engine == "auto" and engine_of_files(given, files) == "duckdb"
-    ):
-        _apply_in_duckdb(map_, files, split_list(p), out, suffix, scale)
-    elif len(files.paths) > 1:
-        raise OptionError(
-            f"the memory engine applies a map to one file at a time, but {files} "
-            f"is {len(files.paths)} files; pass one, or remove --engine."
-        )
     else:
-        path = Path(files.paths[0])
-        _apply_in_memory(map_, load_columns(map_file), path, p, out, suffix, scale)
+        files = find_files(source)
+        given = source[0] if len(source) == 1 else source
+        if engine == "duckdb" or (
+            engine == "auto" and engine_of_files(given, files) == "duckdb"
+        ):
+            _apply_in_duckdb(map_, files, split_list(p), out, suffix, scale)
+        elif len(files.paths) > 1:
+            raise OptionError(
+                f"the memory engine applies a map to one file at a time, but {files} "
+                f"is {len(files.paths)} files; pass one, or remove --engine."
+            )
+        else:
+            path = Path(files.paths[0])
+            _apply_in_memory(map_, load_columns(map_file), path, p, out, suffix, scale)
+    if hasattr(map_, "certificate"):
+        typer.echo(map_.certificate)
 
 
 def _apply_in_duckdb(

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from calibrant.numerics.polynomial_pieces import Piece
 
 ACCURACY = 1e-6
-LEAST_ACCURACY, MOST_ACCURACY = 1e-2, 1e-10
+LOOSEST, STRICTEST = 1e-2, 1e-10
+"""Largest and smallest difference from the map that can be asked for."""
 SHORT = 1000
 """Longest formula, in signs, that is not replaced by a table."""
 ROOM = 2.0
@@ -93,9 +94,9 @@ def python_function(map_: CalibrationMap, name: str, accuracy: float) -> str:
 
 def check_accuracy(accuracy: float) -> None:
     """Raise where tables cannot be that accurate, or would be of no use."""
-    if accuracy != 0.0 and not MOST_ACCURACY <= accuracy <= LEAST_ACCURACY:
+    if accuracy != 0.0 and not STRICTEST <= accuracy <= LOOSEST:
         raise OptionError(
-            f"accuracy must be a number from {MOST_ACCURACY:g} to {LEAST_ACCURACY:g}, "
+            f"accuracy must be a number from {STRICTEST:g} to {LOOSEST:g}, "
             f"or 0 for exact formulas; got {accuracy!r}."
         )
 
@@ -126,7 +127,7 @@ def _exact_table(map_: CalibrationMap, accuracy: float) -> Table | None:
 
 def _shortest_table(map_: CalibrationMap, accuracy: float) -> Table:
     """Return polynomials that follow a map, of the degree that needs the least text."""
-    accuracy, joints = accuracy or MOST_ACCURACY, map_._joints()
+    accuracy, joints = accuracy or STRICTEST, map_._joints()
     tables = [fewest_pieces(map_.values, d, accuracy, joints) for d in DEGREES]
     pieces = min(tables, key=lambda pieces: sum(piece.signs for piece in pieces))
     points, values = followed_points(map_.values, joints)

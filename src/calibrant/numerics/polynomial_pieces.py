@@ -29,7 +29,7 @@ CURVED = 3e-6
 """Where a line between neighbouring points is off by more, points are added."""
 CLOSE, JUMP = 1e-12, 0.01
 """Between points that are close only jumps are sought."""
-MOST_POINTS = 12_000
+MAX_POINTS = 12_000
 """Where rounding makes values jump from each number to the next, points never end."""
 UNEVEN = 0.382
 """Part of an interval where a symmetric function is not half its rise."""
@@ -181,7 +181,7 @@ def followed_points(
         curved = np.abs(function(between) - line) > CURVED
         apart = (np.diff(p) > CLOSE) | (np.abs(np.diff(values)) > JUMP)
         finer = np.union1d(p, between[curved & apart])
-        if finer.size == p.size or finer.size > MOST_POINTS:
+        if finer.size == p.size or finer.size > MAX_POINTS:
             break
         p = finer
     return p, function(p)
