@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from calibrant.checks.check import Finding
     from calibrant.checks.diagnosis import Diagnosis, diagnose
     from calibrant.displays.comparison import ComparisonDisplay
+    from calibrant.displays.decision import DecisionCurveDisplay
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.maps.binned import BinnedMap
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from calibrant.measures.calibration_error import calibration_error
     from calibrant.measures.calibration_test import CalibrationTest, calibration_test
     from calibrant.measures.comparison import Comparison, compare
+    from calibrant.measures.decision_curve import DecisionCurve, decision_curve
     from calibrant.measures.evaluation import Evaluation, evaluate
     from calibrant.measures.kernel import kernel_calibration_error
     from calibrant.measures.score_decomposition import (
@@ -42,6 +44,8 @@ _HOME = {
     "Calibrator": "calibrators.estimators",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
+    "DecisionCurve": "measures.decision_curve",
+    "DecisionCurveDisplay": "displays.decision",
     "Diagnosis": "checks.diagnosis",
     "Evaluation": "measures.evaluation",
     "Finding": "checks.check",
@@ -55,6 +59,7 @@ _HOME = {
     "calibration_test": "measures.calibration_test",
     "calibrator_names": "calibrators.registry",
     "compare": "measures.comparison",
+    "decision_curve": "measures.decision_curve",
     "diagnose": "checks.diagnosis",
     "evaluate": "measures.evaluation",
     "kernel_calibration_error": "measures.kernel",
@@ -75,6 +80,8 @@ __all__ = [
     "Calibrator",
     "Comparison",
     "ComparisonDisplay",
+    "DecisionCurve",
+    "DecisionCurveDisplay",
     "Diagnosis",
     "Evaluation",
     "Finding",
@@ -90,6 +97,7 @@ __all__ = [
     "calibrator_names",
     "compare",
     "datasets",
+    "decision_curve",
     "decompose_score",
     "diagnose",
     "evaluate",

@@ -176,6 +176,14 @@ class SmoothFit(CurveFit):
         errors = self._drawn_errors(self.cells, n_draws, rng, alpha)
         return np.asarray(np.quantile(errors, levels))
 
+    def drawn_maps(
+        self, p: FloatVector, n_draws: int, rng: np.random.Generator
+    ) -> FloatMatrix:
+        """Return maps drawn from the posterior, at predictions: one column each."""
+        drawn = self.terms.design(p) @ self.posterior.draws(n_draws, rng)
+        drawn += self.terms.logits(p)[:, np.newaxis]
+        return np.asarray(expit(drawn, out=drawn))
+
     def _drawn_errors(
         self,
         cells: WeightedPoints,
@@ -183,10 +191,8 @@ class SmoothFit(CurveFit):
         rng: np.random.Generator,
         alpha: float,
     ) -> FloatVector:
-        design = self.terms.design(cells.p)
-        drawn = design @ self.posterior.draws(n_draws, rng)
-        drawn += self.terms.logits(cells.p)[:, np.newaxis]
-        gaps = np.abs(expit(drawn, out=drawn) - cells.p[:, np.newaxis])
+        maps = self.drawn_maps(cells.p, n_draws, rng)
+        gaps = np.abs(maps - cells.p[:, np.newaxis])
         if alpha != 1.0:
             gaps **= alpha
         return np.asarray(cells.weight @ gaps / cells.weight.sum())

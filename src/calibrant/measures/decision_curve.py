@@ -1,0 +1,455 @@
+"""Decision curves: what decisions are worth, and what miscalibration costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.calibrators.smooth import smooth_fit
+from calibrant.core.arrays import as_array
+from calibrant.core.defaults import DEFAULT_CONFIDENCE
+from calibrant.core.parameters import check_fraction, generator, whole_seed
+from calibrant.core.sample import warn_if_small
+from calibrant.exceptions import Argument, OptionError, Setting
+from calibrant.measures.results import as_columns, result_key
+from calibrant.numerics.net_benefit import (
+    NetBenefit,
+    Outcomes,
+    lost_benefit,
+    thresholds_reached,
+)
+from calibrant.numerics.resampling import widen_to
+from calibrant.numerics.smooth_calibration_test import min_p_values
+from calibrant.numerics.weighted_points import compress_on_log_grid, compress_to_at_most
+from calibrant.predictions.predictions import as_predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from calibrant.core.array_types import (
+        ArrayLike,
+        FloatVector,
+        Frame,
+        IntVector,
+        Scale,
+        Seed,
+        Task,
+    )
+    from calibrant.core.sample import BinarySample
+    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.predictions.predictions import Predictions
+
+TREAT_ALL, TREAT_NONE = "treat-all", "treat-none"
+PERCENTAGES = np.arange(1, 100) / 100
+"""The thresholds by default."""
+SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5)
+"""The thresholds, of those that there are, in the printed table."""
+LOSS_DRAWS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionUnit:
+    """One model in one group of rows, or one of the strategies that need no model.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model or strategy.
+    group : dict
+        Which rows, where there are groups.
+    benefit : NetBenefit
+        Shares of rows that are acted on, and what they are worth.
+    sample : BinarySample or None
+        The predictions; None for strategies without a model.
+    """
+
+    model: str
+    group: dict[str, Any]
+    benefit: NetBenefit
+    sample: BinarySample | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class DecisionCurve:
+    """Net benefit of acting on predictions, by threshold.
+
+    Attributes
+    ----------
+    units : tuple of DecisionUnit
+        Models, then the strategies "treat-all" and "treat-none", in each group.
+    thresholds : ndarray of shape (t,)
+        Predicted probabilities from which one acts.
+    confidence : float
+        Level of the intervals.
+    predictions : Predictions
+        What the curves are of.
+    random_state : int
+        Seeds what is drawn for bands and losses.
+
+    See Also
+    --------
+    decision_curve : makes decision curves.
+    DecisionCurveDisplay : draws them.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> curve = cb.decision_curve(y, {"forest": p}, thresholds=[0.2, 0.5])
+    >>> curve.frame()["model"].tolist()
+    ['forest', 'forest', 'treat-all', 'treat-all', 'treat-none', 'treat-none']
+    >>> curve.frame()["net_benefit"].round(3)
+    array([ 0.473,  0.481,  0.37 , -0.008,  0.   ,  0.   ])
+    """
+
+    units: tuple[DecisionUnit, ...]
+    thresholds: FloatVector
+    confidence: float
+    predictions: Predictions = field(compare=False)
+    random_state: int = 0
+
+    def frame(self, *, standardised: bool = False, simultaneous: bool = False) -> Frame:
+        """Return one row per model and threshold as columns.
+
+        Parameters
+        ----------
+        standardised : bool
+            Divide by the share of events, which is the largest possible net benefit;
+            the interval treats that share as known.
+        simultaneous : bool
+            Limits that hold the true curve at all thresholds at once, instead of at
+            each.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: model, groups where there are any, threshold, net_benefit, low,
+            high.
+        """
+        return _stack(
+            (
+                unit,
+                self._benefit(
+                    unit, standardised=standardised, simultaneous=simultaneous
+                ),
+            )
+            for unit in self.units
+        )
+
+    def _benefit(
+        self, unit: DecisionUnit, *, standardised: bool, simultaneous: bool
+    ) -> dict[str, FloatVector]:
+        benefit = unit.benefit
+        low = high = benefit.value
+        if unit.model != TREAT_NONE:
+            rng = np.random.default_rng(self.random_state)
+            reach = (
+                benefit.simultaneous_reach(self.confidence, rng)
+                if simultaneous
+                else None
+            )
+            low, high = benefit.limits(self.confidence, reach)
+        columns = {"net_benefit": benefit.value, "low": low, "high": high}
+        if standardised:
+            most = self._event_rate(unit)
+            columns = {k: np.minimum(v / most, 1.0) for k, v in columns.items()}
+        return {"threshold": self.thresholds, **columns}
+
+    def _event_rate(self, unit: DecisionUnit) -> float:
+        every = (
+            one
+            for one in self.units
+            if one.model == TREAT_ALL and one.group == unit.group
+        )
+        return float(next(every).benefit.shares[0, 0])
+
+    def differences(self) -> Frame:
+        """Return by how much decisions by one model are better than by another.
+
+        Every pair of models, and every model against "treat-all" and "treat-none", on
+        the same rows.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: model_a, model_b, groups where there are any, threshold,
+            difference (net benefit of a less that of b), low, high.
+        """
+        rows: list[tuple[DecisionUnit, dict[str, Any]]] = []
+        for group, models in self.predictions.store.paired_tasks():
+            first = next(iter(models.values())).samples[0]
+            outcomes = _outcomes(first, self.thresholds)
+            reached = {
+                name: thresholds_reached(tasks.samples[0].p, self.thresholds)
+                for name, tasks in models.items()
+            }
+            reached |= _strategies(outcomes)
+            for a, b in combinations(reached, 2):
+                if a == TREAT_ALL:
+                    continue  # no model
+                benefit = NetBenefit.difference(outcomes, reached[a], reached[b])
+                low, high = benefit.limits(self.confidence)
+                columns = {
+                    "model_b": np.full(low.size, b),
+                    "threshold": self.thresholds,
+                    "difference": benefit.value,
+                    "low": low,
+                    "high": high,
+                }
+                rows.append((DecisionUnit(a, result_key(group.key), benefit), columns))
+        frame = _stack(rows)
+        return {"model_a": frame.pop("model"), "model_b": frame.pop("model_b"), **frame}
+
+    def lost(self) -> Frame:
+        """Return the net benefit that is lost to miscalibration.
+
+        It is what the same model would gain if its predictions were recalibrated:
+        decisions are made by the calibration map of `smooth` instead of the
+        predictions. It is never negative.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: model, groups where there are any, threshold, lost, low, high.
+        """
+        return _stack(
+            (unit, self._lost(unit.sample))
+            for unit in self.units
+            if unit.sample is not None
+        )
+
+    def _lost(self, sample: BinarySample) -> dict[str, FloatVector]:
+        points = compress_on_log_grid(sample)
+        chance = smooth_fit(sample).map.values(points.p)[:, np.newaxis]
+        value = lost_benefit(points.p, points.weight, chance, self.thresholds)[:, 0]
+        low, high = _lost_limits(
+            sample, self.thresholds, self.confidence, generator(self.random_state)
+        )
+        ends = [widen_to(*one) for one in zip(value, low, high, strict=True)]
+        low, high = np.transpose(ends)
+        return {"threshold": self.thresholds, "lost": value, "low": low, "high": high}
+
+    def __repr__(self) -> str:
+        return f"<DecisionCurve, {self.thresholds.size} thresholds>\n{self}"
+
+    def __str__(self) -> str:
+        shown = [
+            int(np.abs(self.thresholds - threshold).argmin()) for threshold in SHOWN
+        ]
+        shown = sorted(set(shown))
+        names = [" ".join([*map(str, u.group.values()), u.model]) for u in self.units]
+        width = max(map(len, [*names, "threshold"]))
+        head = [f"{self.thresholds[i]:>8.2f}" for i in shown]
+        lines = [f"{'threshold':<{width}}{''.join(head)}"]
+        for name, unit in zip(names, self.units, strict=True):
+            cells = (f"{unit.benefit.value[i]:>8.4f}" for i in shown)
+            lines.append(f"{name:<{width}}{''.join(cells)}")
+        return "\n".join(lines)
+
+
+def _stack(parts: Any) -> Frame:
+    """Return columns of several units below each other, with model and group."""
+    rows = [
+        {"model": unit.model, **unit.group, **dict(zip(columns, row, strict=True))}
+        for unit, columns in parts
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return as_columns(rows)
+
+
+def _outcomes(sample: BinarySample, thresholds: FloatVector) -> Outcomes:
+    event = sample.y * sample.weights
+    return Outcomes(thresholds, event, sample.weights - event)
+
+
+def _strategies(outcomes: Outcomes) -> dict[str, IntVector]:
+    """Return the decisions that need no model, as if they were predictions."""
+    n, last = outcomes.event.size, outcomes.thresholds.size
+    return {TREAT_ALL: np.full(n, last), TREAT_NONE: np.zeros(n, dtype=np.intp)}
+
+
+def _lost_limits(
+    sample: BinarySample,
+    thresholds: FloatVector,
+    confidence: float,
+    rng: np.random.Generator,
+) -> tuple[FloatVector, FloatVector]:
+    """Return quantiles of the benefit lost, over maps drawn from the posterior.
+
+    No drawn map is the identity; so the lower limits are 0 unless the test of
+    calibration is significant.
+    """
+    cells = compress_to_at_most(sample)
+    maps = smooth_fit(sample).drawn_maps(cells.p, LOSS_DRAWS, rng)
+    lost = lost_benefit(cells.p, cells.weight, maps, thresholds)
+    tail = 0.5 * (1.0 - confidence)
+    low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
+    rejected = min_p_values([cells])[0].rejects(tail)
+    return low if rejected else np.zeros_like(low), high
+
+
+def decision_curve(  # noqa: PLR0913
+    y_true: ArrayLike | Mapping[str, ArrayLike] | Predictions,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    *,
+    thresholds: ArrayLike | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    task: Task = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+    scale: Scale | Mapping[str, Scale] = "prob",
+    random_state: Seed = 0,
+) -> DecisionCurve:
+    """Return what decisions by each model are worth, at each threshold.
+
+    Whoever acts (treats, calls, declines) where the predicted probability is at least
+    t accepts (1 - t) / t needless actions for each event that is acted on. The net
+    benefit at t is the share of rows that are events acted on, less t / (1 - t) times
+    the share of other rows acted on. A model is useful at thresholds where its net
+    benefit is above that of treating all and of treating none.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), dict or Predictions
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks. Or `Predictions`, which need no other data.
+    y_prob : array-like of shape (n,) or (n, k), or dict
+        Predicted probability of the event, or of each class; a dict has those of each
+        model. With `task` None, two columns are those of `predict_proba`.
+    thresholds : array-like of shape (t,), optional
+        Predicted probabilities from which one acts, between 0 and 1; by default 1 %
+        to 99 %.
+    confidence : float
+        Level of the intervals.
+    task : None, "confidence" or a class
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 counts the row twice.
+    groups : array-like of shape (n,), optional
+        The group of each row; each group has its own curves.
+    clusters : array-like of shape (n,), optional
+        Which rows belong together, such as those of one patient.
+    pos_label : object, optional
+        The label that counts as the event.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        Whether `y_prob` holds probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities; for all models, or for each by name.
+    random_state : int, generator or None
+        Seeds what is drawn for simultaneous bands and lost benefits.
+
+    Returns
+    -------
+    DecisionCurve
+        ``frame()`` has one row per model and threshold, with "treat-all" and
+        "treat-none"; ``differences()`` compares models on the same rows; ``lost()`` is
+        the net benefit that miscalibration costs.
+
+    See Also
+    --------
+    DecisionCurveDisplay : draws decision curves.
+    summary : slope, intercept and other numbers for a clinical report.
+
+    Notes
+    -----
+    Limits of the shares of rows are Wilson's, combined by MOVER, so that intervals
+    hold with few events too. In `lost`, the calibration map of `smooth` stands for the
+    true one; its posterior gives the interval.
+
+    References
+    ----------
+    A. J. Vickers, E. B. Elkin (2006). Decision curve analysis: a novel method for
+    evaluating prediction models. Medical Decision Making 26.
+    doi:10.1177/0272989X06295361
+
+    B. Van Calster, A. J. Vickers (2015). Calibration of risk prediction models: impact
+    on decision-analytic performance. Medical Decision Making 35.
+    doi:10.1177/0272989X14547233
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> print(cb.decision_curve(y, {"forest": p}))
+    threshold     0.05    0.10    0.20    0.30    0.50
+    forest      0.4783  0.4727  0.4734  0.4791  0.4814
+    treat-all   0.4693  0.4398  0.3698  0.2798 -0.0083
+    treat-none  0.0000  0.0000  0.0000  0.0000  0.0000
+    """
+    preds = as_predictions(
+        y_true,
+        y_prob,
+        task=task,
+        sample_weight=sample_weight,
+        groups=groups,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
+        scale=scale,
+    )
+    preds.store.check_fields("decision_curve")
+    checked = _check_thresholds(thresholds)
+    return DecisionCurve(
+        tuple(_units(preds, checked)),
+        checked,
+        check_fraction(confidence, name="confidence"),
+        preds,
+        whole_seed(random_state),
+    )
+
+
+def _check_thresholds(thresholds: ArrayLike | None) -> FloatVector:
+    """Return the thresholds in ascending order, each once."""
+    if thresholds is None:
+        return PERCENTAGES
+    values = np.unique(as_array(thresholds, name="thresholds").astype(np.float64))
+    outside = values[~((values > 0.0) & (values < 1.0))]
+    if outside.size or not values.size:
+        got = f"{outside[0]:g}" if outside.size else "none"
+        raise OptionError(
+            Argument("thresholds"),
+            f" must be probabilities above 0 and below 1, at least one; got {got}.",
+        )
+    return values
+
+
+def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
+    """Return the curve of each model in each group, then those without a model."""
+    units: dict[str, list[DecisionUnit]] = {}
+    strategies: dict[str, list[DecisionUnit]] = {}
+    for unit in preds.store.units():
+        sample = _only_sample(unit.read())
+        if not unit.group.key:
+            warn_if_small(sample)
+        outcomes = _outcomes(sample, thresholds)
+        key, name = result_key(unit.group.key), str(unit.group)
+        reached = thresholds_reached(sample.p, thresholds)
+        benefit = NetBenefit.of(outcomes, reached)
+        model = preds.store.display_name(unit.model) or "model"
+        own = DecisionUnit(model, key, benefit, sample)
+        units.setdefault(name, []).append(own)
+        strategies[name] = [
+            DecisionUnit(strategy, key, NetBenefit.of(outcomes, always))
+            for strategy, always in _strategies(outcomes).items()
+        ]
+    return [unit for name, own in units.items() for unit in own + strategies[name]]
+
+
+def _only_sample(tasks: BinaryTasks) -> BinarySample:
+    if len(tasks.samples) > 1:
+        raise OptionError(
+            "a decision is about one event; pass ",
+            Setting("task", "confidence"),
+            " or one class instead of ",
+            Setting("task", "classwise"),
+            ".",
+        )
+    return tasks.samples[0]

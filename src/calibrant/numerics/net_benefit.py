@@ -1,0 +1,273 @@
+"""The net benefit of decisions by threshold, with its intervals.
+
+Whoever acts where the predicted probability is at least t accepts (1 - t) / t needless
+actions for each event that is acted on. The net benefit counts both in events::
+
+    (events acted on - t / (1 - t) * other rows acted on) / rows
+
+So it is a linear combination of shares of rows, and so is the difference of two models.
+All that is needed of the rows is how many reach each threshold, by their labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+
+BAND_DRAWS = 10_000
+"""Normal vectors from which the reach of a simultaneous band is found."""
+MIN_SPREAD = 1e-12
+"""Less than this is rounding."""
+
+
+def thresholds_reached(p: FloatVector, thresholds: FloatVector) -> IntVector:
+    """Return how many of the ascending thresholds each prediction reaches.
+
+    Examples
+    --------
+    >>> thresholds_reached(np.array([0.05, 0.1, 0.7]), np.array([0.1, 0.5]))
+    array([0, 1, 2])
+    """
+    return np.searchsorted(thresholds, p, side="right")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The rows that are decided about, whatever the model.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (t,)
+        Ascending, within (0, 1).
+    event, other : ndarray of shape (n,)
+        Weight of the events, and of the other outcomes, that each row stands for.
+    clusters : ndarray of shape (n,) or None
+        The number of each row's cluster, where rows belong together.
+    """
+
+    thresholds: FloatVector
+    event: FloatVector
+    other: FloatVector
+    clusters: IntVector | None = None
+
+    @cached_property
+    def total(self) -> float:
+        """Return how many rows there are."""
+        return float(self.event.sum() + self.other.sum())
+
+    @property
+    def odds(self) -> FloatVector:
+        """Return what a needless action costs, in events."""
+        return self.thresholds / (1.0 - self.thresholds)
+
+    def shares(self, reached: IntVector, start: IntVector | None = None) -> FloatMatrix:
+        """Return the share of events and of others acted on, shape (2, t).
+
+        A row is acted on at the first `reached` thresholds, except for the first
+        `start` of them.
+        """
+        kinds = (self.event, self.other)
+        above = np.stack([self._above(reached, kind) for kind in kinds])
+        if start is not None:
+            above -= np.stack([self._above(start, kind) for kind in kinds])
+        return above / self.total
+
+    def _above(self, reached: IntVector, weight: FloatVector) -> FloatVector:
+        sums = np.bincount(reached, weight, minlength=self.thresholds.size + 1)
+        return np.asarray(sums[::-1].cumsum()[-2::-1])
+
+    def cluster_benefits(self, reached: IntVector) -> FloatMatrix | None:
+        """Return the benefit that each cluster adds, shape (clusters, t)."""
+        if self.clusters is None:
+            return None
+        size, count = self.thresholds.size + 1, int(self.clusters.max()) + 1
+        place = self.clusters * size + reached
+        events, others = (
+            np.bincount(place, kind, minlength=count * size).reshape(count, size)
+            for kind in (self.event, self.other)
+        )
+        events, others = (
+            sums[:, ::-1].cumsum(axis=1)[:, -2::-1] for sums in (events, others)
+        )
+        return np.asarray(events - self.odds * others)
+
+
+@dataclass(frozen=True, eq=False)
+class NetBenefit:
+    """A linear combination of shares of rows at each threshold.
+
+    Attributes
+    ----------
+    shares, coefficients : ndarray of shape (k, t)
+        Shares of disjoint kinds of rows, and what each row of a kind counts.
+    total : float
+        How many rows there are.
+    by_cluster : ndarray of shape (clusters, t) or None
+        What each cluster adds, where rows belong together.
+    """
+
+    shares: FloatMatrix
+    coefficients: FloatMatrix
+    total: float
+    by_cluster: FloatMatrix | None = None
+
+    @classmethod
+    def of(cls, rows: Outcomes, reached: IntVector) -> NetBenefit:
+        """Return the benefit of acting on rows at the thresholds that they reach."""
+        coefficients = np.stack([np.ones(rows.thresholds.size), -rows.odds])
+        by_cluster = rows.cluster_benefits(reached)
+        return cls(rows.shares(reached), coefficients, rows.total, by_cluster)
+
+    @classmethod
+    def difference(cls, rows: Outcomes, a: IntVector, b: IntVector) -> NetBenefit:
+        """Return by how much the decisions of model a are better than those of b."""
+        lower = np.minimum(a, b)
+        shares = np.vstack([rows.shares(a, lower), rows.shares(b, lower)])
+        own = np.stack([np.ones(rows.thresholds.size), -rows.odds])
+        first, second = rows.cluster_benefits(a), rows.cluster_benefits(b)
+        apart = None if first is None or second is None else first - second
+        return cls(shares, np.vstack([own, -own]), rows.total, apart)
+
+    @cached_property
+    def value(self) -> FloatVector:
+        """Return the combination at each threshold."""
+        return np.asarray((self.coefficients * self.shares).sum(axis=0))
+
+    @property
+    def _variance(self) -> FloatVector:
+        """Return the variance of what one row counts."""
+        mean_square = (self.coefficients**2 * self.shares).sum(axis=0)
+        return np.asarray(np.maximum(mean_square - self.value**2, 0.0))
+
+    @cached_property
+    def effective_rows(self) -> FloatVector:
+        """Return how many independent rows would be as informative."""
+        if self.by_cluster is None:
+            return np.full(self.value.size, self.total)
+        count = len(self.by_cluster)
+        apart = self.by_cluster - self.by_cluster.mean(axis=0)
+        clustered = np.square(apart).sum(axis=0) * count / max(count - 1, 1)
+        independent = self.total * self._variance
+        ratio = np.ones_like(clustered)
+        np.divide(clustered, independent, out=ratio, where=independent > MIN_SPREAD)
+        return np.asarray(self.total / np.maximum(ratio, 1.0))
+
+    def limits(
+        self, confidence: float, reach: float | None = None
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return limits of the combination at each threshold.
+
+        Each share has Wilson's limits, which are right for few rows too. Their
+        distances from the shares are combined as standard deviations would be, with
+        the correlation of shares of the same rows (MOVER).
+
+        References
+        ----------
+        G. Y. Zou, A. Donner (2008). Construction of confidence limits about effect
+        measures: a general approach. Statistics in Medicine 27.
+        doi:10.1002/sim.3095
+        """
+        z = self.usual_reach(confidence) if reach is None else reach
+        low, high = wilson_limits(self.shares, self.effective_rows, z)
+        odds = self.shares / np.maximum(1.0 - self.shares, MIN_SPREAD)
+        up, down = high - self.shares, self.shares - low
+        rising = self.coefficients > 0.0
+        below = self.coefficients * np.where(rising, down, up)
+        above = self.coefficients * np.where(rising, up, down)
+        width = [_joint_width(side, np.sqrt(odds)) for side in (below, above)]
+        return self.value - width[0], self.value + width[1]
+
+    def usual_reach(self, confidence: float) -> float:
+        """Return how many standard errors hold the truth at one threshold."""
+        level = 0.5 + 0.5 * confidence
+        if self.by_cluster is None:
+            return float(ndtri(level))
+        return float(stdtrit(max(len(self.by_cluster) - 1, 1), level))
+
+    def simultaneous_reach(self, confidence: float, rng: np.random.Generator) -> float:
+        """Return how many standard errors hold the benefit at all thresholds.
+
+        For the benefit of one model: whoever reaches the higher of two thresholds
+        reaches both, so that covariances are known.
+        """
+        both = sum(
+            np.outer(counts, counts) * np.minimum.outer(share, share)
+            for share, counts in zip(self.shares, self.coefficients, strict=True)
+        )
+        covariance = both - np.outer(self.value, self.value)
+        spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        used = spread > MIN_SPREAD
+        if not used.any():
+            return self.usual_reach(confidence)
+        scaled = covariance[np.ix_(used, used)] / np.outer(spread[used], spread[used])
+        value, vector = np.linalg.eigh(scaled)
+        root = vector * np.sqrt(np.maximum(value, 0.0))
+        draws = np.abs(rng.standard_normal((BAND_DRAWS, value.size)) @ root.T)
+        largest = float(np.quantile(draws.max(axis=1), confidence))
+        # Few clusters widen the band as much as they widen each interval.
+        wider = self.usual_reach(confidence) / float(ndtri(0.5 + 0.5 * confidence))
+        return wider * largest
+
+
+def lost_benefit(
+    p: FloatVector, weight: FloatVector, chance: FloatMatrix, thresholds: FloatVector
+) -> FloatMatrix:
+    """Return the benefit lost by acting on predictions instead of true chances.
+
+    Nothing is lost where both lie on the same side of a threshold.
+
+    Parameters
+    ----------
+    p, weight : ndarray of shape (m,)
+        Predictions and weights.
+    chance : ndarray of shape (m, maps)
+        The chance of the event at each prediction, by each calibration map.
+    thresholds : ndarray of shape (t,)
+        From which predictions on one acts.
+
+    Returns
+    -------
+    ndarray of shape (t, maps)
+        Net benefit lost at each threshold.
+    """
+    share, acting = weight / weight.sum(), p[:, np.newaxis]
+    return np.stack(
+        [
+            share @ (np.abs(chance - t) * ((chance >= t) != (acting >= t))) / (1.0 - t)
+            for t in thresholds.tolist()
+        ]
+    )
+
+
+def wilson_limits(
+    share: FloatMatrix, n: FloatVector, z: float
+) -> tuple[FloatMatrix, FloatMatrix]:
+    """Return Wilson's limits of shares of n rows.
+
+    Examples
+    --------
+    >>> low, high = wilson_limits(np.array([0.0, 0.5]), np.array([10.0, 10.0]), 1.96)
+    >>> low.round(4), high.round(4)
+    (array([0.    , 0.2366]), array([0.2775, 0.7634]))
+    """
+    middle = share + z**2 / (2.0 * n)
+    width = z * np.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
+    low, high = (middle - width, middle + width) / (1.0 + z**2 / n)
+    return np.clip(low, 0.0, share), np.clip(high, share, 1.0)
+
+
+def _joint_width(parts: FloatMatrix, root_odds: FloatMatrix) -> FloatVector:
+    """Return the width of a sum of parts, correlated as shares of the same rows are.
+
+    Two shares p and q have the correlation - sqrt(p / (1 - p) * q / (1 - q)).
+    """
+    scaled = parts * root_odds
+    crossed = scaled.sum(axis=0) ** 2 - (scaled**2).sum(axis=0)
+    return np.asarray(np.sqrt(np.maximum((parts**2).sum(axis=0) - crossed, 0.0)))

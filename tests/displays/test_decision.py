@@ -1,0 +1,43 @@
+"""What a figure of decision curves shows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import calibrant as cb
+from calibrant.exceptions import OptionError
+
+
+@pytest.fixture
+def display():
+    forest, y = cb.datasets.load_binary("forest")
+    bayes, _ = cb.datasets.load_binary("bayes")
+    models = {"forest": forest, "bayes": bayes}
+    return cb.DecisionCurveDisplay.from_predictions(y, models)
+
+
+def test_the_lines_are_the_numbers_of_the_frame(display):
+    lines = {line.get_label(): line for line in display.plot().get_lines()}
+    frame = display.frame()
+    assert list(lines) == ["forest", "bayes", "treat-all", "treat-none"]
+    for name, line in lines.items():
+        own = frame["model"] == name
+        assert_allclose(line.get_xdata(), frame["threshold"][own])
+        assert_allclose(line.get_ydata(), frame["net_benefit"][own])
+
+
+def test_models_are_visible_and_most_of_the_losses_of_treating_all_are_cut(display):
+    low, high = display.plot().get_ylim()
+    frame = display.frame()
+    assert high > frame["net_benefit"].max()
+    assert low > frame["net_benefit"].min()
+    assert low < 0.0
+
+
+def test_groups_do_not_share_a_figure():
+    p, y = cb.datasets.load_binary("forest")
+    curve = cb.decision_curve(y, p, groups=np.arange(y.size) % 2)
+    with pytest.raises(OptionError, match="one group of rows"):
+        cb.DecisionCurveDisplay.from_curve(curve)
+    with pytest.raises(OptionError, match="what decision_curve returned"):
+        cb.DecisionCurveDisplay.from_curve(y)

@@ -1,0 +1,134 @@
+"""Decision curves against dcurves, and from every kind of predictions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import calibrant as cb
+from calibrant.exceptions import OptionError
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "dcurves.json").read_text())
+MODELS = ("logistic", "forest", "bayes", "boosting", "network")
+NAMES = {"all": "treat-all", "none": "treat-none"}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: cb.datasets.load_binary(name)[0] for name in MODELS}
+
+
+@pytest.fixture(scope="module")
+def y():
+    return cb.datasets.load_binary("forest")[1]
+
+
+@pytest.mark.parametrize("name", GOLDEN["net_benefit"])
+def test_net_benefits_are_those_of_dcurves(name, models, y):
+    frame = cb.decision_curve(y, models, thresholds=GOLDEN["thresholds"]).frame()
+    own = frame["net_benefit"][frame["model"] == NAMES.get(name, name)]
+    assert_allclose(own, GOLDEN["net_benefit"][name], atol=1e-12)
+
+
+def test_the_frame_has_the_columns_of_the_contract(models, y):
+    frame = cb.decision_curve(y, models).frame()
+    assert list(frame) == ["model", "threshold", "net_benefit", "low", "high"]
+    assert list(dict.fromkeys(frame["model"])) == [*MODELS, "treat-all", "treat-none"]
+    assert all(column.size == 99 * 7 for column in frame.values())
+    assert (frame["low"] <= frame["net_benefit"]).all()
+    assert (frame["net_benefit"] <= frame["high"]).all()
+
+
+def test_one_model_without_a_name(y, models):
+    frame = cb.decision_curve(y, models["forest"], thresholds=[0.5]).frame()
+    assert frame["model"].tolist() == ["model", "treat-all", "treat-none"]
+
+
+def test_aggregates_give_the_same_curve(y, models):
+    aggregated = cb.Predictions.from_arrays(y, models).aggregate()
+    rows, cells = (cb.decision_curve(y, models), cb.decision_curve(aggregated))
+    assert_allclose(
+        cells.frame()["net_benefit"], rows.frame()["net_benefit"], atol=1e-12
+    )
+    assert_allclose(cells.lost()["lost"], rows.lost()["lost"], atol=1e-4)
+    with pytest.raises(OptionError, match="pass the rows"):
+        cells.differences()
+
+
+def test_weights_count_rows(y, models):
+    twice = cb.decision_curve(np.tile(y, 2), np.tile(models["bayes"], 2)).frame()
+    weighted = cb.decision_curve(
+        y, models["bayes"], sample_weight=np.full(y.size, 2)
+    ).frame()
+    assert_allclose(weighted["high"], twice["high"])
+
+
+def test_groups_have_their_own_curves(y, models):
+    groups = np.where(np.arange(y.size) < 900, "first", "rest")
+    frame = cb.decision_curve(y, models["bayes"], groups=groups).frame()
+    own = cb.decision_curve(y[:900], models["bayes"][:900]).frame()
+    rows = (frame["group"] == "first") & (frame["model"] == "model")
+    assert_allclose(frame["net_benefit"][rows], own["net_benefit"][:99])
+
+
+def test_differences_name_pairs_and_strategies(y, models):
+    curve = cb.decision_curve(y, {k: models[k] for k in ("forest", "bayes")})
+    pairs = curve.differences()
+    names = dict.fromkeys(
+        zip(pairs["model_a"].tolist(), pairs["model_b"].tolist(), strict=True)
+    )
+    assert list(names) == [
+        ("forest", "bayes"),
+        ("forest", "treat-all"),
+        ("forest", "treat-none"),
+        ("bayes", "treat-all"),
+        ("bayes", "treat-none"),
+    ]
+    frame = curve.frame()
+    expected = frame["net_benefit"][:99] - frame["net_benefit"][99:198]
+    assert_allclose(pairs["difference"][:99], expected, atol=1e-12)
+
+
+def test_miscalibration_costs_benefit_and_recalibration_ends_that():
+    rng = np.random.default_rng(8)
+    chance = rng.beta(1.0, 3.0, 4000)
+    y = (rng.random(4000) < chance).astype(int)
+    lost = cb.decision_curve(y, {"own": chance, "bold": np.sqrt(chance)}).lost()
+    own, bold = lost["model"] == "own", lost["model"] == "bold"
+    at = np.isclose(lost["threshold"], 0.4)
+    grid = np.linspace(0.0, 1.0, 200_001)
+    density = 3.0 * (1.0 - grid) ** 2
+    needless = (grid < 0.4) & (np.sqrt(grid) >= 0.4)
+    truth = np.mean(density * needless * (0.4 - grid) / 0.6)
+    assert lost["low"][bold & at][0] <= truth <= lost["high"][bold & at][0]
+    assert lost["low"][bold & at][0] > 0.0
+    assert (lost["low"][own] == 0.0).all()
+    assert (lost["lost"] >= 0.0).all()
+
+
+@pytest.mark.parametrize("wrong", [[0.0, 0.5], [1.0], [], [np.nan]])
+def test_thresholds_lie_between_0_and_1(wrong, y, models):
+    with pytest.raises(OptionError, match="thresholds must be probabilities above 0"):
+        cb.decision_curve(y, models["forest"], thresholds=wrong)
+
+
+def test_a_decision_is_about_one_event():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    with pytest.raises(OptionError, match="a decision is about one event"):
+        cb.decision_curve(digit, prob, task="classwise")
+
+
+def test_standardised_benefits_are_shares_of_the_event_rate(y, models):
+    curve = cb.decision_curve(y, models["forest"])
+    plain, scaled = curve.frame(), curve.frame(standardised=True)
+    assert_allclose(scaled["net_benefit"], plain["net_benefit"] / y.mean())
+
+
+def test_simultaneous_limits_are_wider(y, models):
+    curve = cb.decision_curve(y, models["bayes"])
+    each, whole = (curve.frame(simultaneous=both) for both in (False, True))
+    used = each["model"] == "model"
+    assert (whole["high"] >= each["high"])[used].all()
+    assert (whole["low"] < each["low"])[used].any()

@@ -1,0 +1,130 @@
+"""Net benefit: closed forms, an equivalent definition, and simulated coverage."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binomtest
+
+from calibrant.numerics.net_benefit import (
+    NetBenefit,
+    Outcomes,
+    lost_benefit,
+    thresholds_reached,
+    wilson_limits,
+)
+
+THRESHOLDS = np.array([0.05, 0.2, 0.5, 0.8])
+
+
+def drawn(n, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1.0, 4.0, n)
+    return p, (rng.random(n) < p**1.3).astype(float)
+
+
+def benefit_of(p, y, thresholds=THRESHOLDS, clusters=None):
+    rows = Outcomes(thresholds, y, 1.0 - y, clusters)
+    return NetBenefit.of(rows, thresholds_reached(p, thresholds))
+
+
+def test_the_benefit_counts_rows_as_the_definition_does():
+    p, y = drawn(500, 1)
+    expected = [
+        np.mean((p >= t) & (y == 1)) - t / (1 - t) * np.mean((p >= t) & (y == 0))
+        for t in THRESHOLDS
+    ]
+    assert_allclose(benefit_of(p, y).value, expected, atol=1e-15)
+
+
+def test_a_difference_is_that_of_the_benefits():
+    p, y = drawn(500, 2)
+    other = np.sqrt(p)
+    rows = Outcomes(THRESHOLDS, y, 1.0 - y)
+    a, b = (thresholds_reached(one, THRESHOLDS) for one in (p, other))
+    apart = NetBenefit.difference(rows, a, b)
+    expected = NetBenefit.of(rows, a).value - NetBenefit.of(rows, b).value
+    assert_allclose(apart.value, expected, atol=1e-15)
+
+
+def test_with_many_rows_limits_are_those_of_a_mean():
+    p, y = drawn(200_000, 3)
+    benefit = benefit_of(p, y)
+    acted = p[:, np.newaxis] >= THRESHOLDS
+    gains = acted * np.where(
+        y[:, np.newaxis] == 1.0, 1.0, -THRESHOLDS / (1 - THRESHOLDS)
+    )
+    error = gains.std(axis=0) / np.sqrt(p.size)
+    low, high = benefit.limits(0.95)
+    assert_allclose(high - low, 2 * 1.959964 * error, rtol=0.01)
+    assert_allclose(0.5 * (low + high), gains.mean(axis=0), atol=0.3 * error.max())
+
+
+def test_treating_all_has_the_limits_of_the_event_rate():
+    y = np.repeat([1.0, 0.0], [12, 88])
+    low, high = benefit_of(np.ones(100), y, np.array([0.2])).limits(0.95)
+    rate = binomtest(12, 100).proportion_ci(0.95, method="wilson")
+    assert_allclose(
+        [low[0], high[0]], [1.25 * rate.low - 0.25, 1.25 * rate.high - 0.25]
+    )
+
+
+def test_wilson_limits_are_those_of_scipy():
+    low, high = wilson_limits(np.array([0.3]), np.array([20.0]), 1.959963984540054)
+    expected = binomtest(6, 20).proportion_ci(0.95, method="wilson")
+    assert_allclose([low[0], high[0]], [expected.low, expected.high])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [50, 300])
+def test_intervals_and_bands_hold_the_true_benefit(n):
+    big = np.random.default_rng(0).beta(1.0, 4.0, 1_000_000)
+    truth = benefit_of(big, big**1.3).value
+    held, whole, runs = np.zeros(THRESHOLDS.size), 0, 400
+    for seed in range(runs):
+        benefit = benefit_of(*drawn(n, 1000 + seed))
+        low, high = benefit.limits(0.9)
+        held += (low <= truth) & (truth <= high)
+        rng = np.random.default_rng(seed)
+        low, high = benefit.limits(0.9, benefit.simultaneous_reach(0.9, rng))
+        whole += bool(((low <= truth) & (truth <= high)).all())
+    floor = 0.9 - 2.5 * np.sqrt(0.09 / runs)
+    assert (held / runs).min() > floor
+    assert whole / runs > floor
+
+
+def test_rows_that_come_in_fives_count_once_in_five():
+    p, y = drawn(400, 5)
+    alone = benefit_of(p, y)
+    fives = benefit_of(
+        np.repeat(p, 5), np.repeat(y, 5), clusters=np.arange(400).repeat(5)
+    )
+    assert_allclose(fives.value, alone.value)
+    assert_allclose(fives.effective_rows, 400.0, rtol=0.01)
+    widths = [np.subtract(*one.limits(0.95)[::-1]) for one in (alone, fives)]
+    assert_allclose(widths[1], widths[0], rtol=0.02)
+
+
+def test_clusters_of_one_row_are_no_clusters():
+    p, y = drawn(3000, 6)
+    plain = benefit_of(p, y).limits(0.95)
+    assert_allclose(
+        benefit_of(p, y, clusters=np.arange(3000)).limits(0.95), plain, atol=1e-3
+    )
+
+
+def test_nothing_is_lost_by_calibrated_predictions():
+    p = np.linspace(0.01, 0.99, 50)
+    lost = lost_benefit(p, np.ones(50), p[:, np.newaxis], THRESHOLDS)
+    assert_allclose(lost, 0.0)
+
+
+def test_the_benefit_lost_is_the_gain_of_acting_by_the_true_chances():
+    p = np.linspace(0.01, 0.99, 999)
+    chance, weight = p**2, np.linspace(1.0, 3.0, 999)
+    rows = Outcomes(THRESHOLDS, weight * chance, weight * (1.0 - chance))
+    best, own = (
+        NetBenefit.of(rows, thresholds_reached(by, THRESHOLDS)).value
+        for by in (chance, p)
+    )
+    lost = lost_benefit(p, weight, chance[:, np.newaxis], THRESHOLDS)[:, 0]
+    assert_allclose(lost, best - own, atol=1e-12)
