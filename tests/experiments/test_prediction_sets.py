@@ -7,7 +7,7 @@ import pytest
 from calibrant.exceptions import ShapeError, SourceError
 from calibrant.experiments import StoredPredictions, find_predictions
 from calibrant.experiments.prediction_sets import Event, Split, outcomes_of
-from calibrant.predictions.input_spec import InputSpec
+from calibrant.core.tasks import InputSpec
 
 
 @pytest.mark.parametrize("task", ["confidence", 2])

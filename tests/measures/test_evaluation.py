@@ -13,7 +13,7 @@ from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsErro
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.measures.intervals import bootstrap_limits
-from calibrant.predictions.input_spec import InputSpec
+from calibrant.core.tasks import InputSpec
 
 
 def test_frame_is_one_row_a_method(sample):

@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.measures.estimate import ErrorSettings
-from calibrant.predictions.input_spec import InputSpec
+from calibrant.core.tasks import InputSpec
 from calibrant.report.repairs import advise, repairs_of
 
 

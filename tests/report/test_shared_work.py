@@ -13,7 +13,7 @@ from calibrant.measures import estimate
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.measures.intervals import bootstrap_limits
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
-from calibrant.predictions.input_spec import InputSpec
+from calibrant.core.tasks import InputSpec
 
 
 def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):

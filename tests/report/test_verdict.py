@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.predictions.input_spec import InputSpec
+from calibrant.core.tasks import InputSpec
 from calibrant.report.regions import regions_of
 from calibrant.report.verdict import reconcile, verdict_of
 

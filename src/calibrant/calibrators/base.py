@@ -106,9 +106,11 @@ if TYPE_CHECKING:
 
 
 def fit_family(family: Fittable[SampleT, FitT], sample: SampleT) -> FitT:
-    """Fit a family to a sample, its linear algebra in one thread.
+    """Fit a family to a sample, its linear algebra, if any, in one thread.
 
     Everything in the library fits families through this function.
     """
+    if not getattr(family, "solves_equations", True):
+        return family.fit(sample)
     with one_blas_thread():
         return family.fit(sample)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
 
 import numpy as np
 
@@ -125,6 +125,7 @@ class FixedBins:
         ECE; or flat tops at the observed rate.
     """
 
+    solves_equations: ClassVar[bool] = False
     bins: int = 15
     spacing: Spacing = "size"
     tops: Tops = "slope-1"

@@ -11,8 +11,8 @@ import numpy as np
 from calibrant.calibrators.base import fit_family
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
+from calibrant.core.tasks import event_of_class
 from calibrant.numerics.class_probabilities import (
-    event_of_class,
     log_probabilities,
     log_softmax,
     weight_shares,

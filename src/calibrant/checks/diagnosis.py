@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
-    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.predictions.predictions import Predictions
 
 

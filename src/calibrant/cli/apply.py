@@ -179,10 +179,10 @@ def _apply_to_npz(
     suffix: str,
     scale: ScaleChoice | None,
 ) -> None:
+    from calibrant.core.tasks import InputSpec
     from calibrant.engines.file_formats import add_arrays
     from calibrant.engines.memory import open_table
     from calibrant.predictions.columns import models_of_table
-    from calibrant.predictions.input_spec import InputSpec
 
     table = open_table(source)
     (model,) = models_of_table(table, {"": split_list(p)}, InputSpec())

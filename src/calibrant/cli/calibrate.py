@@ -95,8 +95,8 @@ def calibrate(
 
 def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:
     """Return the columns of the one model that is calibrated."""
+    from calibrant.core.tasks import InputSpec
     from calibrant.predictions.columns import models_of_table
-    from calibrant.predictions.input_spec import InputSpec
 
     if data.p is None or len(data.p) != 1:
         given = len(data.p or ())

@@ -80,7 +80,11 @@ def stack_lists(values: NDArray[Any]) -> NDArray[Any]:
 
 def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """Return `values` as a vector; a table of one column counts as one."""
-    array = as_array(values, name=name)
+    return check_vector(as_array(values, name=name), name=name)
+
+
+def check_vector(array: NDArray[Any], *, name: str) -> NDArray[Any]:
+    """Return an array as a vector with at least one row."""
     if array.ndim == 2 and array.shape[1] == 1:  # noqa: PLR2004
         array = array[:, 0]
     if array.ndim != 1:
@@ -90,7 +94,8 @@ def as_vector(values: ArrayLike, *, name: str) -> NDArray[Any]:
             f"it has shape {array.shape}",
             value=array.shape,
         )
-    check_not_empty(array, name=name)
+    if not len(array):
+        raise no_rows(name)
     return array
 
 
@@ -164,10 +169,9 @@ def first_place(which: BoolVector | BoolMatrix) -> tuple[int, ...]:
     return tuple(int(i) for i in np.argwhere(which)[0])
 
 
-def check_not_empty(array: NDArray[Any], *, name: str) -> None:
-    """Raise where there are no rows."""
-    if array.shape[0] == 0:
-        raise EmptyInputError.of(name, "must have at least one row", "it is empty")
+def no_rows(name: str) -> EmptyInputError:
+    """Return the error about an array without rows."""
+    return EmptyInputError.of(name, "must have at least one row", "it is empty")
 
 
 def check_same_length(**arrays: NDArray[Any] | None) -> None:

@@ -39,6 +39,13 @@ def check_binary_labels(
     array([0., 1., 0.])
     """
     array = as_vector(values, name=wording.label)
+    return event_labels(array, pos_label=pos_label, wording=wording)
+
+
+def event_labels(
+    array: NDArray[Any], *, pos_label: Any, wording: Wording
+) -> FloatVector:
+    """Return what `check_binary_labels` does, of a vector."""
     if pos_label is None:
         return _zero_one(array, wording)
     distinct = distinct_values(array, name=wording.label)
@@ -69,12 +76,14 @@ def check_label_values(
         )
 
 
-def check_second_column(values: ArrayLike, pos_label: Any, *, wording: Wording) -> None:
+def check_second_column(
+    array: NDArray[Any], pos_label: Any, *, wording: Wording
+) -> None:
     """Raise where the second of two columns belongs to the other label.
 
     Columns of scikit-learn's `predict_proba` are in the order of the sorted labels.
     """
-    distinct = distinct_values(as_vector(values, name=wording.label), name="labels")
+    distinct = distinct_values(array, name="labels")
     if len(distinct) == 2 and distinct[0] == pos_label:  # noqa: PLR2004
         raise LabelError.of(
             wording.prob,

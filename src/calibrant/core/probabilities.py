@@ -12,10 +12,10 @@ from calibrant.core.arrays import (
     as_array,
     as_float,
     as_numbers,
-    as_vector,
-    check_not_empty,
     check_nothing_missing,
+    check_vector,
     first_place,
+    no_rows,
 )
 from calibrant.core.parameters import check_choice
 from calibrant.core.row_rules import (
@@ -72,7 +72,15 @@ def check_probabilities(
     calibrant.exceptions.ScaleError: y_prob must contain probabilities in [0, 1]; row 1
     is -0.9 (2 of 3 values are outside). If these are logits, pass scale="logit".
     """
-    array = as_array(values, name=wording.prob)
+    return event_probabilities(
+        as_array(values, name=wording.prob), scale=scale, wording=wording
+    )
+
+
+def event_probabilities(
+    array: NDArray[Any], *, scale: Scale, wording: Wording
+) -> FloatVector:
+    """Return what `check_probabilities` does, of an array."""
     if has_two_columns(array):
         matrix = check_probability_matrix(array, scale=scale, wording=wording)
         return np.ascontiguousarray(matrix[:, 1])
@@ -83,12 +91,13 @@ def check_probabilities(
             f"it has shape {array.shape}",
             wording.columns,
         )
-    vector = as_vector(array, name=wording.prob)
+    vector = check_vector(array, name=wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         from scipy.special import expit
 
         return np.asarray(expit(as_float(vector, name=wording.prob)), dtype=np.float64)
-    return _as_probabilities(vector, scale, wording)
+    numbers = as_numbers(vector, name=wording.prob)
+    return _probabilities(numbers, precision_of(array.dtype), scale, wording)
 
 
 def has_two_columns(array: NDArray[Any]) -> bool:
@@ -129,26 +138,28 @@ def check_class_scores(
             f"it has shape {array.shape}",
             wording.vector,
         )
-    check_not_empty(array, name=wording.prob)
+    if not len(array):
+        raise no_rows(wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         logits = as_float(array, name=wording.prob)
         _check_logit_size(logits, wording)
         return logits
-    prob = _as_probabilities(array, scale, wording)
+    numbers = as_numbers(array, name=wording.prob)
+    prob = _probabilities(numbers, precision_of(array.dtype), scale, wording)
     _check_row_sums(prob, scale, wording)
     return prob
 
 
-def _as_probabilities(
-    array: NDArray[Any], scale: Scale, wording: Wording
+def _probabilities(
+    numbers: NDArray[np.float64], precision: float, scale: Scale, wording: Wording
 ) -> NDArray[np.float64]:
     """Return probabilities; what is out of range by rounding is 0 or 1."""
-    numbers, rule = as_numbers(array, name=wording.prob), RULES[scale]
+    rule = RULES[scale]
     with np.errstate(invalid="ignore"):
         low, high = numbers.min(), numbers.max()  # NaN where any is
     if low >= rule.low and high <= rule.high:
         return rule.to_prob(numbers)
-    ends = rule.ends(precision_of(array.dtype))
+    ends = rule.ends(precision)
     spread = ValueSummary.of(numbers, ends)
     # Before anything is said of values that are missing.
     within, remedy = in_range(scale), spread.remedy(scale, wording)

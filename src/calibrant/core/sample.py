@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from calibrant.core.arrays import as_array, check_same_length
+from calibrant.core.arrays import as_array, check_same_length, check_vector
 from calibrant.core.labels import (
-    check_binary_labels,
     check_class_labels,
     check_second_column,
+    event_labels,
 )
 from calibrant.core.probabilities import (
     check_class_scores,
-    check_probabilities,
+    event_probabilities,
     has_two_columns,
 )
 from calibrant.core.warn import warn
@@ -25,6 +26,8 @@ from calibrant.exceptions import LabelError, SmallSampleWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from calibrant.core.array_types import (
         ArrayLike,
@@ -76,20 +79,20 @@ class BinarySample:
     row_counts: IntVector | None = None
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Return the number of rows."""
         return self.p.size
 
-    @property
+    @cached_property
     def n_data(self) -> int:
         """Return the number of rows of the data, before any were aggregated."""
         return self.n if self.row_counts is None else int(self.row_counts.sum())
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Return the sum of weights: the rows that the sample stands for."""
-        return float(self.n if self.weight is None else self.weight.sum())
+        return float(self.p.size if self.weight is None else self.weight.sum())
 
     @property
     def weights(self) -> FloatVector:
@@ -152,40 +155,44 @@ def check_binary_sample(
     wording: Wording = MEASURE_WORDING,
 ) -> BinarySample:
     """Validate labels, probabilities and weights of a binary event together."""
-    p, y = check_event(
-        y_true, y_prob, pos_label=pos_label, scale=scale, wording=wording
+    p, y = event_of_arrays(
+        as_array(y_true, name=wording.label),
+        as_array(y_prob, name=wording.prob),
+        pos_label=pos_label,
+        scale=scale,
+        wording=wording,
     )
     weight = check_weights(sample_weight, name=wording.weight)
     check_same_length(**{wording.label: y, wording.prob: p, wording.weight: weight})
     return weighted_sample(p, y, weight)
 
 
-def check_event(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
+def event_of_arrays(
+    labels: NDArray[Any],
+    scores: NDArray[Any],
     *,
-    pos_label: Any = None,
-    scale: Scale = "prob",
-    wording: Wording = MEASURE_WORDING,
+    pos_label: Any,
+    scale: Scale,
+    wording: Wording,
 ) -> tuple[FloatVector, FloatVector]:
     """Validate probabilities and labels of a binary event; return them as numbers."""
-    p = check_probabilities(y_prob, scale=scale, wording=wording)
+    p = event_probabilities(scores, scale=scale, wording=wording)
+    labels = check_vector(labels, name=wording.label)
     try:
-        y = check_binary_labels(y_true, pos_label=pos_label, wording=wording)
+        y = event_labels(labels, pos_label=pos_label, wording=wording)
     except LabelError as error:
-        if not _are_swapped(y_true, p, name=wording.label):
+        if not _are_swapped(labels, p):
             raise
         remedy = f"Are {wording.label} and {wording.prob} swapped?"
         raise error.with_remedy(remedy) from None
-    if pos_label is not None and has_two_columns(as_array(y_prob, name=wording.prob)):
-        check_second_column(y_true, pos_label, wording=wording)
+    if pos_label is not None and has_two_columns(scores):
+        check_second_column(labels, pos_label, wording=wording)
     check_same_length(**{wording.label: y, wording.prob: p})
     return p, y
 
 
-def _are_swapped(y_true: ArrayLike, p: FloatVector, *, name: str) -> bool:
+def _are_swapped(labels: NDArray[Any], p: FloatVector) -> bool:
     """Tell whether labels look like predictions, and predictions like labels."""
-    labels = as_array(y_true, name=name)
     fractions = labels.dtype.kind == "f" and bool(((labels >= 0) & (labels <= 1)).all())
     return fractions and bool(np.isin(p, (0.0, 1.0)).all())
 

@@ -15,6 +15,7 @@ import numpy as np
 from calibrant.core.arrays import as_array, as_vector, stack_lists
 from calibrant.core.labels import check_binary_labels, check_class_labels, is_missing
 from calibrant.core.probabilities import check_probabilities, check_probability_matrix
+from calibrant.core.tasks import event_of_class
 from calibrant.core.weights import check_raw_weights, check_total
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.cells import (
@@ -30,7 +31,6 @@ from calibrant.engines.groups import group_rows
 from calibrant.engines.text_files import typed_column
 from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
 from calibrant.numerics.cell_grid import sum_cells
-from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.base import ErrorFit
     from calibrant.core.array_types import Debias, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.core.tasks import BinaryTasks
 
 
 Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
@@ -106,24 +106,23 @@ class ErrorSettings:
         if self.confidence is not None:
             check_fraction(self.confidence, name="confidence")
 
-    def debiases(self, fit: ErrorFit, method: str) -> bool:
-        """Tell whether to subtract the bias; raise if it must be but is not known."""
-        known = fit.debiases(float(self.alpha))
-        if self.debias is True and not known:
+    def errors(
+        self, fits: Sequence[ErrorFit], samples: Sequence[BinarySample], method: str
+    ) -> tuple[FloatVector, bool]:
+        """Return the error of each event, and whether the bias was subtracted.
+
+        Raise if it must be but is not known.
+        """
+        alpha = float(self.alpha)
+        debias = bool(self.debias) and fits[0].debiases(alpha)
+        if self.debias is True and not debias:
             raise OptionError(
                 f"debias=True is not possible for method {method!r} with "
-                f'alpha={self.alpha:g}; pass debias="auto" or False.'
+                f'alpha={alpha:g}; pass debias="auto" or False.'
             )
-        return known and bool(self.debias)
-
-    def errors(
-        self, fits: Sequence[ErrorFit], samples: Sequence[BinarySample], *, debias: bool
-    ) -> FloatVector:
-        """Return the error of each event."""
         pairs = zip(fits, samples, strict=True)
-        return np.array(
-            [fit.error(one, alpha=self.alpha, debias=debias) for fit, one in pairs]
-        )
+        errors = [fit.error(one, alpha=alpha, debias=debias) for fit, one in pairs]
+        return np.array(errors), debias
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,36 +139,21 @@ class FittedTasks:
 
     tasks: BinaryTasks
     settings: ErrorSettings
-    _fits: dict[tuple[str | int, int], ErrorFit] = field(
+    _fits: dict[str | int, list[ErrorFit]] = field(
         default_factory=dict, init=False, repr=False
     )
     _estimates: dict[str | int, tuple[Estimate, ...]] = field(
         default_factory=dict, init=False, repr=False
     )
 
-    def fit(self, method: str, place: int = 0) -> ErrorFit:
-        """Return the fit of a method to one of the events."""
-        key = _key(method), place
-        if key not in self._fits:
-            sample = self.tasks.samples[place]
-            family = find_evaluator(method).measuring(self.settings.random_state)
-            self._fits[key] = (
-                smooth_fit(sample)
-                if family == EVALUATOR
-                else fit_family(family, sample)
-            )
-        return self._fits[key]
-
     def fits(self, method: str) -> list[ErrorFit]:
         """Return the fits of a method to all events."""
-        return [self.fit(method, place) for place in range(len(self.tasks.samples))]
-
-    def value(self, method: str) -> float:
-        """Return the estimate for the task as it is, perhaps below 0."""
-        fits = self.fits(method)
-        debias = self.settings.debiases(fits[0], method)
-        errors = self.settings.errors(fits, self.tasks.samples, debias=debias)
-        return float(np.mean(errors))
+        key = _key(method)
+        if key not in self._fits:
+            family = find_evaluator(method).measuring(self.settings.random_state)
+            fit = smooth_fit if family == EVALUATOR else partial(fit_family, family)
+            self._fits[key] = [fit(sample) for sample in self.tasks.samples]
+        return self._fits[key]
 
     def estimates(self, method: str) -> tuple[Estimate, ...]:
         """Return the estimate for the task, then one for each class if it has any."""
@@ -182,13 +166,15 @@ class FittedTasks:
     def _posterior_limits(self) -> PosteriorLimits:
         """Return limits of the true errors, the same for all methods."""
         settings = self.settings
-        return PosteriorLimits.of(
-            self.tasks.samples,
-            confidence=float(settings.confidence or 0.0),
-            alpha=settings.alpha,
-            n_draws=settings.n_resamples,
-            seed=whole_seed(settings.random_state),
-        )
+        seed = whole_seed(settings.random_state)
+        with one_blas_thread():
+            return PosteriorLimits.of(
+                self.tasks.samples,
+                confidence=float(settings.confidence or 0.0),
+                alpha=settings.alpha,
+                n_draws=settings.n_resamples,
+                seed=seed,
+            )
 
     def _limits(
         self, fits: list[ErrorFit], method: str, values: FloatVector, *, debias: bool
@@ -206,18 +192,17 @@ class FittedTasks:
         if has_map and settings.interval in {"auto", "posterior"}:
             return self._posterior_limits
         # Without a map there is only the kernel error, which is a squared norm.
-        return bootstrap_limits(
-            fits, self.tasks, settings, values, debias=debias, squared=not has_map
-        )
+        with one_blas_thread():
+            return bootstrap_limits(
+                fits, self.tasks, settings, values, debias=debias, squared=not has_map
+            )
 
     def _estimate(self, method: str) -> tuple[Estimate, ...]:
-        tasks, settings = self.tasks, self.settings
-        fits = self.fits(method)
-        debias = settings.debiases(fits[0], method)
-        values = settings.errors(fits, tasks.samples, debias=debias)
-        with one_blas_thread():
-            limits = self._limits(fits, method, values, debias=debias)
+        tasks = self.tasks
         n, name = tasks.samples[0].n_data, method_name(method)
+        fits = self.fits(method)
+        values, debias = self.settings.errors(fits, tasks.samples, method)
+        limits = self._limits(fits, method, values, debias=debias)
         pieces = np.array([float(fit.n_pieces) for fit in fits])
 
         def row(task: str, which: slice) -> Estimate:

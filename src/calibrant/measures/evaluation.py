@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import Interval
-    from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
     from calibrant.predictions.store import Unit
 

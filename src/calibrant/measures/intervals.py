@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from calibrant.calibrators.base import ErrorFit
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import ErrorSettings
     from calibrant.numerics.resampling import BootstrapCells
-    from calibrant.predictions.input_spec import BinaryTasks
 
 EVENTS_PER_REJECTION = 20
 """For each so many events, one more must be rejected for any to count."""
@@ -175,6 +175,7 @@ def bootstrap_limits(  # noqa: PLR0913
     shared = None
     if several and tasks.same_rows:
         shared = RowGroups.draw(samples[0].n, count, rng, samples[0].weight)
+    raw = replace(settings, debias=False)
     errors, noise = [], []
     for fit, sample in zip(fits, samples, strict=True):
         cells = bootstrap_cells(sample.p, sample.y, sample.weight, fit.edges)
@@ -191,7 +192,7 @@ def bootstrap_limits(  # noqa: PLR0913
     return BootstrapLimits(
         errors=np.stack(errors),
         noise=np.sort(np.stack(noise), axis=1),
-        plain=settings.errors(fits, samples, debias=False) if debias else values,
+        plain=raw.errors(fits, samples, "")[0] if debias else values,
         confidence=settings.confidence or 0.0,
         kind="percentile" if settings.interval == "percentile" else "basic",
         squared=squared,

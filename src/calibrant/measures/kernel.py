@@ -9,8 +9,8 @@ import numpy as np
 from calibrant.calibrators.kernel_error import MIN_ROWS, KernelError
 from calibrant.core.parameters import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
+from calibrant.core.tasks import InputSpec
 from calibrant.exceptions import OptionError, TooFewRowsError
-from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,17 +11,17 @@ import numpy as np
 from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.parameters import check_choice
+from calibrant.core.tasks import InputSpec
 from calibrant.numerics.isotonic import SortedSamples, isotonic_values
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_sample import SortedSample
-from calibrant.predictions.input_spec import InputSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame, Scale, Task
     from calibrant.core.sample import BinarySample
-    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.core.tasks import BinaryTasks
 
 ScoreName: TypeAlias = Literal["brier", "log-loss"]
 ROW_LOSSES = {"brier": squared_errors, "log-loss": log_losses}

@@ -1,4 +1,4 @@
-"""Class probabilities from scores, one event of several classes, and temperature."""
+"""Class probabilities from scores, and temperature."""
 
 from __future__ import annotations
 
@@ -73,26 +73,6 @@ def mean_log_loss(
 ) -> float:
     """Return the mean of minus the log-probability of the true class."""
     return float(-(share @ log_prob[np.arange(column.size), column]))
-
-
-def event_of_class(
-    prob: FloatMatrix, column: IntVector, which: int | None
-) -> tuple[FloatVector, FloatVector]:
-    """Return the predictions of a class and its labels; None: those of the top class.
-
-    Of classes with the same probability the first is on top.
-
-    Examples
-    --------
-    >>> prob, column = np.array([[0.5, 0.5], [0.2, 0.8]]), np.array([1, 1])
-    >>> event_of_class(prob, column, None)
-    (array([0.5, 0.8]), array([0., 1.]))
-    """
-    if which is not None:
-        return np.ascontiguousarray(prob[:, which]), (column == which).astype(float)
-    top = prob.argmax(axis=1)
-    confidence = prob[np.arange(top.size), top]
-    return confidence, (top == column).astype(np.float64)
 
 
 def inverse_temperature(

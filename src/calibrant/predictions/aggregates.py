@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.labels import check_label_order
+from calibrant.core.tasks import BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
@@ -24,17 +25,16 @@ from calibrant.exceptions import (
     UnknownNameError,
 )
 from calibrant.predictions.columns import NOT_A_CLASS, class_labels, models_of_table
-from calibrant.predictions.input_spec import BinaryTasks
 from calibrant.predictions.store import Store, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from calibrant.core.sample import BinarySample
+    from calibrant.core.tasks import InputSpec
     from calibrant.engines.aggregation_spec import ModelColumns, Table
     from calibrant.engines.cells import AggregatedCells
     from calibrant.predictions.columns import TableRequest
-    from calibrant.predictions.input_spec import InputSpec
 
 
 @dataclass(frozen=True, eq=False)

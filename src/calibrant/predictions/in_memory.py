@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -22,6 +23,7 @@ from calibrant.engines.groups import (
     key_values,
     numbered_rows,
 )
+from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import with_file_column
 from calibrant.exceptions import (
     Argument,
@@ -42,24 +44,26 @@ from calibrant.predictions.aggregates import (
 from calibrant.predictions.columns import (
     NOT_A_CLASS,
     class_labels,
+    columns_of_array,
     is_class,
     models_of_table,
 )
 from calibrant.predictions.store import Store, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import FloatVector
     from calibrant.core.sample import BinarySample, ClassSample
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.engines.aggregation_spec import ModelColumns
     from calibrant.engines.cells import AggregatedCells
-    from calibrant.engines.memory import MemoryTable
     from calibrant.predictions.columns import TableRequest
-    from calibrant.predictions.input_spec import BinaryTasks
 
+GROUP = "group"
+"""What results call the column of an array of groups."""
 ABOUT_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
 """Errors about some of the rows, which can be dropped instead."""
 
@@ -77,8 +81,8 @@ class RowPredictions(Store):
     columns : tuple of ModelColumns
         Columns of the predictions of each model; one entry where the models of a long
         table share their columns.
-    words : mapping or None
-        What error messages call columns; None where they are columns of a table.
+    of_arrays : bool
+        Whether columns are arguments of the user's, which errors call by their names.
     reasons : dict
         How many rows were dropped by reason.
     """
@@ -86,35 +90,62 @@ class RowPredictions(Store):
     table: MemoryTable
     request: TableRequest
     columns: tuple[ModelColumns, ...]
-    words: Mapping[str, str] | None = None
+    of_arrays: bool = False
     reasons: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        table: MemoryTable,
-        request: TableRequest,
-        words: Mapping[str, str] | None = None,
+    def of_columns(
+        cls, arrays: dict[str, NDArray[Any]], request: TableRequest
     ) -> RowPredictions:
+        """Validate arrays, which are copies of the user's."""
+        table = MemoryTable(tuple(arrays), arrays.__getitem__)
+        p: Any = request.p
+        models = p if isinstance(p, Mapping) else {p: p}
+        columns = tuple(
+            columns_of_array(name, column, arrays[column])
+            for name, column in models.items()
+        )
+        request.spec.check_scales([model.name for model in columns])
+        return cls(table, request, columns, of_arrays=True).validated()
+
+    @classmethod
+    def of_table(cls, table: MemoryTable, request: TableRequest) -> RowPredictions:
         """Find the columns, drop invalid rows if asked to, and validate the rest."""
         table = with_file_column(table, request.key_columns)
         reasons: dict[str, int] = {}
         if request.bad_rows == "drop":
             table, reasons = _drop_invalid_rows(table, request)
         columns = tuple(models_of_table(table, request.p, request.spec))
-        names = [model.name for model in columns]
-        request.check_labels(names, "y" if words is None else "y_true")
-        with _errors_about_rows(table, is_table=words is None):
-            if words is None:  # arrays were copied already
-                predictions = [name for model in columns for name in model.named]
-                used = dict.fromkeys([*predictions, *request.other_columns])
-                table = table.copy_of(used, request.key_columns)
-            rows = cls(table, request, columns, words, reasons)
-            for model in columns:
-                rows._all_tasks(model)
-                rows._weight  # noqa: B018
-        rows._check_same_lengths()
-        return rows
+        with _errors_about_rows(table):
+            predictions = [name for model in columns for name in model.named]
+            used = dict.fromkeys([*predictions, *request.other_columns])
+            table = table.copy_of(used, request.key_columns)
+            return cls(table, request, columns, reasons=reasons).validated()
+
+    def validated(self) -> RowPredictions:
+        """Look at all values once, and raise where some cannot be used."""
+        request = self.request
+        names = [model.name for model in self.columns]
+        request.check_labels(names, "y_true" if self.of_arrays else "y")
+        self.tasks  # noqa: B018
+        self.weight  # noqa: B018
+        used = dict.fromkeys(request.other_columns)
+        if len(used) > 1:
+            check_same_length(**{self._word(n): self.table.column(n) for n in used})
+        return self
+
+    @cached_property
+    def tasks(self) -> tuple[BinaryTasks, ...]:
+        """Return the binary tasks of each entry of `columns`, without weights."""
+        return tuple(self._validate(model) for model in self.columns)
+
+    @cached_property
+    def weight(self) -> FloatVector | None:
+        """Return weights as they are, with a warning if they are not counts."""
+        name = self.request.weight
+        if name is None:
+            return None
+        return check_counts(self.table.column(name), name=self._word(name))
 
     @property
     def table_request(self) -> TableRequest:
@@ -144,9 +175,9 @@ class RowPredictions(Store):
     @property
     def n(self) -> int:
         """Return the number of rows, without those of weight 0."""
-        if self._weight is not None:
-            return int(np.count_nonzero(self._weight))
-        return int(self._labels(self.columns[0]).shape[0])
+        if self.weight is not None:
+            return int(np.count_nonzero(self.weight))
+        return self.tasks[0].samples[0].n
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -180,8 +211,7 @@ class RowPredictions(Store):
 
     def all_rows(self) -> BinarySample:
         """Return the first event of the only model, rows of weight 0 included."""
-        tasks = self._all_tasks(self.columns[0])
-        return tasks.weighted(None, self._rows(self.models[0])).samples[0]
+        return self.tasks[0].weighted(None, self._rows(self.models[0])).samples[0]
 
     def class_counts(self) -> dict[str, int]:
         """Return the number of classes of each model that has one column per class."""
@@ -192,14 +222,17 @@ class RowPredictions(Store):
 
     def display_name(self, model: str) -> str:
         """Return what a page calls a model: empty where it was given no name."""
-        column_is_name = self.words is None and self.request.spec.task is None
+        column_is_name = not self.of_arrays and self.request.spec.task is None
         return model if self.named or column_is_name else ""
 
     def columns_of(self, model: str) -> ModelColumns:
         """Return the columns of a model."""
-        if self.request.model is not None:
-            return self.columns[0]
-        return next(one for one in self.columns if one.name == model)
+        return self.columns[self._place(model)]
+
+    def _place(self, model: str) -> int:
+        if len(self.columns) == 1:  # shared by the models of a long table
+            return 0
+        return [one.name for one in self.columns].index(model)
 
     def class_sample(self, model: str) -> ClassSample | None:
         """Return the predictions of all classes, where a model has several columns."""
@@ -287,15 +320,6 @@ class RowPredictions(Store):
             )
         return places
 
-    def _check_same_lengths(self) -> None:
-        """Raise unless all columns have as many rows."""
-        request = self.request
-        others = (request.weight, request.model, request.id, request.cluster)
-        names = [request.label_of(model.name) for model in self.columns]
-        names += [*request.by, *(n for n in (*others, request.time) if n is not None)]
-        columns = {name: self.table.column(name) for name in names}
-        check_same_length(**{self._word(n): column for n, column in columns.items()})
-
     def _groups_of(self, model: str) -> list[Group]:
         """Return the groups of rows of a model; one of all rows without columns."""
         if self.request.model is None:
@@ -310,11 +334,13 @@ class RowPredictions(Store):
 
     @cached_property
     def _groups(self) -> list[Group]:
+        if not self.request.by:
+            return [Group({}, slice(None))]
         return self._weighted(group_rows(self.table, self.request.by))
 
     def _weighted(self, groups: list[Group]) -> list[Group]:
         """Return groups that have a weight, and warn of others; never leave none."""
-        weight = self._weight
+        weight = self.weight
         if weight is None:
             return groups
         kept = [group for group in groups if weight[group.rows].any()]
@@ -340,40 +366,23 @@ class RowPredictions(Store):
 
     def _tasks(self, model: str, rows: Any) -> BinaryTasks:
         """Return the binary tasks of some rows of a model, with their weights."""
-        weight = self._weight
+        weight = self.weight
         if weight is not None:
             weight = weight[rows]
             if not weight.any():
                 word = self._word(str(self.request.weight))
                 raise no_weight(weight.size, name=word)
             weight = effective_counts(weight)
-        return self._all_tasks(self.columns_of(model)).weighted(weight, rows)
-
-    @cached_property
-    def _weight(self) -> FloatVector | None:
-        """Return weights as they are, with a warning if they are not counts."""
-        name = self.request.weight
-        if name is None:
-            return None
-        return check_counts(self.table.column(name), name=self._word(name))
-
-    @cached_property
-    def _validated(self) -> dict[ModelColumns, BinaryTasks]:
-        return {}
-
-    def _all_tasks(self, model: ModelColumns) -> BinaryTasks:
-        """Return the binary tasks of all rows without weights, validated once."""
-        if model not in self._validated:
-            self._validated[model] = self._validate(model)
-        return self._validated[model]
+        return self.tasks[self._place(model)].weighted(weight, rows)
 
     def _validate(self, model: ModelColumns) -> BinaryTasks:
+        """Return the binary tasks of all rows without weights."""
         label, prob = self._labels(model), model.read(self.table)
+        prob_word = model.matrix or model.columns[0] if self.of_arrays else str(model)
         wording = replace(
             MEASURE_WORDING,
             label=self._word(self.request.label_of(model.name)),
-            prob=str(model) if self.words is None else self._word(model.named[0]),
-            weight=self._word(str(self.request.weight)),
+            prob=prob_word,
         )
         spec = self.request.spec
         spec = replace(spec, scale=spec.scale_of(model.name), wording=wording)
@@ -381,29 +390,29 @@ class RowPredictions(Store):
             # One column of probabilities of one class: that class against the rest.
             binary = replace(spec, task=None, labels=None)
             happened = is_class(label, spec.task, wording.label)
-            tasks = binary.unweighted_tasks(happened, prob)
+            tasks = binary.tasks_of_arrays(happened, prob)
             return replace(tasks, task=str(spec.task))
         if spec.task is not None and spec.labels is None:
             spec = replace(spec, labels=class_labels(model, label))
-        return spec.unweighted_tasks(label, prob)
+        return spec.tasks_of_arrays(label, prob)
 
     def _labels(self, model: ModelColumns) -> NDArray[Any]:
         return self.table.column(self.request.label_of(model.name))
 
     def _word(self, column: str) -> str:
         """Return what error messages call a column."""
-        if self.words is None:
+        if not self.of_arrays:
             return f"column {column!r}"
-        return self.words.get(column, column)
+        return "groups" if column == GROUP else column
 
 
 @contextmanager
-def _errors_about_rows(table: MemoryTable, *, is_table: bool) -> Iterator[None]:
+def _errors_about_rows(table: MemoryTable) -> Iterator[None]:
     """Name the file of rows of a table in errors, and that they can be dropped."""
     try:
         yield
     except InputError as error:
-        if not is_table or error.place is None:
+        if error.place is None:
             raise
         row = error.place[0]
         found = error.with_fault(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from calibrant.core.arrays import as_array, as_vector
 from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.parameters import check_choice, check_share
+from calibrant.core.tasks import InputSpec
 from calibrant.engines.aggregation_spec import BadRows
 from calibrant.engines.cell_files import load_cells, save_cells
 from calibrant.engines.cells import merge_cells
@@ -24,12 +25,13 @@ from calibrant.predictions.aggregates import (
     warn_if_dropped,
 )
 from calibrant.predictions.columns import TableRequest
-from calibrant.predictions.in_memory import RowPredictions
-from calibrant.predictions.input_spec import InputSpec
+from calibrant.predictions.in_memory import GROUP, RowPredictions
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from calibrant.core.array_types import ArrayLike, Scale, Task
     from calibrant.engines.cells import AggregatedCells
@@ -127,24 +129,27 @@ class Predictions:
         >>> cb.Predictions.from_arrays(y, {"forest": p, "half": p / 2})
         <Predictions: 1,797 rows, 2 models, task binary>
         """
-        spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
-        arrays = _Arrays()
-        label = arrays.add_all("y_true", y_true)
-        prob = arrays.add_all("y_prob", y_prob)
+        label, arrays = _arrays_by_model("y_true", y_true)
+        prob, predictions = _arrays_by_model("y_prob", y_prob)
+        arrays |= predictions
         if isinstance(prob, str):
             prob = prob if isinstance(label, str) else dict.fromkeys(label, prob)
+        for name, word, values in (
+            (GROUP, "groups", groups),
+            ("sample_weight", "sample_weight", sample_weight),
+            ("clusters", "clusters", clusters),
+        ):
+            if values is not None:
+                arrays[name] = np.array(as_vector(values, name=word))
         request = TableRequest(
             y=label,
             p=prob,
-            spec=spec,
-            by=()
-            if groups is None
-            else (arrays.add_vector("group", "groups", groups),),
-            weight=arrays.add_optional("sample_weight", sample_weight),
-            cluster=arrays.add_optional("clusters", clusters),
+            spec=InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale),
+            by=() if groups is None else (GROUP,),
+            weight=None if sample_weight is None else "sample_weight",
+            cluster=None if clusters is None else "clusters",
         )
-        table = MemoryTable(tuple(arrays.columns), arrays.columns.__getitem__)
-        return cls(RowPredictions.of(table, request, arrays.words))
+        return cls(RowPredictions.of_columns(arrays, request))
 
     @classmethod
     def from_table(  # noqa: PLR0913
@@ -470,7 +475,7 @@ def read_table(
         engine = "memory"
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):
-        return RowPredictions.of(table, request)
+        return RowPredictions.of_table(table, request)
     cells = aggregate_table(table, request)
     warn_if_dropped(cells.reasons, cells.n_read)
     return AggregatedPredictions(cells)
@@ -485,44 +490,31 @@ def _cells(preds: Predictions, action: str) -> AggregatedCells:
     return preds.store.cells
 
 
-@dataclass(frozen=True)
-class _Arrays:
-    """Arrays as columns of a table, and what the user calls each of them."""
+def _arrays_by_model(
+    word: str, values: Any
+) -> tuple[str | dict[str, str], dict[str, NDArray[Any]]]:
+    """Return an array, or one for each model, as columns that errors call so."""
+    if not isinstance(values, Mapping):
+        return word, {word: _own_array(values, word)}
+    models = list(map(str, values))
+    if len(set(models)) < max(len(models), 1):
+        raise OptionError(
+            f"{word} must have at least one model, and different names; as text "
+            f"they are {', '.join(map(repr, models)) or 'none'}."
+        )
+    names = {str(model): f"{word}[{model!r}]" for model in values}
+    pairs = zip(names.values(), values.values(), strict=True)
+    return names, {name: _own_array(one, name) for name, one in pairs}
 
-    columns: dict[str, Any] = field(default_factory=dict)
-    words: dict[str, str] = field(default_factory=dict)
 
-    def add(self, column: str, word: str, values: ArrayLike) -> str:
-        # A copy: results are computed on demand, also after the user's arrays changed.
-        array = np.array(as_array(values, name=word))
-        if array.ndim not in (1, 2):
-            raise ShapeError.of(
-                word,
-                "must be a vector or a table",
-                f"it has shape {array.shape}",
-                value=array.shape,
-            )
-        self.columns[column] = array
-        self.words[column] = word
-        return column
-
-    def add_vector(self, column: str, word: str, values: ArrayLike) -> str:
-        return self.add(column, word, as_vector(values, name=word))
-
-    def add_optional(self, name: str, values: ArrayLike | None) -> str | None:
-        return None if values is None else self.add_vector(name, name, values)
-
-    def add_all(self, name: str, values: Any) -> str | dict[str, str]:
-        """Add an array, or one for each model."""
-        if not isinstance(values, Mapping):
-            return self.add(name, name, values)
-        names = list(map(str, values))
-        if len(set(names)) < max(len(names), 1):
-            raise OptionError(
-                f"{name} must have at least one model, and different names; as text "
-                f"they are {', '.join(map(repr, names)) or 'none'}."
-            )
-        return {
-            str(model): self.add(f"{name}[{model!r}]", f"{name}[{model!r}]", one)
-            for model, one in values.items()
-        }
+def _own_array(values: ArrayLike, word: str) -> NDArray[Any]:
+    # A copy: results are computed on demand, also after the user's arrays changed.
+    array = np.array(as_array(values, name=word))
+    if array.ndim not in (1, 2):
+        raise ShapeError.of(
+            word,
+            "must be a vector or a table",
+            f"it has shape {array.shape}",
+            value=array.shape,
+        )
+    return array

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from calibrant.core.sample import ClassSample
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.engines.aggregation_spec import ModelColumns
     from calibrant.engines.groups import Group
     from calibrant.predictions.columns import TableRequest
-    from calibrant.predictions.input_spec import BinaryTasks
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from calibrant.calibrators.base import Fit
     from calibrant.checks.check import Finding
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import ErrorSettings, Estimate
-    from calibrant.predictions.input_spec import BinaryTasks
     from calibrant.predictions.predictions import Predictions
 
 WORST_CLASSES = 4
@@ -205,7 +205,7 @@ def _panels(
     places = order[:WORST_CLASSES] if several else [0]
     panels = []
     for k in places:
-        fits = {method_name(m): cast("Fit", fitted.fit(m, k)) for m in methods}
+        fits = {method_name(m): cast("Fit", fitted.fits(m)[k]) for m in methods}
         panel = diagram_of(tasks.samples[k], fits, confidence=settings.confidence)
         label = tasks.names[k] if several else event
         names = {"event": tasks.names[k] if several else tasks.task}

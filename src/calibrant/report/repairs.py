@@ -12,11 +12,11 @@ from calibrant.calibrators.held_out import EventRows
 from calibrant.calibrators.registry import find_method
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.sample import BinarySample
+from calibrant.core.tasks import BinaryTasks, InputSpec
 from calibrant.core.threads import one_blas_thread
 from calibrant.measures.estimate import FittedTasks
 from calibrant.numerics.pooling import brier_scores, log_losses
 from calibrant.numerics.scores import brier_score, log_loss
-from calibrant.predictions.input_spec import BinaryTasks, InputSpec
 from calibrant.report.json_numbers import error_numbers
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from calibrant.core.array_types import Frame
-    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.model_summary import ReportSettings
 

@@ -13,20 +13,27 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from calibrant.core.array_types import Scale
-from calibrant.core.arrays import check_same_length
+from calibrant.core.arrays import as_array, check_same_length
 from calibrant.core.labels import check_class_labels
 from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import check_probability_matrix
-from calibrant.core.sample import BinarySample, check_event, weighted_sample
+from calibrant.core.sample import BinarySample, event_of_arrays, weighted_sample
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURE_WORDING, Wording
 from calibrant.exceptions import Argument, OptionError, Setting, UnknownNameError
-from calibrant.numerics.class_probabilities import event_of_class
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, Task
+    from numpy.typing import NDArray
+
+    from calibrant.core.array_types import (
+        ArrayLike,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+        Task,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,29 +124,31 @@ class InputSpec:
         sample_weight: ArrayLike | None = None,
     ) -> BinaryTasks:
         """Validate the data and reduce them to binary tasks."""
-        tasks = self.unweighted_tasks(y_true, y_prob)
-        weight = check_weights(sample_weight, name=self.wording.weight)
-        if weight is None:
+        words = self.wording
+        scores = as_array(y_prob, name=words.prob)
+        tasks = self.tasks_of_arrays(as_array(y_true, name=words.label), scores)
+        if sample_weight is None:
             return tasks
-        first, words = tasks.samples[0], self.wording
+        weight = check_weights(sample_weight, name=words.weight)
+        first = tasks.samples[0]
         check_same_length(
             **{words.label: first.y, words.prob: first.p, words.weight: weight}
         )
         return tasks.weighted(weight)
 
-    def unweighted_tasks(self, y_true: ArrayLike, y_prob: ArrayLike) -> BinaryTasks:
-        """Validate predictions and labels, and reduce them to binary tasks."""
+    def tasks_of_arrays(self, label: NDArray[Any], score: NDArray[Any]) -> BinaryTasks:
+        """Validate labels and predictions, and reduce them to binary tasks."""
         self.check_options()
         scale: Any = self.scale  # of one model
         words = self.wording
         if self.task is None:
-            p, y = check_event(
-                y_true, y_prob, pos_label=self.pos_label, scale=scale, wording=words
+            p, y = event_of_arrays(
+                label, score, pos_label=self.pos_label, scale=scale, wording=words
             )
             return BinaryTasks("binary", ("binary",), (BinarySample(p, y),))
-        prob = check_probability_matrix(y_prob, scale=scale, wording=words)
+        prob = check_probability_matrix(score, scale=scale, wording=words)
         column = check_class_labels(
-            y_true, n_classes=prob.shape[1], labels=self.labels, wording=words
+            label, n_classes=prob.shape[1], labels=self.labels, wording=words
         )
         check_same_length(**{words.label: column, words.prob: prob})
         columns, names = self.events(prob.shape[1])
@@ -187,3 +196,23 @@ class InputSpec:
                 "task", self.task, ["confidence", "classwise", *classes]
             )
         return [place], (str(classes[place]),)
+
+
+def event_of_class(
+    prob: FloatMatrix, column: IntVector, which: int | None
+) -> tuple[FloatVector, FloatVector]:
+    """Return the predictions of a class and its labels; None: those of the top class.
+
+    Of classes with the same probability the first is on top.
+
+    Examples
+    --------
+    >>> prob, column = np.array([[0.5, 0.5], [0.2, 0.8]]), np.array([1, 1])
+    >>> event_of_class(prob, column, None)
+    (array([0.5, 0.8]), array([0., 1.]))
+    """
+    if which is not None:
+        return np.ascontiguousarray(prob[:, which]), (column == which).astype(float)
+    top = prob.argmax(axis=1)
+    confidence = prob[np.arange(top.size), top]
+    return confidence, (top == column).astype(np.float64)
