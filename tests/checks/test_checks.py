@@ -10,8 +10,8 @@ import calibrant as cb
 from calibrant.checks.check import SEVERITIES, Subject
 from calibrant.checks.data_checks import FIRST_ROWS, MAX_VALUES, rounded
 from calibrant.checks.diagnosis import CHECKS
-from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.core.tasks import InputSpec
+from calibrant.exceptions import OptionError, UnknownNameError
 
 N = 4000
 DOCS = Path(__file__).parents[2] / "docs" / "checks.md"

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from calibrant.core.tasks import InputSpec
 from calibrant.exceptions import ShapeError, SourceError
 from calibrant.experiments import StoredPredictions, find_predictions
 from calibrant.experiments.prediction_sets import Event, Split, outcomes_of
-from calibrant.core.tasks import InputSpec
 
 
 @pytest.mark.parametrize("task", ["confidence", 2])

@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
 from calibrant.core.sample import BinarySample
+from calibrant.core.tasks import InputSpec
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.measures.intervals import bootstrap_limits
-from calibrant.core.tasks import InputSpec
 
 
 def test_frame_is_one_row_a_method(sample):
@@ -195,7 +195,7 @@ def test_resampling_in_parts_changes_nothing(sample):
     tasks = InputSpec().tasks(y, p)
     settings = ErrorSettings(confidence=0.95, interval="basic")
     fits = FittedTasks(tasks, settings).fits("es15")
-    values = settings.errors(fits, tasks.samples, debias=True)
+    values, _ = settings.errors(fits, tasks.samples, "es15")
     limits = partial(
         bootstrap_limits, fits, tasks, settings, values, debias=True, squared=False
     )

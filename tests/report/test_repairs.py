@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.measures.estimate import ErrorSettings
 from calibrant.core.tasks import InputSpec
+from calibrant.measures.estimate import ErrorSettings
 from calibrant.report.repairs import advise, repairs_of
 
 

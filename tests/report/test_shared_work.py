@@ -8,12 +8,12 @@ from threadpoolctl import threadpool_info
 
 import calibrant as cb
 from calibrant.core.sample import BinarySample
+from calibrant.core.tasks import InputSpec
 from calibrant.core.threads import one_blas_thread
 from calibrant.measures import estimate
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.measures.intervals import bootstrap_limits
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
-from calibrant.core.tasks import InputSpec
 
 
 def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
@@ -54,9 +54,11 @@ def test_noise_that_need_not_be_drawn_changes_nothing(power, method):
     rng = np.random.default_rng(5)
     p = rng.random(1500)
     tasks = InputSpec().tasks((rng.random(1500) < p**power).astype(int), p)
-    settings = ErrorSettings(confidence=0.9, n_resamples=300, interval="basic")
+    settings = ErrorSettings(
+        confidence=0.9, n_resamples=300, interval="basic", debias=False
+    )
     fits = FittedTasks(tasks, settings).fits(method)
-    values = settings.errors(fits, tasks.samples, debias=False)
+    values, _ = settings.errors(fits, tasks.samples, method)
     few, all_ = (
         bootstrap_limits(
             fits, tasks, settings, values, debias=False, squared=False, **options

@@ -69,10 +69,11 @@ class ModelColumns:
         """Return the predictions: a vector, or one column per class."""
         if self.matrix:
             return table.column(self.matrix)
+        if len(self.columns) == 1:
+            return table.column(self.columns[0])
         columns = {f"column {name!r}": table.column(name) for name in self.columns}
         check_same_length(**columns)
-        arrays = list(columns.values())
-        return arrays[0] if len(arrays) == 1 else np.stack(arrays, axis=1)
+        return np.stack(list(columns.values()), axis=1)
 
     def __str__(self) -> str:
         if len(self.named) == 1:

@@ -177,13 +177,18 @@ class FittedTasks:
             )
 
     def _limits(
-        self, fits: list[ErrorFit], method: str, values: FloatVector, *, debias: bool
+        self,
+        fits: list[ErrorFit],
+        method: str,
+        values: FloatVector,
+        *,
+        debias: bool,
+        has_map: bool,
     ) -> BootstrapLimits | PosteriorLimits | None:
         """Return between which limits the errors of the events lie."""
         settings = self.settings
         if settings.confidence is None:
             return None
-        has_map = fits[0].n_pieces > 0
         if settings.interval == "posterior" and not has_map:
             raise OptionError(
                 f'interval="posterior" is not possible for method {method!r}, '
@@ -199,11 +204,13 @@ class FittedTasks:
 
     def _estimate(self, method: str) -> tuple[Estimate, ...]:
         tasks = self.tasks
-        n, name = tasks.samples[0].n_data, method_name(method)
         fits = self.fits(method)
         values, debias = self.settings.errors(fits, tasks.samples, method)
-        limits = self._limits(fits, method, values, debias=debias)
         pieces = np.array([float(fit.n_pieces) for fit in fits])
+        n, name = tasks.samples[0].n_data, method_name(method)
+        limits = self._limits(
+            fits, method, values, debias=debias, has_map=pieces[0] > 0
+        )
 
         def row(task: str, which: slice) -> Estimate:
             value = max(float(np.mean(values[which])), 0.0)

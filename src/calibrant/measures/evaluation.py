@@ -16,6 +16,7 @@ from calibrant.calibrators.user_calibrator import is_calibrator
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
 from calibrant.core.threads import one_blas_thread
+from calibrant.engines.groups import Group
 from calibrant.exceptions import Argument, OptionError, TooFewRowsError
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
@@ -296,6 +297,7 @@ def evaluate(  # noqa: PLR0913
     forest  es15 (binary): 0.0819 [0.0819, 0.1006], n = 1797
     bayes  es15 (binary): 0.0876 [0.0746, 0.1028], n = 1797
     """
+    chosen = check_methods(methods)
     settings = ErrorSettings(
         alpha=alpha,
         debias=debias,
@@ -316,13 +318,14 @@ def evaluate(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_fields("evaluate")
-    assessments = _assess_units(preds, check_methods(methods), settings, progress)
+    assessments = _assess_units(preds, chosen, settings, progress)
     return Evaluation(tuple(assessments), float(alpha), confidence)
 
 
 def check_methods(methods: Any) -> tuple[Any, ...]:
     """Return methods as a tuple, also where there is only one."""
-    alone = isinstance(methods, str) or is_calibrator(methods)
+    several = isinstance(methods, list | tuple)
+    alone = not several and (isinstance(methods, str) or is_calibrator(methods))
     names = (methods,) if alone else tuple(methods)
     if not names:
         raise OptionError(Argument("methods"), " must name at least one method.")
@@ -332,7 +335,7 @@ def check_methods(methods: Any) -> tuple[Any, ...]:
 def assess_one(fitted: FittedTasks, methods: tuple[str, ...]) -> Assessment:
     """Apply the methods that there are enough rows for, and warn of the others."""
     skipped = SkippedGroups()
-    assessment = _assess(fitted, methods, "", skipped, {})
+    assessment = _assess(fitted, methods, Group({}, slice(None)), skipped, {})
     skipped.warn()
     return assessment
 
@@ -344,7 +347,7 @@ def _assess_units(
     progress: Callable[[int, int], None] | None,
 ) -> list[Assessment]:
     """Apply every method to every unit, but for groups that are too small for it."""
-    units = preds.store.units()
+    units, named = preds.store.units(), preds.store.named
     assessments: list[Assessment] = []
     skipped = SkippedGroups()
     with one_blas_thread():  # setting the limit costs as much as a small fit
@@ -354,18 +357,17 @@ def _assess_units(
                 progress(done, len(units))
             if not unit.group.key:
                 warn_if_small(fitted.tasks.samples[0])
-            key = {"model": unit.model} if preds.store.named else {}
+            key = {"model": unit.model} if named else {}
             key |= result_key(unit.group.key)
             with skipped.skipping(unit.group):
-                name = str(unit.group)
-                assessments.append(_assess(fitted, methods, name, skipped, key))
+                assessments.append(_assess(fitted, methods, unit.group, skipped, key))
     return skipped.checked(assessments)
 
 
 def _assess(
     fitted: FittedTasks,
     methods: tuple[str, ...],
-    group: str,
+    group: Group,
     skipped: SkippedGroups,
     key: dict[str, Any],
 ) -> Assessment:
@@ -380,7 +382,7 @@ def _assess(
     if not results:
         raise next(iter(failed.values()))
     for name, reason in failed.items():
-        skipped.add(group, reason, name)
+        skipped.add(str(group), reason, name)
     tasks, samples = fitted.tasks, fitted.tasks.samples
     return Assessment(
         estimates=tuple(rows[0] for rows in results),

@@ -33,6 +33,7 @@ from calibrant.exceptions import (
     ProbabilityRangeError,
     RowSumError,
     Setting,
+    ShapeError,
     SmallSampleWarning,
     UnpairedRowsWarning,
 )
@@ -99,13 +100,22 @@ class RowPredictions(Store):
     ) -> RowPredictions:
         """Validate arrays, which are copies of the user's."""
         table = MemoryTable(tuple(arrays), arrays.__getitem__)
+        for name, array in arrays.items():
+            if array.ndim not in (1, 2):
+                raise ShapeError.of(
+                    name,
+                    "must be a vector or a table",
+                    f"it has shape {array.shape}",
+                    value=array.shape,
+                )
         p: Any = request.p
         models = p if isinstance(p, Mapping) else {p: p}
         columns = tuple(
             columns_of_array(name, column, arrays[column])
             for name, column in models.items()
         )
-        request.spec.check_scales([model.name for model in columns])
+        if isinstance(request.spec.scale, Mapping):
+            request.spec.check_scales([model.name for model in columns])
         return cls(table, request, columns, of_arrays=True).validated()
 
     @classmethod
@@ -377,13 +387,12 @@ class RowPredictions(Store):
 
     def _validate(self, model: ModelColumns) -> BinaryTasks:
         """Return the binary tasks of all rows without weights."""
-        label, prob = self._labels(model), model.read(self.table)
-        prob_word = model.matrix or model.columns[0] if self.of_arrays else str(model)
+        column = self.request.label_of(model.name)
+        words = (column, model.named[0]) if self.of_arrays else (None, str(model))
         wording = replace(
-            MEASURE_WORDING,
-            label=self._word(self.request.label_of(model.name)),
-            prob=prob_word,
+            MEASURE_WORDING, label=words[0] or self._word(column), prob=words[1]
         )
+        label, prob = self.table.column(column), model.read(self.table)
         spec = self.request.spec
         spec = replace(spec, scale=spec.scale_of(model.name), wording=wording)
         if spec.task not in NOT_A_CLASS and prob.ndim == 1:

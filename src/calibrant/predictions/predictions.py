@@ -18,7 +18,7 @@ from calibrant.engines.cells import merge_cells
 from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import Engine, needs_memory, open_cells, open_source
-from calibrant.exceptions import OptionError, ShapeError
+from calibrant.exceptions import OptionError
 from calibrant.predictions.aggregates import (
     AggregatedPredictions,
     aggregate_table,
@@ -30,8 +30,6 @@ from calibrant.predictions.in_memory import GROUP, RowPredictions
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from calibrant.core.array_types import ArrayLike, Scale, Task
     from calibrant.engines.cells import AggregatedCells
@@ -129,18 +127,20 @@ class Predictions:
         >>> cb.Predictions.from_arrays(y, {"forest": p, "half": p / 2})
         <Predictions: 1,797 rows, 2 models, task binary>
         """
-        label, arrays = _arrays_by_model("y_true", y_true)
-        prob, predictions = _arrays_by_model("y_prob", y_prob)
-        arrays |= predictions
-        if isinstance(prob, str):
-            prob = prob if isinstance(label, str) else dict.fromkeys(label, prob)
-        for name, word, values in (
-            (GROUP, "groups", groups),
-            ("sample_weight", "sample_weight", sample_weight),
-            ("clusters", "clusters", clusters),
-        ):
-            if values is not None:
-                arrays[name] = np.array(as_vector(values, name=word))
+        label, given = _columns_by_model("y_true", y_true)
+        prob, predicted = _columns_by_model("y_prob", y_prob)
+        if isinstance(prob, str) and not isinstance(label, str):
+            prob = dict.fromkeys(label, prob)
+        vectors = {GROUP: groups, "sample_weight": sample_weight, "clusters": clusters}
+        # Copies: results are computed on demand, also after the user's arrays changed.
+        arrays = {
+            name: np.array(as_array(values, name=name))
+            for name, values in (given | predicted).items()
+        } | {
+            name: np.array(as_vector(values, name="groups" if name == GROUP else name))
+            for name, values in vectors.items()
+            if values is not None
+        }
         request = TableRequest(
             y=label,
             p=prob,
@@ -490,31 +490,17 @@ def _cells(preds: Predictions, action: str) -> AggregatedCells:
     return preds.store.cells
 
 
-def _arrays_by_model(
+def _columns_by_model(
     word: str, values: Any
-) -> tuple[str | dict[str, str], dict[str, NDArray[Any]]]:
-    """Return an array, or one for each model, as columns that errors call so."""
+) -> tuple[str | dict[str, str], dict[str, Any]]:
+    """Return the column of an argument, or that of each model, and their values."""
     if not isinstance(values, Mapping):
-        return word, {word: _own_array(values, word)}
+        return word, {word: values}
     models = list(map(str, values))
     if len(set(models)) < max(len(models), 1):
         raise OptionError(
             f"{word} must have at least one model, and different names; as text "
             f"they are {', '.join(map(repr, models)) or 'none'}."
         )
-    names = {str(model): f"{word}[{model!r}]" for model in values}
-    pairs = zip(names.values(), values.values(), strict=True)
-    return names, {name: _own_array(one, name) for name, one in pairs}
-
-
-def _own_array(values: ArrayLike, word: str) -> NDArray[Any]:
-    # A copy: results are computed on demand, also after the user's arrays changed.
-    array = np.array(as_array(values, name=word))
-    if array.ndim not in (1, 2):
-        raise ShapeError.of(
-            word,
-            "must be a vector or a table",
-            f"it has shape {array.shape}",
-            value=array.shape,
-        )
-    return array
+    columns = {str(model): f"{word}[{model!r}]" for model in values}
+    return columns, dict(zip(columns.values(), values.values(), strict=True))
