@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant.core.sample import BinarySample
-    from calibrant.predictions.input_spec import BinaryTasks
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.predictions.predictions import Predictions
 
 TREAT_ALL, TREAT_NONE = "treat-all", "treat-none"
