@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup heavy java browser postgres demo test lint types layers tests fuzz minimal wheel lowest bench golden clean
+.PHONY: help setup heavy java browser postgres demo test lint types layers tests fuzz minimal wheel lowest docs bench golden clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -87,6 +87,11 @@ lowest: ## test the lowest versions that are allowed (in .lowest-venv)
 	tests/engines tests/cli tests/minimal tests/measures/test_tables.py \
 	tests/test_public_api.py tests/test_conformance.py
 	.lowest-venv/bin/calibrant demo --out .lowest-venv/demo.png
+
+docs: $(READY) ## build the documentation: docs/_build/html/index.html
+	$(BIN)/python -m pip install --quiet --group docs
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html -j auto docs docs/_build/html
+	@echo "wrote docs/_build/html/index.html"
 
 MINUTES ?= 3
 fuzz: $(READY) ## random cases for MINUTES=3; one again: CATEGORY=sweep SEED=20240501-37

@@ -14,7 +14,7 @@ from calibrant.core.tasks import InputSpec
 from calibrant.exceptions import OptionError, UnknownNameError
 
 N = 4000
-DOCS = Path(__file__).parents[2] / "docs" / "checks.md"
+DOCS = Path(__file__).parents[2] / "docs" / "checks" / "how_checks_work.md"
 STATISTICAL = ["CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL010"]
 STATISTICAL += ["CAL012", "CAL013"]
 

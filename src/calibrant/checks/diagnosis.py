@@ -148,7 +148,7 @@ def diagnose(  # noqa: PLR0913
 ) -> Diagnosis:
     """Explain what is wrong with predicted probabilities.
 
-    Each check has a code that keeps its meaning; docs/checks.md lists them. The
+    Each check has a code that keeps its meaning; docs/checks/how_checks_work.md lists them. The
     false-alarm rate of a check is about 1 %; with several classes, of all classes
     together.
 

@@ -24,6 +24,7 @@ from calibrant.cli.plot import plot
 from calibrant.cli.process import end_with
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
+from calibrant.cli.rule import rule
 from calibrant.core.wording import visible
 from calibrant.exceptions import Argument, CalibrantError, CalibrantWarning, Setting
 
@@ -46,6 +47,7 @@ app.command()(apply)
 app.command()(export)
 app.command()(aggregate)
 app.command()(methods)
+app.command()(rule)
 app.command()(demo)
 app.add_typer(reproduce, name="reproduce")
 

@@ -1,0 +1,87 @@
+"""How the documentation is built: ``make docs`` writes it to docs/_build/html."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+import calibrant
+
+project = "calibrant"
+author = "The calibrant developers"
+copyright = "2026, the calibrant developers"  # noqa: A001
+version = release = calibrant.__version__
+
+html_math_renderer = "mathml"
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "check_pages",
+    "commands",
+    "data_tables",
+    "llms",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "**/README.rst", "data/README.md"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "show_memory": False,
+    "min_reported_time": 5,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "matplotlib_animations": False,
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
+    "show_signature": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "calibrant"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["tables.js"]
+html_theme_options = {
+    "show_prev_next": False,
+    "navbar_align": "left",
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "get_started": [], "changelog": []}
+
+
+def _skip_foreign(_app, _what, _name, thing, _skip, _options):  # noqa: ANN001, ANN202
+    """Leave out what classes inherit from scikit-learn; it is documented there."""
+    module = getattr(thing, "__module__", None) or ""
+    return True if module.startswith("sklearn") else None
+
+
+def setup(app):  # noqa: ANN001, ANN201
+    """Choose what pages of the reference show."""
+    app.connect("autodoc-skip-member", _skip_foreign)
