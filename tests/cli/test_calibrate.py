@@ -237,3 +237,55 @@ def test_groups_are_for_auto_and_one_event(run, sites, tmp_path):
     code, _, err = run("calibrate", MULTI, *options, "--out", tmp_path / "m.json")
     assert code == 2
     assert "one event" in err
+
+
+@pytest.mark.parametrize("fitted_on", [".csv", ".parquet"])
+def test_groups_are_the_same_in_every_format(run, tmp_path, fitted_on):
+    """A whole number is 7.0 in some files of text, and a number in Parquet files."""
+    rng = np.random.default_rng(3)
+    p, ward = rng.random(1200), np.repeat([7.0, 8.0], 600)
+    y = (rng.random(1200) < np.where(ward == 7.0, p**2, p**0.5)).astype(int)
+    rows = pl.DataFrame({"p": p, "y": y, "ward": ward})
+    rows.write_csv(tmp_path / "rows.csv")
+    rows.write_parquet(tmp_path / "rows.parquet")
+    map_file, new = tmp_path / "map.json", tmp_path / "new.csv"
+    columns = ("--y", "y", "--p", "p", "--by", "ward")
+    source = tmp_path / f"rows{fitted_on}"
+    assert run("calibrate", source, *columns, "--out", map_file)[0] == 0
+    assert cb.load_map(map_file).keys == (("7",), ("8",))
+    for suffix in (".csv", ".parquet"):
+        rows = tmp_path / f"rows{suffix}"
+        code, told, err = run("apply", map_file, rows, "--p", "p", "--out", new)
+        assert code == 0, err
+        assert "without a map" not in told
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_predictions_outside_the_fitted_range_are_told(run, tmp_path, engine):
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.1, 0.4, 500)
+    pl.DataFrame({"p": p, "y": (rng.random(500) < p).astype(int)}).write_csv(
+        tmp_path / "old.csv"
+    )
+    pl.DataFrame({"p": np.linspace(0.1, 0.9, 100)}).write_csv(tmp_path / "new.csv")
+    map_file, out = tmp_path / "map.json", tmp_path / "out.csv"
+    code, _, err = run(
+        "calibrate", tmp_path / "old.csv", "--y", "y", "--p", "p", "--out", map_file
+    )
+    assert code == 0, err
+    options = ("--p", "p", "--out", out, "--engine", engine)
+    code, _, err = run("apply", map_file, tmp_path / "new.csv", *options)
+    assert code == 0, err
+    assert "56 of 100 predictions are outside the range" in err
+    code, _, err = run("apply", map_file, tmp_path / "old.csv", *options)
+    assert (code, "outside" in err) == (0, False)
+
+
+def test_columns_of_groups_can_be_named_in_sql(run, sites, tmp_path, saved):
+    map_file = tmp_path / "sites.json"
+    columns = ("--y", "y", "--p", "p", "--by", "site", "--out", map_file)
+    assert run("calibrate", sites, *columns)[0] == 0
+    _, told, _ = run("export", map_file, "--by", "hospital")
+    assert 'CAST("hospital" AS VARCHAR)' in told
+    code, _, err = run("export", saved, "--by", "hospital")
+    assert (code, "does not differ by group; remove --by" in err) == (2, True)

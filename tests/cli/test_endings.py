@@ -279,7 +279,7 @@ def test_an_interrupt_during_imports_ends_with_130(module):
 
 
 def test_progress_that_cannot_be_told_stops_nothing(monkeypatch):
-    from calibrant.cli import progress
+    from calibrant.cli.progress import progress_bar
 
     class Full:
         def isatty(self):
@@ -290,7 +290,6 @@ def test_progress_that_cannot_be_told_stops_nothing(monkeypatch):
             raise OSError("no space left on device")
 
     tried = threading.Event()
-    monkeypatch.setattr(progress, "FIRST_LINE", 0.001)
     monkeypatch.setattr(sys, "stderr", Full())
-    with progress.progress_bar("waiting"):
+    with progress_bar("waiting", first_line=0.001):
         assert tried.wait(timeout=30)

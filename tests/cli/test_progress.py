@@ -2,7 +2,6 @@ import io
 import sys
 import time
 
-from calibrant.cli import progress
 from calibrant.cli.progress import progress_bar
 
 
@@ -13,16 +12,14 @@ class Terminal(io.StringIO):
 
 def test_nobody_looking_no_bar_and_short_work_is_silent(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    monkeypatch.setattr(progress, "FIRST_LINE", 30.0)
-    with progress_bar("working") as report:
+    with progress_bar("working", first_line=30.0) as report:
         report(1, 4)
     assert sys.stderr.getvalue() == ""
 
 
 def test_nobody_looking_long_work_tells_where_it_is(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    monkeypatch.setattr(progress, "FIRST_LINE", 0.01)
-    with progress_bar("working") as report:
+    with progress_bar("working", first_line=0.01) as report:
         report(1, 4)
         while not sys.stderr.getvalue():
             time.sleep(0.01)

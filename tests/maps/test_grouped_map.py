@@ -107,3 +107,33 @@ def test_damaged_numbers_of_certificates_are_refused(map_, field):
     part["weight" if field == "tried" else "low"] = "much"
     with pytest.raises(MapFormatError, match="must be of type float"):
         cb.map_from_dict(map_.to_dict() | {"certificate": stored})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("7.0", 7.0), ("7", 7.0), ("7.50", 7.5), ("-0.25", -0.25), ("true", True)],
+)
+def test_text_of_a_number_names_the_group_of_the_number(text, value):
+    """CSV files write numbers as text that Parquet files keep as numbers."""
+    assert group_keys([np.array([text])]) == group_keys([np.array([value])])
+
+
+def test_codes_are_not_numbers():
+    codes = ["007", "7", "1.2.3", "1e5", "0.12345678901234567"]
+    assert group_keys([np.array(codes)]) == [(code,) for code in codes]
+
+
+def test_columns_of_groups_have_their_names_in_the_database(map_):
+    text = map_.to_sql("p", by=["hospital", "jahr"])
+    assert 'CAST("hospital" AS VARCHAR)' in text
+    assert '"jahr" IS NULL' in text
+    assert "site" not in text
+    with pytest.raises(OptionError, match="by must name one column for each of 'site'"):
+        map_.to_sql("p", by="hospital")
+
+
+def test_sql_of_classes_names_the_ways_out():
+    p = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]] * 20)
+    map_ = cb.make_calibrator("temperature").fit(p, np.arange(60) % 3).map_
+    with pytest.raises(OptionError, match=r"calibrates 3 classes; .* Use to_python"):
+        map_.to_sql("p")

@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.isotonic import IsotonicRegression
 
 import calibrant as cb
 from calibrant.core.sample import BinarySample
@@ -320,3 +321,17 @@ def test_results_do_not_change_with_the_arrays_they_came_from(sample):
     expected = cb.evaluate(y.copy(), p.copy()).scores()["brier"]
     p[:] = 0.5
     assert evaluation.scores()["brier"] == expected
+
+
+def test_calibrators_of_one_class_are_told_apart(sample):
+    p, y = sample
+    several = [IsotonicRegression(), IsotonicRegression(y_max=0.5), "es15"]
+    frame = cb.evaluate(y, p, methods=several, confidence=None).frame()
+    names = ["IsotonicRegression 1", "IsotonicRegression 2", "es15"]
+    assert frame["method"].tolist() == names
+    alone = cb.evaluate(y, p, methods=several[:1], confidence=None).frame()
+    assert alone["method"].tolist() == ["IsotonicRegression"]
+    assert alone["value"][0] == frame["value"][0] < frame["value"][1]
+    report = cb.Report.from_predictions(y, p, methods=several)
+    told = [row["method"] for row in report.summary["models"][0]["errors"]]
+    assert told == names

@@ -379,3 +379,20 @@ def test_what_belongs_to_rows_is_a_vector(rows, name):
     wide = np.ones((300, 2))
     with pytest.raises(ShapeError, match=rf"{name} must be a vector of shape \(n,\)"):
         cb.Predictions.from_arrays(rows["y"], rows["a"], **{name: wide})
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        cb.evaluate,
+        cb.calibration_test,
+        cb.diagnose,
+        cb.ReliabilityDisplay.from_predictions,
+        cb.Report.from_predictions,
+    ],
+)
+def test_functions_that_cannot_use_times_say_so(verb):
+    rows = {"y": [0, 1] * 20, "p": [0.2, 0.7] * 20, "day": list(range(40))}
+    preds = cb.Predictions.from_table(rows, y="y", p="p", time="day")
+    with pytest.raises(OptionError, match="does not use time yet; remove it"):
+        verb(preds)

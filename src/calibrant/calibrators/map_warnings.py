@@ -58,12 +58,21 @@ def _grid(low: float, high: float) -> FloatVector:
 
 def warn_if_outside(p: FloatVector, fitted: tuple[float, float]) -> None:
     """Warn where more than a few predictions are far outside of what was fitted."""
+    low, high = usual_range(fitted)
+    warn_if_many_outside(int(((p < low) | (p > high)).sum()), p.size, fitted)
+
+
+def usual_range(fitted: tuple[float, float]) -> tuple[float, float]:
+    """Return where new predictions may lie without being extrapolated far."""
+    return fitted[0] - MAX_OUTSIDE, fitted[1] + MAX_OUTSIDE
+
+
+def warn_if_many_outside(count: int, size: int, fitted: tuple[float, float]) -> None:
+    """Warn where so many of all predictions are outside of the usual range."""
     low, high = fitted
-    outside = (p < low - MAX_OUTSIDE) | (p > high + MAX_OUTSIDE)
-    count = int(outside.sum())
-    if count > MAX_SHARE * p.size:
+    if count > MAX_SHARE * size:
         warn(
-            f"{count} of {p.size} predictions are outside the range that the map was "
+            f"{count} of {size} predictions are outside the range that the map was "
             f"fitted to, {low:.3g} to {high:.3g}, by more than {MAX_OUTSIDE:g}; "
             "their calibrated values are extrapolated.",
             OutsideRangeWarning,

@@ -31,7 +31,11 @@ from calibrant.calibrators.softmax_regression import (
 from calibrant.calibrators.spline import CumulativeSpline
 from calibrant.calibrators.structured_scaling import StructuredScaling
 from calibrant.calibrators.synonyms import SYNONYMS
-from calibrant.calibrators.user_calibrator import UserFamily, is_calibrator
+from calibrant.calibrators.user_calibrator import (
+    NamedCalibrator,
+    UserFamily,
+    is_calibrator,
+)
 from calibrant.calibrators.venn_abers import VennAbers
 from calibrant.calibrators.wrappers import (
     OneTemperature,
@@ -323,6 +327,8 @@ WRAPPERS: dict[str, tuple[type[Any], str]] = {
 
 def method_name(method: Any) -> str:
     """Return the display name of a method given by name or as an object."""
+    if isinstance(method, NamedCalibrator):
+        return method.name
     return method if isinstance(method, str) else type(method).__name__
 
 
@@ -398,8 +404,10 @@ def _check_binary(method: Method) -> Method:
 
 def _find(name: Any, known: Callable[[], Iterable[str]]) -> Method:
     """Return a method; errors list similar names among those that are `known`."""
-    if is_calibrator(name):
-        what, given = method_name(name), {"calibrator": name}
+    named = isinstance(name, NamedCalibrator)
+    if named or is_calibrator(name):
+        given = {"calibrator": name.calibrator if named else name}
+        what = method_name(name)
         return Method(what, UserFamily, f"{what}, given as an object", given)
     if not isinstance(name, str):
         raise UnknownNameError.among("method", name, known())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from calibrant.exceptions import OptionError
 from calibrant.maps.base import CalibrationMap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from calibrant.calibrators.curve_fit import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -26,6 +27,37 @@ def is_calibrator(method: object) -> bool:
     fits = callable(getattr(method, "fit", None))
     gives = any(callable(getattr(method, n, None)) for n in ("transform", "predict"))
     return fits and gives and not isinstance(method, type | str)
+
+
+@dataclass(frozen=True)
+class NamedCalibrator:
+    """A calibrator under a name that differs from those of others of its class."""
+
+    name: str
+    calibrator: Any
+
+
+def name_apart(methods: Sequence[Any]) -> tuple[Any, ...]:
+    """Return methods, with numbers in the names of calibrators of the same class.
+
+    Examples
+    --------
+    >>> from sklearn.isotonic import IsotonicRegression
+    >>> several = name_apart(["es15", IsotonicRegression(), IsotonicRegression()])
+    >>> [one.name for one in several[1:]]
+    ['IsotonicRegression 1', 'IsotonicRegression 2']
+    """
+    classes = [type(one).__name__ for one in methods if is_calibrator(one)]
+    seen: Counter[str] = Counter()
+
+    def named(method: Any) -> Any:
+        name = type(method).__name__
+        if not is_calibrator(method) or classes.count(name) == 1:
+            return method
+        seen[name] += 1
+        return NamedCalibrator(f"{name} {seen[name]}", method)
+
+    return tuple(map(named, methods))
 
 
 @dataclass(frozen=True, eq=False)

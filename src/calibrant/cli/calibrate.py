@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.predictions import Predictions
 
+Fitted: TypeAlias = tuple[str, Any, tuple[float, float] | None]
+"""What the fit changed, the map, and the range of predictions of an event."""
 BINARY = 2
 """Number of columns of a binary classifier."""
 
@@ -80,8 +82,8 @@ def calibrate(
     preds = typed.predictions_in(table)
     fit = _fit_classes if several else _fit_event
     with progress_bar("fitting"):
-        said, map_ = fit(chosen.seeded(seed), preds)
-    save_map(map_, out, columns=columns)
+        said, map_, fitted_range = fit(chosen.seeded(seed), preds)
+    save_map(map_, out, columns=columns, fitted_range=fitted_range)
     scale = (data.scale or ["prob"])[0]
     hint = f"; apply it with --scale {scale}" if scale != "prob" and not several else ""
     if hasattr(map_, "certificate"):
@@ -124,18 +126,19 @@ def _of_event(data: DataOptions) -> DataOptions:
     return replace(data, p=[f"event={(data.p or [''])[0]}"], pos_label=event)
 
 
-def _fit_event(family: Any, preds: Predictions) -> tuple[str, Any]:
+def _fit_event(family: Any, preds: Predictions) -> Fitted:
     from calibrant.numerics.scores import log_loss
 
     sample, family = _sample_of(family, preds)
     warn_if_small(sample)
     map_ = fit_family(family, sample).map
     warn_if_falling(map_, sample.p)
+    within = float(sample.p.min()), float(sample.p.max())
     if hasattr(map_, "certificate"):
-        return "", map_
+        return "", map_, within
     before = log_loss(sample.p, sample.y, sample.weight)
     after = log_loss(map_.transform(sample.p), sample.y, sample.weight)
-    return _change(before, after), map_
+    return _change(before, after), map_, within
 
 
 def _sample_of(family: Any, preds: Predictions) -> tuple[BinarySample, Any]:
@@ -155,7 +158,7 @@ def _sample_of(family: Any, preds: Predictions) -> tuple[BinarySample, Any]:
     return join_samples(samples), GroupedAuto.of(family, store.by, row_keys)
 
 
-def _fit_classes(family: Any, preds: Predictions) -> tuple[str, Any]:
+def _fit_classes(family: Any, preds: Predictions) -> Fitted:
     from calibrant.numerics.class_probabilities import class_probabilities
     from calibrant.numerics.scores import log_loss_of_classes
 
@@ -167,7 +170,7 @@ def _fit_classes(family: Any, preds: Predictions) -> tuple[str, Any]:
         log_loss_of_classes(p, sample.column, sample.weight)
         for p in (uncalibrated, map_.calibrated(sample.scores))
     )
-    return _change(before, after), map_
+    return _change(before, after), map_, None
 
 
 def _change(before: float, after: float) -> str:

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from calibrant.cli.data_options import split_list
 from calibrant.exceptions import OptionError
 from calibrant.maps.exports import ACCURACY
+from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.languages import DIALECTS
+from calibrant.maps.multiclass import MulticlassMap
 
 
 def export(
@@ -26,6 +29,14 @@ def export(
             "--p",
             help="Column of probabilities in the SQL; by default, the column that the "
             "map was fitted on.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            help="Column(s) of groups in the SQL, a,b; by default, those that the map "
+            "was fitted on.",
         ),
     ] = None,
     python: Annotated[
@@ -50,12 +61,18 @@ def export(
     if python:
         typer.echo(map_.to_python(accuracy=accuracy), nl=False)
         return
-    if not hasattr(map_, "to_sql"):
+    if isinstance(map_, MulticlassMap):
         raise OptionError(
             f"{map_file} calibrates {map_.n_classes} classes; only maps of one event "
             "can be written as SQL. Use --python, or 'calibrant apply'."
         )
-    typer.echo(map_.to_sql(p or _fitted_column(map_file), dialect, accuracy=accuracy))
+    groups = {}
+    if by is not None:
+        if not isinstance(map_, GroupedMap):
+            raise OptionError("this map does not differ by group; remove --by.")
+        groups["by"] = split_list(by)
+    column = p or _fitted_column(map_file)
+    typer.echo(map_.to_sql(column, dialect, accuracy=accuracy, **groups))
 
 
 def _fitted_column(map_file: Path) -> str:

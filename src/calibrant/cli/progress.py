@@ -17,10 +17,12 @@ so long."""
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Give what reports (done, total)."""
+def progress_bar(
+    title: str, *, first_line: float = FIRST_LINE
+) -> Iterator[Callable[[int, int], None]]:
+    """Give what reports (done, total); without a terminal, in lines now and then."""
     if not sys.stderr.isatty():
-        with _lines(title) as report:
+        with _lines(title, first_line) as report:
             yield report
         return
     from rich.console import Console
@@ -36,7 +38,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
+def _lines(title: str, first_line: float) -> Iterator[Callable[[int, int], None]]:
     """Write lines from a thread of its own, so that long stages are not silent."""
     stream, started = sys.stderr, time.monotonic()
     reached = ""
@@ -47,13 +49,13 @@ def _lines(title: str) -> Iterator[Callable[[int, int], None]]:
         reached = f", {done} of {total} parts done" if total > 1 else ""
 
     def tell() -> None:
-        wait = FIRST_LINE
+        wait = first_line
         while not over.wait(wait):
             seconds = time.monotonic() - started
             with suppress(OSError):  # a failed progress message must not stop the work
                 stream.write(f"{title} for {seconds:.0f} s{reached}\n")
                 stream.flush()
-            wait = min(max(seconds, FIRST_LINE), LONGEST_WAIT)
+            wait = min(max(seconds, first_line), LONGEST_WAIT)
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

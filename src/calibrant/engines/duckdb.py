@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -298,13 +298,26 @@ def _unnest(events: list[Event]) -> str:
     return f"UNNEST([{', '.join(parts)}], recursive := true)"
 
 
+class Applied(NamedTuple):
+    """How many rows were written, and how many predictions lie outside of limits."""
+
+    rows: int
+    outside: int = 0
+
+
 def apply_in_duckdb(
-    to_sql: Callable[[str], str], files: FileSet, column: str, name: str, out: Path
-) -> int:
+    to_sql: Callable[[str], str],
+    files: FileSet,
+    column: str,
+    name: str,
+    out: Path,
+    *,
+    limits: tuple[float, float] | None = None,
+) -> Applied:
     """Write all rows of files with a new column of calibrated probabilities.
 
     The file `out` is written atomically. `to_sql` returns the expression of a map
-    for a column; the new column is called `name`. Returns the number of rows.
+    for a column; the new column is called `name`.
     """
     check_writable(out)
     suffix = out.suffix.lower()
@@ -323,13 +336,13 @@ def apply_in_duckdb(
         with atomic_write(out) as temporary:
             # From text to text nothing is parsed and formatted again.
             kept = source.kept_columns(as_text=suffix in SEPARATORS)
-            rows = source.select([*kept, (column, "f8")])
+            read = source.select([*kept, (column, "f8")])
             chosen = [f"c_{place} AS {quoted(own)}" for place, own in enumerate(names)]
             calibrated = f"COALESCE({to_sql(SCORE)}, ERROR('{NO_PROBABILITY}'))"
             chosen.append(f"{calibrated} AS {quoted(name)}")
-            score = f"SELECT *, CAST(c_{len(names)} AS DOUBLE) AS {SCORE} FROM ({rows})"
+            score = f"SELECT *, CAST(c_{len(names)} AS DOUBLE) AS {SCORE} FROM ({read})"
             query = f"SELECT {', '.join(chosen)} FROM ({score})"
-            return _write(source, query, temporary)
+            rows = _write(source, query, temporary)
     except SourceError as error:
         if NO_PROBABILITY in str(error):
             _raise_no_probability(source, column)
@@ -337,6 +350,13 @@ def apply_in_duckdb(
         if "write" in what.lower():
             raise SourceError(f"{out} cannot be written: {what}") from None
         raise
+    return Applied(rows, 0 if limits is None else _outside(source, column, *limits))
+
+
+def _outside(source: FileSource, column: str, low: float, high: float) -> int:
+    beyond = f"c_0 < {number(low)} OR c_0 > {number(high)}"
+    query = f"SELECT COUNT(*) AS n FROM ({source.select([(column, 'f8')])})"
+    return int(source.run(f"{query} WHERE {beyond}")["n"][0])
 
 
 def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeAlias
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, JsonObject
     from calibrant.maps.languages import Dialect
 
+DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,14})\.[0-9]{1,15}")
+"""Numbers with a point, as files write them."""
 Key: TypeAlias = tuple[str | None, ...]
 """The value of each column of groups, as text; None where it is missing."""
 
@@ -34,12 +37,15 @@ Key: TypeAlias = tuple[str | None, ...]
 def group_keys(columns: Sequence[NDArray[Any]]) -> list[Key]:
     """Return the group of each row, by the values of one or more columns.
 
-    Values are compared as text, so that groups are the same in every file format.
+    Values are compared as text, so that groups are the same in every file format:
+    numbers as Python writes them, but codes, such as 007, as they are.
 
     Examples
     --------
     >>> group_keys([np.array([7.0, np.nan]), np.array(["a", "b"])])
     [('7', 'a'), (None, 'b')]
+    >>> group_keys([np.array(["7", "7.0", "7.50", "007", "true"])])
+    [('7',), ('7',), ('7.5',), ('007',), ('True',)]
     """
     return list(zip(*(_texts(column) for column in columns), strict=True))
 
@@ -53,8 +59,13 @@ def _texts(column: NDArray[Any]) -> list[str | None]:
 def _text(value: Any) -> str | None:
     if is_missing(value):
         return None
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
+    text = str(value)
+    if text in ("true", "false"):  # as files of text, and databases, write them
+        return text.capitalize()
+    number = float(text) if isinstance(value, float) or DECIMAL.fullmatch(text) else 0.5
+    if number.is_integer():
+        return str(int(number))
+    return str(number) if DECIMAL.fullmatch(text) else text
 
 
 def group_key(values: Iterable[Any]) -> Key:
@@ -207,7 +218,12 @@ class GroupedMap(StoredMap):
         return cls(common, tuple(by), tuple(map(tuple, keys)), tuple(maps), certificate)
 
     def to_sql(
-        self, column: str, dialect: Dialect = "ansi", *, accuracy: float = ACCURACY
+        self,
+        column: str,
+        dialect: Dialect = "ansi",
+        *,
+        by: str | Sequence[str] | None = None,
+        accuracy: float = ACCURACY,
     ) -> str:
         """Return a SQL expression that chooses the map by the columns of groups.
 
@@ -217,6 +233,9 @@ class GroupedMap(StoredMap):
             Name of the column of predictions; it is quoted.
         dialect : str
             As for maps of one event.
+        by : str or sequence of str, optional
+            Names of the columns of groups in the database, in the order in which the
+            map was fitted; by default, the names that it was fitted with.
         accuracy : float
             Maximum error of tables, which replace long formulas.
 
@@ -227,14 +246,25 @@ class GroupedMap(StoredMap):
         """
         language = DIALECTS[check_choice(dialect, DIALECTS, name="dialect")]
         common = self.common.to_sql(column, dialect, accuracy=accuracy)
+        names = self._columns(by)
         cases = []
-        # Backwards: '7.0' comes before '7', which 7.0 may be written as, too.
-        for key, map_ in reversed([*zip(self.keys, self.maps, strict=True)]):
-            pairs = zip(self.by, key, strict=True)
+        for key, map_ in zip(self.keys, self.maps, strict=True):
+            pairs = zip(names, key, strict=True)
             holds = " AND ".join(language.equals(name, value) for name, value in pairs)
             own = map_.to_sql(column, dialect, accuracy=accuracy)
             cases.append(f"WHEN {holds} THEN\n{own}")
         return "\n".join(["CASE", *cases, f"ELSE\n{common}", "END"])
+
+    def _columns(self, by: str | Sequence[str] | None) -> tuple[str, ...]:
+        """Return what the columns of groups are called in a database."""
+        names = self.by if by is None else (by,) if isinstance(by, str) else tuple(by)
+        if len(names) != len(self.by):
+            raise OptionError(
+                Argument("by"),
+                f" must name one column for each of {', '.join(map(repr, self.by))}; "
+                f"got {len(names)}.",
+            )
+        return names
 
     def _python(self, name: str, accuracy: float) -> NoReturn:  # noqa: ARG002
         raise OptionError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, get_args
 
 import numpy as np
 
@@ -81,6 +81,13 @@ class MulticlassMap(StoredMap):
     def transform(self, p: ArrayLike) -> FloatMatrix:
         """Return calibrated probabilities of shape (n, k)."""
         return self(p)
+
+    def to_sql(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise: the expression of one column cannot use those of all classes."""
+        raise OptionError(
+            f"this map calibrates {self.n_classes} classes; only maps of one event can "
+            "be written as SQL. Use to_python(), or apply the map in Python."
+        )
 
     def _python_body(self, accuracy: float) -> str:  # noqa: ARG002
         """Return the body of a function of the row p, up to the calibrated row."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.core.output_files import MAP, atomic_write, check_named
 from calibrant.exceptions import MapFormatError, OptionError
+from calibrant.maps.base import stored_numbers
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
@@ -116,6 +117,7 @@ def save_map(
     path: str | os.PathLike[str],
     *,
     columns: Sequence[str] | None = None,
+    fitted_range: tuple[float, float] | None = None,
 ) -> None:
     """Write a map to a JSON file.
 
@@ -131,6 +133,10 @@ def save_map(
         Where to write.
     columns : sequence of str, optional
         Names of the columns that the map was fitted on, in order, kept in the file.
+    fitted_range : tuple of float, optional
+        The smallest and largest prediction that the map was fitted to, such as
+        ``calibrator.range_``, kept in the file: ``calibrant apply`` warns about
+        predictions outside.
 
     See Also
     --------
@@ -156,6 +162,8 @@ def save_map(
     content: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     if columns is not None:
         content["columns"] = list(columns)
+    if fitted_range is not None:
+        content["range"] = list(fitted_range)
     content["map"] = map_.to_dict()
     text = json.dumps(content, indent=1, allow_nan=False)
     with atomic_write(path) as temporary:
@@ -203,6 +211,15 @@ def load_columns(path: str | os.PathLike[str]) -> list[str] | None:
     if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
         raise MapFormatError(f"field 'columns' of {path} must be a list of names.")
     return columns
+
+
+def load_range(path: str | os.PathLike[str]) -> tuple[float, float] | None:
+    """Read the range of predictions that a map in a file was fitted to, if kept."""
+    stored = _read(path)
+    if stored.get("range") is None:
+        return None
+    low, high = stored_numbers(stored, "range", size=2).tolist()
+    return low, high
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.registry import method_name
 from calibrant.calibrators.smooth import EVALUATOR
-from calibrant.calibrators.user_calibrator import is_calibrator
+from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
 from calibrant.core.threads import one_blas_thread
@@ -329,7 +329,7 @@ def check_methods(methods: Any) -> tuple[Any, ...]:
     names = (methods,) if alone else tuple(methods)
     if not names:
         raise OptionError(Argument("methods"), " must name at least one method.")
-    return names
+    return names if all(isinstance(name, str) for name in names) else name_apart(names)
 
 
 def assess_one(fitted: FittedTasks, methods: tuple[str, ...]) -> Assessment:

@@ -203,7 +203,8 @@ class Predictions:
         cluster : str, optional
             Column of clusters: rows that belong together, such as those of one patient.
         time : str, optional
-            Column that says when a row was recorded.
+            Column that says when a row was recorded. No function uses it yet: all
+            raise an error.
         task : None, "confidence", "classwise", or a class
             None: binary. "confidence": the top class and whether it is right. A class,
             by label or column number: that class against the rest. "classwise": the
