@@ -169,7 +169,7 @@ def study_bands(seeds, sizes=(1000, 3000, 10_000)):
         found = []
         for k in range(seeds):
             rows, c = known(shape, error, n, k)
-            fit = Smooth().fit(rows)
+            fit = Smooth().fit_event(rows)
             step = max(n // 500, 1)
             p, c = rows.p[::step], c[::step]
             held = []

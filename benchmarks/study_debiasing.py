@@ -56,7 +56,7 @@ def drawn_by_map(cells, map_, count, rng):
 
 def estimates(method, rows, rng):
     """Return the estimates for alpha 1 and 2 by name."""
-    fit = find_binary(method).build().fit(rows)
+    fit = find_binary(method).build().fit_sample(rows)
     cells = bootstrap_cells(rows.p, rows.y, None, fit.edges)
     both, weights, p, total = drawn_by_map(cells, fit.map, RESAMPLES, rng)
     rejected = cb.calibration_test(rows.y, rows.p).pvalue <= 0.05

@@ -80,7 +80,7 @@ def samples(p, y):
 
 
 def fitted(method, sample):
-    fit = find_evaluator(method).build().fit(sample)
+    fit = find_evaluator(method).build().fit_sample(sample)
     return fit, fit.error(sample, alpha=1.0, debias=fit.debiases(1.0))
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
 
 import calibrant as cb
 from calibrant import exceptions as ex
@@ -176,19 +177,20 @@ def test_huge_numbers_in_a_map_are_refused(tmp_path):
 def test_a_failed_change_of_parameters_changes_nothing():
     calibrator = cb.make_calibrator("es-cv", max_bins=20)
     with pytest.raises(ex.OptionError):
-        calibrator.set_params(method="es15", max_bins=3)
+        calibrator.set_params(max_bins=3, smoothing=True)
     assert calibrator.get_params()["max_bins"] == 20
 
 
-@pytest.mark.parametrize("start", ["es-cv", "es15", "platt"])
-def test_methods_can_be_searched_from_any_of_them(sample, start):
+def test_methods_can_be_searched(sample):
     methods = ["es15", "es-cv", "isotonic"]
 
     def score(calibrator, p, y):
         return -np.mean((calibrator.transform(p) - y) ** 2)
 
     search = GridSearchCV(
-        cb.make_calibrator(start), {"method": methods}, scoring=score
+        Pipeline([("calibrator", cb.make_calibrator("platt"))]),
+        {"calibrator": [cb.make_calibrator(m) for m in methods]},
+        scoring=score,
     ).fit(*sample)
     each = [
         cross_val_score(cb.make_calibrator(m), *sample, scoring=score).mean()

@@ -11,6 +11,7 @@ from dataclasses import is_dataclass
 from numpydoc.validate import validate
 
 import calibrant as cb
+from calibrant.calibrators.registry import METHODS
 
 CHECKED = {
     "GL02": "closing quotes on a line of their own",
@@ -42,13 +43,16 @@ CHECKED = {
 """What is checked of functions and classes."""
 SPECIAL = property | classmethod | staticmethod
 OF_METHODS = set(CHECKED) - {"SA01", "EX01", "RT01"}
-"""What is checked of methods and properties, whose class has the examples."""
+"""What is checked of methods and properties, whose class has the examples, and of
+calibrators, of which the function that makes them has some."""
 OF_RESULTS = set(CHECKED) - {"PR01"}
 """What is checked of dataclasses: users read their attributes, and do not make them."""
 
 
 def public_names() -> Iterator[tuple[str, set[str]]]:
     """Give the names of public things, and what is checked of each."""
+    for calibrator in {method.calibrator for method in METHODS.values()}:
+        yield f"{calibrator.__module__}.{calibrator.__qualname__}", OF_METHODS
     for thing in (getattr(cb, name) for name in cb.__all__):
         if inspect.isclass(thing) or inspect.isfunction(thing):
             name = f"{thing.__module__}.{thing.__qualname__}"

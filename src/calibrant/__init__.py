@@ -12,9 +12,9 @@ from calibrant.__about__ import __version__
 
 if TYPE_CHECKING:
     from calibrant import datasets, exceptions, experiments, testing
+    from calibrant.calibrators.base import Calibrator
     from calibrant.calibrators.calibrated_classifier import CalibratedClassifier
-    from calibrant.calibrators.estimators import Calibrator, make_calibrator
-    from calibrant.calibrators.registry import calibrator_names
+    from calibrant.calibrators.registry import calibrator_names, make_calibrator
     from calibrant.checks.check import Finding
     from calibrant.checks.diagnosis import Diagnosis, diagnose
     from calibrant.displays.comparison import ComparisonDisplay
@@ -41,7 +41,7 @@ _HOME = {
     "BinnedMap": "maps.binned",
     "CalibratedClassifier": "calibrators.calibrated_classifier",
     "CalibrationTest": "measures.calibration_test",
-    "Calibrator": "calibrators.estimators",
+    "Calibrator": "calibrators.base",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
     "DecisionCurve": "measures.decision_curve",
@@ -64,7 +64,7 @@ _HOME = {
     "evaluate": "measures.evaluation",
     "kernel_calibration_error": "measures.kernel",
     "load_map": "maps.stored",
-    "make_calibrator": "calibrators.estimators",
+    "make_calibrator": "calibrators.registry",
     "map_from_dict": "maps.stored",
     "save_map": "maps.stored",
     "decompose_score": "measures.score_decomposition",

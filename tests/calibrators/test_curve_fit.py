@@ -207,7 +207,7 @@ def test_refitting_the_sample_gives_the_sample_s_error(method):
     from calibrant.numerics.resampling import bootstrap_cells
 
     p, y, _ = paper_sample("sqrt", 0.05, 3000, seed=2)
-    fit = find_method(method).build().fit(BinarySample(p, y))
+    fit = find_method(method).build().fit_sample(BinarySample(p, y))
     cells = bootstrap_cells(p, y, None, fit.edges)
     again = fit.resampled_errors(
         cells, cells.weight[np.newaxis], alpha=1.0, debias=False

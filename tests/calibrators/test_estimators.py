@@ -1,4 +1,7 @@
+import inspect
 import pickle
+import pydoc
+import re
 
 import numpy as np
 import pytest
@@ -20,9 +23,20 @@ def test_clone_keeps_method_and_parameters():
 
 
 def test_get_params_lists_what_can_be_set():
-    options = {"scale": "prob", "pos_label": None, "labels": None}
+    own = {"bins": 15, "spacing": "size", "tops": "slope-1"}
     params = cb.make_calibrator("es15").get_params()
-    assert params == {"method": "es15", **options, "tops": "slope-1"}
+    assert params == {"scale": "prob", "pos_label": None, **own}
+
+
+@pytest.mark.parametrize("method", cb.calibrator_names())
+def test_help_shows_and_describes_every_parameter(method):
+    calibrator = type(cb.make_calibrator(method))
+    parameters = inspect.signature(calibrator).parameters
+    assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values())
+    page = pydoc.render_doc(calibrator, renderer=pydoc.plaintext)
+    for name in parameters:
+        assert f"{name}: " in page.split("Parameters")[0]
+        assert re.search(rf"\n +\|  {name} : .+\n +\|      \S", page), name
 
 
 def test_predictions_may_be_on_any_scale(sample):
@@ -45,9 +59,19 @@ def test_labels_of_the_wrong_kind_are_refused():
 
 
 def test_set_params_changes_what_is_fitted(sample):
-    calibrator = cb.make_calibrator("es15").set_params(method="es4", tops="flat")
+    calibrator = cb.make_calibrator("es15").set_params(bins=4, tops="flat")
     assert calibrator.fit(*sample).fit_.n_pieces == 4
-    assert repr(calibrator) == "Calibrator('es4', tops='flat')"
+    assert repr(calibrator) == "Binned(bins=4, tops='flat')"
+    with pytest.raises(cb.exceptions.OptionError, match="bins must be a whole number"):
+        calibrator.set_params(bins=0).fit(*sample)
+
+
+def test_what_was_fitted_keeps_its_parameters(sample):
+    fitted = cb.make_calibrator("smooth", penalties=(1.0, 1.0, 1.0, 1.0)).fit(*sample)
+    before = fitted.fit_.band(np.array([0.2]))
+    again = cb.make_calibrator("smooth", penalties=(1.0, 1.0, 1.0, 1.0)).fit(*sample)
+    again.set_params(penalties=(9.0, 9.0, 9.0, 9.0))
+    assert_array_equal(again.fit_.band(np.array([0.2])), before)
 
 
 def test_pickle_keeps_the_map(sample):
@@ -65,7 +89,7 @@ def test_it_is_a_step_of_a_pipeline(sample):
     assert pipe.fit(p, y).transform(p).shape == p.shape
 
 
-@pytest.mark.parametrize(("steep", "best"), [(True, "es10"), (False, "es1")])
+@pytest.mark.parametrize(("steep", "best"), [(True, 10), (False, 1)])
 def test_hyper_parameters_can_be_searched(steep, best):
     """One bin only moves predictions; ten follow a jump, or else noise."""
     rng = np.random.default_rng(0)
@@ -75,11 +99,9 @@ def test_hyper_parameters_can_be_searched(steep, best):
     def score(calibrator, held_out_p, held_out_y):
         return -np.mean((calibrator.transform(held_out_p) - held_out_y) ** 2)
 
-    search = GridSearchCV(
-        cb.make_calibrator("es5"), {"method": ["es1", "es10"]}, scoring=score
-    )
-    assert search.fit(p, y).best_params_["method"] == best
-    assert search.best_estimator_.fit_.n_pieces == int(best[2:])
+    search = GridSearchCV(cb.make_calibrator("es5"), {"bins": [1, 10]}, scoring=score)
+    assert search.fit(p, y).best_params_["bins"] == best
+    assert search.best_estimator_.fit_.n_pieces == best
 
 
 def test_an_unfitted_calibrator_says_so():
@@ -118,7 +140,7 @@ def test_pos_label_names_the_event(sample):
     named = cb.make_calibrator("es5", pos_label="spam").fit(p, words)
     assert named.map_ == cb.make_calibrator("es5").fit(p, y).map_
     assert clone(named).get_params()["pos_label"] == "spam"
-    assert repr(named) == "Calibrator('es5', pos_label='spam')"
+    assert repr(named) == "Binned(pos_label='spam', bins=5)"
     with pytest.raises(cb.exceptions.LabelError, match="pos_label="):
         cb.make_calibrator("es5").fit(p, words)
 
@@ -162,4 +184,4 @@ def test_scikit_learn_s_checks_pass_that_need_no_features(method, check):
 
 def test_labels_may_be_an_array():
     named = cb.make_calibrator("temperature", labels=np.array([1, 2, 3]))
-    assert repr(named) == "Calibrator('temperature', labels=array([1, 2, 3]))"
+    assert repr(named) == "Temperature(labels=array([1, 2, 3]))"

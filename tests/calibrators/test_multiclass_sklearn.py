@@ -34,6 +34,7 @@ NOT_PASSED = {
 
 
 @pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+@pytest.mark.filterwarnings("ignore:Estimator .* does not inherit")  # see base.py
 @pytest.mark.parametrize("method", ["vector", "sms"])
 def test_all_other_checks_pass(method):
     calibrator = cb.make_calibrator(method, scale="logit")

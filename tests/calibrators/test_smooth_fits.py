@@ -15,14 +15,14 @@ from calibrant.numerics.links import logit
 def fitted(shape="stairs", error=0.05, n=3000, seed=0, **params):
     p, y, c = paper_sample(shape, error, n, seed)
     sample = BinarySample(p, y)
-    return Smooth(**params).fit(sample), sample, c
+    return Smooth(**params).fit_event(sample), sample, c
 
 
 def test_bands_of_a_constant_prediction_are_those_of_a_proportion():
     """One free parameter: the logit of a share s has variance 1 / (n s (1 - s))."""
     y = np.repeat([1.0, 0.0], [300, 700])
     sample = BinarySample(np.full(1000, 0.4), y)
-    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit(sample)
+    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit_event(sample)
     low, high = fit.band(np.array([0.4]), 0.95)
     half = 1.959964 / np.sqrt(1000 * 0.3 * 0.7)
     assert_allclose(
@@ -59,7 +59,7 @@ def test_simultaneous_bands_are_wider_and_hold_whole_maps():
 
 def test_simultaneous_limits_of_one_prediction_are_point_wise():
     y = np.repeat([1.0, 0.0], [300, 700])
-    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit(
+    fit = Smooth(penalties=(1e-9, 1e-9, 1.0, 1.0)).fit_event(
         BinarySample(np.full(1000, 0.4), y)
     )
     one, all_ = (
@@ -109,7 +109,7 @@ def test_likelihoods_that_are_not_quadratic_are_met():
     """
     p = np.repeat([0.0, 0.3, 0.6], [400, 50, 50])
     y = np.concatenate([np.zeros(400), np.tile([1.0, 0.0], 50)])
-    fit = Smooth().fit(BinarySample(p, y))
+    fit = Smooth().fit_event(BinarySample(p, y))
     zeros = BinarySample(p[:400], y[:400])
     errors = fit.posterior_errors(zeros, n_draws=500, rng=np.random.default_rng(0))
     assert np.quantile(errors, 0.95) < 0.0075

@@ -1,7 +1,7 @@
 """Fits solve small systems: in one thread, whoever asks for them."""
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from calibrant.calibrators import auto
 from calibrant.calibrators.logistic import Platt
 from calibrant.calibrators.registry import METHODS
 from calibrant.calibrators.smooth import Smooth
-from calibrant.calibrators.softmax_regression import Temperature
+from calibrant.calibrators.temperature import Temperature
 from calibrant.core.threads import one_blas_thread
 
 SEEN: list[int] = []
@@ -26,39 +26,34 @@ def threads():
     }
 
 
-@dataclass(frozen=True)
 class WatchedPlatt(Platt):
-    def fit(self, sample):
+    def fit_event(self, sample):
         SEEN.extend(threads())
-        return super().fit(sample)
+        return super().fit_event(sample)
 
 
-@dataclass(frozen=True)
 class WatchedSmooth(Smooth):
-    def fit(self, sample):
+    def fit_event(self, sample):
         SEEN.extend(threads())
-        return super().fit(sample)
+        return super().fit_event(sample)
+
+    def fit_classes(self, sample):
+        SEEN.extend(threads())
+        return super().fit_classes(sample)
 
 
-@dataclass(frozen=True)
 class WatchedTemperature(Temperature):
-    def fit(self, sample):
+    def fit_classes(self, sample):
         SEEN.extend(threads())
-        return super().fit(sample)
+        return super().fit_classes(sample)
 
 
 @pytest.fixture
 def watched(monkeypatch):
     """Two methods that note how many threads they are fitted by; the user set two."""
-    families = {
-        ("binary", "platt"): WatchedPlatt,
-        ("multi-class", "temperature"): WatchedTemperature,
-    }
-    for (kind, name), family in families.items():
-        watched = replace(METHODS[kind][name], family=family)
-        monkeypatch.setitem(METHODS[kind], name, watched)
+    for name, one in {"platt": WatchedPlatt, "temperature": WatchedTemperature}.items():
+        monkeypatch.setitem(METHODS, name, replace(METHODS[name], calibrator=one))
     monkeypatch.setattr(auto, "Smooth", WatchedSmooth)
-    monkeypatch.setattr(auto, "MulticlassSmooth", WatchedTemperature)
     SEEN.clear()
     with threadpool_limits(2, user_api="blas"):
         if threads() != {2}:
@@ -130,7 +125,7 @@ def test_a_fit_that_fails_leaves_the_setting(monkeypatch):
     def fail(*_):
         raise RuntimeError("no fit")
 
-    monkeypatch.setattr(WatchedPlatt, "fit", fail)
+    monkeypatch.setattr(WatchedPlatt, "fit_event", fail)
     p, y = cb.datasets.load_binary("forest")
     with pytest.raises(RuntimeError, match="no fit"):
         cb.make_calibrator("platt").fit(p, y)

@@ -24,7 +24,7 @@ def many():
 
 
 def fitted(method, sample):
-    found = find_evaluator(method).build().fit(sample)
+    found = find_evaluator(method).build().fit_sample(sample)
     return found, found.error(sample, alpha=1.0, debias=found.debiases(1.0))
 
 

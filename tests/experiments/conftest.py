@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant.calibrators.binned import FixedBins
+from calibrant.calibrators.binned import Binned
 from calibrant.experiments import Contender, Design, SyntheticTruth
 from calibrant.experiments.result_tables import KINDS, ResultTable
 
@@ -20,21 +20,21 @@ class CountedBins:
     path: str
     pause: float = 0.0
 
-    def fit(self, sample):
+    def fit_sample(self, sample):
         with Path(self.path).open("a") as file:
             file.write(f"{os.getpid()}\n")
         time.sleep(self.pause)
-        return FixedBins(bins=5).fit(sample)
+        return Binned(bins=5).fit_event(sample)
 
 
 @dataclass(frozen=True)
 class Failing:
     """Cannot be fitted on samples of even size."""
 
-    def fit(self, sample):
+    def fit_sample(self, sample):
         if sample.n % 2 == 0:
             raise ZeroDivisionError("even")
-        return FixedBins(bins=5).fit(sample)
+        return Binned(bins=5).fit_event(sample)
 
 
 @pytest.fixture

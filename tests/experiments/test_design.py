@@ -45,7 +45,7 @@ def test_mixed_maps_undo_the_shape(shape):
 
 def fitted(truth, n, seed=0):
     data = truth.draw(n, seed)
-    return MixedShape(truth.function).fit(BinarySample(data.p, data.y))
+    return MixedShape(truth.function).fit_sample(BinarySample(data.p, data.y))
 
 
 def test_the_amount_is_where_the_likelihood_is_flat():
@@ -82,8 +82,8 @@ def test_weight_two_is_the_row_twice():
     weight = 1.0 + (np.arange(300) % 2)
     twice = np.repeat(np.arange(300), weight.astype(int))
     family = MixedShape(SHAPES["beta1"])
-    one = family.fit(BinarySample(data.p, data.y, weight))
-    other = family.fit(BinarySample(data.p[twice], data.y[twice]))
+    one = family.fit_sample(BinarySample(data.p, data.y, weight))
+    other = family.fit_sample(BinarySample(data.p[twice], data.y[twice]))
     assert_allclose(one.amount, other.amount, atol=1e-6)
 
 
@@ -113,7 +113,7 @@ def test_the_oracle_knows_synthetic_truths_alone():
 
 def test_contenders_are_found_again_by_their_repr():
     class Anonymous:
-        def fit(self, sample):
+        def fit_sample(self, sample):
             raise NotImplementedError
 
     with pytest.raises(OptionError, match="make it a dataclass"):

@@ -116,7 +116,7 @@ def test_tasks_are_binary_events():
 def test_intervals_hold_the_true_squared_error(error):
     """The truth is the error of labels without noise, the calibrated shares."""
     p, _, c = sample("square", error, 200_000, seed=7)
-    kernel = KernelError().fit(BinarySample(p, c)).kernel
+    kernel = KernelError().fit_sample(BinarySample(p, c)).kernel
     truth = kernel.errors(p, c[None], np.ones(p.size), debias=False)[0]
     held = 0
     for seed in range(100):

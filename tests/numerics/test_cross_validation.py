@@ -39,9 +39,9 @@ def test_the_search_goes_on_while_one_of_the_last_weighs():
 def test_the_map_is_that_of_the_whole_search(scale, monkeypatch):
     p, y, _ = synthetic.sample("beta2", 0.05, 3000, 1)
     sample, family = BinarySample(p, y), PiecewiseLinear(scale=scale)
-    short = family.fit(sample)
+    short = family.fit_event(sample)
     monkeypatch.setattr(piece_search, "is_past_the_best", lambda *_: False)
-    whole = family.fit(sample)
+    whole = family.fit_event(sample)
     assert short.losses.size < whole.losses.size
     np.testing.assert_array_equal(short.map(p), whole.map(p))
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from calibrant.calibrators.binned import FixedBins
+from calibrant.calibrators.binned import Binned
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import LabelError
 from calibrant.numerics.binning import tabulate, width_edges
@@ -33,7 +33,7 @@ def test_cells_keep_the_sums_of_every_bin(sample):
 @pytest.mark.parametrize("debias", [False, True])
 def test_the_sample_itself_as_a_resample_gives_its_error(smooth_sample, tops, debias):
     sample = BinarySample(*smooth_sample)
-    fit = FixedBins(bins=9, tops=tops).fit(sample)
+    fit = Binned(bins=9, tops=tops).fit_event(sample)
     cells = bootstrap_cells(sample.p, sample.y, None, fit.edges)
     found = fit.resampled_errors(
         cells, cells.weight[np.newaxis], alpha=1, debias=debias
@@ -44,7 +44,7 @@ def test_the_sample_itself_as_a_resample_gives_its_error(smooth_sample, tops, de
 
 def test_cells_spread_as_resampled_rows_do(smooth_sample):
     sample = BinarySample(*smooth_sample)
-    fit = FixedBins(bins=9).fit(sample)
+    fit = Binned(bins=9).fit_event(sample)
     rng = np.random.default_rng(0)
     cells = bootstrap_cells(sample.p, sample.y, None, fit.edges)
     weights = multinomial_weights(cells, 4000, rng)
@@ -60,7 +60,7 @@ def test_cells_spread_as_resampled_rows_do(smooth_sample):
 
 def test_groups_of_rows_spread_as_cells_do(smooth_sample):
     sample = BinarySample(*smooth_sample)
-    fit = FixedBins(bins=9).fit(sample)
+    fit = Binned(bins=9).fit_event(sample)
     rng = np.random.default_rng(0)
     cells = bootstrap_cells(sample.p, sample.y, None, fit.edges)
     groups = RowGroups.draw(sample.n, 3000, rng).weights(cells)
@@ -75,7 +75,7 @@ def test_groups_of_rows_spread_as_cells_do(smooth_sample):
 
 def test_a_row_of_weight_three_is_resampled_as_three_rows(smooth_sample):
     p, y = smooth_sample
-    fit = FixedBins(bins=9).fit(BinarySample(p, y))
+    fit = Binned(bins=9).fit_event(BinarySample(p, y))
 
     def spread(p, y, weight):
         groups = RowGroups.draw(p.size, 3000, np.random.default_rng(0), weight)

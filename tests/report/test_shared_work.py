@@ -7,10 +7,10 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import calibrant as cb
+from calibrant.calibrators.binned import Binned
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import InputSpec
 from calibrant.core.threads import one_blas_thread
-from calibrant.measures import estimate
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.measures.intervals import bootstrap_limits
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
@@ -19,13 +19,13 @@ from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_mo
 def test_each_method_is_fitted_once_to_each_model(smooth_sample, monkeypatch):
     p, y = smooth_sample
     fitted = Counter()
-    fit_family = estimate.fit_family
+    fit_event = Binned.fit_event
 
-    def counted(family, sample):
-        fitted[family, sample.p.tobytes()] += 1
-        return fit_family(family, sample)
+    def counted(calibrator, sample):
+        fitted[repr(calibrator), sample.p.tobytes()] += 1
+        return fit_event(calibrator, sample)
 
-    monkeypatch.setattr(estimate, "fit_family", counted)
+    monkeypatch.setattr(Binned, "fit_event", counted)
     report = cb.Report.from_predictions(
         y, {"a": p, "b": np.sqrt(p)}, methods=("ew10", "es10")
     )

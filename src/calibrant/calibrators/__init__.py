@@ -1,5 +1,1 @@
-"""Families of calibration maps, and the scikit-learn estimators that fit them.
-
-A family is a frozen dataclass of hyper-parameters with one method, ``fit(sample)``.
-It is written once and is then a calibrator, an evaluator and a diagram.
-"""
+"""Calibration methods: one class each, which calibrates, measures and draws."""

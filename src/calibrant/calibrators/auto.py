@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.calibrators.base import fit_family
-from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.base import NO_GROUPS, ClassCalibrator, EventCalibrator
+from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
 from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
+from calibrant.calibrators.isotonic import VennAbers
 from calibrant.calibrators.logistic import Quadratic
-from calibrant.calibrators.multiclass_smooth import MulticlassSmooth
 from calibrant.calibrators.smooth import Smooth, smooth_fit
-from calibrant.calibrators.softmax_regression import Temperature
-from calibrant.calibrators.venn_abers import VennAbers
+from calibrant.calibrators.temperature import Temperature
 from calibrant.core.arrays import row_hash
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_count, check_flag
+from calibrant.core.sample import BinarySample
+from calibrant.core.threads import one_blas_thread
+from calibrant.exceptions import OptionError
 from calibrant.maps.certificate import Bounds, Certificate, GroupTrial, Trial
 from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
 from calibrant.maps.multiclass import PooledMap
@@ -39,10 +41,12 @@ from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_mo
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.base import Kind
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
-    from calibrant.core.sample import BinarySample, ClassSample
+    from calibrant.core.sample import ClassSample
     from calibrant.maps.base import CalibrationMap
+    from calibrant.maps.grouped import Key
 
     Score = Callable[[FloatMatrix, FloatMatrix], FloatVector]
 
@@ -64,7 +68,7 @@ DRAWS = 400
 
 
 @dataclass(frozen=True, eq=False)
-class RepairFit:
+class RepairFit(MulticlassFit):
     """A repair and its certificate.
 
     Attributes
@@ -158,20 +162,29 @@ def _error(sample: BinarySample) -> Bounds:
     return Bounds(value, *widen_to(value, float(low), float(high)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Auto:
-    """The repair of an event that is best on held-out rows, or none.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Auto(ClassCalibrator, EventCalibrator):
+    """The repair that is best on held-out rows, or none.
 
-    A few methods are fitted by cross-validation and pooled on the logit scale, with the
-    weights that make held-out rows most probable. Unless this makes held-out labels
-    more than exp(2) times more probable, predictions stay unchanged. Predictions of
-    exactly 0 and 1 are treated as rounded if labels contradict them. Beyond the data,
-    the map shifts logits by as much as at the outermost predictions.
+    A few methods are fitted by cross-validation and pooled on the scale of logits or
+    log-probabilities, with the weights that make held-out rows most probable. Unless
+    this makes held-out labels more than exp(2) times more probable, predictions stay
+    unchanged. Predictions of an event of exactly 0 and 1 are treated as rounded if
+    labels contradict them; beyond the data, its map shifts logits by as much as at the
+    outermost predictions.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
     monotone : bool
-        Whether the map must not decrease.
+        Whether the map of an event must not decrease.
+    keep_order : bool
+        Whether the order of several classes in each row must not change.
     folds : int, optional
         Number of folds of the cross-validation; ten by default, five of very many rows.
     random_state : int, generator or None
@@ -183,15 +196,23 @@ class Auto:
     """
 
     monotone: bool = True
+    keep_order: bool = False
     folds: int | None = None
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
+    _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {
+        "binary": ("monotone",),
+        "multi-class": ("keep_order",),
+    }
+
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_flag(self.monotone, name="monotone")
+        check_flag(self.keep_order, name="keep_order")
         if self.folds is not None:
             check_count(self.folds, name="folds", least=2)
 
-    def fit(self, sample: BinarySample) -> EventRepairFit:
+    def fit_event(self, sample: BinarySample) -> EventRepairFit:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
         rows = held_out.raw.all_rows()
@@ -201,10 +222,39 @@ class Auto:
         certified = CertifiedMap(map_, certify(held_out, data))
         return EventRepairFit(certified, 1, WHOLE_RANGE, partial(_refit, fits=fits))
 
-    def held_out(self, sample: BinarySample) -> HeldOut[EventRows]:
-        """Return what the families make of rows that they were not fitted on."""
-        rows = EventRows.of(sample, self.n_folds(sample), self.random_state)
-        return HeldOut.of(rows, event_families(sample, monotone=self.monotone))
+    def fit_classes(self, sample: ClassSample) -> RepairFit:
+        """Choose the repair of all classes of a sample."""
+        held_out = self.held_out(sample)
+        families = class_families(sample.n, keep_order=self.keep_order)
+        used = _used(held_out, families, sample)
+        weights, maps = np.array([w for w, _ in used]), tuple(f.map for _, f in used)
+        pooled = PooledMap(maps, weights, sample.n_classes, sample.scale)
+        data = row_hash(sample.scores, sample.column, sample.weight)
+        return RepairFit(CertifiedClassMap(pooled, certify(held_out, data)))
+
+    def fit_groups(
+        self,
+        sample: BinarySample | ClassSample,
+        by: Sequence[str],
+        row_keys: Sequence[Key],
+    ) -> RepairFit:
+        """Choose the common repair of an event, then whether groups have their own."""
+        from calibrant.calibrators.grouped import GroupedAuto
+
+        if not isinstance(sample, BinarySample):
+            raise OptionError(*NO_GROUPS)
+        with one_blas_thread():
+            return GroupedAuto.of(self, by, row_keys).fit(sample)
+
+    def held_out(self, sample: BinarySample | ClassSample) -> HeldOut[Any]:
+        """Return what the methods make of rows that they were not fitted on."""
+        if isinstance(sample, BinarySample):
+            rows = EventRows.of(sample, self.n_folds(sample), self.random_state)
+            return HeldOut.of(rows, event_families(sample, monotone=self.monotone))
+        folds = self.folds or _usual_class_folds(sample)
+        classes = ClassRows.of(sample, folds, self.random_state)
+        families = class_families(sample.n, keep_order=self.keep_order)
+        return HeldOut.of(classes, families)
 
     def n_folds(self, sample: BinarySample) -> int:
         """Return the number of folds of a sample."""
@@ -269,52 +319,11 @@ def event_families(sample: BinarySample, *, monotone: bool) -> dict[str, Any]:
     return families
 
 
-@dataclass(frozen=True, kw_only=True)
-class AutoClasses:
-    """The repair of several classes that is best on held-out rows, or none.
-
-    As `Auto`, with methods for all classes, pooled on the scale of log-probabilities.
-
-    Parameters
-    ----------
-    keep_order : bool
-        Whether the order of the classes in each row must not change.
-    folds : int, optional
-        Number of folds of the cross-validation; ten by default, five of very many rows.
-    random_state : int, generator or None
-        Seeds the division into folds.
-    """
-
-    keep_order: bool = False
-    folds: int | None = None
-    random_state: Seed = 0
-
-    def __post_init__(self) -> None:
-        check_flag(self.keep_order, name="keep_order")
-        if self.folds is not None:
-            check_count(self.folds, name="folds", least=2)
-
-    def fit(self, sample: ClassSample) -> RepairFit:
-        """Choose the repair of a sample."""
-        held_out = self.held_out(sample)
-        used = _used(held_out, self._families(sample.n), sample)
-        weights, maps = np.array([w for w, _ in used]), tuple(f.map for _, f in used)
-        pooled = PooledMap(maps, weights, sample.n_classes, sample.scale)
-        data = row_hash(sample.scores, sample.column, sample.weight)
-        return RepairFit(CertifiedClassMap(pooled, certify(held_out, data)))
-
-    def held_out(self, sample: ClassSample) -> HeldOut[ClassRows]:
-        """Return what the families make of rows that they were not fitted on."""
-        folds = self.folds or _usual_class_folds(sample)
-        rows = ClassRows.of(sample, folds, self.random_state)
-        return HeldOut.of(rows, self._families(sample.n))
-
-    def _families(self, rows: int) -> dict[str, Any]:
-        if rows < MIN_ROWS:
-            return {}
-        if self.keep_order:
-            return {"temperature": Temperature()}
-        return {"smooth": MulticlassSmooth()}
+def class_families(rows: int, *, keep_order: bool) -> dict[str, Any]:
+    """Return the methods for all classes that are tried on so many rows."""
+    if rows < MIN_ROWS:
+        return {}
+    return {"temperature": Temperature()} if keep_order else {"smooth": Smooth()}
 
 
 def _used(
@@ -322,7 +331,7 @@ def _used(
 ) -> list[tuple[float, Any]]:
     """Return the fits that are pooled, to all rows, with their weights."""
     return [
-        (float(weight), fit_family(family, sample))
+        (float(weight), family.fit_sample(sample))
         for weight, family in zip(held_out.weights, families.values(), strict=True)
         if weight
     ]

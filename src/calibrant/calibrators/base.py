@@ -1,116 +1,473 @@
-"""Families of calibration maps: what they are, how they are fitted, what that gives."""
+"""Calibrators: what the classes of all methods have in common.
+
+A method is one class: a dataclass of hyper-parameters that fits maps of one event
+(`EventCalibrator`), of several classes (`ClassCalibrator`) or of either. The classes
+follow scikit-learn's conventions without importing it, which takes longer than most
+evaluations.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
+import numpy as np
+
+from calibrant.calibrators.map_warnings import warn_if_falling, warn_if_outside
+from calibrant.core.array_types import Scale
+from calibrant.core.arrays import as_array, check_same_length
+from calibrant.core.parameters import check_choice
+from calibrant.core.probabilities import (
+    check_probabilities,
+    check_probability_matrix,
+    has_two_columns,
+)
+from calibrant.core.sample import (
+    BinarySample,
+    check_binary_sample,
+    check_class_sample,
+    warn_if_small,
+)
 from calibrant.core.threads import one_blas_thread
+from calibrant.core.weights import check_weights
+from calibrant.core.wording import CALIBRATOR_WORDING
+from calibrant.exceptions import Argument, LabelError, OptionError, UnknownNameError
+from calibrant.maps.grouped import GroupedMap, keys_of_groups
+from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
-    from calibrant.core.sample import BinarySample, ClassSample
+    from collections.abc import Callable, Sequence
+
+    from calibrant.calibrators.fits import Fit, MulticlassFit
+    from calibrant.core.array_types import ArrayLike, FloatMatrix, FloatVector
+    from calibrant.core.sample import ClassSample
     from calibrant.maps.base import CalibrationMap
-    from calibrant.maps.multiclass import MulticlassMap
-    from calibrant.numerics.resampling import BootstrapCells
+    from calibrant.maps.certificate import Certificate
+    from calibrant.maps.grouped import Key
 
-SampleT = TypeVar("SampleT")
-SampleT_contra = TypeVar("SampleT_contra", contravariant=True)
-FitT = TypeVar("FitT")
-FitT_co = TypeVar("FitT_co", covariant=True)
+Kind: TypeAlias = Literal["binary", "multi-class"]
+"""Whether predictions are probabilities of one event, or those of all classes."""
 
+WORDING = replace(CALIBRATOR_WORDING, takes_scale=True)
+MANY_CLASSES = (
+    "pos_label is the label of one event, but the calibrator is for several classes; "
+    "pass labels, one per column."
+)
 
-class ErrorFit(Protocol):
-    """An estimate of the calibration error, perhaps without a map."""
-
-    @property
-    def n_pieces(self) -> int:
-        """Return the number of bins or pieces; 0 where there is no map."""
-        ...
-
-    @property
-    def edges(self) -> FloatVector:
-        """Return where the map may jump or bend, from 0 to 1."""
-        ...
-
-    def debiases(self, alpha: float) -> bool:
-        """Tell whether the bias of the error is known for this exponent."""
-        ...
-
-    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
-        """Return the mean of abs(map(p) - p) ** alpha, less its bias if asked."""
-        ...
-
-    def resampled_errors(
-        self, cells: BootstrapCells, weights: FloatMatrix, *, alpha: float, debias: bool
-    ) -> FloatVector:
-        """Return the error for each row of cell weights, the family refitted."""
-        ...
+NO_GROUPS = (
+    "only the method 'auto' fits maps of groups of one event; choose it, or remove ",
+    Argument("groups"),
+    ".",
+)
 
 
-class Fit(ErrorFit, Protocol):
-    """A fitted family: the map, and the calibration error that it implies."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class Calibrator:
+    """Calibrate the probabilities of an event, or of all classes together.
 
-    @property
-    def map(self) -> CalibrationMap:
-        """Return the estimated calibration map."""
-        ...
+    The common base of all methods, whose classes `make_calibrator` looks up by name:
+    ``help(make_calibrator("platt"))`` shows what a method is and its parameters. Fit on
+    held-out data to correct new predictions. A vector, or the two columns of a binary
+    classifier, contains predictions of one event; more columns are classes.
 
-
-@runtime_checkable
-class BandedFit(Protocol):
-    """A fit that gives limits of the true map."""
-
-    def band(
-        self,
-        p: FloatVector,
-        confidence: float = 0.95,
-        *,
-        simultaneous: bool = False,
-        random_state: Seed = 0,
-    ) -> tuple[FloatVector, FloatVector]:
-        """Return limits at predictions, at each or at all of them at once."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class MulticlassFit:
-    """A fitted multi-class family.
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are: probabilities, logits, percentages or log-probabilities;
+        it is never guessed.
 
     Attributes
     ----------
-    map : MulticlassMap
-        The fitted map.
-    losses : ndarray or None
-        Cross-validated log-loss of each choice tried, where there was a choice.
-    chosen : tuple of float or None
-        The penalties chosen by these losses.
+    map_ : CalibrationMap, MulticlassMap or GroupedMap
+        The fitted map; a `GroupedMap` if `fit` was given groups.
+    fit_ : Fit or MulticlassFit
+        The map with other results of the fit, such as the table of bins.
+    range_ : tuple of float
+        The lowest and the highest prediction of the event in the fitted data.
+        `transform` warns (`OutsideRangeWarning`) if more than 1 % of its
+        predictions are more than 0.05 outside; `fit` warns (`FallingMapWarning`) if
+        a map without bins decreases by more than 0.02 within the range.
+    certificate_ : Certificate
+        What was tried and gained, by the method "auto".
+    classes_ : ndarray of shape (k,)
+        The label of each column, if there are several classes.
+
+    See Also
+    --------
+    make_calibrator : makes calibrators by name.
+    CalibratedClassifier : a classifier and its calibrator as one.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> calibrator = cb.make_calibrator("es-cv").fit(p, y)
+    >>> calibrator.transform([0.01, 0.5, 0.99]).round(2)
+    array([0.  , 0.39, 1.  ])
+    >>> prob, digit = cb.datasets.load_multiclass("forest")
+    >>> calibrator = cb.make_calibrator("temperature").fit(prob, digit)
+    >>> round(calibrator.map_.temperature, 2)     # below 1: under-confident
+    0.27
     """
 
-    map: MulticlassMap
-    losses: FloatVector | None = None
-    chosen: tuple[float, float] | None = None
+    scale: Scale = "prob"
+
+    solves_equations: ClassVar[bool] = True
+    """Whether fitting needs linear algebra, which is then done in one thread."""
+    _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {}
+    """Parameters that matter for predictions of one kind only."""
+
+    def check_parameters(self) -> None:
+        """Raise where a parameter of the method is invalid."""
+
+    def checked(self) -> Self:
+        """Return itself, or raise where a parameter is invalid."""
+        check_choice(self.scale, get_args(Scale), name="scale")
+        self.check_parameters()
+        return self
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
+        """Return all parameters.
+
+        Parameters
+        ----------
+        deep : bool
+            Whether to include those of a calibrator that is itself a parameter.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        params = {field.name: getattr(self, field.name) for field in fields(self)}
+        nested = {
+            f"{name}__{inner}": value
+            for name, part in params.items()
+            if deep and isinstance(part, Calibrator)
+            for inner, value in part.get_params().items()
+        }
+        return params | nested
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; `fit` checks their values.
+
+        Parameters
+        ----------
+        **params
+            The parameters to change; if a name is unknown, nothing changes.
+
+        Returns
+        -------
+        Calibrator
+            Itself.
+        """
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                what = f"parameter of {type(self).__name__}"
+                raise UnknownNameError.among(what, name, known)
+        for name, value in params.items():
+            own, _, inner = name.partition("__")
+            if inner:
+                getattr(self, own).set_params(**{inner: value})
+            else:
+                setattr(self, own, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if repr(getattr(self, field.name)) != repr(field.default)
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the input is."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        vector = isinstance(self, EventCalibrator)
+        positive = self.scale in ("prob", "percent")
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(
+                one_d_array=vector, two_d_array=not vector, positive_only=positive
+            ),
+        )
+
+    def fit(
+        self,
+        p: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the map.
+
+        Parameters
+        ----------
+        p : array-like of shape (n,) or (n, k)
+            Predictions of the event; the two columns of `predict_proba`, of which the
+            second belongs to the event; or one column per class.
+        y : array-like of shape (n,)
+            Labels: 0 and 1, booleans, or with `pos_label` any two values. For several
+            classes: column numbers, or values of `labels`; classes may be absent.
+        sample_weight : array-like of shape (n,), optional
+            Counts: a weight of 2 counts the row twice.
+        groups : array-like of shape (n,) or (n, columns), optional
+            The group of each row. Each group gets its own map if that is better on
+            held-out rows than one map for all. Small groups have nearly the map of all
+            rows. Only for one event and the method "auto".
+
+        Returns
+        -------
+        Calibrator
+            Itself.
+        """
+        if y is None:
+            raise LabelError("requires y to be passed, but the target y is None.")
+        self.checked()
+        sample = self._sample(p, y, sample_weight)
+        warn_if_small(sample)
+        unfitted = replace(self)  # what was fitted keeps its parameters
+        if groups is None:
+            self.fit_: Fit | MulticlassFit = unfitted.fit_sample(sample)
+        else:
+            by, keys = _row_groups(p, groups, sample_weight)
+            self.fit_ = unfitted.fit_groups(sample, by, keys)
+        if isinstance(sample, BinarySample):
+            self.range_ = float(sample.p.min()), float(sample.p.max())
+            warn_if_falling(self.fit_.map, sample.p)  # type: ignore[arg-type]
+        return self
+
+    def _sample(self, p: Any, y: Any, sample_weight: Any) -> BinarySample | ClassSample:
+        """Return the checked predictions, of an event or of several classes."""
+        kind = self._kind_of(p)
+        self._check_used(kind)
+        if kind == "binary":
+            self.n_features_in_ = 1
+            self.__dict__.pop("classes_", None)  # of an earlier fit
+            return check_binary_sample(
+                y,
+                p,
+                sample_weight=sample_weight,
+                pos_label=getattr(self, "pos_label", None),
+                scale=self.scale,
+                wording=WORDING,
+            )
+        labels = getattr(self, "labels", None)
+        sample = check_class_sample(
+            p, y, scale=self.scale, labels=labels, sample_weight=sample_weight
+        )
+        self.n_features_in_ = sample.n_classes
+        self.classes_ = np.asarray(
+            range(sample.n_classes) if labels is None else labels
+        )
+        return sample
+
+    def _kind_of(self, p: ArrayLike) -> Kind:
+        """Return what the predictions are of: an event, or several classes."""
+        if not isinstance(self, ClassCalibrator):
+            return "binary"
+        if self.labels is not None or not isinstance(self, EventCalibrator):
+            return "multi-class"
+        shape = as_array(p, name=WORDING.prob).shape
+        return "multi-class" if len(shape) > 1 and shape[1] > 2 else "binary"  # noqa: PLR2004
+
+    def _check_used(self, kind: Kind) -> None:
+        """Raise where parameters are set that matter for the other kind only."""
+        defaults = {field.name: field.default for field in fields(self)}
+        for other, names in self._only_for.items():
+            for name in names:
+                if other != kind and getattr(self, name) != defaults[name]:
+                    raise OptionError(
+                        f"{name} is a parameter of the {other} "
+                        f"{type(self).__name__}, but the predictions are {kind}."
+                    )
+        if kind == "multi-class" and getattr(self, "pos_label", None) is not None:
+            raise OptionError(MANY_CLASSES)
+
+    def fit_sample(self, sample: BinarySample | ClassSample) -> Any:
+        """Fit a checked sample, the linear algebra in one thread.
+
+        Parameters
+        ----------
+        sample : BinarySample or ClassSample
+            Predictions of an event or of several classes, with their labels.
+
+        Returns
+        -------
+        Fit or MulticlassFit
+            The map, and what else is known of it.
+        """
+        one_event = isinstance(sample, BinarySample)
+        fit: Callable[[Any], Any] = getattr(
+            self, "fit_event" if one_event else "fit_classes"
+        )
+        if not self.solves_equations:
+            return fit(sample)
+        with one_blas_thread():
+            return fit(sample)
+
+    def fit_groups(self, sample: Any, by: Any, row_keys: Any) -> Any:  # noqa: ARG002
+        """Fit a map for each group of rows, or raise where the method has none.
+
+        Parameters
+        ----------
+        sample : BinarySample or ClassSample
+            Predictions of an event or of several classes.
+        by : sequence of str
+            Names of the columns that define groups.
+        row_keys : sequence of tuple
+            The values of these columns in each row.
+
+        Returns
+        -------
+        RepairFit
+            The maps and their certificate.
+        """
+        raise OptionError(*NO_GROUPS)
+
+    def fit_transform(
+        self,
+        p: ArrayLike,
+        y: ArrayLike = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FloatVector | FloatMatrix:
+        """Fit the map and return calibrated probabilities of the same rows.
+
+        Parameters
+        ----------
+        p : array-like of shape (n,) or (n, k)
+            Predictions, as for `fit`.
+        y : array-like of shape (n,)
+            Labels, as for `fit`.
+        sample_weight : array-like of shape (n,), optional
+            Counts: a weight of 2 counts the row twice.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            Calibrated probabilities in the shape of `p`.
+        """
+        return self.fit(p, y, sample_weight).transform(p)
+
+    @property
+    def map_(self) -> CalibrationMap | MulticlassMap | GroupedMap:
+        """Return the fitted map."""
+        return self._fitted().map
+
+    @property
+    def certificate_(self) -> Certificate:
+        """Return what was tried and gained, by the method "auto"."""
+        certificate: Certificate | None = getattr(self._fitted(), "certificate", None)
+        if certificate is None:
+            raise AttributeError(
+                "only the method 'auto' has a certificate; this calibrator is a "
+                f"{type(self).__name__}."
+            )
+        return certificate
+
+    def _fitted(self) -> Fit | MulticlassFit:
+        """Return the fit, or raise where there is none."""
+        if not hasattr(self, "fit_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet; call fit first."
+            )
+        return self.fit_
+
+    def transform(
+        self, p: ArrayLike, groups: ArrayLike | None = None
+    ) -> FloatVector | FloatMatrix:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        p : array-like of shape (n,) or (n, k)
+            Predictions, as for `fit`.
+        groups : array-like of shape (n,) or (n, columns), optional
+            The group of each row, if the map differs by group; rows of groups that
+            `fit` did not see are calibrated by the map of all rows.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            Calibrated probabilities in the shape of `p`; rows of several columns sum
+            to 1.
+        """
+        map_ = self.map_
+        if isinstance(map_, MulticlassMap):
+            return map_.transform(p)
+        array = as_array(p, name=WORDING.prob)
+        two = has_two_columns(array)
+        if self.scale != "prob":
+            check = check_probability_matrix if two else check_probabilities
+            array = check(array, scale=self.scale, wording=WORDING)
+        given = {"groups": groups} if isinstance(map_, GroupedMap) else {}
+        calibrated = map_.transform(array, **given)
+        warn_if_outside(array[:, 1] if two else array.ravel(), self.range_)
+        return calibrated
 
 
-class Fittable(Protocol[SampleT_contra, FitT_co]):
-    """Hyper-parameters of a family of calibration maps."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class EventCalibrator(Calibrator, ABC):
+    """A method for the probability of one event.
 
-    def fit(self, sample: SampleT_contra) -> FitT_co:
-        """Estimate the map of a sample."""
-        ...
-
-
-if TYPE_CHECKING:
-    Family = Fittable[BinarySample, Fit]
-    MulticlassFamily = Fittable[ClassSample, MulticlassFit]
-
-
-def fit_family(family: Fittable[SampleT, FitT], sample: SampleT) -> FitT:
-    """Fit a family to a sample, its linear algebra, if any, in one thread.
-
-    Everything in the library fits families through this function.
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     """
-    if not getattr(family, "solves_equations", True):
-        return family.fit(sample)
-    with one_blas_thread():
-        return family.fit(sample)
+
+    pos_label: Any = None
+
+    @abstractmethod
+    def fit_event(self, sample: BinarySample) -> Fit:
+        """Estimate the calibration map of a sample of one event."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClassCalibrator(Calibrator, ABC):
+    """A method for the probabilities of all classes together.
+
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
+    """
+
+    labels: Sequence[Any] | None = None
+
+    @abstractmethod
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
+        """Estimate the calibration map of a sample of several classes."""
+
+
+def kinds_of(method: type[Any]) -> tuple[Kind, ...]:
+    """Return what a class of calibrators takes: one event, all classes, or either."""
+    if not issubclass(method, ClassCalibrator):
+        return ("binary",)
+    either = issubclass(method, EventCalibrator)
+    return ("binary", "multi-class") if either else ("multi-class",)
+
+
+def _row_groups(p: Any, groups: Any, sample_weight: Any) -> tuple[list[str], list[Key]]:
+    """Return names of the columns of groups, and the keys of rows with a weight."""
+    rows = as_array(p, name=WORDING.prob)
+    keys = keys_of_groups(groups)
+    check_same_length(p=rows, groups=np.empty(len(keys)))
+    weight = check_weights(sample_weight, name="sample_weight")
+    if weight is not None:
+        keys = [key for key, one in zip(keys, weight, strict=True) if one]
+    columns = len(keys[0])
+    names = ["group"] if columns == 1 else [f"group_{k}" for k in range(columns)]
+    return names, keys

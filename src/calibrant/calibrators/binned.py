@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
 
 import numpy as np
 
+from calibrant.calibrators.base import EventCalibrator
 from calibrant.core.array_types import Spacing, Tops
 from calibrant.core.parameters import (
     check_choice,
@@ -110,12 +111,16 @@ class BinnedFit:
         return np.asarray((weights * gap).sum(axis=1) / weights.sum(axis=1))
 
 
-@dataclass(frozen=True, kw_only=True)
-class FixedBins:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Binned(EventCalibrator):
     """A given number of bins.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     bins : int
         Number of bins, from 1 to the number of rows.
     spacing : {"size", "width"}
@@ -130,11 +135,12 @@ class FixedBins:
     spacing: Spacing = "size"
     tops: Tops = "slope-1"
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         _check_shape(self)
         check_count(self.bins, name="bins")
 
-    def fit(self, sample: BinarySample) -> BinnedFit:
+    def fit_event(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
         if self.bins > sample.total * (1.0 + ROUNDING):
             prefix = "es" if self.spacing == "size" else "ew"
@@ -147,14 +153,20 @@ class FixedBins:
         return _fit_bins(self, sample, self.bins)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrossValidatedBins:
+@dataclass(kw_only=True, eq=False, repr=False)
+class CrossValidatedBins(EventCalibrator):
     """The number of bins with the least cross-validated Brier score.
 
     Parameters
     ----------
-    spacing, tops
-        As in `FixedBins`.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
+    spacing : {"size", "width"}
+        Bins with equal numbers of rows, or of equal width.
+    tops : {"slope-1", "flat"}
+        Tops parallel to the diagonal, or flat tops at the observed rate.
     max_bins : int
         The largest number of bins tried.
     folds : int
@@ -173,14 +185,15 @@ class CrossValidatedBins:
     tolerance: float = 1e-3
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         _check_shape(self)
         check_count(self.max_bins, name="max_bins")
         check_count(self.folds, name="folds", least=2)
         if self.tolerance:
             check_positive(self.tolerance, name="tolerance")
 
-    def fit(self, sample: BinarySample) -> BinnedFit:
+    def fit_event(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
         losses = self._losses(sample)
         bins = 1 + simplest_within(losses, self.tolerance)
@@ -200,14 +213,20 @@ class CrossValidatedBins:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweptBins:
+@dataclass(kw_only=True, eq=False, repr=False)
+class SweptBins(EventCalibrator):
     """The largest number of bins before the observed rates first fall.
 
     Parameters
     ----------
-    spacing, tops
-        As in `FixedBins`.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
+    spacing : {"size", "width"}
+        Bins with equal numbers of rows, or of equal width.
+    tops : {"slope-1", "flat"}
+        Tops parallel to the diagonal, or flat tops at the observed rate.
     max_bins : int
         Where to stop even if the rates still rise, as they do for ever where the
         classes are separable.
@@ -217,11 +236,12 @@ class SweptBins:
     tops: Tops = "slope-1"
     max_bins: int = 1000
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         _check_shape(self)
         check_count(self.max_bins, name="max_bins")
 
-    def fit(self, sample: BinarySample) -> BinnedFit:
+    def fit_event(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
         max_bins = min(self.max_bins, int(sample.total))
         ordered = SortedSample.of_sample(sample)
@@ -229,23 +249,23 @@ class SweptBins:
         return _fit_bins(self, sample, bins)
 
 
-BinnedFamily: TypeAlias = FixedBins | CrossValidatedBins | SweptBins
+BinnedMethod: TypeAlias = Binned | CrossValidatedBins | SweptBins
 
 
-def _check_shape(family: BinnedFamily) -> None:
-    check_choice(family.spacing, get_args(Spacing), name="spacing")
-    check_choice(family.tops, get_args(Tops), name="tops")
+def _check_shape(method: BinnedMethod) -> None:
+    check_choice(method.spacing, get_args(Spacing), name="spacing")
+    check_choice(method.tops, get_args(Tops), name="tops")
 
 
 def _fit_bins(
-    family: BinnedFamily,
+    method: BinnedMethod,
     sample: BinarySample,
     n_bins: int,
     losses: FloatVector | None = None,
 ) -> BinnedFit:
-    if family.spacing == "width":
+    if method.spacing == "width":
         edges = width_edges(n_bins)
     else:
         edges = size_edges(sample.p, sample.weight, n_bins)
     table = tabulate(sample.p, sample.y, sample.weight, edges)
-    return BinnedFit(table, family.tops, losses)
+    return BinnedFit(table, method.tops, losses)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -12,8 +12,9 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from calibrant.calibrators.estimators import Calibrator, make_calibrator
-from calibrant.calibrators.registry import kinds_of
+from calibrant.calibrators.base import Calibrator, ClassCalibrator
+from calibrant.calibrators.registry import make_calibrator
+from calibrant.calibrators.wrappers import OneVsRest
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.scales import PERCENT
 from calibrant.core.wording import shown
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from calibrant.calibrators.base import EventCalibrator
     from calibrant.core.array_types import ArrayLike, FloatMatrix, IntVector, Scale
 
 BINARY = 2
@@ -223,9 +225,11 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 f"calibrator must be a method's name or made by make_calibrator; "
                 f"got {self.calibrator!r}."
             )
-        unfitted.set_params(labels=None, pos_label=None)
-        if n_classes > BINARY and kinds_of(unfitted.method) == ("binary",):
-            return unfitted.set_params(method=f"ovr-{unfitted.method}")
+        for name in {"labels", "pos_label"} & unfitted.get_params().keys():
+            unfitted.set_params(**{name: None})
+        if n_classes > BINARY and not isinstance(unfitted, ClassCalibrator):
+            binary = cast("EventCalibrator", unfitted)
+            return OneVsRest(calibrator=binary, scale=unfitted.scale)
         return unfitted
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve_fit import CurveFit
+from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.fits import CurveFit
 from calibrant.calibrators.piecewise import edges_of
 from calibrant.core.parameters import (
     check_choice,
@@ -41,7 +42,7 @@ from calibrant.numerics.line_problems import BatchPoints
 from calibrant.numerics.piece_search import Ensemble, supported_pieces
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntMatrix, Seed
     from calibrant.core.sample import BinarySample
 
@@ -51,8 +52,8 @@ MAX_PIECES = {1: 7, 2: 5}
 """The largest numbers of pieces that the paper tries, by degree."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GlobalPiecewise:
+@dataclass(kw_only=True, eq=False, repr=False)
+class GlobalPiecewise(EventCalibrator):
     """Continuous piecewise lines or parabolas with the least squared error.
 
     The paper fits these by differential evolution; here knots are exchanged for
@@ -60,6 +61,10 @@ class GlobalPiecewise:
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     degree : {1, 2}
         Lines, or parabolas that are continuous but may bend where they meet.
     pieces : int or "cv"
@@ -90,7 +95,8 @@ class GlobalPiecewise:
     starts: int = 8
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_choice(self.degree, (1, 2), name="degree")
         check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
         check_count(self.folds, name="folds", least=2)
@@ -102,7 +108,7 @@ class GlobalPiecewise:
         if self.pieces != "cv":
             check_count(self.pieces, name="pieces")
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         folds = min(self.folds, sample.n_data)
         rows = folded_rows(sample, folds, self.random_state)

@@ -8,7 +8,7 @@ slope and shape. So groups of few rows have nearly the common map, large ones th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.special import expit
@@ -31,7 +31,6 @@ from calibrant.calibrators.smooth_terms import NODES, Terms
 from calibrant.core.arrays import row_hash
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
-from calibrant.exceptions import Argument, OptionError
 from calibrant.maps.certificate import GroupTrial
 from calibrant.maps.certified import CertifiedMap
 from calibrant.maps.grouped import GroupedMap
@@ -123,18 +122,11 @@ class GroupedAuto:
     group: IntVector
 
     @classmethod
-    def of(cls, family: Any, by: Sequence[str], row_keys: Sequence[Key]) -> Self:
-        """Return the family, or raise where a method has no maps of groups."""
-        if not isinstance(family, Auto):
-            raise OptionError(
-                "only the method 'auto' fits maps of groups, and only for one event; "
-                "choose it, or remove ",
-                Argument("groups"),
-                ".",
-            )
+    def of(cls, auto: Auto, by: Sequence[str], row_keys: Sequence[Key]) -> Self:
+        """Return the method for rows whose groups are numbered."""
         keys = tuple(sorted(set(row_keys), key=lambda key: [str(part) for part in key]))
         number = {key: place for place, key in enumerate(keys)}
-        return cls(family, tuple(by), keys, np.array([number[key] for key in row_keys]))
+        return cls(auto, tuple(by), keys, np.array([number[key] for key in row_keys]))
 
     def fit(self, sample: BinarySample) -> RepairFit:
         """Choose the common repair, then whether groups have their own."""

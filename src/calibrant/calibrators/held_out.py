@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from calibrant.calibrators.base import fit_family
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
@@ -226,7 +225,7 @@ class HeldOut(Generic[RowsT]):
             held = rows.fold == number
             training = rows.sample(~held)
             for move, family in zip(moves, families.values(), strict=True):
-                map_ = fit_family(family, training).map
+                map_ = family.fit_sample(training).map
                 move[held] = rows.repaired(map_, held) - scores[held]
         repaired = RepairedRows(scores, moves, rows.target, rows.weight)
         return cls(raw, rows, tuple(families), repaired)

@@ -1,4 +1,4 @@
-"""Isotonic calibration."""
+"""Isotonic regression, of the rows alone or with the new row (Venn-Abers)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,37 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve_fit import CurveFit
+from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.fits import CurveFit
 from calibrant.core.parameters import check_choice
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
+from calibrant.maps.venn_abers import VennAbersMap
 from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_rates
 from calibrant.numerics.sorted_sample import SortedSample, edges_between
+from calibrant.numerics.venn_abers import venn_abers_limits
+from calibrant.numerics.weighted_points import distinct_predictions
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 
 Evaluation: TypeAlias = Literal["interpolate", "step"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Isotonic:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Isotonic(EventCalibrator):
     """Isotonic regression by pooling adjacent violators.
 
     The fit minimises the Brier score and the log-loss alike.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     evaluation : {"interpolate", "step"}
         Between rows of different value the map is a straight line, as in
         scikit-learn, or it jumps halfway. Beyond the outer rows it is flat.
@@ -42,10 +50,11 @@ class Isotonic:
 
     evaluation: Evaluation = "interpolate"
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_choice(self.evaluation, get_args(Evaluation), name="evaluation")
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         rows = SortedSample.of_sample(sample)
         blocks = isotonic_blocks(rows)
@@ -84,3 +93,52 @@ def _steps(p: FloatVector, blocks: IsotonicBlocks) -> BinnedMap:
     inner = edges_between(p[blocks.last[:-1]], p[blocks.first[1:]])
     edges = np.concatenate([[0.0], inner, [1.0]])
     return BinnedMap(edges, blocks.value, np.zeros(blocks.value.size))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VennAbers(EventCalibrator):
+    """Inductive Venn-Abers prediction: isotonic regression that includes the new row.
+
+    The new row is added with label 0 and with label 1. The values of the two isotonic
+    fits, p0 and p1, are the `intervals` of the map, whose value is p1 / (1 - p0 + p1),
+    the probability that minimises the maximum regret in log-loss. So no probability is
+    0 or 1, and maps fitted to few rows are shrunk towards 1/2.
+
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
+
+    References
+    ----------
+    V. Vovk, I. Petej (2014). Venn-Abers predictors. UAI. doi:10.48550/arXiv.1211.0025
+
+    V. Vovk, I. Petej, V. Fedorova (2015). Large-scale probabilistic predictors with and
+    without guarantees of validity. NeurIPS. doi:10.48550/arXiv.1511.00213
+    """
+
+    def fit_event(self, sample: BinarySample) -> CurveFit:
+        """Estimate the calibration map of a sample."""
+        points = distinct_predictions(sample)
+        map_ = _venn_abers_map(points.p, points.weight, points.label_sum)
+        # Within a block of the isotonic fit the map is level, or nearly so.
+        _, starts = pooled_rates(points.label_sum, points.weight)
+        edges = np.concatenate([[0.0], points.p[starts[1:]], [1.0]])
+        return CurveFit(map_, starts.size, edges, _refit_with_new_row)
+
+
+def _venn_abers_map(
+    p: FloatVector, weight: FloatVector, label_sum: FloatVector
+) -> VennAbersMap:
+    """Return the map of points that all have some weight."""
+    return VennAbersMap.through(p, *venn_abers_limits(label_sum, weight))
+
+
+def _refit_with_new_row(resamples: Resamples) -> FloatMatrix:
+    p, values = resamples.p, []
+    for weight, label_sum in zip(resamples.weight, resamples.label_sum, strict=True):
+        used = weight > 0.0
+        values.append(_venn_abers_map(p[used], weight[used], label_sum[used]).values(p))
+    return np.stack(values)

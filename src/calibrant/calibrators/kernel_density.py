@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.core.parameters import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
@@ -16,7 +17,7 @@ from calibrant.numerics.kernel_density import KernelRates, kernel_matrix
 from calibrant.numerics.sorted_sample import tie_starts
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 
@@ -31,8 +32,8 @@ MIN_BANDWIDTH = 1e-9
 """Below this bandwidth all predictions count as equal."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class KernelDensity:
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelDensity(EventCalibrator):
     """The share of events times their density, over the density of all predictions.
 
     Densities are estimated with a triweight kernel, predictions mirrored at 0 and 1.
@@ -40,6 +41,10 @@ class KernelDensity:
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     bandwidth : float or "rule"
         Standard deviation of the kernel; or s (2n) ** -0.2, with s the standard
         deviation of the predictions.
@@ -56,12 +61,13 @@ class KernelDensity:
     bandwidth: float | Literal["rule"] = "rule"
     spread: ValueSummary = "all"
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_choice(self.spread, get_args(ValueSummary), name="spread")
         if self.bandwidth != "rule":
             check_positive(self.bandwidth, name="bandwidth")
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         points = _points(sample)
         bandwidth = self.bandwidth_of(points)

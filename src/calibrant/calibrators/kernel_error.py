@@ -98,7 +98,7 @@ class KernelError:
         if not isinstance(self.bandwidth, str):
             check_positive(self.bandwidth, name="bandwidth")
 
-    def fit(self, sample: BinarySample) -> KernelFit:
+    def fit_sample(self, sample: BinarySample) -> KernelFit:
         """Settle the bandwidth."""
         if self.bandwidth == "median":
             width = median_distance(sample.p, sample.weight)

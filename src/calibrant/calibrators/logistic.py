@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.core.parameters import check_choice, check_count, check_flag
 from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
@@ -28,7 +29,7 @@ from calibrant.numerics.weighted_points import compress_on_log_grid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 
@@ -78,7 +79,7 @@ def _points(sample: BinarySample) -> PointSums:
     return PointSums(rows.p, rows.weight[np.newaxis], rows.label_sum[np.newaxis])
 
 
-def _fit_log_odds(sample: BinarySample, solve: Solve, *, may_be_flat: bool) -> CurveFit:
+def fit_log_odds(sample: BinarySample, solve: Solve, *, may_be_flat: bool) -> CurveFit:
     """Fit a regression on log(p) and log(1 - p)."""
     points = _points(sample)
     certain = _flat_if_certain(points) if may_be_flat else None
@@ -93,12 +94,16 @@ def _refit(
     return solve(resamples, ends).at(resamples.p)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Platt:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Platt(EventCalibrator):
     """Platt scaling: logistic regression on the logit of the prediction.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     smoothing : bool
         Whether labels 1 and 0 are moved to (m + 1) / (m + 2) and 1 / (k + 2), with m
         events among m + k rows, as Platt did against overfitting and as the paper and
@@ -112,12 +117,13 @@ class Platt:
 
     smoothing: bool = False
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_flag(self.smoothing, name="smoothing")
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        return _fit_log_odds(sample, self.solve, may_be_flat=not self.smoothing)
+        return fit_log_odds(sample, self.solve, may_be_flat=not self.smoothing)
 
     def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
         """Fit every problem of a batch, predictions within the ends."""
@@ -136,32 +142,8 @@ class Platt:
         return np.asarray(label_sum * high + (weight - label_sum) * low)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BinaryTemperature:
-    """Temperature scaling: logistic regression on the logit without an intercept.
-
-    The slope, one over the temperature, is not negative. The map passes through the
-    point (1/2, 1/2). It equals the multi-class `Temperature` with two columns.
-
-    References
-    ----------
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger (2017). On calibration of modern neural
-    networks. ICML. doi:10.48550/arXiv.1706.04599
-    """
-
-    def fit(self, sample: BinarySample) -> CurveFit:
-        """Estimate the calibration map of a sample."""
-        return _fit_log_odds(sample, self.solve, may_be_flat=False)
-
-    def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
-        """Fit every problem of a batch, predictions within the ends."""
-        x = logit_within(points.p, ends)[:, np.newaxis]
-        fit = fit_rising(x, points.weight, points.label_sum, intercept=False)
-        return BetaMaps(fit.slopes[:, 0], fit.slopes[:, 0], fit.intercepts, ends)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Beta:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Beta(EventCalibrator):
     """Beta calibration: logistic regression on log(p) and -log(1 - p).
 
     The map is the odds of two beta densities, and includes the identity. Its
@@ -169,6 +151,10 @@ class Beta:
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     variant : {"abm", "ab", "am"}
         "abm" fits a, b and the intercept; "ab" has the map pass through the point
         (1/2, 1/2); "am" has a = b, which is Platt scaling with a slope that is not
@@ -183,12 +169,13 @@ class Beta:
 
     variant: Variant = "abm"
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_choice(self.variant, get_args(Variant), name="variant")
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        return _fit_log_odds(sample, self.solve, may_be_flat=self.variant != "ab")
+        return fit_log_odds(sample, self.solve, may_be_flat=self.variant != "ab")
 
     def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
         """Fit every problem of a batch, predictions within the ends."""
@@ -204,12 +191,19 @@ class Beta:
         return BetaMaps(a, b, fit.intercepts + moved, ends)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quadratic:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Quadratic(EventCalibrator):
     """Quadratic scaling: logistic regression on the logit and its square.
 
     The map may decrease. Predictions of exactly 0 and 1 are treated as rounded; beyond
     the data, logits are shifted by as much as at the outermost prediction.
+
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
 
     References
     ----------
@@ -217,7 +211,7 @@ class Quadratic:
     for multi-class calibration. doi:10.48550/arXiv.2511.03685
     """
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         points = _points(sample)
         ends = regression_ends(points.p, points.weight[0])
@@ -242,8 +236,8 @@ class Quadratic:
         return np.column_stack([fit.intercepts, fit.slopes])
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScalingBinning:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScalingBinning(EventCalibrator):
     """Platt scaling whose values are averaged over equal-size bins.
 
     A flat map with few values can be checked from the labels, bin by bin, which a
@@ -251,10 +245,14 @@ class ScalingBinning:
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     bins : int
         Number of bins; with fewer rows than this, as many as there are rows.
     smoothing : bool
-        As in Platt scaling.
+        Whether labels are moved a little from 0 and 1 first, as Platt did.
 
     References
     ----------
@@ -264,13 +262,14 @@ class ScalingBinning:
     bins: int = 15
     smoothing: bool = False
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_count(self.bins, name="bins")
         check_flag(self.smoothing, name="smoothing")
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        scaled = Platt(smoothing=self.smoothing).fit(sample).map
+        scaled = Platt(smoothing=self.smoothing).fit_event(sample).map
         bins = max(min(self.bins, int(sample.total)), 1)
         # Scaling keeps the order of predictions, or turns it round: bins of equal
         # size of the scaled values are bins of the predictions.

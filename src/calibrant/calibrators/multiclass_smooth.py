@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.calibrators.base import MulticlassFit
+from calibrant.calibrators.fits import MulticlassFit
 from calibrant.core.parameters import generator
 from calibrant.maps.softmax import SmoothSoftmaxMap, near_top
 from calibrant.numerics.class_probabilities import (
@@ -112,9 +112,8 @@ class _Inputs:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MulticlassSmooth:
-    """Softmax regression around the identity, penalties by marginal likelihood.
+def fit_classes(sample: ClassSample) -> MulticlassSmoothFit:
+    """Fit the tempering, then the terms.
 
     Logits are divided by a temperature, mixed with a share of the uniform
     distribution and centred: z. The score of class j is
@@ -132,18 +131,15 @@ class MulticlassSmooth:
     E. Berta, D. Holzmüller, M. I. Jordan, F. Bach (2025). Structured matrix scaling
     for multi-class calibration. doi:10.48550/arXiv.2511.03685 (fixed penalties).
     """
-
-    def fit(self, sample: ClassSample) -> MulticlassSmoothFit:
-        """Fit the tempering, then the terms."""
-        share = weight_shares(sample.weight, sample.n)
-        fits = []
-        for inputs in _tempered(sample, share * sample.total):
-            terms = inputs.terms(sample.scores)
-            posterior = fit_terms(terms, sample.column, share, sample.total)
-            fits.append((posterior, inputs))
-        posterior, inputs = max(fits, key=lambda fit: fit[0].value)
-        map_ = inputs.map(posterior.mean, sample.n_classes)
-        return MulticlassSmoothFit(map=map_, posterior=posterior)
+    share = weight_shares(sample.weight, sample.n)
+    fits = []
+    for inputs in _tempered(sample, share * sample.total):
+        terms = inputs.terms(sample.scores)
+        posterior = fit_terms(terms, sample.column, share, sample.total)
+        fits.append((posterior, inputs))
+    posterior, inputs = max(fits, key=lambda fit: fit[0].value)
+    map_ = inputs.map(posterior.mean, sample.n_classes)
+    return MulticlassSmoothFit(map=map_, posterior=posterior)
 
 
 def _tempered(sample: ClassSample, weight: FloatVector) -> list[_Inputs]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.calibrators.base import MulticlassFit
+from calibrant.calibrators.base import ClassCalibrator
+from calibrant.calibrators.fits import MulticlassFit
 from calibrant.core.parameters import check_count, check_positive, legacy_generator
 from calibrant.exceptions import MissingDependencyError, OptionError
 from calibrant.maps.multiclass import multiclass_mean
@@ -137,19 +138,25 @@ def _forward(torch: Any, layers: list[tuple[Any, Any]], x: Any) -> Any:
     return x @ layers[-1][0].T + layers[-1][1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OrderNetwork:
+@dataclass(kw_only=True, eq=False, repr=False)
+class OrderNetwork(ClassCalibrator):
     """Gaps between sorted logits, each times a positive number from a network.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
     invariant : bool
         Whether the network sees sorted logits (order-invariant), or the logits in the
         order of their columns (order-preserving only).
     hidden : tuple of int
         Sizes of hidden layers.
-    epochs, batch_size : int
-        Number of epochs of Adam, and rows per step.
+    epochs : int
+        Number of epochs of Adam.
+    batch_size : int
+        Rows per step of Adam.
     learning_rate : float or None
         Of Adam; None: 0.005 where `invariant`, 0.001 where not, as published.
     weight_decay : float
@@ -169,7 +176,8 @@ class OrderNetwork:
     folds: int = 5
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         _check_hidden(self.hidden)
         check_count(self.epochs, name="epochs")
         check_count(self.batch_size, name="batch_size")
@@ -179,7 +187,7 @@ class OrderNetwork:
         if self.weight_decay:
             check_positive(self.weight_decay, name="weight_decay")
 
-    def fit(self, sample: ClassSample) -> MulticlassFit:
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Train one network per fold."""
         rng = legacy_generator(self.random_state)
         with torch_on_one_thread("iop-oi" if self.invariant else "iop-op") as torch:
@@ -253,12 +261,16 @@ def _order_loss(
     return -(share * log_prob).sum() / share.sum()
 
 
-@dataclass(frozen=True, kw_only=True)
-class DiagonalNetwork:
+@dataclass(kw_only=True, eq=False, repr=False)
+class DiagonalNetwork(ClassCalibrator):
     """The same rising function of each logit: the integral of a positive network.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
     hidden : tuple of int
         Sizes of hidden layers of the derivative.
     max_steps : int
@@ -274,12 +286,13 @@ class DiagonalNetwork:
     folds: int = 5
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         _check_hidden(self.hidden)
         check_count(self.max_steps, name="max_steps")
         check_count(self.folds, name="folds", least=2)
 
-    def fit(self, sample: ClassSample) -> MulticlassFit:
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit one function per fold."""
         rng = legacy_generator(self.random_state)
         with torch_on_one_thread("iop-diag") as torch:

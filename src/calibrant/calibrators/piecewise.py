@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve_fit import CurveFit
+from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.fits import CurveFit
 from calibrant.core.array_types import Space
 from calibrant.core.parameters import check_choice, check_count, check_fraction
 from calibrant.maps.piecewise import PiecewiseLinearMap, mean_map
@@ -17,7 +18,7 @@ from calibrant.numerics.line_problems import Loss
 from calibrant.numerics.piece_search import Ensemble, PieceSearch
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
 
@@ -34,13 +35,17 @@ def edges_of(bends: FloatVector) -> FloatVector:
     return np.concatenate([[0.0], inside, [1.0]])
 
 
-@dataclass(frozen=True, kw_only=True)
-class PiecewiseLinear(PieceSearch):
+@dataclass(kw_only=True, eq=False, repr=False)
+class PiecewiseLinear(PieceSearch, EventCalibrator):
     """Continuous piecewise linear maps whose knots and heights are fitted.
 
     Parameters
     ----------
-    scale : {"prob", "logit"}
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
+    space : {"prob", "logit"}
         Straight lines between probabilities (PL), or between logits (PL3).
     loss : {"log-loss", "brier"}
         What is minimised.
@@ -53,8 +58,6 @@ class PiecewiseLinear(PieceSearch):
         At most one piece per this many rows, plus one, is tried. Up to three are
         always tried, at a cost beyond that number, since a map needs three pieces to
         be steeper than the diagonal throughout.
-    folds : int
-        Number of folds.
     tolerance : float
         The fewest pieces are chosen whose loss is within this share of the smallest.
     ensemble : {"weighted", "folds", "refit"}, optional
@@ -66,6 +69,8 @@ class PiecewiseLinear(PieceSearch):
         The score that chooses pieces: the Brier score, as in the paper, or `loss`.
     monotone : bool
         Whether the map must not fall.
+    folds : int
+        Number of folds.
     random_state : int, generator or None
         Shuffles rows into folds; rows are sorted first, so that their order does not
         matter.
@@ -74,8 +79,9 @@ class PiecewiseLinear(PieceSearch):
     folds: int = 10
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
-        check_choice(self.scale, get_args(Space), name="scale")
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
+        check_choice(self.space, get_args(Space), name="space")
         check_choice(self.loss, get_args(Loss), name="loss")
         check_choice(self.ensemble, (None, *get_args(Ensemble)), name="ensemble")
         check_choice(self.score, ("brier", "loss"), name="score")
@@ -87,12 +93,12 @@ class PiecewiseLinear(PieceSearch):
         if self.pieces != "cv":
             check_count(self.pieces, name="pieces")
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         folds = min(self.folds, sample.n_data)
         points = FoldedPoints.of(*folded_rows(sample, folds, self.random_state))
         chosen = self.choose(points, sample.total)
-        lines = [PiecewiseLinearMap(*line, self.scale) for line in chosen.lines]
+        lines = [PiecewiseLinearMap(*line, self.space) for line in chosen.lines]
         map_ = mean_map(lines, chosen.weights)
         refit = partial(self._refit, by_pieces=chosen.by_pieces)
         losses = chosen.losses if self.pieces == "cv" and folds > 1 else None

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
-from calibrant.calibrators.base import fit_family
-from calibrant.calibrators.curve_fit import WHOLE_RANGE
+from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
+from calibrant.calibrators.fits import WHOLE_RANGE
+from calibrant.calibrators.multiclass_smooth import fit_classes
 from calibrant.calibrators.smooth_fits import FewRowsFit, Member, SmoothFit
 from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.core.parameters import check_count, check_flag, check_penalties
@@ -32,9 +33,10 @@ from calibrant.numerics.weighted_points import compress_to_at_most
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.base import Kind
+    from calibrant.calibrators.fits import MulticlassFit, Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.core.sample import BinarySample
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.numerics.weighted_points import WeightedPoints
 
 NEGLIGIBLE = 1e-6
@@ -49,17 +51,27 @@ MIN_SHARE = 0.01
 """Less probable spreads of shift and tilt are left out."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Smooth:
-    """Penalised splines around the identity, smoothness by marginal likelihood.
+@dataclass(kw_only=True, eq=False, repr=False)
+class Smooth(ClassCalibrator, EventCalibrator):
+    """Penalised regression around the identity, penalties by marginal likelihood.
 
-    The logit of the map is logit(p) + a + b logit(p) + s1(logit(p)) + s2(p) with
-    natural cubic splines s1 and s2. Their curvatures are penalised, and so are a and b:
-    where the data do not object, the map is the identity. The four penalties are
-    those that make the labels most probable.
+    For one event, the logit of the map is logit(p) + a + b logit(p) + s1(logit(p)) +
+    s2(p) with natural cubic splines s1 and s2. Their curvatures are penalised, and so
+    are a and b: where the data do not object, the map is the identity. The four
+    penalties are those that make the labels most probable.
+
+    For several classes it is softmax regression on logits and probabilities (see
+    `calibrant.calibrators.multiclass_smooth`), for which only `scale` and `labels` can
+    be set.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
     coefficients : int
         Number of knots of each spline, at quantiles of the predictions; at most one
         for every five rows, but at least three.
@@ -86,7 +98,12 @@ class Smooth:
     penalties: tuple[float, float, float, float] | None = None
     monotone: bool = True
 
-    def __post_init__(self) -> None:
+    _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {
+        "binary": ("coefficients", "average", "penalties", "monotone")
+    }
+
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_count(self.coefficients, name="coefficients", least=3)
         check_flag(self.average, name="average")
         check_flag(self.monotone, name="monotone")
@@ -98,9 +115,13 @@ class Smooth:
                     f"{self.penalties!r}."
                 )
 
-    def fit(self, sample: BinarySample) -> SmoothFit:
+    def fit_event(self, sample: BinarySample) -> SmoothFit:
         """Estimate the calibration map of a sample."""
         return self.fit_many([sample])[0]
+
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
+        """Fit the tempering of all classes, then the terms."""
+        return fit_classes(sample)
 
     def fit_many(self, samples: Sequence[BinarySample]) -> list[SmoothFit]:
         """Estimate the calibration maps of samples, those of few rows together."""
@@ -251,4 +272,5 @@ EVALUATOR = Smooth(monotone=False)
 
 def smooth_fit(sample: BinarySample) -> SmoothFit:
     """Return the curve that evaluation takes of a sample, fitted once."""
-    return sample.cached("smooth fit", partial(fit_family, EVALUATOR, sample))
+    fit: SmoothFit = sample.cached("smooth fit", partial(EVALUATOR.fit_sample, sample))
+    return fit

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from calibrant.calibrators.curve_fit import CurveFit
+from calibrant.calibrators.fits import CurveFit
 from calibrant.calibrators.smooth_terms import STRAIGHT
 from calibrant.core.parameters import check_count, check_fraction, generator
 from calibrant.numerics.posterior_mixture import posterior
@@ -211,7 +211,7 @@ class SmoothFit(CurveFit):
         information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
         most = LOOSE * max(information, 1.0)
         penalties = np.minimum(self.penalties, most).tolist()
-        return replace(self.family, penalties=tuple(penalties)).fit(sample)
+        return replace(self.family, penalties=tuple(penalties)).fit_event(sample)
 
     @property
     def penalties(self) -> FloatVector:

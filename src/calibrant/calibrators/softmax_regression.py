@@ -1,4 +1,4 @@
-"""Softmax regression: temperature, vector and matrix scaling, Dirichlet calibration.
+"""Softmax regression: vector and matrix scaling, Dirichlet calibration.
 
 All are convex problems; they differ in their inputs, in the number of weights and in
 the penalties.
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import MulticlassFit
+from calibrant.calibrators.base import ClassCalibrator
+from calibrant.calibrators.fits import MulticlassFit
 from calibrant.core.array_types import FoldEnsemble
 from calibrant.core.parameters import (
     check_choice,
@@ -20,7 +21,7 @@ from calibrant.core.parameters import (
     legacy_generator,
 )
 from calibrant.maps.multiclass import multiclass_mean
-from calibrant.maps.softmax import Inputs, SoftmaxMap, TemperatureMap, linear_inputs
+from calibrant.maps.softmax import Inputs, SoftmaxMap, TemperedSoftmaxMap, linear_inputs
 from calibrant.numerics.class_probabilities import (
     inverse_temperature,
     log_softmax,
@@ -35,6 +36,7 @@ from calibrant.numerics.softmax_regression import (
     VectorScores,
     minimise,
 )
+from calibrant.numerics.tempering import tempered_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from calibrant.core.sample import ClassSample
     from calibrant.maps.multiclass import MulticlassMap
 
+Structure: TypeAlias = Literal["vector", "matrix"]
 Regularisation: TypeAlias = Literal["odir", "l2"]
 """Off-diagonal weights and intercepts are penalised, or all weights."""
 
@@ -83,23 +86,19 @@ class _Rows:
         return 1.0 / max(1.0, self.size)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Temperature:
-    """softmax(logits / T) with the T of least log-loss (Guo et al. 2017)."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class VectorScaling(ClassCalibrator):
+    """One slope and one intercept per class (Guo et al. 2017).
 
-    def fit(self, sample: ClassSample) -> MulticlassFit:
-        """Fit the temperature."""
-        logits = logits_of(sample.scores, sample.scale)
-        share = weight_shares(sample.weight, sample.n)
-        inverse = inverse_temperature(logits, sample.column, share)
-        return MulticlassFit(TemperatureMap(inverse, sample.n_classes, sample.scale))
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
+    """
 
-
-@dataclass(frozen=True, kw_only=True)
-class VectorScaling:
-    """One slope and one intercept per class (Guo et al. 2017)."""
-
-    def fit(self, sample: ClassSample) -> MulticlassFit:
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit slopes and intercepts."""
         rows = _Rows.of(sample, "centred")
         operator = VectorScores(rows.x)
@@ -113,12 +112,16 @@ class VectorScaling:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatrixScaling:
+@dataclass(kw_only=True, eq=False, repr=False)
+class MatrixScaling(ClassCalibrator):
     """A full matrix of weights and one intercept per class.
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
     inputs : {"centred", "log-prob"}
         Logits with mean 0 in each row (matrix scaling, Guo et al. 2017), or
         log-probabilities (Dirichlet calibration, Kull et al. 2019).
@@ -148,7 +151,8 @@ class MatrixScaling:
     ensemble: FoldEnsemble = "folds"
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_choice(self.inputs, get_args(Inputs), name="inputs")
         check_choice(
             self.regularisation, get_args(Regularisation), name="regularisation"
@@ -159,7 +163,7 @@ class MatrixScaling:
         if self.intercept_penalty is not None:
             check_penalties(self.intercept_penalty, name="intercept_penalty")
 
-    def fit(self, sample: ClassSample) -> MulticlassFit:
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit the map; choose penalties by cross-validation where there is a choice."""
         rows = _Rows.of(sample, self.inputs)
         paths = list(self._paths())
@@ -267,3 +271,64 @@ def _parts(rows: _Rows, fold: IntVector) -> Iterator[tuple[_Rows, _Rows]]:
 def _loss(rows: _Rows, parameters: FloatMatrix) -> float:
     scores = MatrixScores(rows.x).scores(parameters)
     return mean_log_loss(log_softmax(scores), rows.column, rows.share)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StructuredScaling(ClassCalibrator):
+    """A vector or a matrix on log-probabilities after temperature scaling.
+
+    Temperature scaling is fitted first, without a penalty, and its probabilities are
+    mixed with 1 / (n + 1) of the uniform distribution. Then the mean log-loss of
+    softmax(W x + b) is minimised, with x the logarithms of these probabilities, plus
+    k / n times the squares of intercepts and of the diagonal of W - I, and
+    k (k - 1) / n times the squares of the other weights, for n rows and k classes.
+
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
+    structure : {"vector", "matrix"}
+        Whether W is diagonal.
+
+    References
+    ----------
+    E. Berta, D. Holzmüller, M. I. Jordan, F. Bach (2025). Structured matrix scaling
+    for multi-class calibration. doi:10.48550/arXiv.2511.03685
+    """
+
+    structure: Structure = "matrix"
+
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
+        check_choice(self.structure, get_args(Structure), name="structure")
+
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
+        """Fit the temperature, then weights and intercepts."""
+        logits = logits_of(sample.scores, sample.scale)
+        share = weight_shares(sample.weight, sample.n)
+        inverse = inverse_temperature(logits, sample.column, share)
+        uniform = 1.0 / (sample.total + 1.0)
+        x = tempered_inputs(logits, inverse, uniform)
+        operator = VectorScores(x) if self.structure == "vector" else MatrixScores(x)
+        start = operator.identity
+        penalty = self._penalty(sample.n_classes) / sample.total
+        problem = SoftmaxProblem(operator, sample.column, share, penalty, start)
+        tolerance = TOLERANCE / max(1.0, float(np.sqrt(np.mean(x**2))))
+        solution = minimise(problem, start, tolerance=tolerance).parameters
+        vector = self.structure == "vector"
+        *columns, intercepts = solution if vector else solution.T
+        weights = columns[0] if vector else np.column_stack(columns)
+        map_ = TemperedSoftmaxMap(
+            weights, intercepts, "log-prob", sample.scale, inverse, uniform
+        )
+        return MulticlassFit(map_)
+
+    def _penalty(self, k: int) -> FloatMatrix:
+        """Return the penalties for a single row, shaped as the parameters."""
+        if self.structure == "vector":
+            return np.full((2, k), float(k))
+        weights = np.full((k, k), k * (k - 1.0))
+        np.fill_diagonal(weights, k)
+        return np.column_stack([weights, np.full(k, k)])

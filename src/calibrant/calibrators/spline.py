@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.core.array_types import FoldEnsemble
 from calibrant.core.parameters import (
     check_choice,
@@ -21,7 +22,7 @@ from calibrant.numerics.cumulative_splines import MIN_KNOTS, Runout, slopes_of_s
 from calibrant.numerics.folded_points import FoldedPoints, folded_rows
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
 
@@ -32,8 +33,8 @@ USUAL_KNOTS = 6
 two natural splines are straight, and the map can only be shifted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CumulativeSpline:
+@dataclass(kw_only=True, eq=False, repr=False)
+class CumulativeSpline(EventCalibrator):
     """The slope of a least-squares spline of the cumulative labels.
 
     With rows sorted by prediction, the cumulative sum of y - p is a curve over the
@@ -44,6 +45,10 @@ class CumulativeSpline:
 
     Parameters
     ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
     runout : {"natural", "parabolic", "cubic"}
         What splines do at the ends: no curvature, parabolas, or the cubic of the
         neighbouring piece.
@@ -77,7 +82,8 @@ class CumulativeSpline:
     ensemble: FoldEnsemble = "folds"
     random_state: Seed = 0
 
-    def __post_init__(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
         check_choice(self.runout, get_args(Runout), name="runout")
         check_choice(self.ensemble, get_args(FoldEnsemble), name="ensemble")
         fewest = MIN_KNOTS[self.runout]
@@ -89,7 +95,7 @@ class CumulativeSpline:
         if self.knots != "cv":
             check_count(self.knots, name="knots", least=fewest)
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         points = FoldedPoints.of(*folded_rows(sample, self.folds, self.random_state))
         whole = points.together()

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.calibrators.curve_fit import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.exceptions import OptionError
 from calibrant.maps.base import CalibrationMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from calibrant.calibrators.curve_fit import Resamples
+    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 
@@ -120,9 +121,9 @@ class UserMap(CalibrationMap):
         return id(self)
 
 
-@dataclass(frozen=True, eq=False)
-class UserFamily:
-    """A calibrator of the user's own, as a family of maps.
+@dataclass(kw_only=True, eq=False, repr=False)
+class UserMethod(EventCalibrator):
+    """A calibrator of the user's own, as a method.
 
     Attributes
     ----------
@@ -133,9 +134,9 @@ class UserFamily:
 
     calibrator: Any
 
-    def fit(self, sample: BinarySample) -> CurveFit:
+    def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        map_ = self._fitted(sample.p, sample.y, sample.weight)
+        map_ = self._fit_copy(sample.p, sample.y, sample.weight)
         return CurveFit(map_, 1, WHOLE_RANGE, self._refit)
 
     def _refit(self, resamples: Resamples) -> FloatMatrix:
@@ -144,11 +145,11 @@ class UserFamily:
             counts = np.concatenate([events, weight - events])
             rows = counts > 0.0
             y = np.repeat([1.0, 0.0], p.size)[rows]
-            map_ = self._fitted(np.tile(p, 2)[rows], y, counts[rows])
+            map_ = self._fit_copy(np.tile(p, 2)[rows], y, counts[rows])
             values.append(map_.values(p))
         return np.stack(values)
 
-    def _fitted(
+    def _fit_copy(
         self, p: FloatVector, y: FloatVector, weight: FloatVector | None
     ) -> UserMap:
         calibrator = copy.deepcopy(self.calibrator)

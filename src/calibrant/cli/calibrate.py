@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.map_warnings import warn_if_falling
 from calibrant.cli import options
 from calibrant.cli.data_options import (
@@ -24,7 +23,7 @@ from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.registry import Method
+    from calibrant.calibrators.base import Calibrator, Kind
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.engines.aggregation_spec import Table
     from calibrant.predictions.predictions import Predictions
@@ -66,10 +65,11 @@ def calibrate(
     table = data.open_rows(in_memory=True)
     columns = _columns(table, data)
     several = len(columns) > 1
-    chosen = find_method(method, "multi-class" if len(columns) > BINARY else "binary")
-    if several and _are_event_and_complement(columns, chosen, data):
+    chosen = find_method(method)
+    kind = chosen.kinds[-1 if len(columns) > BINARY else 0]
+    if several and _are_event_and_complement(columns, kind, data):
         data, columns, several = _of_event(data), columns[1:], False
-    _check_kind(chosen, several=several)
+    _check_kind(method, kind, several=several)
     if several and data.by:
         raise OptionError(
             "--by fits maps of groups for one event, but --p names several classes. "
@@ -112,12 +112,10 @@ def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:
 
 
 def _are_event_and_complement(
-    columns: tuple[str, ...], method: Method, data: DataOptions
+    columns: tuple[str, ...], kind: Kind, data: DataOptions
 ) -> bool:
     """Tell whether columns are the two of `predict_proba`, for one event."""
-    return (
-        len(columns) == BINARY and method.kind == "binary" and data.scale != ["logit"]
-    )
+    return len(columns) == BINARY and kind == "binary" and data.scale != ["logit"]
 
 
 def _of_event(data: DataOptions) -> DataOptions:
@@ -126,12 +124,15 @@ def _of_event(data: DataOptions) -> DataOptions:
     return replace(data, p=[f"event={(data.p or [''])[0]}"], pos_label=event)
 
 
-def _fit_event(family: Any, preds: Predictions) -> Fitted:
+def _fit_event(calibrator: Calibrator, preds: Predictions) -> Fitted:
     from calibrant.numerics.scores import log_loss
 
-    sample, family = _sample_of(family, preds)
+    sample, groups = _sample_of(preds)
     warn_if_small(sample)
-    map_ = fit_family(family, sample).map
+    if groups is None:
+        map_ = calibrator.fit_sample(sample).map
+    else:
+        map_ = calibrator.fit_groups(sample, *groups).map
     warn_if_falling(map_, sample.p)
     within = float(sample.p.min()), float(sample.p.max())
     if hasattr(map_, "certificate"):
@@ -141,30 +142,29 @@ def _fit_event(family: Any, preds: Predictions) -> Fitted:
     return _change(before, after), map_, within
 
 
-def _sample_of(family: Any, preds: Predictions) -> tuple[BinarySample, Any]:
-    """Return all rows, and the family that fits a map for each group of them."""
-    from calibrant.calibrators.grouped import GroupedAuto
+def _sample_of(preds: Predictions) -> tuple[BinarySample, Any]:
+    """Return all rows; and the columns of groups with each row's key, if any."""
     from calibrant.core.sample import join_samples
     from calibrant.maps.grouped import group_key
 
     store = preds.store
     if not store.by:
-        return store.single_tasks("calibrate").samples[0], family
+        return store.single_tasks("calibrate").samples[0], None
     units = store.units()
     samples = [unit.read().samples[0] for unit in units]
     keys = [group_key(unit.group.key.values()) for unit in units]
     parts = zip(keys, samples, strict=True)
     row_keys = [key for key, sample in parts for _ in range(sample.n)]
-    return join_samples(samples), GroupedAuto.of(family, store.by, row_keys)
+    return join_samples(samples), (store.by, row_keys)
 
 
-def _fit_classes(family: Any, preds: Predictions) -> Fitted:
+def _fit_classes(calibrator: Calibrator, preds: Predictions) -> Fitted:
     from calibrant.numerics.class_probabilities import class_probabilities
     from calibrant.numerics.scores import log_loss_of_classes
 
     sample = cast("ClassSample", preds.store.class_sample(preds.store.models[0]))
     warn_if_small(sample)
-    map_ = fit_family(family, sample).map
+    map_ = calibrator.fit_sample(sample).map
     uncalibrated = class_probabilities(sample.scores, sample.scale)
     before, after = (
         log_loss_of_classes(p, sample.column, sample.weight)
@@ -183,15 +183,15 @@ def _check_map_path(out: Path) -> None:
     check_named(out, MAP)
 
 
-def _check_kind(method: Method, *, several: bool) -> None:
-    if several and method.kind == "binary":
+def _check_kind(method: str, kind: Kind, *, several: bool) -> None:
+    if several and kind == "binary":
         raise OptionError(
-            f"--method {method.name} calibrates one event, but --p names several "
-            f"columns. Pass one column, or use ovr-{method.name} (each class "
-            f"against the rest) or top-{method.name} (the top label)."
+            f"--method {method} calibrates one event, but --p names several "
+            f"columns. Pass one column, or use ovr-{method} (each class "
+            f"against the rest) or top-{method} (the top label)."
         )
-    if not several and method.kind == "multi-class":
+    if not several and kind == "multi-class":
         raise OptionError(
-            f"--method {method.name} calibrates all classes at once; pass the "
+            f"--method {method} calibrates all classes at once; pass the "
             "columns of all classes: --p a,b,c or 'forest_*'."
         )

@@ -19,11 +19,11 @@ def methods(
     """
     from calibrant.calibrators.registry import EVALUATORS, METHODS
 
-    every = [m for named in (*METHODS.values(), EVALUATORS) for m in named.values()]
+    every = [*METHODS.values(), *EVALUATORS.values()]
     print_frame(
         {
             "method": np.array([method.name for method in every]),
-            "kind": np.array([method.kind for method in every]),
+            "kind": np.array([" or ".join(method.kinds) for method in every]),
             "what": np.array([method.summary for method in every]),
             "fitted by": np.array([method.loss for method in every]),
         },

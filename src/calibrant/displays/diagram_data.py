@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit
 
-from calibrant.calibrators.base import BandedFit
+from calibrant.calibrators.fits import BandedFit
 from calibrant.core.arrays import as_float, as_vector, check_same_length
 from calibrant.core.parameters import check_choice, check_fraction, generator
 from calibrant.numerics.binning import BinTable, bin_index, tabulate, width_edges
@@ -17,7 +17,7 @@ from calibrant.numerics.links import logit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant.calibrators.base import Fit
+    from calibrant.calibrators.fits import Fit
     from calibrant.core.array_types import (
         ArrayLike,
         FloatVector,

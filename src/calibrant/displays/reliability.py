@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary, method_name
 from calibrant.core.array_types import Space
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
@@ -388,8 +387,7 @@ def display_of_sample(  # noqa: PLR0913
     check_choice(axes, get_args(Space), name="axes")
     check_count(instances, name="instances", least=0)
     params: dict[str, Any] = {} if tops is None else {"tops": tops}
-    family = find_binary(method).measuring(random_state, **params)
-    fit = fit_family(family, sample)
+    fit = find_binary(method).measuring(random_state, **params).fit_sample(sample)
     curve = map_points(fit, CURVE_GRID)
     bends = np.empty(0) if isinstance(fit.map, BinnedMap) else fit.edges[1:-1]
     return ReliabilityDisplay(

@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.calibrators.estimators import make_calibrator
-from calibrant.calibrators.registry import WRAPPERS, calibrator_names, find_method
+from calibrant.calibrators.registry import (
+    WRAPPERS,
+    calibrator_names,
+    find_method,
+    make_calibrator,
+)
 from calibrant.exceptions import OptionError
 from calibrant.experiments.design import Contender, Design
 from calibrant.experiments.prediction_sets import CONFIDENCE, Event, outcomes_of
@@ -32,7 +36,7 @@ from calibrant.numerics.links import clip_probability
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from calibrant.calibrators.registry import Kind
+    from calibrant.calibrators.base import Kind
     from calibrant.experiments.arena_sets import ArenaSet
     from calibrant.experiments.design import Cell
 
@@ -207,7 +211,7 @@ class ArenaContender(Contender):
     Examples
     --------
     >>> ArenaContender.of("beta").family
-    Calibrator('beta')
+    Beta()
     """
 
     measures: ClassVar[tuple[str, ...]] = MEASURES

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from calibrant.calibrators.base import fit_family
-from calibrant.calibrators.registry import find_evaluator
+from calibrant.calibrators.registry import EVALUATORS, find_evaluator
 from calibrant.core.parameters import check_count
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError
@@ -116,7 +115,7 @@ class MixedShape:
 
     shape: Shape
 
-    def fit(self, sample: BinarySample) -> MixedShapeFit:
+    def fit_sample(self, sample: BinarySample) -> MixedShapeFit:
         """Return the mixture that makes the labels most likely."""
         from scipy.optimize import minimize_scalar
 
@@ -159,9 +158,10 @@ class Contender:
     name : str
         Column of the tables.
     family : Family
-        Anything with ``fit(sample)`` that returns a fit: an object with ``n_pieces``,
-        ``debiases(alpha)``, ``error(sample, alpha=, debias=)`` and, unless it only
-        estimates errors, ``map``. Its repr is part of the key of stored results.
+        Anything with ``fit_sample(sample)`` that returns a fit: an object with
+        ``n_pieces``, ``debiases(alpha)``, ``error(sample, alpha=, debias=)`` and,
+        unless it only estimates errors, ``map``. Its repr and its attributes are part
+        of the key of stored results.
     every : int
         The map is compared with the truth at every so many of the unseen rows, in
         order of p.
@@ -197,9 +197,8 @@ class Contender:
         cls, method: str, *, name: str | None = None, every: int = 1, **params: Any
     ) -> Contender:
         """Return a method of the library, with hyper-parameters."""
-        evaluator = find_evaluator(method)
-        family = evaluator.measuring(**params)
-        return cls(name or method, family, every, evaluator.squared)
+        family = find_evaluator(method).measuring(**params)
+        return cls(name or method, family, every, method in EVALUATORS)
 
     @classmethod
     def oracle(cls) -> Contender:
@@ -213,7 +212,7 @@ class Contender:
         is_oracle = isinstance(self.family, Oracle)
         family = self.family.family_of(truth) if is_oracle else self.family
         sample = BinarySample(data.p, data.y)
-        fit = fit_family(family, sample)
+        fit = family.fit_sample(sample)
         measures = {"pieces": float(fit.n_pieces), **data.true_errors()}
         measures |= measure_errors(fit, sample, squared_only=self.squared)
         map_ = getattr(fit, "map", None)
@@ -302,7 +301,7 @@ class Cell:
     def key(self) -> str:
         """Return a hash of everything the result depends on."""
         who = self.contender
-        content = (who.name, repr(who.family), who.every, self.truth.name)
+        content = (who.name, who.family, vars(who.family), who.every, self.truth.name)
         text = repr((*content, self.n, self.seed))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 

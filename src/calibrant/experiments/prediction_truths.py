@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.calibrators.base import fit_family
-from calibrant.calibrators.binned import FixedBins
+from calibrant.calibrators.binned import Binned
 from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.registry import find_method
 from calibrant.core.sample import BinarySample, ClassSample
@@ -36,8 +35,7 @@ from calibrant.experiments.prediction_sets import (
 from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.base import Family
-    from calibrant.calibrators.registry import Method
+    from calibrant.calibrators.base import EventCalibrator
     from calibrant.core.array_types import IntVector
     from calibrant.experiments.design import Truth
     from calibrant.experiments.prediction_sets import PredictionSet
@@ -47,10 +45,10 @@ if TYPE_CHECKING:
 
 SEPARATOR = " | "
 
-TRUE_MAP_FAMILIES: dict[str, Family] = {
+TRUE_MAP_FAMILIES: dict[str, EventCalibrator] = {
     "isotonic": Isotonic(),
-    "flat": FixedBins(bins=100, tops="flat"),
-    "slope": FixedBins(bins=100),
+    "flat": Binned(bins=100, tops="flat"),
+    "slope": Binned(bins=100),
 }
 """How the true map is estimated; the first is the default of all tables."""
 
@@ -102,20 +100,19 @@ def true_maps(rows: Outcomes) -> dict[str, CalibrationMap]:
     """Return all estimates of the true map; "exact" if probabilities are known."""
     sample = BinarySample(rows.p, rows.y)
     maps = {
-        name: fit_family(family, sample).map
-        for name, family in TRUE_MAP_FAMILIES.items()
+        name: family.fit_event(sample).map for name, family in TRUE_MAP_FAMILIES.items()
     }
     if rows.exact is not None:
-        maps["exact"] = fit_family(Isotonic(), BinarySample(rows.p, rows.exact)).map
+        maps["exact"] = Isotonic().fit_event(BinarySample(rows.p, rows.exact)).map
     return maps
 
 
-def find_study_method(name: str) -> Method:
-    """Return the method that these studies mean by a name.
+def is_of_classes(name: str) -> bool:
+    """Tell whether these studies mean a method for all classes by a name.
 
-    Names that have a method of each kind mean the binary one, but for temperature.
+    Methods of either kind are fitted to one event, except for temperature.
     """
-    return find_method(name, "multi-class" if name == "temperature" else None)
+    return name == "temperature" or "binary" not in find_method(name).kinds
 
 
 @lru_cache(maxsize=2 * CACHED_EVENTS)
@@ -133,12 +130,11 @@ def event_outcomes(
     split: Split = getattr(predictions, split_name)()
     if calibrator is None:
         return outcomes_of(split, event)
-    method = find_study_method(calibrator)
-    if method.kind == "multi-class":
+    if is_of_classes(calibrator):
         return outcomes_of(split, event, _calibrated_map(predictions, calibrator))
     fitted_on = event_outcomes(predictions, "calibration", event, None)
-    family: Any = method.build()
-    map_ = fit_family(family, BinarySample(fitted_on.p, fitted_on.y)).map
+    sample = BinarySample(fitted_on.p, fitted_on.y)
+    map_ = find_method(calibrator).build().fit_sample(sample).map
     raw = event_outcomes(predictions, split_name, event, None)
     return replace(raw, p=np.clip(map_(raw.p), 0.0, 1.0))
 
@@ -146,16 +142,14 @@ def event_outcomes(
 @lru_cache(maxsize=64)
 def _calibrated_map(predictions: PredictionSet, calibrator: str) -> Any:
     split = predictions.calibration()
-    return _class_map(
-        find_study_method(calibrator).build(), split, np.arange(split.rows)
-    )
+    return _class_map(find_method(calibrator).build(), split, np.arange(split.rows))
 
 
 def _class_map(family: Any, split: Split, rows: IntVector) -> Any:
     """Return a map of all classes, fitted on some rows of a split."""
     labels = np.asarray(split.labels[rows]).astype(np.intp)
     sample = ClassSample(split.take(rows), labels, None, split.scale)
-    return fit_family(family, sample).map
+    return family.fit_sample(sample).map
 
 
 @lru_cache(maxsize=64)
@@ -344,7 +338,7 @@ class ClassContender(Contender):
         cls, method: str, *, name: str | None = None, every: int = 1, **params: Any
     ) -> ClassContender:
         """Return a multi-class method of the library, with hyper-parameters."""
-        family = find_method(method, "multi-class").build(**params)
+        family = find_method(method).build(**params)
         return cls(name or method, family, every)
 
     def measure(

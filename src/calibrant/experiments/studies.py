@@ -29,7 +29,7 @@ from calibrant.experiments.prediction_truths import (
     PseudoRealTruth,
     RealTruth,
     divide_holdout,
-    find_study_method,
+    is_of_classes,
 )
 from calibrant.experiments.synthetic import (
     OTHER_SHAPES,
@@ -265,10 +265,9 @@ def has_torch() -> bool:
 
 def _calibrators(methods: Sequence[str]) -> list[Contender]:
     """Return calibrators of one event or of all classes by name."""
-    kinds: dict[str, type[Contender]]
-    kinds = {"binary": Contender, "multi-class": ClassContender}
     return [
-        kinds[find_study_method(name).kind].of(name, every=THINNING) for name in methods
+        (ClassContender if is_of_classes(name) else Contender).of(name, every=THINNING)
+        for name in methods
     ]
 
 

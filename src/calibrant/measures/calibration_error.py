@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.sample import warn_if_small
@@ -99,10 +98,10 @@ def calibration_error(  # noqa: PLR0913
     0.0975
     """
     settings = ErrorSettings(alpha=alpha, debias=debias, random_state=random_state)
-    family = find_evaluator(method).measuring(random_state)
+    evaluator = find_evaluator(method).measuring(random_state)
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
     tasks = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(tasks.samples[0])
-    fits = [fit_family(family, sample) for sample in tasks.samples]
+    fits = [evaluator.fit_sample(sample) for sample in tasks.samples]
     values, _ = settings.errors(fits, tasks.samples, method)
     return float(values.mean())

@@ -129,7 +129,7 @@ def _kernel(
     if null == "asymptotic":
         blocks = block_errors(family, sample, block_size, rng)
         return _asymptotic(blocks, block_size, sample.total)
-    fit = family.fit(sample)
+    fit = family.fit_sample(sample)
     error = fit.error(sample, alpha=2.0, debias=True)
     drawn = fit.kernel.calibrated_errors(sample.p, sample.weight, n_resamples, rng)
     # Labels on few predictions give equal statistics, but for rounding.

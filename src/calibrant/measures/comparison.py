@@ -23,7 +23,7 @@ from calibrant.predictions.predictions import Predictions, as_predictions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from calibrant.calibrators.base import ErrorFit
+    from calibrant.calibrators.fits import ErrorFit
     from calibrant.core.array_types import (
         ArrayLike,
         Debias,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_evaluator, method_name
-from calibrant.calibrators.smooth import EVALUATOR, smooth_fit
+from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.core.parameters import (
     check_choice,
     check_count,
@@ -29,7 +28,7 @@ from calibrant.measures.intervals import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.calibrators.base import ErrorFit
+    from calibrant.calibrators.fits import ErrorFit
     from calibrant.core.array_types import Debias, FloatVector, Seed
     from calibrant.core.sample import BinarySample
     from calibrant.core.tasks import BinaryTasks
@@ -150,8 +149,8 @@ class FittedTasks:
         """Return the fits of a method to all events."""
         key = _key(method)
         if key not in self._fits:
-            family = find_evaluator(method).measuring(self.settings.random_state)
-            fit = smooth_fit if family == EVALUATOR else partial(fit_family, family)
+            evaluator = find_evaluator(method).measuring(self.settings.random_state)
+            fit = smooth_fit if isinstance(evaluator, Smooth) else evaluator.fit_sample
             self._fits[key] = [fit(sample) for sample in self.tasks.samples]
         return self._fits[key]
 

@@ -26,7 +26,7 @@ from calibrant.numerics.weighted_points import compress_to_at_most
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from calibrant.calibrators.base import ErrorFit
+    from calibrant.calibrators.fits import ErrorFit
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.core.tasks import BinaryTasks

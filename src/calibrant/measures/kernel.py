@@ -117,7 +117,7 @@ def kernel_calibration_error(  # noqa: PLR0913
     warn_if_small(tasks.samples[0])
 
     def error(sample: BinarySample) -> float:
-        fit = family.fit(sample)
+        fit = family.fit_sample(sample)
         if estimator != "block":
             return fit.error(sample, alpha=2.0, debias=estimator == "unbiased")
         rng = generator(random_state)
@@ -147,4 +147,5 @@ def block_errors(
             f"{rows.size}. Lower block_size (at least {MIN_ROWS})."
         )
     rng.shuffle(rows)
-    return family.fit(sample).kernel.block_errors(sample.p[rows], sample.y[rows], size)
+    kernel = family.fit_sample(sample).kernel
+    return kernel.block_errors(sample.p[rows], sample.y[rows], size)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import fit_family
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import InputSpec
@@ -150,8 +149,8 @@ def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
         rows = SortedSample.of_sample(sample)
         return _splits(rows, isotonic_values(rows), means, base, isotonic=True)[0]
     method = find_binary(recalibration)
-    flat: dict[str, Any] = {"tops": "flat"} if "tops" in method.defaults() else {}
-    map_ = fit_family(method.measuring(**flat), sample).map
+    flat: dict[str, Any] = {"tops": "flat"} if "tops" in method.parameters else {}
+    map_ = method.measuring(**flat).fit_sample(sample).map
     rows = SortedSample(sample.p, sample.y, sample.weight)
     return _splits(rows, map_.transform(sample.p), means, base)[0]
 

@@ -84,11 +84,11 @@ class ChosenLines:
     losses: FloatVector
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class PieceSearch:
     """The search by cross-validation; `PiecewiseLinear` describes its settings."""
 
-    scale: Space = "prob"
+    space: Space = "prob"
     loss: Loss = "log-loss"
     pieces: int | Literal["cv"] = "cv"
     max_pieces: int = 16
@@ -160,11 +160,11 @@ class PieceSearch:
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"scale": self.scale, "loss": self.loss, "monotone": self.monotone}
+        return {"scale": self.space, "loss": self.loss, "monotone": self.monotone}
 
     def _axis(self, p: FloatVector) -> FloatVector:
         """Return predictions on the axis on which lines are straight."""
-        return logit(p) if self.scale == "logit" else p
+        return logit(p) if self.space == "logit" else p
 
     def _fit(self, points: BatchPoints, pieces: int) -> PiecewiseFits:
         """Fit a number of pieces to each problem of a batch."""
@@ -178,7 +178,7 @@ class PieceSearch:
 
     def _ends(self, x: FloatVector) -> tuple[float, float]:
         """Return the outer knots; lines go on straight beyond them."""
-        if self.scale == "prob":
+        if self.space == "prob":
             return 0.0, 1.0
         low, high = float(x[0]), float(x[-1])
         return (low, high) if low < high else (low - 1.0, high + 1.0)
@@ -186,7 +186,7 @@ class PieceSearch:
     def _maps_at(self, p: FloatVector, fits: PiecewiseFits) -> FloatMatrix:
         """Return the map of each problem at the predictions `p`."""
         pairs = zip(fits.knots, fits.heights, strict=True)
-        return np.array(list(lines_at(p, pairs, self.scale)))
+        return np.array(list(lines_at(p, pairs, self.space)))
 
     def _tried(
         self, points: FoldedPoints, total: float
@@ -216,7 +216,7 @@ class PieceSearch:
         """
         if distinct == 1:
             return 1
-        return distinct + 1 if self.scale == "prob" else distinct - 1
+        return distinct + 1 if self.space == "prob" else distinct - 1
 
     def _pieces_by_rows(self, total: float) -> int:
         """Return how many pieces this number of rows supports."""
@@ -235,7 +235,7 @@ class PieceSearch:
     def _weights(self, losses: FloatVector, total: float) -> FloatVector:
         """Return the weight of each number of pieces."""
         unit = self._unit(losses, total)
-        default = "weighted" if self.scale == "prob" else "folds"
+        default = "weighted" if self.space == "prob" else "folds"
         if (self.ensemble or default) == "weighted":
             return likelihood_weights(losses, unit)
         cost = EXTRA_COST * unit * self._beyond(losses.size, total)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from calibrant.calibrators.registry import kinds_of
+from calibrant.calibrators.registry import find_method
 from calibrant.core.defaults import MAX_DROPPED
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Origin:
 
     def is_of_classes(self, method: str) -> bool:
         """Tell whether a method calibrates all classes here, rather than one event."""
-        kinds = kinds_of(method)
+        kinds = find_method(method).kinds
         either = self.several and self.task in ("confidence", "classwise")
         return kinds == ("multi-class",) or (either and "multi-class" in kinds)
 

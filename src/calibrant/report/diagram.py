@@ -19,7 +19,7 @@ from calibrant.report.json_numbers import counts, numbers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from calibrant.calibrators.base import Fit
+    from calibrant.calibrators.fits import Fit
     from calibrant.core.array_types import FloatVector
     from calibrant.core.sample import BinarySample
 

@@ -37,7 +37,7 @@ from calibrant.report.verdict import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from calibrant.calibrators.base import Fit
+    from calibrant.calibrators.fits import Fit
     from calibrant.checks.check import Finding
     from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import ErrorSettings, Estimate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.calibrators.auto import Auto, AutoClasses, certify
+from calibrant.calibrators.auto import Auto, certify
 from calibrant.calibrators.held_out import EventRows
 from calibrant.calibrators.registry import find_method
 from calibrant.core.defaults import DEFAULT_REPAIR
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from calibrant.calibrators.held_out import HeldOut
-    from calibrant.calibrators.registry import Kind
     from calibrant.checks.check import Finding
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import ClassSample
@@ -62,7 +61,7 @@ def repairs_of(
     if not _can_be_repaired(sample):
         return None
     with one_blas_thread():
-        held_out = _held_out(sample, settings)
+        held_out = Auto(random_state=settings.random_state).held_out(sample)
         certificate = certify(held_out, "")
     repaired = {
         NONE: held_out.raw.log_prob,
@@ -81,7 +80,7 @@ def repairs_of(
         rows.append(
             {
                 "method": name,
-                "summary": _summary(name, sample),
+                "summary": _summary(name),
                 **error_numbers(estimate),
                 **scores,
             }
@@ -95,27 +94,15 @@ def repairs_of(
     }
 
 
-def _summary(name: str, sample: BinarySample | ClassSample) -> str:
+def _summary(name: str) -> str:
     """Return what a repair is, in one line."""
-    if name == NONE:
-        return "unchanged"
-    kind: Kind = "binary" if isinstance(sample, BinarySample) else "multi-class"
-    return find_method(name, kind).summary
+    return "unchanged" if name == NONE else find_method(name).summary
 
 
 def _can_be_repaired(sample: BinarySample | ClassSample) -> bool:
     if isinstance(sample, BinarySample):
         return sample.n_data >= MIN_ROWS and 0.0 < float(sample.y.sum()) < sample.n
     return sample.n >= MIN_ROWS
-
-
-def _held_out(
-    sample: BinarySample | ClassSample, settings: ErrorSettings
-) -> HeldOut[Any]:
-    """Return what repairs make of rows that they were not fitted on."""
-    if isinstance(sample, BinarySample):
-        return Auto(random_state=settings.random_state).held_out(sample)
-    return AutoClasses(random_state=settings.random_state).held_out(sample)
 
 
 def _tasks(

@@ -1,9 +1,9 @@
-"""The result of fitting a family of maps without bins, whatever the family."""
+"""What fitting a method gives: a map, and the calibration error that it implies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,14 +16,87 @@ from calibrant.numerics.weighted_points import compress_on_log_grid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
+    from calibrant.maps.multiclass import MulticlassMap
     from calibrant.numerics.resampling import BootstrapCells
 
 RESAMPLES_AT_ONCE = 128
 WHOLE_RANGE = np.array([0.0, 1.0])
 """Edges of a map that nowhere bends or jumps."""
+
+
+class ErrorFit(Protocol):
+    """An estimate of the calibration error, perhaps without a map."""
+
+    @property
+    def n_pieces(self) -> int:
+        """Return the number of bins or pieces; 0 where there is no map."""
+        ...
+
+    @property
+    def edges(self) -> FloatVector:
+        """Return where the map may jump or bend, from 0 to 1."""
+        ...
+
+    def debiases(self, alpha: float) -> bool:
+        """Tell whether the bias of the error is known for this exponent."""
+        ...
+
+    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
+        """Return the mean of abs(map(p) - p) ** alpha, less its bias if asked."""
+        ...
+
+    def resampled_errors(
+        self, cells: BootstrapCells, weights: FloatMatrix, *, alpha: float, debias: bool
+    ) -> FloatVector:
+        """Return the error for each row of cell weights, the method refitted."""
+        ...
+
+
+class Fit(ErrorFit, Protocol):
+    """A fitted method: the map, and the calibration error that it implies."""
+
+    @property
+    def map(self) -> CalibrationMap:
+        """Return the estimated calibration map."""
+        ...
+
+
+@runtime_checkable
+class BandedFit(Protocol):
+    """A fit that gives limits of the true map."""
+
+    def band(
+        self,
+        p: FloatVector,
+        confidence: float = 0.95,
+        *,
+        simultaneous: bool = False,
+        random_state: Seed = 0,
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return limits at predictions, at each or at all of them at once."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassFit:
+    """A fitted multi-class method.
+
+    Attributes
+    ----------
+    map : MulticlassMap
+        The fitted map.
+    losses : ndarray or None
+        Cross-validated log-loss of each choice tried, where there was a choice.
+    chosen : tuple of float or None
+        The penalties chosen by these losses.
+    """
+
+    map: MulticlassMap
+    losses: FloatVector | None = None
+    chosen: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +155,7 @@ class CurveFit:
         alpha: float,
         debias: bool,  # noqa: ARG002
     ) -> FloatVector:
-        """Return the error for each row of cell weights, the family refitted."""
+        """Return the error for each row of cell weights, the method refitted."""
         _, cell = np.unique(cells.left, return_inverse=True)
         first = np.searchsorted(cell, np.arange(cell[-1] + 1))
 

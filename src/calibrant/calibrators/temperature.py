@@ -1,0 +1,98 @@
+"""Temperature scaling: one temperature for all classes, or one per class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
+from calibrant.calibrators.fits import MulticlassFit
+from calibrant.calibrators.logistic import BetaMaps, fit_log_odds
+from calibrant.maps.beta import BetaMap
+from calibrant.maps.multiclass import OneVsRestMap
+from calibrant.maps.softmax import TemperatureMap
+from calibrant.numerics.class_probabilities import (
+    class_probabilities,
+    inverse_temperature,
+    logits_of,
+    weight_shares,
+)
+from calibrant.numerics.links import logit_within, regression_ends
+from calibrant.numerics.logistic import fit_rising
+
+if TYPE_CHECKING:
+    from calibrant.calibrators.fits import CurveFit
+    from calibrant.core.sample import BinarySample, ClassSample
+    from calibrant.maps.base import CalibrationMap
+    from calibrant.numerics.folded_points import PointSums
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Temperature(ClassCalibrator, EventCalibrator):
+    """Temperature scaling: softmax(logits / T) with the T of least log-loss.
+
+    For one event it is logistic regression on the logit without an intercept: the map
+    passes through the point (1/2, 1/2). The slope 1 / T is not negative.
+
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    pos_label : object, optional
+        The label of the event, if labels are not 0 and 1.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger (2017). On calibration of modern neural
+    networks. ICML. doi:10.48550/arXiv.1706.04599
+    """
+
+    def fit_event(self, sample: BinarySample) -> CurveFit:
+        """Estimate the calibration map of a sample."""
+        return fit_log_odds(sample, _solve, may_be_flat=False)
+
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
+        """Fit the temperature."""
+        logits = logits_of(sample.scores, sample.scale)
+        share = weight_shares(sample.weight, sample.n)
+        inverse = inverse_temperature(logits, sample.column, share)
+        return MulticlassFit(TemperatureMap(inverse, sample.n_classes, sample.scale))
+
+
+def _solve(points: PointSums, ends: tuple[float, float]) -> BetaMaps:
+    """Fit every problem of a batch, predictions within the ends."""
+    x = logit_within(points.p, ends)[:, np.newaxis]
+    fit = fit_rising(x, points.weight, points.label_sum, intercept=False)
+    return BetaMaps(fit.slopes[:, 0], fit.slopes[:, 0], fit.intercepts, ends)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class OneTemperature(ClassCalibrator):
+    """One temperature per class, fitted to that class against the rest.
+
+    The calibrated probability of a class, before rows are divided by their sum, is
+    ``expit(logit(p) / T)``.
+
+    Parameters
+    ----------
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are; it is never guessed.
+    labels : sequence, optional
+        The label of each column of predictions, in order; 0 to k - 1 by default.
+    """
+
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
+        """Fit one temperature per class."""
+        share = weight_shares(sample.weight, sample.n)
+        prob = class_probabilities(sample.scores, sample.scale)
+        maps: list[CalibrationMap] = []
+        for j, p in enumerate(prob.T):
+            ends = regression_ends(p, sample.n * share)
+            both = np.column_stack([np.zeros(p.size), logit_within(p, ends)])
+            b = inverse_temperature(both, (sample.column == j).astype(np.intp), share)
+            maps.append(BetaMap(b, b, 0.0, ends))
+        return MulticlassFit(OneVsRestMap(tuple(maps), sample.scale))
