@@ -356,8 +356,8 @@ def test_diagrams_mark_the_knots(smooth_sample):
     p, y = smooth_sample
     display = cb.ReliabilityDisplay.from_predictions(y, p, method="pl", name="x")
     fitted = cb.make_calibrator("pl").fit(p, y)
-    assert_allclose(display.frame()["p"], fitted.fit_.edges[1:-1])
+    assert_allclose(display.frame("knots")["p"], fitted.fit_.edges[1:-1])
     for scale in ("prob", "logit"):
         shown = cb.ReliabilityDisplay.from_predictions(y, p, method="pl3", scale=scale)
         shown.plot().figure.canvas.draw()
-    assert display.frame("bins")["left"].size == 0
+    assert not display.binned

@@ -29,6 +29,10 @@ def test_options_change_the_diagram(run, tmp_path):
             ["--method", "platt"],
             ["--kind", "bars"],
             ["--axes", "logit"],
+            ["--axes", "auto"],
+            ["--style", "grey"],
+            ["--width", "3.5"],
+            ["--overlay"],
             ["--no-histogram"],
             ["--weight", "even"],
             ["--by", "even"],
@@ -40,13 +44,22 @@ def test_options_change_the_diagram(run, tmp_path):
         )
         assert code == 0, err
         seen.add(out.read_bytes())
-    assert len(seen) == 7
+    assert len(seen) == 10  # nothing is rare here: auto axes are those of probability
 
 
 def test_the_top_label_of_several_classes(run, tmp_path):
     options = ["--y", "digit", "--p", "forest_*", "--task", "confidence"]
     code, _, err = run("plot", MULTI, *options, "--out", tmp_path / "a.png")
     assert code == 0, err
+
+
+def test_classwise_draws_one_diagram_per_class(run, tmp_path):
+    options = ["--y", "digit", "--p", "forest_*", "--task", "classwise"]
+    out = tmp_path / "a.svg"
+    code, _, err = run("plot", MULTI, *options, "--method", "es5", "--out", out)
+    assert code == 0, err
+    drawn = out.read_text(encoding="utf-8")
+    assert all(f"class {digit}" in drawn for digit in range(10))
 
 
 def test_many_groups_are_drawn_in_part_and_said(run, tmp_path, monkeypatch):
@@ -70,7 +83,8 @@ def test_many_groups_are_drawn_in_part_and_said(run, tmp_path, monkeypatch):
         (["--p", "forest", "--out", "no/where/a.png"], "does not exist"),
         (["--p", "forest", "--out", "a.png", "--method", "kce"], "only measures"),
         (["--p", "forest", "--out", "a.png", "--kind", "pie"], "'--kind'"),
-        (["--p", "f*", "--out", "a.png", "--task", "classwise"], "shows one event"),
+        (["--p", "forest", "--out", "a.png", "--width", "1"], "2 to 40 inches"),
+        (["--p", "forest", "--out", "a.png", "--style", "red"], "'--style'"),
         (["--p", "forrest", "--out", "a.png"], "did you mean 'forest'"),
     ],
 )

@@ -45,14 +45,14 @@ def test_area_between_curve_and_diagonal_is_the_error():
     """With equally wide and equally filled bins, as the paper says."""
     p = np.concatenate([np.linspace(0.01, 0.49, 50), np.linspace(0.51, 0.99, 50)])
     y = np.tile([1, 0, 0, 1, 1], 20)
-    display = DISPLAY(y, p, method="ew2")
+    display = DISPLAY(y, p, method="ew2", kind="diagonal")
     curve = display.frame("curve")
     area = trapezoid(np.abs(curve["calibrated"] - curve["p"]), curve["p"])
     raw = cb.calibration_error(y, p, method="ew2", debias=False)
     assert_allclose(area, raw, atol=2e-3)
 
 
-@pytest.mark.parametrize("kind", ["bars", "centres", "diagonal"])
+@pytest.mark.parametrize("kind", ["curve", "bars", "centres", "diagonal"])
 @pytest.mark.parametrize("scale", ["prob", "logit"])
 @pytest.mark.parametrize("histogram", [True, False])
 def test_every_kind_draws_without_a_warning(sample, kind, scale, histogram):
@@ -64,7 +64,7 @@ def test_every_kind_draws_without_a_warning(sample, kind, scale, histogram):
 
 def test_drawn_dots_are_the_frame(sample):
     p, y = sample
-    display = DISPLAY(y, p, method="es5")
+    display = DISPLAY(y, p, method="es5", kind="centres")
     ax = display.plot()
     dots = next(line for line in ax.lines if line.get_marker() == "o")
     assert_allclose(dots.get_xdata(), display.frame()["predicted"])
@@ -76,7 +76,7 @@ def test_drawing_leaves_settings_alone_and_uses_the_axes_given(sample):
     before = dict(mpl.rcParams)
     figure, ax = plt.subplots()
     display = DISPLAY(y, p, ax=ax, name="mine", method="es15")
-    assert ax.get_title().startswith("mine\nes15: calibration error = ")
+    assert ax.get_title() == "mine"
     assert str(display).startswith("mine, es15")
     assert figure.axes[0] is ax
     assert dict(mpl.rcParams) == before
@@ -109,7 +109,7 @@ def test_the_legend_says_what_colours_mean_each_once(sample, method, kind, told)
 @pytest.mark.parametrize("scale", ["prob", "logit"])
 def test_dots_on_knots_keep_apart(scale):
     p, y, _ = cb.experiments.synthetic.sample("stairs", 0.1, 3000, seed=0)
-    display = DISPLAY(y, p, method="pl", axes=scale)
+    display = DISPLAY(y, p, method="pl", axes=scale, kind="diagonal")
     ax = display.plot()
     dots = next(line for line in ax.lines if line.get_marker() == "o")
     places = ax.transAxes.inverted().transform(
@@ -158,14 +158,14 @@ def test_instances_come_from_all_bins(sample):
 def test_true_map_is_drawn_and_measured(as_array):
     p, y, c = cb.experiments.synthetic.sample("square", 0.1, 400, seed=0)
     truth = c if as_array else lambda q: np.interp(q, p, c)
-    display = DISPLAY(y, p, true_map=truth, instances=5)
+    display = DISPLAY(y, p, true_map=truth, instances=5, kind="diagonal")
     lines = display.frame("instances")
     assert_allclose(lines["calibrated"], np.interp(lines["p"], p, c), atol=5e-3)
     legend = display.plot().figure.legends[0].get_texts()
     told = {text.get_text() for text in legend}
     assert {"true map", "error of one row"} < told
-    _, ax = plt.subplots()
-    legend = display.plot(ax).get_legend().get_texts()
+    curve = DISPLAY(y, p, true_map=truth, instances=5).plot()
+    legend = curve.get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["true map", "error of one row"]
 
 
@@ -186,7 +186,9 @@ def test_parts_not_asked_for_are_empty(sample):
 
 def test_flat_tops_are_drawn_flat(sample):
     p, y = sample
-    curve = DISPLAY(y, p, method="ew4", tops="flat").frame("curve")
+    display = DISPLAY(y, p, method="ew4", tops="flat")
+    curve = display.frame("curve")
+    assert np.isnan(display.statistics.high)  # `evaluate` knows no such method
     inside = (curve["p"] >= 0.25) & (curve["p"] < 0.5)
     assert np.ptp(curve["calibrated"][inside]) == 0.0
 
@@ -228,8 +230,7 @@ def test_estimators_with_many_classes_need_a_task():
 def test_grid_draws_one_diagram_a_model(sample):
     p, y = sample
     grid = cb.ReliabilityGrid.from_predictions(y, {"a": p, "b": p**2}, histogram=False)
-    titles = [ax.get_title().split("\n")[0] for ax in grid.plot().axes]
-    assert titles == ["a", "b"]
+    assert [ax.get_title() for ax in grid.plot().axes] == ["a", "b"]
     with pytest.raises(OptionError, match="at least one model"):
         cb.ReliabilityGrid.from_predictions(y, {})
 
@@ -286,8 +287,6 @@ def test_bands_of_smooth_maps_are_drawn_as_tabled(smooth_sample):
     (drawn,) = [c for c in ax.collections if c.get_label() == "80 % band, point-wise"]
     corners = drawn.get_paths()[0].vertices
     assert np.isin(band["high"].round(9), corners[:, 1].round(9)).all()
-    assert ax.figure.legends
-    plt.close(ax.figure)
 
 
 def test_simultaneous_bands_are_wider_and_none_is_none(smooth_sample):

@@ -1,10 +1,9 @@
 """The numbers behind the page's diagrams."""
 
 import numpy as np
-import pytest
 
 import calibrant as cb
-from calibrant.report.diagram import nearest_end, wilson
+from calibrant.report.diagram import nearest_end
 
 
 def test_diagrams_of_classes_have_the_same_axes(fast):
@@ -31,13 +30,6 @@ def test_histograms_hold_every_row(report):
     for model in report.summary["models"]:
         for scale in ("prob", "logit"):
             assert sum(model["diagrams"][0]["histogram"][scale]["rows"]) == 3000
-
-
-def test_wilson_at_a_half_is_the_textbook_formula():
-    low, high = wilson(np.array([50.0]), np.array([100.0]), 0.95)
-    z2 = 1.959963984540054**2  # by hand: centre 1/2, half-width z / 2 / sqrt(n + z2)
-    half = 0.5 * np.sqrt(z2 / (100 + z2))
-    assert (low[0], high[0]) == pytest.approx((0.5 - half, 0.5 + half))
 
 
 def test_logit_axes_reach_about_to_the_outermost_rows():

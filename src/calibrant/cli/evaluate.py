@@ -66,10 +66,6 @@ def evaluate(
     check_figure_path(plot)
     with progress_bar("evaluating") as progress:
         preds = data.predictions()
-        if plot is not None and preds.task == "classwise":
-            raise OptionError(
-                "--plot shows one event; use --task confidence or a class."
-            )
         if per_class and preds.task != "classwise":
             raise OptionError("--per-class requires --task classwise.")
         evaluation = evaluate_predictions(
@@ -96,7 +92,8 @@ def evaluate(
         print_repairs(findings, preds, aside=aside)
     if plot is not None:
         method = evaluation.assessments[0].estimates[0].method
-        write_grid(ReliabilityGrid.from_predictions(preds, method=method), plot)
+        grid = ReliabilityGrid.from_predictions(preds, method=method)
+        write_grid(grid, grid.plot(), plot)
     first = [(a.key, a.estimates[0]) for a in evaluation.assessments]
     fail_above_threshold(first, fail_above, fail_by)
     if findings is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Kind(StrEnum):
     """What a diagram shows."""
 
+    curve = "curve"
     diagonal = "diagonal"
     centres = "centres"
     bars = "bars"
@@ -35,6 +36,14 @@ class Axes(StrEnum):
 
     prob = "prob"
     logit = "logit"
+    auto = "auto"
+
+
+class Style(StrEnum):
+    """The colours of a figure."""
+
+    colour = "colour"
+    grey = "grey"
 
 
 @takes_predictions("engine", "id_")
@@ -48,14 +57,17 @@ def plot(
         Kind,
         typer.Option(
             "--kind",
-            help="diagonal: filled between curve and diagonal; bars: bars of observed "
-            "rates; centres: bars with dots and lines to the diagonal.",
+            help="curve: the map with its band, and bins with intervals; diagonal: "
+            "filled between map and diagonal; bars: bars of observed rates; centres: "
+            "bars with dots and lines to the diagonal.",
         ),
-    ] = Kind.diagonal,
+    ] = Kind.curve,
     axes: Annotated[
         Axes,
         typer.Option(
-            "--axes", help="Probability axes, or logit axes, which stretch both ends."
+            "--axes",
+            help="Probability axes, or logit axes, which stretch both ends; auto: "
+            "logit for rare events.",
         ),
     ] = Axes.prob,
     histogram: Annotated[
@@ -65,17 +77,32 @@ def plot(
             help="Show how the predictions are distributed.",
         ),
     ] = True,
+    overlay: Annotated[
+        bool,
+        typer.Option(
+            "--overlay", help="All curves in one diagram, such as before and after."
+        ),
+    ] = False,
+    style: Annotated[
+        Style, typer.Option("--style", help="Colours, or greys for print.")
+    ] = Style.colour,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            "--width", help="Inches: 3.5 for one column of a journal, 7 for two."
+        ),
+    ] = None,
     seed: options.RandomSeed = 0,
 ) -> None:
-    """Draw one reliability diagram per model."""
+    """Draw one reliability diagram per model, class and group."""
     from calibrant.displays.grid import ReliabilityGrid
+    from calibrant.displays.style import check_width
 
     check_figure_path(out)
     check_not_source(data.source, out)
-    if data.task == "classwise":
-        raise OptionError(
-            "a diagram shows one event; use --task confidence or a class."
-        )
+    if width is not None:
+        check_width(width)
+    look: dict[str, Any] = {"style": style.value, "width": width}
     with progress_bar("drawing"):
         grid = ReliabilityGrid.from_predictions(
             data.predictions(prefer_memory=True),
@@ -85,9 +112,11 @@ def plot(
             histogram=histogram,
             random_state=seed,
         )
-        write_grid(grid, out)
+        figure = grid.overlay(**look).figure if overlay else grid.plot(**look)
+        write_grid(grid, cast("Figure", figure), out)
 
 
+DPI = 200
 SOFTWARE = {".png": "Software", ".svg": "Creator", ".pdf": "Creator"}
 """What formats call the program that made a figure."""
 
@@ -111,13 +140,13 @@ def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure and say where."""
     made_by = {SOFTWARE[path.suffix.lower()]: f"calibrant {__version__}"}
     with atomic_write(path) as temporary:
-        figure.savefig(temporary, dpi=150, metadata=made_by)
+        figure.savefig(temporary, dpi=DPI, metadata=made_by)
     typer.echo(f"wrote {path}", err=True)
 
 
-def write_grid(grid: ReliabilityGrid, path: Path) -> None:
+def write_grid(grid: ReliabilityGrid, figure: Figure, path: Path) -> None:
     """Write the diagrams of a table, and say where some were left out."""
-    write_figure(grid.plot(), path)
+    write_figure(figure, path)
     if grid.left_out:
         typer.echo(
             f"only the first {len(grid.displays)} diagrams are drawn; "

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibrant.displays.drawing import EDGE, GAP, as_drawn, new_figure
+from calibrant.displays.drawing import (
+    check_no_width,
+    make_pen,
+    new_figure,
+    shortened,
+)
+from calibrant.displays.panels import axes_inches, quiet_frame
+from calibrant.displays.style import TWO_COLUMNS, check_width
 from calibrant.exceptions import OptionError
 from calibrant.measures.comparison import Comparison, compare
 
@@ -18,14 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibrant.core.array_types import ArrayLike, FloatMatrix, Frame
+    from calibrant.displays.style import Pen, StyleName
     from calibrant.predictions.predictions import Predictions
 
 
 MAX_NAME = 24
 MAX_COLUMN_NAME = 14
-MIN_WIDTH = 2.6
-"""Inches that the title of the pairs takes."""
-BETTER, WORSE = "#3b7fbf", GAP
+SIDE_BY_SIDE = 5.0
+"""From this many inches on, pairs stand beside the errors, else below them."""
+CELL = 0.42
+"""Inches of a row, in text of 9 points."""
 SURE = 0.9995
 """From here on, three digits would say 1."""
 
@@ -159,11 +168,32 @@ class ComparisonDisplay:
             matrix[a, b], matrix[b, a] = pair.probability, 1.0 - pair.probability
         return matrix
 
-    def figure(self) -> Figure:
-        """Draw on a new figure and return it."""
-        return cast("Figure", self.plot().figure)
+    def figure(
+        self, *, style: StyleName = "colour", width: float | None = None
+    ) -> Figure:
+        """Draw on a new figure and return it.
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+        Parameters
+        ----------
+        style : {"colour", "grey"}
+            As in `plot`.
+        width : float, optional
+            Inches, as in `plot`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+        """
+        return cast("Figure", self.plot(style=style, width=width).figure)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        style: StyleName = "colour",
+        width: float | None = None,
+    ) -> Axes:
         """Draw errors with intervals, best on top, and beside them the pairs.
 
         Parameters
@@ -171,28 +201,49 @@ class ComparisonDisplay:
         ax : matplotlib Axes, optional
             Where to draw; the pairs take the right part of it. By default a new
             figure.
+        style : {"colour", "grey"}
+            Colours that are safe for colour-blind readers, or greys for print.
+        width : float, optional
+            Inches of a new figure: 7 for two columns of a journal, 3.5 for one, in
+            which the pairs stand below the errors.
 
         Returns
         -------
         matplotlib Axes
             The axes of the errors; ``ax.figure.savefig(...)`` writes it.
         """
-        count = len(self.comparison.standings)
         if ax is None:
-            width = max(0.52 * count, MIN_WIDTH)
-            figure = new_figure(6.2 + width, 2.1 + 0.42 * count)
-            ax, beside = figure.subplots(1, 2, sharey=True, width_ratios=(3.2, width))
+            inches = check_width(TWO_COLUMNS if width is None else width)
+            beside = inches >= SIDE_BY_SIDE
+            pen = make_pen(style, 0.7 * inches if beside else inches, {})
+            ax, pairs = self._new_axes(inches, pen, beside=beside)
         else:
             from mpl_toolkits.axes_grid1 import make_axes_locatable
 
+            check_no_width(width)
+            pen = make_pen(style, 0.7 * axes_inches(ax), {})
             # The right part of the axes, so that nothing else is covered.
-            beside = make_axes_locatable(ax).append_axes(
-                "right", size="80%", pad=0.15, sharey=ax
-            )
-        _draw_errors(self, ax)
-        _draw_pairs(self, beside)
-        ax.set_ylim(count - 0.5, -0.5)
+            divider = make_axes_locatable(ax)
+            pairs = divider.append_axes("right", size="80%", pad=0.15, sharey=ax)
+            beside = True
+        _draw_errors(self, ax, pen)
+        _draw_pairs(self, pairs, pen, named=not beside)
+        last = len(self.comparison.standings) - 0.5
+        for panel in (ax, pairs):
+            panel.set_ylim(last, -0.5)
         return ax
+
+    def _new_axes(self, width: float, pen: Pen, *, beside: bool) -> tuple[Axes, Axes]:
+        """Return axes of a new figure: of the errors, and of the pairs."""
+        count, line = len(self.comparison.standings), pen.size / 72.0
+        longest = max(len(s.model) for s in self.comparison.standings)
+        names = 0.6 * min(longest, MAX_COLUMN_NAME) * line
+        rows = max(count * CELL * pen.size / 9.0, 8.0 * line)
+        if beside:
+            figure = new_figure(width, rows + names + 5.0 * line)
+            return tuple(figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.0)))
+        figure = new_figure(width, 2.0 * rows + names + 10.0 * line)
+        return tuple(figure.subplots(2, 1))
 
     def __repr__(self) -> str:
         return f"<ComparisonDisplay of {len(self.comparison.standings)} models>"
@@ -201,67 +252,69 @@ class ComparisonDisplay:
         return str(self.comparison)
 
 
-def _draw_errors(display: ComparisonDisplay, ax: Axes) -> None:
+def _draw_errors(display: ComparisonDisplay, ax: Axes, pen: Pen) -> None:
     frame, comparison = display.frame(), display.comparison
     rows = np.arange(frame["value"].size)
-    ax.hlines(rows, frame["low"], frame["high"], color=EDGE, linewidth=1.6)
-    ax.plot(frame["value"], rows, "o", color=BETTER, markersize=6.0, zorder=3)
-    ax.axvline(0.0, color=EDGE, linestyle="--", linewidth=1.0)
+    ink, dots = pen.style.ink, pen.style.under
+    ax.hlines(rows, frame["low"], frame["high"], color=ink, linewidth=pen.line(1.0))
+    ax.plot(frame["value"], rows, "o", color=dots, markersize=pen.line(4.0), zorder=3)
     names = [
         f"{shortened(model, MAX_NAME)}   {rank}"
         for model, rank in zip(frame["model"], frame["rank"], strict=True)
     ]
     ax.set_yticks(rows, names)
+    quiet_frame(ax, pen)
     ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color="0.9", linewidth=0.8)
-    ax.set_axisbelow(True)
+    ax.grid(axis="x", color=pen.style.light, linewidth=pen.line(0.5))
+    ax.set_xlim(left=0.0)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     method, task = frame["method"][0], frame["task"][0]
     event = "" if task == "binary" else f", {shortened(str(task), MAX_COLUMN_NAME)}"
     power = "" if comparison.alpha == 1.0 else f", alpha = {comparison.alpha:g}"
-    ax.set_xlabel(f"Calibration error ({method}{event}{power})")
-    level = f"{100 * comparison.confidence:g}%"
-    ax.set_title(
-        f"Errors with {level} intervals\n(rank beside the name)", fontsize="medium"
-    )
+    label = f"Calibration error ({method}{event}{power})"
+    ax.set_xlabel(label, fontsize=pen.size)
+    level = f"{100 * comparison.confidence:g} %"
+    title = f"Errors with {level} intervals\n(rank beside the name)"
+    ax.set_title(title, fontsize=pen.size)
 
 
-def _draw_pairs(display: ComparisonDisplay, ax: Axes) -> None:
+def _draw_pairs(display: ComparisonDisplay, ax: Axes, pen: Pen, *, named: bool) -> None:
+    """Draw the matrix of pairs; rows are named where no errors stand beside them."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    matrix = display.matrix()
+    matrix, style = display.matrix(), pen.style
     models = [standing.model for standing in display.comparison.standings]
     distinct = {
         frozenset((pair.model_a, pair.model_b))
         for pair in display.comparison.differences
         if pair.distinct
     }
-    colours = LinearSegmentedColormap.from_list("", [WORSE, "#f7f7f7", BETTER])
+    ends = [style.over, "#f7f7f7", style.under]
+    if style.over == style.under:  # without colours, the better the darker
+        ends = ["#ffffff", "#f0f0f0", style.under]
+    colours = LinearSegmentedColormap.from_list("", ends)
     ax.imshow(
-        matrix, cmap=colours, vmin=-0.3, vmax=1.3, aspect="auto", interpolation="none"
+        matrix, cmap=colours, vmin=-0.5, vmax=1.5, aspect="auto", interpolation="none"
     )
     for (row, column), probability in np.ndenumerate(matrix):
         if row != column:
             bold = frozenset((models[row], models[column])) in distinct
-            ax.text(
-                column,
-                row,
-                _format_share(probability),
-                ha="center",
-                va="center",
-                fontsize="small",
-                fontweight="bold" if bold else "normal",
-            )
+            weight = "bold" if bold else "normal"
+            text = _format_share(probability)
+            look: dict[str, Any] = {"ha": "center", "va": "center", "color": style.ink}
+            look |= {"fontsize": pen.size * 0.92, "fontweight": weight}
+            ax.text(column, row, text, **look)
     names = [shortened(model, MAX_COLUMN_NAME) for model in models]
-    ax.set_xticks(range(len(names)), names, rotation=90, fontsize="small")
-    ax.tick_params(length=0, labelleft=False)
+    quiet_frame(ax, pen)
+    ax.set_xticks(range(len(names)), names, rotation=90)
+    if named:
+        ax.set_yticks(range(len(names)), names)
+    ax.tick_params(length=0, labelleft=named)
     for spine in ax.spines.values():
         spine.set_visible(False)
-    ax.set_title(
-        "Probability that the row's model\nis better calibrated (bold: significant)",
-        fontsize="medium",
-    )
+    title = "Probability that the row's model\nis better calibrated (bold: significant)"
+    ax.set_title(title, fontsize=pen.size)
 
 
 def _format_share(probability: float) -> str:
@@ -271,20 +324,3 @@ def _format_share(probability: float) -> str:
         return "0"
     digits = 2 if 0.01 <= probability <= 0.99 else 3  # noqa: PLR2004
     return f"{probability:.{digits}f}".lstrip("0")
-
-
-def shortened(name: str, longest: int) -> str:
-    r"""Return a name as a figure shows it: on one line, not too long, as it is.
-
-    Both ends are kept, since names of models often differ at the end.
-
-    Examples
-    --------
-    >>> shortened("a very long name of a model, v2", 13), shortened("$x$", 12)
-    ('a very…el, v2', '\\$x\\$')
-    """
-    line = " ".join(name.split())
-    if len(line) > longest:
-        end = (longest - 1) // 2
-        line = f"{line[: longest - 1 - end]}…{line[len(line) - end :]}"
-    return as_drawn(line)

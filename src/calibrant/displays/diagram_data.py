@@ -6,35 +6,56 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 from scipy.special import expit
 
 from calibrant.calibrators.fits import BandedFit
 from calibrant.core.arrays import as_float, as_vector, check_same_length
 from calibrant.core.parameters import check_choice, check_fraction, generator
-from calibrant.numerics.binning import BinTable, bin_index, tabulate, width_edges
+from calibrant.maps.binned import BinnedMap
+from calibrant.numerics.binning import bin_index, size_edges, tabulate, width_edges
 from calibrant.numerics.links import logit
+from calibrant.numerics.rate_interval import exact_interval
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from calibrant.calibrators.fits import Fit
     from calibrant.core.array_types import (
         ArrayLike,
+        BoolVector,
         FloatVector,
         Frame,
         Seed,
         Space,
     )
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.binning import BinTable
+
+AxesKind: TypeAlias = Literal["prob", "logit", "auto"]
+BandKind: TypeAlias = Literal["point-wise", "simultaneous"]
+Limits: TypeAlias = tuple[float, float]
 
 CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 401))])
 """Where curves are drawn: fine on both kinds of axes."""
-
-HISTOGRAM_BINS = 20
-MIN_LOGIT_AXIS = 1e-6
-"""Logit axes never go nearer to 0 and 1 than this."""
-
-BandKind: TypeAlias = Literal["point-wise", "simultaneous"]
+BAND_NODES, SMOOTHINGS = 48, 6
+"""Places at which the limits of a band are found, and how often they are averaged
+with their neighbours."""
+N_DOTS, ROWS_PER_DOT = 10, 15
+"""At most so many dots beside a curve, of at least so many rows."""
+MAX_LEVELS = 21
+"""Up to so many distinct predictions have a dot and a bar each."""
+FEW_BARS, MANY_BARS, MANY_ROWS = 20, 40, 1000
+SPIKE = 0.012
+"""Half of the width of the bar of one distinct prediction."""
+CLIP = 1e-12
+"""Limits of bands nearer to 0 or 1 than this look the same on any axes."""
+PROB_LIMITS: Limits = (0.0, 1.0)
+MIN_LOGIT_AXIS, MIN_LOGITS = 1e-6, 2.5
+"""Logit axes never go nearer to 0 and 1 than the first, and span the second."""
+NEAR_END, CROWD = 0.05, 0.9
+"""This share of the rows so near to 0, or to 1, is best seen on logit axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,64 +113,174 @@ def axis_names(task: str, event: str | None) -> tuple[str, str]:
     return f"Predicted probability{of_class}", f"Observed rate{of_class}"
 
 
-def map_points(fit: Fit, grid: FloatVector) -> Points:
-    """Return the map on a grid, and at both sides of where it bends or jumps."""
+def map_points(fit: Fit, ends: Limits) -> Points:
+    """Return the map between two ends, on both sides of where it bends or jumps."""
     edges = fit.edges
-    p = np.unique(np.concatenate([grid, edges, np.nextafter(edges[1:-1], 0.0)]))
+    p = np.concatenate([CURVE_GRID, edges, np.nextafter(edges[1:-1], 0.0), ends])
+    p = np.unique(np.clip(p, *ends))
     return Points(p, fit.map.values(p))
 
 
 def band_of(
-    sample: BinarySample,
     fit: Fit,
-    curve: Points,
+    ends: Limits,
     kind: BandKind | None,
     confidence: float,
     random_state: Seed,
 ) -> Band | None:
-    """Return the band of a map along its curve, where the family has one."""
+    """Return the band of a map between two ends, where the family has one.
+
+    Limits are found at some places and joined smoothly: between neighbours, those of
+    drawn maps differ by chance alone.
+    """
     if kind is not None:
         check_choice(kind, get_args(BandKind), name="band")
     check_fraction(confidence, name="confidence")
     if kind is None or not isinstance(fit, BandedFit):
         return None
-    p = curve.p[(curve.p >= sample.p.min()) & (curve.p <= sample.p.max())]
-    low, high = fit.band(
-        p, confidence, simultaneous=kind == "simultaneous", random_state=random_state
+    curve = map_points(fit, ends)
+    along = _along(curve.p)
+    at = np.linspace(along[0], along[-1], BAND_NODES)
+    nodes = np.interp(at, along, curve.p)
+    limits = fit.band(
+        nodes,
+        confidence,
+        simultaneous=kind == "simultaneous",
+        random_state=random_state,
     )
-    return Band(p, low, high, kind, confidence)
+    low, high = (_smoothed(nodes, limit, curve.p) for limit in limits)
+    low, high = np.minimum(low, curve.calibrated), np.maximum(high, curve.calibrated)
+    return Band(curve.p, low, high, kind, confidence)
 
 
-def outermost(p: FloatVector) -> float:
-    """Return the mean distance to 0 or 1 of the outer twentieth of the rows."""
-    size = max(p.size // 20, 1)
-    low, high = np.partition(p, size - 1)[:size], np.partition(-p, size - 1)[:size]
-    return float(min(low.mean(), 1.0 + high.mean()))
+def _along(p: FloatVector) -> FloatVector:
+    """Return places in which the ends and the middle of both axes have room."""
+    return p + logit(p, clip=MIN_LOGIT_AXIS) / -logit(np.array(MIN_LOGIT_AXIS))
 
 
-def lowest_logit(outermost: float) -> float:
-    """Return where logit axes begin: about at the outermost rows."""
-    return float(np.clip(outermost / 2.0, MIN_LOGIT_AXIS, 0.05))
+def _smoothed(nodes: FloatVector, limit: FloatVector, p: FloatVector) -> FloatVector:
+    """Return limits at predictions; how far they are off in logits is smoothed."""
+    off = logit(limit, clip=CLIP) - logit(nodes, clip=CLIP)
+    for _ in range(SMOOTHINGS):
+        off[1:-1] = 0.25 * (off[:-2] + 2.0 * off[1:-1] + off[2:])
+    at, places = np.unique(_along(nodes), return_index=True)
+    if at.size > 1:
+        off = PchipInterpolator(at, off[places])(_along(p))
+    return np.asarray(expit(logit(p, clip=CLIP) + off[: p.size]))
 
 
-def logit_edges(low: float, n_bins: int) -> FloatVector:
-    """Return edges of bins of equal width on logit axes that begin at `low`."""
-    end = float(logit(np.array(low)))
-    inner = expit(np.linspace(end, -end, n_bins + 1)[1:-1])
+def data_range(sample: BinarySample) -> Limits:
+    """Return the smallest and the largest prediction."""
+    return float(sample.p.min()), float(sample.p.max())
+
+
+def choose_axes(axes: AxesKind, samples: Sequence[BinarySample]) -> Space:
+    """Return the kind of axes; "auto" is logit where nearly all rows are near an end.
+
+    Examples
+    --------
+    >>> from calibrant.core.sample import BinarySample
+    >>> rare = BinarySample(np.array([0.01, 0.02]), np.array([0.0, 1.0]))
+    >>> choose_axes("auto", [rare]), choose_axes("prob", [rare])
+    ('logit', 'prob')
+    """
+    check_choice(axes, get_args(AxesKind), name="axes")
+    if axes != "auto":
+        return axes
+    return "logit" if any(map(_is_crowded, samples)) else "prob"
+
+
+def _is_crowded(sample: BinarySample) -> bool:
+    p = sample.p
+    sides: tuple[BoolVector, BoolVector] = (p < NEAR_END, p > 1.0 - NEAR_END)
+    return max(sample.mean(side.astype(float)) for side in sides) >= CROWD
+
+
+def axis_limits(
+    axes: Space, sample: BinarySample, table: BinTable, curve: Points
+) -> Limits:
+    """Return the ends of both axes: 0 and 1, or about where logits of the data end."""
+    if axes == "prob":
+        return PROB_LIMITS
+    p = sample.p[(sample.p > 0.0) & (sample.p < 1.0)]
+    rates = table.label_sum[table.weight > 0.0] / table.weight[table.weight > 0.0]
+    rates = rates[(rates > 0.0) & (rates < 1.0)]
+    inside = (curve.p >= np.quantile(p, 0.005)) if p.size else slice(0)
+    seen = [*rates, *curve.calibrated[inside]]
+    if p.size:
+        seen += np.quantile(p, [0.005, 0.995]).tolist()
+    ends = logit(np.array([min(seen, default=0.02), max(seen, default=0.98)]))
+    spare = max(0.05 * np.ptp(ends), 0.5 * (MIN_LOGITS - np.ptp(ends)))
+    low, high = expit(ends + np.array([-spare, spare]))
+    return float(max(low, MIN_LOGIT_AXIS)), float(min(high, 1.0 - MIN_LOGIT_AXIS))
+
+
+def logit_edges(limits: Limits, n_bins: int) -> FloatVector:
+    """Return edges of bins of equal width on logit axes with these limits."""
+    ends = logit(np.array(limits))
+    inner = expit(np.linspace(ends[0], ends[1], n_bins + 1)[1:-1])
     return np.concatenate([[0.0], inner, [1.0]])
 
 
-def histogram_of(sample: BinarySample, fit: Fit, axes: Space) -> BinTable:
-    """Return the distribution of predictions over parts of the axis, equally wide.
+def levels_of(sample: BinarySample) -> FloatVector | None:
+    """Return the distinct predictions, such as whole tenths, where they are few."""
+    points = compress_on_log_grid(sample)
+    return points.p if points.p.size <= MAX_LEVELS else None
+
+
+def level_edges(levels: FloatVector) -> FloatVector:
+    """Return edges between neighbouring levels, from 0 to 1."""
+    return np.concatenate([[0.0], 0.5 * (levels[:-1] + levels[1:]), [1.0]])
+
+
+def table_of(sample: BinarySample, fit: Fit) -> BinTable:
+    """Return sums over the bins of a map, or over some where the map has none."""
+    levels = levels_of(sample)
+    if isinstance(fit.map, BinnedMap):
+        edges = fit.edges
+    elif levels is not None:
+        edges = level_edges(levels)
+    else:
+        count = int(np.clip(sample.total // ROWS_PER_DOT, 2, N_DOTS))
+        edges = size_edges(sample.p, sample.weight, count)
+    return tabulate(sample.p, sample.y, sample.weight, edges)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Rows and events over parts of the axis."""
+
+    left: FloatVector
+    right: FloatVector
+    weight: FloatVector
+    events: FloatVector
+
+    def frame(self) -> Frame:
+        """Return the parts as columns."""
+        names = ("left", "right", "weight", "events")
+        return {name: getattr(self, name) for name in names}
+
+
+def histogram_of(
+    sample: BinarySample, bins: FloatVector, axes: Space, limits: Limits
+) -> Histogram:
+    """Return the distribution of predictions: over parts of equal width, or levels.
 
     For probabilities these are the bins of the map, if they are equally wide.
     """
-    n_bins = fit.edges.size - 1
-    equal_width = n_bins > 1 and np.array_equal(fit.edges, width_edges(n_bins))
-    edges = fit.edges if equal_width else width_edges(HISTOGRAM_BINS)
+    levels, edges = levels_of(sample), bins
     if axes == "logit":
-        edges = logit_edges(lowest_logit(outermost(sample.p)), HISTOGRAM_BINS)
-    return tabulate(sample.p, sample.y, sample.weight, edges)
+        edges = logit_edges(limits, FEW_BARS)
+    elif bins.size > 2 and np.array_equal(bins, width_edges(bins.size - 1)):  # noqa: PLR2004
+        pass
+    elif levels is not None:
+        table = tabulate(sample.p, sample.y, sample.weight, level_edges(levels))
+        left, right = np.clip([levels - SPIKE, levels + SPIKE], 0.0, 1.0)
+        return Histogram(left, right, table.weight, table.label_sum)
+    else:
+        edges = width_edges(MANY_BARS if sample.total >= MANY_ROWS else FEW_BARS)
+    table = tabulate(sample.p, sample.y, sample.weight, edges)
+    return Histogram(edges[:-1], edges[1:], table.weight, table.label_sum)
 
 
 def true_points(
@@ -187,18 +318,18 @@ def picked_instances(
     return Points(p, fit.map.values(p))
 
 
-def bin_columns(table: BinTable | None) -> Frame:
-    """Return the ends, means and weight of each bin that has rows, as columns."""
-    if table is None:
-        empty = np.empty(0)
-        table = BinTable(empty, empty, empty, empty)
-    columns = {
-        "left": table.edges[:-1],
-        "right": table.edges[1:],
-        "predicted": table.mean_prob,
-        "observed": table.mean_label,
-        "gap": table.mean_label - table.mean_prob,
-        "weight": table.weight,
-    }
+def bin_columns(table: BinTable, confidence: float) -> Frame:
+    """Return ends, means, exact interval and weight of each bin that has rows."""
     used = table.weight > 0.0
-    return {name: values[used] for name, values in columns.items()}
+    low, high = exact_interval(table.label_sum[used], table.weight[used], confidence)
+    predicted, observed = table.mean_prob[used], table.mean_label[used]
+    return {
+        "left": table.edges[:-1][used],
+        "right": table.edges[1:][used],
+        "predicted": predicted,
+        "observed": observed,
+        "low": low,
+        "high": high,
+        "gap": observed - predicted,
+        "weight": table.weight[used],
+    }

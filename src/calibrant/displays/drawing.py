@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-import math
+import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.core.parameters import check_choice
 from calibrant.core.wording import visible
-from calibrant.displays.diagram_data import lowest_logit
-from calibrant.exceptions import MissingDependencyError
-from calibrant.numerics.links import logit
+from calibrant.displays.binned_drawing import draw_binned
+from calibrant.displays.curve_drawing import draw_curve
+from calibrant.displays.panels import (
+    HISTOGRAM_ROOM,
+    axes_inches,
+    draw_histogram,
+    prepare_axes,
+)
+from calibrant.displays.style import (
+    SCREEN_WIDTH,
+    Pen,
+    check_width,
+    find_style,
+    text_size,
+)
+from calibrant.exceptions import Argument, MissingDependencyError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,23 +32,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from calibrant.core.array_types import FloatVector
     from calibrant.displays.reliability import ReliabilityDisplay
+    from calibrant.displays.style import StyleName
 
-FILL = "#7fb2de"
-EDGE = "#1b1b1b"
-GAP = "#d1352b"
-TRUTH = "#e07b00"
-DISTANCE = "distance to the diagonal"
-LINES = (TRUE_MAP, INSTANCE) = ("true map", "error of one row")
-BAND = "#4a4a4a"
-MAX_COLUMNS = 4
-MIN_STEP = 0.04
-"""Dots nearer than this share of the axis are left out: a map that is a mean of others
-has the knots of them all."""
-LOGIT_TICKS = (1e-6, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6)
-FEWER_TICKS = (1e-4, 0.01, 0.5, 0.99, 0.9999)
-MAX_TICKS = 7
+PARTS = (
+    "curve", "band", "bins", "over", "under", "diagonal", "grid", "events",
+    "non_events", "statistics", "directions", "title", "true_map", "instances", "fill",
+    "outline", "gaps",
+)  # fmt: skip
+"""What can be restyled or left out."""
+NAMED_SHARE = 0.8
+"""Share of the room that axes take, with names beside them, that is theirs."""
+PAD = 0.06
+"""Inches that constrained layout leaves around everything."""
 
 
 def as_drawn(name: str) -> str:
@@ -48,6 +58,23 @@ def as_drawn(name: str) -> str:
     return visible(name).replace("$", "\\$")
 
 
+def shortened(name: str, longest: int) -> str:
+    r"""Return a name as a figure shows it: on one line, not too long, as it is.
+
+    Both ends are kept, since names of models often differ at the end.
+
+    Examples
+    --------
+    >>> shortened("a very long name of a model, v2", 13), shortened("$x$", 12)
+    ('a very…el, v2', '\\$x\\$')
+    """
+    line = " ".join(name.split())
+    if len(line) > longest:
+        end = (longest - 1) // 2
+        line = f"{line[: longest - 1 - end]}…{line[len(line) - end :]}"
+    return as_drawn(line)
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure, or say which extra is missing."""
     try:
@@ -59,207 +86,132 @@ def new_figure(width: float, height: float) -> Figure:
     return plt.figure(figsize=(width, height), layout="constrained")
 
 
+def make_pen(style: StyleName, inches: float, parts: Mapping[str, Any]) -> Pen:
+    """Return how to draw a diagram of some width."""
+    for part, keywords in parts.items():
+        check_choice(part, PARTS, name="part")
+        if not (keywords is None or keywords is False or isinstance(keywords, dict)):
+            raise OptionError(
+                Argument(part),
+                " must be a dict of matplotlib keywords, or False to leave the part "
+                f"out; got {keywords!r}.",
+            )
+    return Pen(find_style(style), text_size(inches), dict(parts))
+
+
 def draw_reliability(
-    display: ReliabilityDisplay, ax: Axes | None, fill_style: Mapping[str, Any]
+    display: ReliabilityDisplay,
+    ax: Axes | None,
+    style: StyleName,
+    width: float | None,
+    parts: Mapping[str, Any],
 ) -> Axes:
     """Draw a diagram and return its axes."""
-    if ax is None:
-        figure = new_figure(5.2, 6.8 if display.histogram else 5.8)
-        ax = _draw_diagram(display, figure.add_subplot(), fill_style)
-        _explain(figure, [ax])
-        return ax
-    _draw_diagram(display, ax, fill_style)
-    # Room for colours may be scarce here; ``ax.legend()`` explains them too.
-    handles = [h for h in ax.get_legend_handles_labels()[0] if h.get_label() in LINES]
-    if handles:
-        ax.legend(handles=handles, loc="upper left", frameon=False, fontsize="small")
+    if ax is not None:
+        check_no_width(width)
+        pen = make_pen(style, axes_inches(ax), parts)
+        return draw_panel(display, ax, pen)
+    inches = check_width(SCREEN_WIDTH if width is None else width)
+    pen = make_pen(style, inches, parts)
+    titled = display.name is not None or display.kind != "curve"
+    figure = new_figure(inches, diagram_height(inches, pen, display, titled=titled))
+    ax = draw_panel(display, figure.add_subplot(), pen)
+    if display.kind != "curve":
+        explain(figure, [ax], pen)
     return ax
 
 
-def _draw_diagram(
-    display: ReliabilityDisplay, ax: Axes, fill_style: Mapping[str, Any]
-) -> Axes:
-    low = 0.0 if display.axes == "prob" else lowest_logit(display.outermost)
-    if display.axes == "logit":
-        use_logit_axes(ax, low)
-    ax.set(xlim=(low, 1.0 - low), ylim=(low, 1.0 - low), aspect="equal")
-
-    _draw_filling(display, ax, low, fill_style)
-    grid = np.linspace(0.0, 1.0, 513)
-    ax.plot(*_kept(grid, grid, low), color=EDGE, linestyle="--", linewidth=1.0)
-    if display.band is not None:
-        band = display.band
-        x, bottom = _kept(band.p, band.low, low)
-        _, top = _kept(band.p, band.high, low)
-        ax.fill_between(
-            x, bottom, top, color=BAND, alpha=0.3, linewidth=0.0, label=str(band)
+def check_no_width(width: float | None) -> None:
+    """Raise where axes that exist are to be given a width."""
+    if width is not None:
+        raise OptionError(
+            Argument("width"), " is that of a new figure; pass it without ax."
         )
-    if display.true_map is not None:
-        truth = display.true_map
-        ax.plot(*_kept(truth.p, truth.calibrated, low), color=TRUTH, label=TRUE_MAP)
-    if display.instances is not None:
-        lines = display.instances
-        _draw_gaps(ax, lines.p, lines.calibrated, low, label=INSTANCE)
-    _describe(display, ax, low)
+
+
+def diagram_height(
+    width: float, pen: Pen, display: ReliabilityDisplay, *, titled: bool
+) -> float:
+    """Return how high a diagram is in inches, so that no room is left over."""
+    line = pen.size / 72.0
+    side = width - 4.6 * line - 2 * PAD
+    below = HISTOGRAM_ROOM * side if display.histogram else 0.0
+    legend = 4.0 if display.kind != "curve" else 0.0
+    extra = 1.2 * (2 if display.kind != "curve" else 1) if titled else 0.0
+    lines = 3.7 + (0.7 + extra if titled else 0.0) + legend
+    return side + below + lines * line + 2 * PAD
+
+
+def draw_panel(
+    display: ReliabilityDisplay, ax: Axes, pen: Pen, *, n_statistics: int = 4
+) -> Axes:
+    """Draw one diagram with its histogram, and name its axes."""
+    prepare_axes(display, ax, pen)
+    if display.kind == "curve":
+        draw_curve(display, ax, pen, n_statistics)
+    else:
+        draw_binned(display, ax, pen)
+    _draw_title(display, ax, pen)
+    name_axes(display, ax, pen)
+    if display.histogram:
+        draw_histogram(display, ax, pen)
     return ax
 
 
-def _explain(figure: Figure, axes: Sequence[Axes]) -> None:
+def name_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    """Name both axes, in several lines where a name is long."""
+    side = NAMED_SHARE * axes_inches(ax)
+    predicted, observed = (wrapped(text, side, pen) for text in display.axis_labels)
+    ax.set_xlabel(predicted, fontsize=pen.size)
+    ax.set_ylabel(observed, fontsize=pen.size)
+
+
+def _draw_title(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    text = title_of(display, NAMED_SHARE * axes_inches(ax), pen)
+    if text and pen.shows("title"):
+        keywords = pen.keywords("title", fontsize=pen.size * 1.1, color=pen.style.ink)
+        ax.set_title(text, **keywords)
+
+
+def title_of(display: ReliabilityDisplay, inches: float, pen: Pen) -> str:
+    """Return the name of a diagram; for the paper's kinds also its error."""
+    lines = [] if display.name is None else [wrapped(display.name, inches, pen)]
+    if display.kind != "curve":
+        error = f"{display.method}: error {display.statistics.error_text()}"
+        lines.append(wrapped(error, inches, pen))
+    return "\n".join(lines)
+
+
+def wrapped(text: str, inches: float, pen: Pen) -> str:
+    """Return text that is not wider than so many inches, in up to three lines."""
+    characters = max(int(inches * 72.0 / (0.6 * pen.size)), 12)
+    lines = textwrap.wrap(text, characters, max_lines=3, placeholder=" …")
+    return "\n".join(map(as_drawn, lines))
+
+
+def explain(figure: Figure, axes: Sequence[Axes], pen: Pen) -> None:
     """Say below all diagrams what the colours mean, each once."""
     entries: dict[str, Any] = {}
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
         entries = dict(zip(labels, handles, strict=True)) | entries
+    widest = max((len(label) for label in entries), default=0) + 6
+    room = figure.get_figwidth() * 72.0 / (0.52 * pen.size)
+    columns = max(int(room / widest), 1)
+    if not entries:
+        return
     figure.legend(
         entries.values(),
         entries.keys(),
         loc="outside lower center",
-        ncols=min(len(entries), 3 * len(axes)),
+        ncols=int(np.clip(len(entries), 1, columns)),
         frameon=False,
-        fontsize="small",
+        fontsize=pen.size * 0.92,
         handlelength=1.3,
         columnspacing=1.2,
     )
 
 
-def use_logit_axes(ax: Axes, low: float) -> None:
-    """Put both axes on the logit scale, with ticks from `low` to 1 - `low`."""
-    ticks = [t for t in LOGIT_TICKS if low <= t <= 1.0 - low]
-    if len(ticks) > MAX_TICKS:
-        ticks = [t for t in FEWER_TICKS if low <= t <= 1.0 - low]
-    ax.set(xscale="logit", yscale="logit")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-        axis.set_ticks([], minor=True)
-
-
-def _kept(
-    x: FloatVector, y: FloatVector, low: float
-) -> tuple[FloatVector, FloatVector]:
-    """Hold points within the axes where these cannot reach 0 and 1."""
-    if low == 0.0:
-        return x, y
-    return np.clip(x, low, 1.0 - low), np.clip(y, low, 1.0 - low)
-
-
-def _centres(
-    display: ReliabilityDisplay, low: float
-) -> tuple[FloatVector, FloatVector]:
-    """Return the dots of a diagram: bin centres, or some knots if it has no bins."""
-    frame = display.frame()
-    if display.table is not None:
-        return frame["predicted"], frame["observed"]
-    place = frame["p"]
-    if low > 0.0:
-        ends = logit(np.array([low, 1.0 - low]))
-        place = (logit(place) - ends[0]) / np.ptp(ends)
-    kept: list[int] = []
-    for knot, at in enumerate(place.tolist()):
-        if not kept or at - place[kept[-1]] >= MIN_STEP:
-            kept.append(knot)
-    return frame["p"][kept], frame["calibrated"][kept]
-
-
-def _draw_filling(
-    display: ReliabilityDisplay, ax: Axes, low: float, fill_style: Mapping[str, Any]
-) -> None:
-    style: dict[str, Any] = {"color": FILL, "linewidth": 0.0} | dict(fill_style)
-    if display.kind == "diagonal" or display.table is None:
-        curve = display.frame("curve")
-        x, top = _kept(curve["p"], curve["calibrated"], low)
-        ax.fill_between(x, low, top, **{"label": "estimated map", **style})
-        ax.fill_between(x, top, x, color=GAP, alpha=0.28, linewidth=0.0, label=DISTANCE)
-        if display.table is None:
-            ax.plot(x, top, color=EDGE, linewidth=1.0)
-    _draw_bars(display, ax, low, style)
-    p, height = _centres(display, low)
-    if display.kind == "centres":
-        filled = display.table is None  # then the distance is in the legend already
-        _draw_gaps(ax, p, height, low, label="" if filled else DISTANCE)
-    if display.kind != "bars" and p.size:  # no dots would upset the layout
-        x, y = _kept(p, height, low)
-        style = {"color": GAP, "markersize": 4.0, "clip_on": False, "zorder": 3}
-        label = "knots" if display.table is None else "means of the bins"
-        ax.plot(x, y, "o", label=label, **style)
-
-
-def _draw_bars(
-    display: ReliabilityDisplay, ax: Axes, low: float, style: Mapping[str, Any]
-) -> None:
-    bins = display.frame("bins")
-    for left, right, height in zip(
-        bins["left"], bins["right"], bins["observed"], strict=True
-    ):
-        x, top = _kept(np.array([left, right]), np.array([height, height]), low)
-        if display.kind != "diagonal":
-            label = "observed rate" if left == bins["left"][0] else ""
-            ax.fill_between(x, low, top, **{"label": label, **style})
-        outline = np.concatenate([[low], top, [low]])
-        ax.plot(np.repeat(x, 2), outline, color=EDGE, linewidth=0.8)
-
-
-def _draw_gaps(
-    ax: Axes,
-    p: FloatVector,
-    calibrated: FloatVector,
-    low: float,
-    label: str = "",
-) -> None:
-    x, end = _kept(p, calibrated, low)
-    ax.vlines(x, x, end, color=GAP, linewidth=1.2, label=label)
-
-
-def _describe(display: ReliabilityDisplay, ax: Axes, low: float) -> None:
-    title = f"{display.method}: calibration error = {display.error:.3f}"
-    name = None if display.name is None else as_drawn(display.name)
-    ax.set_title(title if name is None else f"{name}\n{title}")
-    predicted, observed = map(as_drawn, display.axis_labels)
-    ax.set_ylabel(observed)
-    below = _draw_histogram(display, ax, low) if display.histogram else ax
-    below.set_xlabel(predicted)
-
-
-def _draw_histogram(display: ReliabilityDisplay, ax: Axes, low: float) -> Axes:
-    """Draw below the axes how predictions are distributed, and return those axes."""
-    below: Axes
-    if ax.figure.get_layout_engine() is not None:  # makes room for all that is drawn
-        below = ax.inset_axes((0.0, -0.24, 1.0, 0.17), sharex=ax)
-    else:  # room is taken from the axes, so that nothing beside them is covered
-        from mpl_toolkits.axes_grid1 import make_axes_locatable
-
-        below = make_axes_locatable(ax).append_axes(
-            "bottom", size="18%", pad=0.12, sharex=ax
-        )
-    parts = display.frame("histogram")
-    left, right = _kept(parts["left"], parts["right"], low)
-    share = parts["weight"] / parts["weight"].sum()
-    below.bar(
-        left, share, right - left, align="edge", color="0.75", edgecolor=EDGE, lw=0.5
-    )
-    below.set_ylabel("Share\nof rows")
-    below.set_ylim(bottom=0.0)
-    ax.tick_params(labelbottom=False)
-    below.tick_params(labelbottom=True)
-    return below
-
-
-def draw_grid(
-    displays: Sequence[ReliabilityDisplay], fill_style: Mapping[str, Any]
-) -> Figure:
-    """Draw diagrams in one row, or from five on in several, and return the figure."""
-    count = len(displays)
-    if count == 1:  # as large as a diagram by itself
-        ax = draw_reliability(displays[0], None, fill_style)
-        return cast("Figure", ax.figure)
-    columns = (
-        count if count <= MAX_COLUMNS else min(math.isqrt(count - 1) + 1, MAX_COLUMNS)
-    )
-    rows = -(-len(displays) // columns)
-    height = 4.6 if displays[0].histogram else 4.0
-    figure = new_figure(3.8 * columns, height * rows + 0.2)
-    axes = [
-        _draw_diagram(display, figure.add_subplot(rows, columns, place), fill_style)
-        for place, display in enumerate(displays, start=1)
-    ]
-    _explain(figure, axes)
-    return figure
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that axes belong to."""
+    return cast("Figure", ax.figure)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.core.sample import warn_if_small
-from calibrant.displays.diagram_data import axis_names
+from calibrant.displays.diagram_data import (
+    AxesKind,
+    axis_names,
+    choose_axes,
+    histogram_of,
+)
 from calibrant.displays.reliability import (
     Part,
     ReliabilityDisplay,
-    check_one_event,
     display_of_sample,
 )
 from calibrant.predictions.predictions import as_predictions
@@ -20,9 +24,12 @@ from calibrant.predictions.predictions import as_predictions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
+    from calibrant.core.sample import BinarySample
+    from calibrant.displays.style import StyleName
     from calibrant.predictions.predictions import Predictions
 
 MAX_DIAGRAMS = 24
@@ -30,12 +37,12 @@ MAX_DIAGRAMS = 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReliabilityGrid:
-    """Reliability diagrams of several models, drawn side by side.
+    """Reliability diagrams of several models, classes or groups, on the same axes.
 
     Attributes
     ----------
     displays : tuple of ReliabilityDisplay
-        One per model.
+        One per model, class and group.
     left_out : int
         How many more there would be, of a table with very many groups.
 
@@ -58,40 +65,49 @@ class ReliabilityGrid:
     left_out: int = 0
 
     @classmethod
-    def from_predictions(
+    def from_predictions(  # noqa: PLR0913
         cls,
         y_true: ArrayLike | Predictions,
         y_prob: Mapping[str, ArrayLike] | None = None,
         *,
         task: Task = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         pos_label: Any = None,
         labels: Sequence[Any] | None = None,
         scale: Scale | Mapping[str, Scale] = "prob",
+        axes: AxesKind = "prob",
         **options: Any,
     ) -> ReliabilityGrid:
-        """Compute one diagram per model and group.
+        """Compute one diagram per model, class and group.
 
         Parameters
         ----------
         y_true : array-like of shape (n,) or Predictions
             Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
             multi-class tasks. Or `Predictions`, which need no other data.
-        y_prob : dict
-            Predictions of each model by its name.
-        task : None, "confidence" or a class
+        y_prob : array-like of shape (n,) or (n, k), or dict
+            Predicted probability of the event, or of each class; a dict has those of
+            each model.
+        task : None, "confidence", "classwise" or a class
             None: binary. "confidence": the top class and whether it is right. A class,
-            by label or column number: that class against the rest.
+            by label or column number: that class against the rest. "classwise": one
+            diagram per class.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
+        groups : array-like of shape (n,), optional
+            The group of each row; each has a diagram of its own.
         pos_label : object, optional
             The label that counts as the event.
         labels : sequence, optional
             The label of each class column, in order; by default 0 .. k-1.
         scale : {"prob", "logit", "percent", "logprob"} or dict
             What predictions hold, for all models or for each.
+        axes : {"prob", "logit", "auto"}
+            How all axes are drawn; "auto" takes logit axes where at least 90 % of the
+            predictions of any diagram are below 0.05, or above 0.95.
         **options
-            How diagrams are drawn: `method`, `kind`, `axes` and the other options of
+            How diagrams are drawn: `method`, `kind` and the other options of
             `ReliabilityDisplay.from_predictions`.
 
         Returns
@@ -114,42 +130,32 @@ class ReliabilityGrid:
         >>> grid.frame()["model"].tolist()
         ['forest', 'forest', 'forest', 'bayes', 'bayes', 'bayes']
         """
-        check_one_event(task)
         preds = as_predictions(
             y_true,
             y_prob,
             task=task,
             sample_weight=sample_weight,
+            groups=groups,
             pos_label=pos_label,
             labels=labels,
             scale=scale,
         )
-        check_one_event(preds.task)
         preds.store.check_fields("ReliabilityGrid")
-        units = preds.store.units()
-        displays = []
-        labels_of_axes = axis_names(preds.task, preds.store.event)
-        for unit in units[:MAX_DIAGRAMS]:
-            group = str(unit.group)
-            model = unit.model if len(preds.models) > 1 or not group else ""
-            name = ", ".join(filter(None, (model, group))) or None
-            sample = unit.read().samples[0]
-            warn_if_small(sample)
-            displays.append(
-                display_of_sample(
-                    sample, name=name, axis_labels=labels_of_axes, **options
-                )
-            )
-        return cls(tuple(displays), len(units) - len(displays))
+        samples, left_out = _named_samples(preds)
+        options["axis_labels"] = axis_names(preds.task, preds.store.event)
+        options["axes"] = choose_axes(axes, [sample for _, sample in samples])
+        displays = [
+            display_of_sample(sample, name=name, **options) for name, sample in samples
+        ]
+        return cls(_on_same_axes(displays, [one for _, one in samples]), left_out)
 
-    def frame(self, part: Part | None = None) -> Frame:
+    def frame(self, part: Part = "bins") -> Frame:
         """Return the numbers of all diagrams, with a column for the model.
 
         Parameters
         ----------
-        part : str, optional
-            Which part of the diagrams, as in `ReliabilityDisplay.frame`; without, the
-            map that is drawn.
+        part : str
+            Which part of the diagrams, as in `ReliabilityDisplay.frame`.
 
         Returns
         -------
@@ -165,25 +171,112 @@ class ReliabilityGrid:
         }
         return {"model": names} | columns
 
-    def plot(self, **fill_style: Any) -> Figure:
-        """Draw all diagrams on a new figure and return it.
+    def plot(
+        self, *, style: StyleName = "colour", width: float | None = None, **parts: Any
+    ) -> Figure:
+        """Draw all diagrams side by side on a new figure and return it.
 
         Parameters
         ----------
-        **fill_style
-            Keywords of matplotlib for the filled areas.
+        style : {"colour", "grey"}
+            Colours that are safe for colour-blind readers, or greys for print.
+        width : float, optional
+            Inches of the figure: 3.5 for one column of a journal, 7 for two.
+        **parts
+            Keywords of matplotlib for parts, as in `ReliabilityDisplay.plot`.
 
         Returns
         -------
         matplotlib.figure.Figure
             The figure.
         """
-        from calibrant.displays.drawing import draw_grid
+        from calibrant.displays.grid_drawing import draw_grid
 
-        return draw_grid(self.displays, fill_style)
+        return draw_grid(self.displays, style, width, parts)
+
+    def overlay(
+        self,
+        ax: Axes | None = None,
+        *,
+        style: StyleName = "colour",
+        width: float | None = None,
+        **parts: Any,
+    ) -> Axes:
+        """Draw all curves in one diagram, such as those before and after a repair.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+        style : {"colour", "grey"}
+            Colours that are safe for colour-blind readers, or greys for print.
+        width : float, optional
+            Inches of a new figure: 3.5 for one column of a journal, 7 for two.
+        **parts
+            Keywords of matplotlib for parts, as in `ReliabilityDisplay.plot`.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; ``ax.figure.savefig(...)`` writes it.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> p, y = cb.datasets.load_binary("forest")
+        >>> repaired = cb.make_calibrator("beta").fit(p[:900], y[:900]).transform(p)
+        >>> both = {"before": p[900:], "after": repaired[900:]}
+        >>> grid = cb.ReliabilityGrid.from_predictions(y[900:], both)
+        >>> ax = grid.overlay(width=3.5)
+        >>> [text.get_text() for text in ax.texts][:2]
+        ['before', 'after']
+        """
+        from calibrant.displays.overlay_drawing import draw_overlay
+
+        return draw_overlay(self.displays, ax, style, width, parts)
 
     def __repr__(self) -> str:
         return f"<ReliabilityGrid of {len(self.displays)} diagrams>"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.displays))
+
+
+def _named_samples(
+    preds: Predictions,
+) -> tuple[list[tuple[str | None, BinarySample]], int]:
+    """Return what each diagram shows with its name, and how many more there are."""
+    samples: list[tuple[str | None, BinarySample]] = []
+    units = preds.store.units()
+    left_out = 0
+    for unit in units:
+        if len(samples) >= MAX_DIAGRAMS:
+            left_out += 1
+            continue
+        tasks, group = unit.read(), str(unit.group)
+        model = preds.store.display_name(unit.model)
+        model = model if len(preds.models) > 1 or not group else ""
+        several = len(tasks.samples) > 1
+        for name, sample in zip(tasks.names, tasks.samples, strict=True):
+            warn_if_small(sample)
+            event = f"class {name}" if several else ""
+            title = ", ".join(filter(None, (model, group, event))) or None
+            samples.append((title, sample))
+    return samples[:MAX_DIAGRAMS], left_out + len(samples[MAX_DIAGRAMS:])
+
+
+def _on_same_axes(
+    displays: list[ReliabilityDisplay], samples: list[BinarySample]
+) -> tuple[ReliabilityDisplay, ...]:
+    """Return diagrams whose axes all have the widest limits of any."""
+    limits = (min(d.limits[0] for d in displays), max(d.limits[1] for d in displays))
+    if displays[0].axes == "prob":
+        return tuple(displays)
+    return tuple(
+        replace(
+            display,
+            limits=limits,
+            histogram_data=histogram_of(sample, display.table.edges, "logit", limits),
+        )
+        for display, sample in zip(displays, samples, strict=True)
+    )

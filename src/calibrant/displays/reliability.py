@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
 from calibrant.calibrators.registry import find_binary, method_name
-from calibrant.core.array_types import Space
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
-from calibrant.core.parameters import check_choice, check_count
+from calibrant.core.parameters import check_choice, check_count, whole_seed
 from calibrant.core.sample import warn_if_small
+from calibrant.core.tasks import BinaryTasks
 from calibrant.displays.diagram_data import (
-    CURVE_GRID,
     NO_POINTS,
+    PROB_LIMITS,
+    AxesKind,
     Band,
     BandKind,
+    Histogram,
+    Limits,
     Points,
+    axis_limits,
     axis_names,
     band_of,
     bin_columns,
+    choose_axes,
+    data_range,
     histogram_of,
     map_points,
-    outermost,
     picked_instances,
+    table_of,
     true_points,
 )
+from calibrant.displays.statistics import Statistics
 from calibrant.exceptions import OptionError, Setting
 from calibrant.maps.binned import BinnedMap
+from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -36,22 +44,25 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from calibrant.calibrators.fits import Fit
     from calibrant.core.array_types import (
         ArrayLike,
         FloatVector,
         Frame,
         Scale,
         Seed,
+        Space,
         Task,
         Tops,
     )
     from calibrant.core.sample import BinarySample
+    from calibrant.displays.style import StyleName
     from calibrant.numerics.binning import BinTable
     from calibrant.predictions.predictions import Predictions
 
-Kind: TypeAlias = Literal["bars", "centres", "diagonal"]
+Kind: TypeAlias = Literal["curve", "diagonal", "centres", "bars"]
 Part: TypeAlias = Literal[
-    "bins", "curve", "knots", "band", "histogram", "instances", "true_map"
+    "bins", "curve", "knots", "band", "histogram", "statistics", "instances", "true_map"
 ]
 
 
@@ -63,21 +74,26 @@ class ReliabilityDisplay:
 
     Attributes
     ----------
-    table : BinTable or None
-        Sums per bin; None where the map has no bins.
+    table : BinTable
+        Sums over the bins of the map; over some bins of equal size, or over each
+        distinct prediction where they are few, if the map has no bins.
+    binned : bool
+        Whether these are the bins of the map.
     curve : Points
-        The estimated calibration map.
+        The estimated calibration map, where there are predictions.
     knots : Points
         Where a map without bins bends, its ends apart; empty for one with bins.
-    histogram_table : BinTable
+    histogram_data : Histogram
         What the histogram shows.
-    error : float
-        The calibration error, as `evaluate` shows it: the mean distance between curve
-        and diagonal over all rows, less its known bias.
-    outermost : float
-        How near to 0 or 1 the outer twentieth of the rows lies, on average.
-    method, kind, axes, name, histogram
+    statistics : Statistics
+        The numbers in the corner: rows, events, calibration error with interval,
+        slope and intercept.
+    limits : tuple of float
+        Where both axes begin and end.
+    method, kind, name, histogram
         As given to `from_predictions`.
+    axes : {"prob", "logit"}
+        How the axes are drawn.
     axis_labels : tuple of str
         Titles of the two axes: the predicted probability and the observed rate.
     instances : Points or None
@@ -100,21 +116,27 @@ class ReliabilityDisplay:
     <ReliabilityDisplay forest, es5: error 0.0526>
     """
 
-    table: BinTable | None
+    table: BinTable
+    binned: bool
     curve: Points
     knots: Points
-    histogram_table: BinTable
-    error: float
-    outermost: float
+    histogram_data: Histogram
+    statistics: Statistics
     method: str
-    kind: Kind = "diagonal"
+    kind: Kind = "curve"
     axes: Space = "prob"
+    limits: Limits = PROB_LIMITS
     histogram: bool = True
     name: str | None = None
     axis_labels: tuple[str, str] = axis_names("binary", None)
     instances: Points | None = None
     true_map: Points | None = None
     band: Band | None = None
+
+    @property
+    def error(self) -> float:
+        """Return the calibration error, as `evaluate` shows it."""
+        return self.statistics.error
 
     @classmethod
     def from_predictions(  # noqa: PLR0913
@@ -123,8 +145,8 @@ class ReliabilityDisplay:
         y_prob: ArrayLike | None = None,
         *,
         method: str = DEFAULT_METHOD,
-        kind: Kind = "diagonal",
-        axes: Space = "prob",
+        kind: Kind = "curve",
+        axes: AxesKind = "prob",
         histogram: bool = True,
         ax: Axes | None = None,
         name: str | None = None,
@@ -152,15 +174,18 @@ class ReliabilityDisplay:
             Predicted probability of the event, or of each class.
         method : str
             Which map; see `calibrator_names`.
-        kind : {"diagonal", "centres", "bars"}
-            "bars": bars as high as the observed rate. "centres": with a dot at
-            each bin's mean prediction and a line to the diagonal. "diagonal":
+        kind : {"curve", "diagonal", "centres", "bars"}
+            "curve": the map as a thin line with its band, dots of bins with exact
+            intervals, and colours where predictions are too high or too low. The
+            paper's diagrams: "bars" as high as the observed rate; "centres": with a
+            dot at each bin's mean prediction and a line to the diagonal; "diagonal":
             filled up to the estimated map, so that the mean distance between fill
             and diagonal is the error.
-        axes : {"prob", "logit"}
-            How the axes are drawn.
+        axes : {"prob", "logit", "auto"}
+            How the axes are drawn; "auto" takes logit axes where at least 90 % of the
+            predictions are below 0.05, or above 0.95.
         histogram : bool
-            Show how predictions are distributed.
+            Show below how predictions of events and of non-events are distributed.
         ax : matplotlib Axes, optional
             Draw onto these axes now; otherwise call `plot`.
         name : str, optional
@@ -176,7 +201,7 @@ class ReliabilityDisplay:
             Limits of the true map for methods that know them, such as "smooth": at
             each prediction, or at all at once; None for no band.
         confidence : float
-            Level of the band.
+            Level of the band and of the intervals.
         task : None, "confidence" or a class
             None: binary. "confidence": the top class and whether it is right. A class,
             by label or column number: that class against the rest.
@@ -295,56 +320,71 @@ class ReliabilityDisplay:
         column = classes.index(check_choice(event, classes, name="pos_label"))
         return cls.from_predictions(y, prob[:, column], **options)
 
-    def frame(self, part: Part | None = None) -> Frame:
+    def frame(self, part: Part = "bins") -> Frame:
         """Return the numbers that `plot` draws.
 
         Parameters
         ----------
-        part : {"bins", "knots", "curve", "band", "histogram", "instances", "true_map"}
-            "bins": one row per bin that has rows: its ends, mean prediction and
-            observed rate, their difference (gap) and the weight. "knots": where a map
-            without bins bends. "curve": the estimated map. "band": limits of the
-            true one. "histogram": ends and weights. "instances" and "true_map": empty
-            where none were asked for, as is "band" where the method has none. By
-            default bins, or knots where there are no bins.
+        part : str
+            "bins": one row per bin that has rows: its ends, mean prediction, observed
+            rate with its exact interval, their difference (gap) and the weight.
+            "curve": the estimated map. "band": limits of the true one. "histogram":
+            ends, weight and events. "statistics": one row, the numbers in the corner.
+            "knots": where a map without bins bends. "instances" and "true_map": empty
+            where none were asked for, as is "band" where the method has none.
 
         Returns
         -------
         dict of ndarray
             Equally long columns.
         """
-        if part is None:
-            part = "knots" if self.table is None else "bins"
         check_choice(part, get_args(Part), name="part")
-        if part == "histogram":
-            edges, weight = self.histogram_table.edges, self.histogram_table.weight
-            return {"left": edges[:-1], "right": edges[1:], "weight": weight}
         if part == "bins":
-            return bin_columns(self.table)
+            return bin_columns(self.table, self.statistics.confidence)
+        if part == "histogram":
+            return self.histogram_data.frame()
+        if part == "statistics":
+            return self.statistics.frame()
         if part == "band":
             none = {name: np.empty(0) for name in ("p", "low", "high")}
             return none if self.band is None else self.band.frame()
         points: Points | None = getattr(self, part)
         return (points or NO_POINTS).frame()
 
-    def plot(self, ax: Axes | None = None, **fill_style: Any) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        style: StyleName = "colour",
+        width: float | None = None,
+        **parts: Any,
+    ) -> Axes:
         """Draw the diagram.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
-        **fill_style
-            Style of the filling, such as ``color``.
+        style : {"colour", "grey"}
+            Colours that are safe for colour-blind readers, or greys for print.
+        width : float, optional
+            Inches of a new figure: 3.5 for one column of a journal, 7 for two.
+        **parts
+            Keywords of matplotlib for a part of the diagram, such as
+            ``curve={"color": "black"}``, or False to leave it out: curve, band, bins,
+            over, under, diagonal, grid, events, non_events, statistics, directions,
+            title, true_map, instances; of the paper's diagrams also fill, outline,
+            gaps.
 
         Returns
         -------
         matplotlib Axes
-            The axes; ``ax.figure.savefig(...)`` writes it.
+            The axes; ``ax.figure.savefig(...)`` writes it, ``ax.set_xlabel(...)``
+            renames the axis below the histogram.
         """
         from calibrant.displays.drawing import draw_reliability
 
-        return draw_reliability(self, ax, fill_style)
+        return draw_reliability(self, ax, style, width, parts)
 
     def __repr__(self) -> str:
         return f"<ReliabilityDisplay {self}>"
@@ -370,8 +410,8 @@ def display_of_sample(  # noqa: PLR0913
     sample: BinarySample,
     *,
     method: str = DEFAULT_METHOD,
-    kind: Kind = "diagonal",
-    axes: Space = "prob",
+    kind: Kind = "curve",
+    axes: AxesKind = "prob",
     histogram: bool = True,
     name: str | None = None,
     axis_labels: tuple[str, str] = axis_names("binary", None),
@@ -384,26 +424,54 @@ def display_of_sample(  # noqa: PLR0913
 ) -> ReliabilityDisplay:
     """Compute the diagram of a sample that has been checked."""
     check_choice(kind, get_args(Kind), name="kind")
-    check_choice(axes, get_args(Space), name="axes")
+    drawn_axes = choose_axes(axes, [sample])
     check_count(instances, name="instances", least=0)
-    params: dict[str, Any] = {} if tops is None else {"tops": tops}
-    fit = find_binary(method).measuring(random_state, **params).fit_sample(sample)
-    curve = map_points(fit, CURVE_GRID)
-    bends = np.empty(0) if isinstance(fit.map, BinnedMap) else fit.edges[1:-1]
+    seed = whole_seed(random_state)
+    fit, estimate = _fitted(sample, method, tops, confidence, seed)
+    binned = isinstance(fit.map, BinnedMap)
+    # The paper's diagrams show whole bins; a curve ends with the data.
+    ends = PROB_LIMITS if binned and kind != "curve" else data_range(sample)
+    curve, table = map_points(fit, ends), table_of(sample, fit)
+    limits = axis_limits(drawn_axes, sample, table, curve)
+    bends = np.empty(0) if binned else fit.edges[1:-1]
     return ReliabilityDisplay(
-        table=getattr(fit, "table", None),
+        table=table,
+        binned=binned,
         curve=curve,
         knots=Points(bends, fit.map.values(bends)),
-        histogram_table=histogram_of(sample, fit, axes),
-        error=max(fit.error(sample, alpha=1.0, debias=fit.debiases(1.0)), 0.0),
-        outermost=outermost(sample.p),
+        histogram_data=histogram_of(sample, fit.edges, drawn_axes, limits),
+        statistics=Statistics.of(sample, estimate, confidence),
         method=method_name(method),
         kind=kind,
-        axes=axes,
+        axes=drawn_axes,
+        limits=limits,
         histogram=histogram,
         name=name,
         axis_labels=axis_labels,
-        instances=picked_instances(sample, fit, truth, instances, random_state),
+        instances=picked_instances(sample, fit, truth, instances, seed),
         true_map=truth,
-        band=band_of(sample, fit, curve, band, confidence, random_state),
+        band=band_of(fit, ends, band, confidence, seed),
     )
+
+
+def _fitted(
+    sample: BinarySample,
+    method: str,
+    tops: Tops | None,
+    confidence: float,
+    seed: int,
+) -> tuple[Fit, Estimate]:
+    """Return the map that is drawn, and its error with the interval of `evaluate`."""
+    family = find_binary(method)
+    if tops is not None:  # not the method that `evaluate` knows by this name
+        fit = family.measuring(seed, tops=tops).fit_sample(sample)
+        error = fit.error(sample, alpha=1.0, debias=fit.debiases(1.0))
+        ends = (np.nan, np.nan)
+        name = method_name(method)
+        return fit, Estimate(name, "binary", max(error, 0.0), *ends, sample.n, True, 0)
+    fitted = FittedTasks(
+        BinaryTasks("binary", ("binary",), (sample,)),
+        ErrorSettings(confidence=confidence, random_state=seed),
+    )
+    (estimate,) = fitted.estimates(method)
+    return cast("Fit", fitted.fits(method)[0]), estimate

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.displays.drawing import EDGE, GAP, TRUTH, new_figure, use_logit_axes
+from calibrant.displays.drawing import new_figure
+from calibrant.displays.panels import use_logit_axes
 from calibrant.displays.reliability import ReliabilityDisplay
+from calibrant.displays.style import COLOUR
 from calibrant.experiments.assessment import KnownSample
 from calibrant.experiments.study_tables import calibrator_orders
 from calibrant.experiments.synthetic import (
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import Frame
 
+EDGE, GAP, TRUTH = COLOUR.ink, COLOUR.gap, COLOUR.truth
 MIXED_ERRORS = (0.03, 0.07)
 """Expected errors of the two mixtures that are drawn beside each shape."""
 
@@ -120,7 +123,7 @@ def beta_map() -> Figure:
         line = 1.0 / (1.0 + np.exp(-slope * x))
         right.plot(p, line, style, color=GAP, label=f"slope {slope:g}")
     right.plot(p, p, "--", color=EDGE, linewidth=1.0)
-    use_logit_axes(right, float(p[0]))
+    use_logit_axes(right, (float(p[0]), float(p[-1])))
     right.set(xlim=p[[0, -1]], ylim=p[[0, -1]], aspect="equal")
     right.set(title="between logits", xlabel="Predicted probability")
     right.legend(loc="upper left", frameon=False, fontsize="small")
@@ -152,6 +155,7 @@ def _draw_methods(
     for place, method in enumerate(methods, start=before + 1):
         ax = figure.add_subplot(1, before + len(methods), place)
         options: dict[str, Any] = {"method": method, "true_map": data.c}
+        options["kind"] = "diagonal"
         display = ReliabilityDisplay.from_predictions(data.y, data.p, **options)
         display.plot(ax)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit, ndtri
+from scipy.special import expit
 
 from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.checks.formatting import decimals_to_distinguish
@@ -82,30 +82,6 @@ def nearest_end(p: FloatVector) -> float:
     return float(f"{np.clip(few / 1.5, MIN_LOGIT_AXIS, 0.05):.1g}")
 
 
-def wilson(
-    label_sum: FloatVector, weight: FloatVector, confidence: float
-) -> tuple[FloatVector, FloatVector]:
-    """Return Wilson's interval of a rate.
-
-    References
-    ----------
-    E. B. Wilson (1927). Probable inference, the law of succession, and statistical
-    inference. JASA 22. doi:10.1080/01621459.1927.10502953
-
-    Examples
-    --------
-    >>> np.round(wilson(np.array([0.0, 8.0]), np.array([10.0, 10.0]), 0.95), 4)
-    array([[0.    , 0.4902],
-           [0.2775, 0.9433]])
-    """
-    z2 = float(ndtri(0.5 + 0.5 * confidence)) ** 2
-    rate = label_sum / weight
-    centre = (rate + 0.5 * z2 / weight) / (1.0 + z2 / weight)
-    half = np.sqrt(z2 * (rate * (1.0 - rate) + 0.25 * z2 / weight) / weight)
-    half /= 1.0 + z2 / weight
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
-
-
 def _curve(
     name: str, fit: Fit, sample: BinarySample, low: float, confidence: float
 ) -> dict[str, Any]:
@@ -134,8 +110,7 @@ def _bins(
     name: str, fit: Fit, sample: BinarySample, confidence: float
 ) -> dict[str, Any]:
     table = tabulate(sample.p, sample.y, sample.weight, fit.edges)
-    bins, used = bin_columns(table), table.weight > 0.0
-    below, above = wilson(table.label_sum[used], table.weight[used], confidence)
+    bins = bin_columns(table, confidence)
     ends = zip(bins["left"].tolist(), bins["right"].tolist(), strict=True)
     return {
         "method": name,
@@ -144,8 +119,8 @@ def _bins(
         "decimals": [decimals_to_distinguish(a, b) for a, b in ends],
         "predicted": numbers(bins["predicted"]),
         "observed": numbers(bins["observed"]),
-        "low": numbers(below),
-        "high": numbers(above),
+        "low": numbers(bins["low"]),
+        "high": numbers(bins["high"]),
         "rows": counts(bins["weight"]),
     }
 
@@ -154,7 +129,7 @@ def _histograms(sample: BinarySample, low: float) -> dict[str, Any]:
     cells = compress_on_log_grid(sample)
     edges = {
         "prob": width_edges(HISTOGRAM_BINS),
-        "logit": logit_edges(low, HISTOGRAM_BINS),
+        "logit": logit_edges((low, 1.0 - low), HISTOGRAM_BINS),
     }
     histograms = {}
     for scale, edge in edges.items():

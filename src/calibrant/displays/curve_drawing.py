@@ -1,0 +1,172 @@
+"""The diagram of a curve: map, band, dots with intervals, directions, statistics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from calibrant.displays.panels import kept, places
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calibrant.displays.reliability import ReliabilityDisplay
+    from calibrant.displays.style import Pen, Style
+
+Corner: TypeAlias = Literal["upper left", "lower right"]
+TRUE_MAP, INSTANCE = "true map", "error of one row"
+TOO_LOW, TOO_HIGH = "predictions too low", "predictions too high"
+LINE = 1.35
+"""Distance of lines of text, in sizes of text."""
+
+
+def draw_curve(
+    display: ReliabilityDisplay, ax: Axes, pen: Pen, n_statistics: int
+) -> None:
+    """Draw all parts within the axes."""
+    _draw_directions(display, ax, pen)
+    draw_band(display, ax, pen, color=pen.style.ink, alpha=pen.style.band_alpha)
+    draw_truth(display, ax, pen)
+    if pen.shows("curve"):
+        look = {"color": pen.style.ink, "linewidth": pen.line(1.1), "zorder": 2.6}
+        ax.plot(*_curve(display), **pen.keywords("curve", **look))
+    if pen.shows("bins"):
+        draw_dots(display, ax, pen)
+    write_corners(display, ax, pen, n_statistics)
+
+
+def _curve(display: ReliabilityDisplay) -> tuple[Any, Any]:
+    curve = display.curve
+    return kept(curve.p, display.limits), kept(curve.calibrated, display.limits)
+
+
+def _draw_directions(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    """Fill the gap to the diagonal, in one colour above it and in another below."""
+    x, y = _curve(display)
+    sides = {"over": np.minimum(x, y), "under": np.maximum(x, y)}
+    for part, edge in sides.items():
+        if pen.shows(part):
+            look = direction_look(pen.style, part)
+            ax.fill_between(x, x, edge, zorder=1.5, **pen.keywords(part, **look))
+
+
+def direction_look(style: Style, part: str) -> dict[str, Any]:
+    """Return how the area of one direction, "over" or "under", is filled."""
+    colour, hatch = getattr(style, part), getattr(style, f"{part}_hatch")
+    look: dict[str, Any] = {"alpha": style.fill_alpha, "linewidth": 0.0}
+    if hatch:
+        return look | {"facecolor": "none", "edgecolor": colour, "hatch": hatch}
+    return look | {"facecolor": colour}
+
+
+def draw_band(
+    display: ReliabilityDisplay, ax: Axes, pen: Pen, *, color: str, alpha: float
+) -> None:
+    """Draw the band of the map, where it has one."""
+    band = display.band
+    if band is None or not pen.shows("band"):
+        return
+    x, low, high = (kept(v, display.limits) for v in (band.p, band.low, band.high))
+    look: dict[str, Any] = {"color": color, "alpha": alpha, "linewidth": 0.0}
+    look |= {"label": str(band), "zorder": 1.6}
+    ax.fill_between(x, low, high, **pen.keywords("band", **look))
+
+
+def draw_truth(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    """Draw the true map and the errors of some rows, where they are known."""
+    truth, lines = display.true_map, display.instances
+    if truth is not None and pen.shows("true_map"):
+        x, y = kept(truth.p, display.limits), kept(truth.calibrated, display.limits)
+        look: dict[str, Any] = {"color": pen.style.truth, "linewidth": pen.line(1.1)}
+        look |= {"label": TRUE_MAP, "linestyle": (0, (5, 1)), "zorder": 2.5}
+        ax.plot(x, y, **pen.keywords("true_map", **look))
+    if lines is not None and pen.shows("instances"):
+        x, y = kept(lines.p, display.limits), kept(lines.calibrated, display.limits)
+        look = {"color": pen.style.gap, "linewidth": pen.line(0.9), "label": INSTANCE}
+        ax.vlines(x, x, y, **pen.keywords("instances", **look))
+
+
+def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen, **changes: Any) -> None:
+    """Draw the mean of each bin with the exact interval of its rate."""
+    bins = display.frame("bins")
+    names = ("predicted", "observed", "low", "high")
+    x, y, low, high = (kept(bins[name], display.limits) for name in names)
+    look: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": pen.style.ink}
+    look |= {"markersize": pen.line(2.9), "elinewidth": pen.line(0.7), "zorder": 2.8}
+    look |= {"markeredgecolor": "white", "markeredgewidth": pen.line(0.4)} | changes
+    ax.errorbar(x, y, yerr=[y - low, high - y], **pen.keywords("bins", **look))
+
+
+def write_corners(
+    display: ReliabilityDisplay, ax: Axes, pen: Pen, n_statistics: int
+) -> None:
+    """Say which side is which, and write the statistics where there is more room."""
+    if pen.shows("directions"):
+        for corner, text, part in (
+            ("upper left", TOO_LOW, "under"),
+            ("lower right", TOO_HIGH, "over"),
+        ):
+            look = {"color": getattr(pen.style, part), "fontsize": pen.size * 0.88}
+            write_in_corner(ax, [text], corner, **pen.keywords("directions", **look))
+    corner = free_corner([display])
+    if pen.shows("statistics"):
+        lines = display.statistics.lines()[:n_statistics]
+        look = {"color": pen.style.ink, "fontsize": pen.size * 0.88}
+        skipped = 1.1 if pen.shows("directions") else 0.0
+        keywords = pen.keywords("statistics", **look)
+        write_in_corner(ax, lines, corner, skipped=skipped, **keywords)
+    if display.true_map is not None or display.instances is not None:
+        handles, labels = ax.get_legend_handles_labels()
+        wanted = {TRUE_MAP, INSTANCE}
+        pairs = zip(handles, labels, strict=True)
+        other: Corner = "lower right" if corner == "upper left" else "upper left"
+        ax.legend(
+            handles=[handle for handle, label in pairs if label in wanted],
+            loc=other,
+            frameon=False,
+            fontsize=pen.size * 0.88,
+            borderaxespad=1.8,
+        )
+
+
+def write_in_corner(
+    ax: Axes, lines: list[str], corner: str, *, skipped: float = 0.0, **keywords: Any
+) -> None:
+    """Write lines into a corner, beyond so many lines that are written there."""
+    from matplotlib.patheffects import withStroke
+
+    top = corner == "upper left"
+    away = 4.0 + skipped * LINE * float(keywords["fontsize"])
+    keywords.setdefault("path_effects", [withStroke(linewidth=2, foreground="white")])
+    ax.annotate(
+        "\n".join(lines),
+        (0.0, 1.0) if top else (1.0, 0.0),
+        xycoords="axes fraction",
+        xytext=(4.0, -away) if top else (-4.0, away),
+        textcoords="offset points",
+        ha="left" if top else "right",
+        va="top" if top else "bottom",
+        linespacing=LINE,
+        zorder=4,
+        **keywords,
+    )
+
+
+def free_corner(displays: list[ReliabilityDisplay]) -> Corner:
+    """Return the corner in which less is drawn; the upper left one if both are alike.
+
+    A corner is 0.62 wide and 0.3 high, and begins at the end of both axes.
+    """
+    upper = lower = 0.0
+    for display in displays:
+        bins, band = display.frame("bins"), display.band
+        lines = [(display.curve.p, display.curve.calibrated)]
+        lines += [(bins["predicted"], bins[name]) for name in ("low", "high")]
+        if band is not None:
+            lines += [(band.p, band.low), (band.p, band.high)]
+        for p, height in lines:
+            x, y = places(p, display), places(height, display)
+            upper += float(((x < 0.62) & (y > 0.7)).mean())  # noqa: PLR2004
+            lower += float(((x > 0.38) & (y < 0.3)).mean())  # noqa: PLR2004
+    return "upper left" if upper <= lower else "lower right"

@@ -1,0 +1,186 @@
+"""What all diagrams have in common: axes, ticks, the histogram below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.numerics.links import logit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calibrant.core.array_types import FloatVector
+    from calibrant.displays.diagram_data import Limits
+    from calibrant.displays.reliability import ReliabilityDisplay
+    from calibrant.displays.style import Pen
+
+LOGIT_TICKS = (
+    1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999,
+    0.9999, 1 - 1e-5, 1 - 1e-6,
+)  # fmt: skip
+FEWER_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999)
+FEWEST_TICKS = (1e-6, 1e-4, 0.01, 0.5, 0.99, 0.9999)
+MAX_TICKS = 7
+MARGIN = 0.02
+"""Share of probability axes beyond 0 and 1, so that dots there are whole."""
+HISTOGRAM_GAP, HISTOGRAM_HEIGHT = 0.03, 0.17
+HISTOGRAM_ROOM = HISTOGRAM_GAP + HISTOGRAM_HEIGHT
+"""Share of the height of the diagram that the histogram below it takes."""
+TITLE_ROOM = 1.2
+"""How far below the histogram's bottom names of ticks reach, in sizes of text."""
+
+
+def axes_inches(ax: Axes) -> float:
+    """Return the inches that axes have across, with room for names beside them."""
+    return float(ax.get_window_extent().width / ax.figure.dpi / 0.8)
+
+
+def prepare_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    """Set limits, ticks, grid and frame, and draw the diagonal."""
+    low, high = display.limits
+    spare = MARGIN if display.axes == "prob" and display.kind == "curve" else 0.0
+    if display.axes == "logit":
+        use_logit_axes(ax, display.limits)
+    else:
+        ticks = np.linspace(0.0, 1.0, 6)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_ticks(ticks, [f"{tick:.1f}" for tick in ticks])
+    ends = (low - spare, high + spare)
+    ax.set(xlim=ends, ylim=ends, aspect="equal")
+    quiet_frame(ax, pen)
+    if pen.shows("grid"):
+        ax.grid(**pen.keywords("grid", color=pen.style.light, linewidth=pen.line(0.5)))
+    if pen.shows("diagonal"):
+        line = np.linspace(low, high, 513)
+        look: dict[str, Any] = {"color": pen.style.soft, "linewidth": pen.line(0.7)}
+        look |= {"linestyle": (0, (4, 3)), "zorder": 1.8}
+        ax.plot(line, line, **pen.keywords("diagonal", **look))
+
+
+def quiet_frame(ax: Axes, pen: Pen) -> None:
+    """Draw a thin frame and short ticks, with text of our size."""
+    ax.set_axisbelow(True)
+    for spine in ax.spines.values():
+        spine.set(color=pen.style.soft, linewidth=pen.line(0.5))
+    look: dict[str, Any] = {"color": pen.style.soft, "width": pen.line(0.5)}
+    look["length"] = pen.line(2.0)
+    ax.tick_params(labelsize=pen.size * 0.92, labelcolor=pen.style.ink, **look)
+
+
+def use_logit_axes(ax: Axes, limits: Limits) -> None:
+    """Put both axes on the logit scale, with ticks between the limits."""
+    low, high = limits
+    for named in (LOGIT_TICKS, FEWER_TICKS, FEWEST_TICKS):
+        ticks = [t for t in named if low <= t <= high]
+        if len(ticks) <= MAX_TICKS:
+            break
+    ax.set(xscale="logit", yscale="logit")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(ticks, [f"{tick:.6g}".replace("e-0", "e-") for tick in ticks])
+        axis.set_ticks([], minor=True)
+
+
+def kept(values: FloatVector, limits: Limits) -> FloatVector:
+    """Hold points within the axes, which cannot reach 0 and 1 if they are logits."""
+    return np.clip(values, *limits)
+
+
+def places(values: FloatVector, display: ReliabilityDisplay) -> FloatVector:
+    """Return how far along the axis values lie, 0 to 1."""
+    ends = np.array(display.limits)
+    if display.axes == "logit":
+        values, ends = logit(kept(values, display.limits)), logit(ends)
+    return np.asarray((values - ends[0]) / (ends[1] - ends[0]))
+
+
+def axes_below(ax: Axes, share: float = HISTOGRAM_HEIGHT) -> Axes:
+    """Return axes below others, with the same horizontal axis."""
+    if ax.figure.get_layout_engine() is not None:  # makes room for all that is drawn
+        box = (0.0, -HISTOGRAM_GAP - share, 1.0, share)
+        return ax.inset_axes(box, sharex=ax)
+    # Room is taken from the axes, so that nothing beside them is covered.
+    from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+    divider = make_axes_locatable(ax)
+    below: Axes = divider.append_axes(
+        "bottom", size=f"{share:.0%}", pad=0.05, sharex=ax
+    )
+    return below
+
+
+def move_names_below(ax: Axes, below: Axes, pen: Pen) -> None:
+    """Name ticks and axis of a diagram below its histogram.
+
+    The label stays that of the diagram, so that ``ax.set_xlabel`` renames it.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    ax.tick_params(axis="x", labelbottom=False, length=0)
+    below.tick_params(labelbottom=True)
+    down = (pen.line(2.0) + (TITLE_ROOM + 0.7) * pen.size) / 72.0
+    moved = below.transAxes + ScaledTranslation(0.0, -down, ax.figure.dpi_scale_trans)
+    ax.xaxis.set_label_coords(0.5, 0.0, transform=moved)
+    ax.xaxis.label.set_verticalalignment("top")
+
+
+def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
+    """Draw events upwards and non-events downwards, each side by its tallest bar."""
+    below = axes_below(ax)
+    quiet_frame(below, pen)
+    parts = display.frame("histogram")
+    left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
+    sides = {"events": parts["events"], "non_events": parts["weight"] - parts["events"]}
+    for (part, count), sign in zip(sides.items(), (1.0, -1.0), strict=True):
+        height = count / max(count.max(), np.finfo(float).tiny)
+        look = {"color": getattr(pen.style, part), "linewidth": 0.0}
+        keywords = pen.keywords(part, **look)
+        if pen.shows(part):
+            below.bar(left, sign * height, right - left, align="edge", **keywords)
+            text = part.replace("_", "-")
+            va = "top" if sign > 0.0 else "bottom"
+            bars = (left, right, height)
+            name_bars(below, text, 0.5 + 0.45 * sign, bars, pen, va=va)
+    below.set(ylim=(-1.1, 1.1), yticks=[])
+    below.axhline(0.0, color=pen.style.soft, linewidth=pen.line(0.4))
+    for side in ("top", "left", "right", "bottom"):
+        below.spines[side].set_visible(False)
+    move_names_below(ax, below, pen)
+    return below
+
+
+def name_bars(
+    below: Axes,
+    text: str,
+    height: float,
+    bars: tuple[FloatVector, FloatVector, FloatVector],
+    pen: Pen,
+    *,
+    va: str = "top",
+) -> None:
+    """Write what bars are where they are lowest: left, right or between."""
+    from matplotlib.patheffects import withStroke
+
+    to_axes = (below.transData + below.transAxes.inverted()).transform
+    left, right, tall = bars
+    ends = np.column_stack([left, right])
+    x = np.column_stack([to_axes(np.column_stack([e, 0 * e]))[:, 0] for e in ends.T])
+
+    def tallest(start: float) -> float:
+        inside = (x[:, 1] > start) & (x[:, 0] < start + 0.3)
+        return float(tall[inside].max(initial=0.0))
+
+    start = min((0.7, 0.35, 0.0), key=lambda at: round(tallest(at), 1))
+    across = {0.7: (0.99, "right"), 0.35: (0.5, "center"), 0.0: (0.01, "left")}[start]
+    below.text(
+        across[0],
+        height,
+        text,
+        transform=below.transAxes,
+        ha=across[1],
+        va=va,
+        fontsize=pen.size * 0.85,
+        color=pen.style.soft,
+        path_effects=[withStroke(linewidth=1.5, foreground="white")],
+    )

@@ -1,0 +1,108 @@
+"""The numbers in the corner of a diagram."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from calibrant.calibrators.logistic import Platt
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import Frame
+    from calibrant.core.sample import BinarySample
+    from calibrant.maps.beta import BetaMap
+    from calibrant.measures.estimate import Estimate
+
+MINUS = "\N{MINUS SIGN}"
+MIN_DECIMALS, MAX_DECIMALS = 3, 7
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How many rows and events a diagram shows, and how well calibrated they are.
+
+    Attributes
+    ----------
+    n, events : float
+        Rows and events; sums of weights where rows have weights.
+    error, low, high : float
+        The calibration error with its interval, as `evaluate` gives them; NaN where
+        there is no interval.
+    slope, intercept : float
+        Of the logistic regression of labels on logits of predictions: 1 and 0 where
+        predictions are calibrated. NaN where all labels are equal.
+    confidence : float
+        Level of the interval.
+    """
+
+    n: float
+    events: float
+    error: float
+    low: float
+    high: float
+    slope: float
+    intercept: float
+    confidence: float
+
+    @classmethod
+    def of(
+        cls, sample: BinarySample, estimate: Estimate, confidence: float
+    ) -> Statistics:
+        """Return the numbers of a sample whose error has been estimated."""
+        slope, intercept = recalibration_line(sample)
+        return cls(
+            n=sample.total,
+            events=sample.total * sample.mean(sample.y),
+            error=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            slope=slope,
+            intercept=intercept,
+            confidence=confidence,
+        )
+
+    def frame(self) -> Frame:
+        """Return the numbers as columns of one row."""
+        return {name: np.array([value]) for name, value in asdict(self).items()}
+
+    def error_text(self) -> str:
+        """Return the error with its interval, with as many decimals as it needs."""
+        largest = max(self.error, 0.0 if math.isnan(self.high) else self.high)
+        size = -math.floor(math.log10(largest)) + 1 if largest > 0.0 else 0
+        places = min(max(size, MIN_DECIMALS), MAX_DECIMALS)
+        text = f"{self.error:.{places}f}"
+        if math.isnan(self.low):
+            return text
+        return f"{text} [{self.low:.{places}f}, {self.high:.{places}f}]"
+
+    def lines(self) -> list[str]:
+        """Return what the corner of a diagram says, line by line."""
+        texts = [
+            f"n = {self.n:,.0f}, {self.events:,.0f} {counted(self.events)}",
+            f"error {self.error_text()}",
+        ]
+        if math.isfinite(self.slope):
+            slope, intercept = (_signed(v) for v in (self.slope, self.intercept))
+            texts.append(f"slope {slope}, intercept {intercept}")
+        return [*texts, f"{100 * self.confidence:g} % intervals"]
+
+
+def counted(events: float) -> str:
+    """Return "event" or "events"."""
+    return "event" if round(events) == 1 else "events"
+
+
+def recalibration_line(sample: BinarySample) -> tuple[float, float]:
+    """Return slope and intercept of labels on logits; NaN where labels are equal."""
+    if not 0.0 < sample.mean(sample.y) < 1.0:
+        return math.nan, math.nan
+    line = cast("BetaMap", Platt().fit_sample(sample).map)
+    return line.a, line.intercept
+
+
+def _signed(value: float) -> str:
+    """Return a number with two decimals and a true minus sign."""
+    return f"{value:z.2f}".replace("-", MINUS)

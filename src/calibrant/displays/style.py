@@ -1,0 +1,167 @@
+"""Colours, line widths and sizes that figures and reports share.
+
+The colours are those of Okabe and Ito, which people with any common form of colour
+blindness can distinguish. In the grey style, directions differ by hatching and curves
+by their dashes, so that nothing is lost in print.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from calibrant.core.parameters import check_choice, check_positive
+from calibrant.exceptions import Argument, OptionError
+
+StyleName: TypeAlias = Literal["colour", "grey"]
+Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
+
+ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
+"""Inches that journals give to a figure."""
+MIN_WIDTH, MAX_WIDTH = 2.0, 40.0
+SCREEN_WIDTH = 4.6
+"""Inches of a diagram whose width nobody asked for."""
+SOLID = "-"
+
+
+@dataclass(frozen=True)
+class Style:
+    """Colours of the parts of a diagram.
+
+    Attributes
+    ----------
+    ink, soft, light : str
+        Curves and dots; axes and text; grid lines.
+    over, under : str
+        Where predictions are too high, and too low.
+    over_hatch, under_hatch : str
+        Hatching of these areas.
+    fill_alpha, band_alpha : float
+        Opacity of these areas and of bands.
+    events, non_events : str
+        Both sides of the histogram.
+    fill, gap, truth : str
+        The paper's diagrams: below the map, distances to the diagonal, the true map.
+    series : tuple of str
+        Curves of several models in one diagram.
+    dashes : tuple
+        Their line styles.
+    """
+
+    ink: str = "#1f2530"
+    soft: str = "#566070"
+    light: str = "#e6e6e3"
+    over: str = "#d55e00"
+    under: str = "#0072b2"
+    over_hatch: str = ""
+    under_hatch: str = ""
+    fill_alpha: float = 0.3
+    band_alpha: float = 0.14
+    events: str = "#3d4654"
+    non_events: str = "#b3b8bf"
+    fill: str = "#a9cbe6"
+    gap: str = "#d55e00"
+    truth: str = "#009e73"
+    series: tuple[str, ...] = (
+        "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1f2530",
+        "#7f7f7f",
+    )  # fmt: skip
+    dashes: tuple[Dashes, ...] = (SOLID,)
+
+
+COLOUR = Style()
+GREY = Style(
+    ink="#000000",
+    soft="#404040",
+    light="#e4e4e4",
+    over="#6a6a6a",
+    under="#6a6a6a",
+    under_hatch="//////",
+    fill_alpha=0.55,
+    band_alpha=0.16,
+    events="#404040",
+    non_events="#b5b5b5",
+    fill="#d9d9d9",
+    gap="#555555",
+    truth="#000000",
+    series=("#707070", "#000000", "#505050", "#8c8c8c"),
+    dashes=(
+        (0, (4.0, 1.6)),
+        SOLID,
+        (0, (1.2, 1.2)),
+        (0, (6.0, 1.5, 1.2, 1.5)),
+        (0, (8.0, 2.0)),
+    ),
+)
+STYLES: dict[StyleName, Style] = {"colour": COLOUR, "grey": GREY}
+
+
+def find_style(name: StyleName) -> Style:
+    """Return the style of that name.
+
+    Examples
+    --------
+    >>> find_style("grey").ink
+    '#000000'
+    """
+    return STYLES[check_choice(name, STYLES, name="style")]
+
+
+def check_width(width: float) -> float:
+    """Return a width in inches in which text still fits."""
+    inches = check_positive(width, name="width")
+    if not MIN_WIDTH <= inches <= MAX_WIDTH:
+        raise OptionError(
+            Argument("width"),
+            f" must be {MIN_WIDTH:g} to {MAX_WIDTH:g} inches; got {width!r}. One "
+            f"column of a journal has {ONE_COLUMN:g}, two have {TWO_COLUMNS:g}.",
+        )
+    return inches
+
+
+def text_size(width: float) -> float:
+    """Return the points of text in a diagram of so many inches: 7 in one column.
+
+    Examples
+    --------
+    >>> round(text_size(3.5), 1), round(text_size(7.0), 1)
+    (7.0, 9.9)
+    """
+    return min(max(7.0 * math.sqrt(width / ONE_COLUMN), 6.0), 10.0)
+
+
+@dataclass(frozen=True)
+class Pen:
+    """A style, the size of text, and what the user changed.
+
+    Attributes
+    ----------
+    style : Style
+        The colours.
+    size : float
+        Points of text.
+    changes : dict
+        Keywords of matplotlib by part; False leaves the part out.
+    """
+
+    style: Style
+    size: float
+    changes: dict[str, Any]
+
+    def shows(self, part: str) -> bool:
+        """Tell whether a part is to be drawn."""
+        return self.changes.get(part) is not False
+
+    def keywords(self, part: str, **defaults: Any) -> dict[str, Any]:
+        """Return how a part is drawn: our keywords, then the user's."""
+        from matplotlib.cbook import normalize_kwargs
+        from matplotlib.lines import Line2D
+
+        changes = self.changes.get(part)
+        changed = normalize_kwargs(changes, Line2D) if isinstance(changes, dict) else {}
+        return {**defaults, **changed}
+
+    def line(self, width: float) -> float:
+        """Return the width of a line that suits the size of text."""
+        return width * self.size / 7.0
