@@ -34,12 +34,14 @@ if TYPE_CHECKING:
         ScoreDecomposition,
         decompose_score,
     )
+    from calibrant.measures.summary import CalibrationSummary, summary
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.report import Report
 
 _HOME = {
     "BinnedMap": "maps.binned",
     "CalibratedClassifier": "calibrators.calibrated_classifier",
+    "CalibrationSummary": "measures.summary",
     "CalibrationTest": "measures.calibration_test",
     "Calibrator": "calibrators.base",
     "Comparison": "measures.comparison",
@@ -68,6 +70,7 @@ _HOME = {
     "map_from_dict": "maps.stored",
     "save_map": "maps.stored",
     "decompose_score": "measures.score_decomposition",
+    "summary": "measures.summary",
 }
 """Where each public name lives."""
 
@@ -76,6 +79,7 @@ _SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
 __all__ = [
     "BinnedMap",
     "CalibratedClassifier",
+    "CalibrationSummary",
     "CalibrationTest",
     "Calibrator",
     "Comparison",
@@ -108,6 +112,7 @@ __all__ = [
     "make_calibrator",
     "map_from_dict",
     "save_map",
+    "summary",
     "testing",
 ]
 

@@ -25,6 +25,7 @@ from calibrant.cli.process import end_with
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
 from calibrant.cli.rule import rule
+from calibrant.cli.summary import summary
 from calibrant.core.wording import visible
 from calibrant.exceptions import Argument, CalibrantError, CalibrantWarning, Setting
 
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 app.command()(evaluate)
 app.command()(compare)
+app.command()(summary)
 app.command()(plot)
 app.command()(report)
 app.command()(calibrate)

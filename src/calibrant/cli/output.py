@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
+from calibrant.core.text_tables import text_table
 from calibrant.core.wording import visible
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Format(StrEnum):
     json = "json"
     csv = "csv"
     markdown = "markdown"
+    latex = "latex"
 
 
 def print_frame(
@@ -43,8 +45,10 @@ def print_frame(
         typer.echo(json.dumps(content, indent=2, allow_nan=False, default=str))
     elif output is Format.csv:
         typer.echo(_as_csv(frame), nl=False)
-    elif output is Format.markdown:
-        typer.echo(_as_markdown(frame))
+    elif output in (Format.markdown, Format.latex):
+        numbers = [values.dtype.kind in "if" for values in frame.values()]
+        style: Any = output.value
+        typer.echo(text_table(list(frame), _cells(frame), numbers, style))
     else:
         _print_table(frame)
 
@@ -100,19 +104,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}" if value.is_integer() else f"{value:.{DIGITS}f}"
     return visible(str(value))
-
-
-def _as_markdown(frame: Frame) -> str:
-    def line(cells: list[str]) -> str:
-        escaped = (cell.replace("|", "\\|") for cell in cells)
-        return "| " + " | ".join(escaped) + " |"
-
-    rule = "|" + "|".join(
-        "---:" if values.dtype.kind in "if" else "---" for values in frame.values()
-    )
-    return "\n".join(
-        [line(list(map(visible, frame))), rule + "|", *map(line, _cells(frame))]
-    )
 
 
 def _print_table(frame: Frame) -> None:

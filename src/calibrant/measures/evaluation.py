@@ -351,8 +351,8 @@ def _assess_units(
     assessments: list[Assessment] = []
     skipped = SkippedGroups()
     with one_blas_thread():  # setting the limit costs as much as a small fit
-        fitted_units = _fitted_units(units, methods, settings, skipped)
-        for done, (unit, fitted) in enumerate(fitted_units):
+        pairs = fitted_units(units, methods, settings, skipped)
+        for done, (unit, fitted) in enumerate(pairs):
             if progress is not None:
                 progress(done, len(units))
             if not unit.group.key:
@@ -394,7 +394,7 @@ def _assess(
     )
 
 
-def _fitted_units(
+def fitted_units(
     units: Sequence[Unit],
     methods: tuple[str, ...],
     settings: ErrorSettings,

@@ -1,0 +1,128 @@
+"""Measure how often intervals of `summary` contain the truth.
+
+Logits of predictions are normal; labels follow a line of logits, so that intercept and
+slope are known. O:E and calibration in the large are compared with their values for the
+drawn predictions; scores and AUROC with those of very many rows.
+
+Run ``python benchmarks/study_summary.py [--runs 1000] [--out FILE.csv]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import warnings
+from itertools import product
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
+import numpy as np
+from scipy.special import expit
+
+from calibrant.core.sample import BinarySample
+from calibrant.core.tasks import BinaryTasks
+from calibrant.measures.estimate import ErrorSettings, FittedTasks
+from calibrant.measures.summary_measures import SampleMeasures
+from calibrant.numerics import linearised
+from calibrant.numerics.recalibration_line import LogitPoints
+from calibrant.numerics.weighted_points import WeightedPoints
+
+SIZES = (100, 300, 1000, 10_000)
+PREDICTIONS = {"common": (0.0, 1.2), "uncommon": (-2.0, 1.2), "rare": (-4.0, 1.0)}
+"""Mean and standard deviation of logits."""
+LINES = {
+    "calibrated": (0.0, 1.0),
+    "too low": (0.5, 1.0),
+    "too extreme": (0.0, 0.6),
+    "too moderate": (0.0, 1.6),
+    "both": (-0.6, 0.7),
+}
+"""Intercept and slope."""
+MIN_EVENTS = 8
+"""Cases with fewer events on average are left out."""
+MANY = 1_000_000
+SCORES = {
+    "Brier": linearised.brier,
+    "scaled Brier": linearised.scaled_brier,
+    "log-loss": linearised.mean_log_loss,
+    "Nagelkerke R2": linearised.nagelkerke,
+    "AUROC": linearised.auroc,
+}
+
+
+def points_of(x, line):
+    """Return predictions in order, with the true rate as the label."""
+    x = np.sort(x)
+    return WeightedPoints(expit(x), np.ones(x.size), expit(line[0] + line[1] * x))
+
+
+def summarised(x, line, rng):
+    """Return the measures of drawn labels without the curve, which takes long."""
+    y = (rng.random(x.size) < expit(line[0] + line[1] * x)).astype(np.float64)
+    tasks = BinaryTasks("binary", ("binary",), (BinarySample(expit(x), y),))
+    fitted = FittedTasks(tasks, ErrorSettings(confidence=0.95))
+    found = SampleMeasures(fitted, "smooth")
+    parts = [*found.large(), *found.line(), *found.scores()]
+    return {one.measure: one for one in parts}
+
+
+def coverage(n, predictions, line, runs, seed):
+    """Return how often each interval contains the truth, and how often there is one."""
+    mean, spread = PREDICTIONS[predictions]
+    rng = np.random.default_rng(seed)
+    many = points_of(rng.normal(mean, spread, MANY), LINES[line])
+    truth = {name: score(many).value for name, score in SCORES.items()}
+    truth["intercept"], truth["slope"] = LINES[line]
+    inside, given = {}, {}
+    for _ in range(runs):
+        x = rng.normal(mean, spread, n)
+        drawn = points_of(x, LINES[line])
+        truth["O:E"] = drawn.label_sum.sum() / drawn.p.sum()
+        truth["in-the-large"] = LogitPoints.of(drawn).in_the_large().value
+        for name, one in summarised(x, LINES[line], rng).items():
+            held = one.low <= truth[name] <= one.high
+            inside[name] = inside.get(name, 0) + held
+            given[name] = given.get(name, 0) + np.isfinite(one.low)
+    events = n * float(many.label_sum.mean())
+    return [
+        {
+            "predictions": predictions,
+            "labels": line,
+            "n": n,
+            "events": round(events),
+            "measure": name,
+            "covered": 100 * inside[name] / max(given[name], 1),
+            "given": 100 * given[name] / runs,
+            "runs": runs,
+        }
+        for name in inside
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--out")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = []
+    for seed, case in enumerate(product(PREDICTIONS, LINES, SIZES)):
+        predictions, line, n = case
+        mean, spread = PREDICTIONS[predictions]
+        x = np.random.default_rng(0).normal(mean, spread, MANY)
+        if n * expit(LINES[line][0] + LINES[line][1] * x).mean() < MIN_EVENTS:
+            continue
+        rows += coverage(n, predictions, line, chosen.runs, 90_000 + seed)
+        told = {row["measure"]: f"{row['covered']:.1f}" for row in rows[-9:]}
+        print(predictions, line, n, told, file=sys.stderr, flush=True)
+    with open(chosen.out or os.devnull, "w", newline="", encoding="utf-8") as file:  # noqa: PTH123
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

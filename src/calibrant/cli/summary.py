@@ -1,0 +1,64 @@
+"""``calibrant summary``: a file of predictions to what a validation study reports."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from calibrant.cli import options
+from calibrant.cli.data_options import DataOptions, takes_predictions
+from calibrant.cli.output import Format, print_frame
+from calibrant.cli.progress import progress_bar
+from calibrant.core.defaults import DEFAULT_CONFIDENCE
+from calibrant.exceptions import OptionError
+
+
+@takes_predictions("id_")
+def summary(
+    data: DataOptions,
+    smoother: Annotated[
+        str,
+        typer.Option(
+            "--smoother",
+            help="Curve for ICI, E50, E90 and Emax: smooth, or R's loess or lowess.",
+        ),
+    ] = "smooth",
+    confidence: options.Confidence = DEFAULT_CONFIDENCE,
+    pooled: Annotated[
+        bool,
+        typer.Option(
+            "--pooled", help="With --by: the mean over groups, by random effects."
+        ),
+    ] = False,
+    sentence: Annotated[
+        bool, typer.Option("--sentence", help="Print a sentence for a manuscript.")
+    ] = False,
+    seed: options.RandomSeed = 0,
+    output: options.Output = Format.table,
+) -> None:
+    """Report slope, intercepts, O:E, ICI, scores and AUROC, with intervals."""
+    from calibrant.measures.summary import summary as summarise
+
+    if sentence and (pooled or output is not Format.table):
+        raise OptionError("--sentence goes with neither --pooled nor --format.")
+    if pooled and data.by is None:
+        raise OptionError("--pooled requires --by.")
+    with progress_bar("summarising") as progress:
+        result = summarise(
+            data.predictions(),
+            smoother=smoother,  # type: ignore[arg-type]
+            confidence=confidence,
+            random_state=seed,
+            progress=progress,
+        )
+    if sentence:
+        typer.echo(result.sentence())
+    elif pooled:
+        print_frame(result.pooled(), output)
+    elif output is Format.table:
+        typer.echo(str(result))
+    elif output in (Format.markdown, Format.latex):
+        typer.echo(result.table(output.value))  # type: ignore[arg-type]
+    else:
+        print_frame(result.frame(), output, {"confidence": confidence})

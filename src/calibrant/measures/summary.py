@@ -1,0 +1,454 @@
+"""The calibration summary: what a validation study reports, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from calibrant.core.defaults import DEFAULT_CONFIDENCE
+from calibrant.core.parameters import check_choice
+from calibrant.core.sample import warn_if_small
+from calibrant.core.text_tables import text_table
+from calibrant.core.threads import one_blas_thread
+from calibrant.core.warn import warn
+from calibrant.exceptions import OptionError, Setting, SmallSampleWarning
+from calibrant.measures.estimate import ErrorSettings
+from calibrant.measures.evaluation import fitted_units
+from calibrant.measures.pooled_summary import pool_units
+from calibrant.measures.results import (
+    MAX_NAMED,
+    SkippedGroups,
+    as_columns,
+    result_key,
+)
+from calibrant.measures.summary_measures import (
+    MEASURES,
+    Measure,
+    SampleMeasures,
+    Smoother,
+)
+from calibrant.predictions.predictions import as_predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from calibrant.core.array_types import ArrayLike, Frame, Scale, Seed, Task
+    from calibrant.core.text_tables import TextFormat
+    from calibrant.measures.estimate import FittedTasks
+    from calibrant.predictions.predictions import Predictions
+
+DECIMALS = dict.fromkeys(("in-the-large", "intercept", "slope", "O:E"), 2)
+"""Of printed values; three for all others, more if the interval is narrow."""
+MAX_DECIMALS = 6
+SIDE_BY_SIDE = 3
+"""A printed table has at most so many models or groups; more go below."""
+
+
+@dataclass(frozen=True)
+class UnitSummary:
+    """The measures of one model, in one group of rows if there are any.
+
+    Attributes
+    ----------
+    key : dict
+        Model and group; empty where there is one model without groups.
+    n : int
+        Number of rows.
+    events, total : float
+        Number of events, and of rows; sums of weights where rows have any.
+    measures : tuple of Measure
+        One per measure.
+    """
+
+    key: dict[str, Any]
+    n: int
+    events: float
+    total: float
+    measures: tuple[Measure, ...]
+
+    def __getitem__(self, name: str) -> Measure:
+        return next(one for one in self.measures if one.measure == name)
+
+    @property
+    def name(self) -> str:
+        """Return what tables call the model and group."""
+        return ", ".join(map(str, self.key.values()))
+
+    @property
+    def size(self) -> str:
+        """Return the number of rows and of events, as text."""
+        share = 100.0 * self.events / self.total
+        return f"n = {self.n:,}, {self.events:,.6g} events ({share:.3g} %)"
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationSummary:
+    """What a validation study reports about predictions, with intervals.
+
+    Attributes
+    ----------
+    units : tuple of UnitSummary
+        One per model and group.
+    confidence : float or None
+        Level of the intervals; None where there are none.
+    smoother : {"smooth", "loess", "lowess"}
+        The curve from which ICI, E50, E90 and Emax were computed.
+
+    See Also
+    --------
+    summary : makes summaries.
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("logistic")
+    >>> result = cb.summary(y, p)
+    >>> print(result.table())
+    measure                         value
+    in-the-large    -0.00 (-0.22 to 0.22)
+    intercept       -0.01 (-0.19 to 0.18)
+    slope             0.84 (0.77 to 0.93)
+    O:E            1.000 (0.976 to 1.024)
+    ICI            0.012 (0.007 to 0.024)
+    E50            0.007 (0.002 to 0.014)
+    E90            0.031 (0.017 to 0.076)
+    Emax           0.036 (0.031 to 0.264)
+    Brier          0.062 (0.054 to 0.070)
+    scaled Brier   0.751 (0.718 to 0.785)
+    log-loss       0.229 (0.180 to 0.277)
+    Nagelkerke R2  0.807 (0.756 to 0.857)
+    AUROC          0.973 (0.967 to 0.980)
+    n                               1,797
+    events                            891
+    """
+
+    units: tuple[UnitSummary, ...]
+    confidence: float | None
+    smoother: Smoother
+
+    def frame(self) -> Frame:
+        """Return one row per measure (and model, and group) as columns.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: model and group where there are several, measure, value, low, high,
+            n.
+        """
+        return as_columns(
+            [
+                {
+                    **unit.key,
+                    "measure": one.measure,
+                    "value": one.value,
+                    "low": one.low,
+                    "high": one.high,
+                    "n": unit.n,
+                }
+                for unit in self.units
+                for one in unit.measures
+            ]
+        )
+
+    def pooled(self) -> Frame:
+        """Return the mean over groups by random-effects meta-analysis, as columns.
+
+        In-the-large, intercept and slope are pooled as they are, O:E as its logarithm
+        and AUROC as its logit. The variance between groups is estimated by restricted
+        maximum likelihood; the interval is that of Hartung and Knapp; a new group is
+        expected within the prediction interval. Groups without a standard error are
+        left out.
+
+        Returns
+        -------
+        dict of ndarray
+            Columns: model where there are several, measure, value, low, high,
+            prediction_low, prediction_high, tau (standard deviation between groups, on
+            the scale of pooling), groups (their number), n (rows).
+        """
+        return as_columns(pool_units(self.units, self.confidence or DEFAULT_CONFIDENCE))
+
+    def table(self, format: TextFormat = "text") -> str:  # noqa: A002
+        """Return a table with one row per measure, one column per model and group.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}
+            How it is written; LaTeX needs the package booktabs.
+
+        Returns
+        -------
+        str
+            Each value with its interval in parentheses.
+        """
+        return _table(self.units, format)
+
+    def sentence(self) -> str:
+        """Return a sentence for a manuscript, one per model and group.
+
+        Returns
+        -------
+        str
+            In the words of the TRIPOD statement.
+        """
+        level = "" if self.confidence is None else f"{100 * self.confidence:g}% CI "
+        return "\n".join(_sentence(unit, level) for unit in self.units)
+
+    def __str__(self) -> str:
+        level = ""
+        if self.confidence is not None:
+            level = f" with {100 * self.confidence:g}% intervals"
+        if len(self.units) == 1:
+            only = self.units[0]
+            return f"Calibration summary{level}: {only.size}\n{_explained(only)}"
+        parts = [
+            _table(self.units[start : start + SIDE_BY_SIDE], "text")
+            for start in range(0, len(self.units), SIDE_BY_SIDE)
+        ]
+        return "\n\n".join([f"Calibration summary{level}", *parts])
+
+    def __repr__(self) -> str:
+        return f"<CalibrationSummary>\n{self}"
+
+
+def _places(one: Measure) -> int:
+    """Return how many decimals a value needs: two digits of the interval's width."""
+    least, width = DECIMALS.get(one.measure, 3), one.high - one.low
+    if not 0.0 < width < np.inf:
+        return least
+    return int(np.clip(1 - np.floor(np.log10(width)), least, MAX_DECIMALS))
+
+
+def _number(one: Measure) -> str:
+    return "-" if isnan(one.value) else f"{one.value:.{_places(one)}f}"
+
+
+def _interval(one: Measure) -> str:
+    if isnan(one.low):
+        return ""
+    places = _places(one)
+    return f"{one.low:.{places}f} to {one.high:.{places}f}"
+
+
+def _with_interval(one: Measure, level: str = "") -> str:
+    limits = _interval(one)
+    return f"{_number(one)} ({level}{limits})" if limits else _number(one)
+
+
+def _sentence(unit: UnitSummary, level: str) -> str:
+    said = {one.measure: _with_interval(one) for one in unit.measures}
+    whose = f" ({unit.name})" if unit.name else ""
+    return (
+        f"In {unit.n:,} observations with {unit.events:,.6g} events{whose}, "
+        "calibration-in-the-large was "
+        f"{_with_interval(unit['in-the-large'], level)}, the calibration slope was "
+        f"{said['slope']} with intercept {said['intercept']}, and the ratio of "
+        f"observed to expected events was {said['O:E']}; the integrated calibration "
+        f"index was {said['ICI']}, E50 {said['E50']}, E90 {said['E90']} and Emax "
+        f"{said['Emax']}. The c-statistic was {said['AUROC']}, the Brier score "
+        f"{said['Brier']} and the scaled Brier score {said['scaled Brier']}."
+    )
+
+
+def _explained(unit: UnitSummary) -> str:
+    """Return the measures of one unit with what each of them is."""
+    rows = [
+        [one.measure, _number(one), _interval(one), MEASURES[one.measure]]
+        for one in unit.measures
+    ]
+    head = ["measure", "value", "interval", "what it is"]
+    return text_table(head, rows, [False, True, True, False])
+
+
+def _table(units: Sequence[UnitSummary], format: TextFormat) -> str:  # noqa: A002
+    rows = [
+        [name, *(_with_interval(unit[name]) for unit in units)] for name in MEASURES
+    ]
+    rows.append(["n", *(f"{unit.n:,}" for unit in units)])
+    rows.append(["events", *(f"{unit.events:,.6g}" for unit in units)])
+    head = ["measure", *(unit.name or "value" for unit in units)]
+    return text_table(head, rows, [False, *[True] * len(units)], format)
+
+
+def summary(  # noqa: PLR0913
+    y_true: ArrayLike | Predictions,
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    *,
+    smoother: Smoother = "smooth",
+    confidence: float | None = DEFAULT_CONFIDENCE,
+    n_resamples: int = 1000,
+    task: Task = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+    scale: Scale | Mapping[str, Scale] = "prob",
+    random_state: Seed = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> CalibrationSummary:
+    """Summarise calibration as validation studies report it, with intervals.
+
+    Calibration in the large, intercept, slope, O:E ratio, ICI, E50, E90 and Emax; and
+    Brier score, scaled Brier score, log-loss, Nagelkerke's R2 and AUROC.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or Predictions
+        Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
+        multi-class tasks. Or `Predictions`, which need no other data.
+    y_prob : array-like of shape (n,) or (n, k), or dict
+        Predicted probability of the event, or of each class; a dict has those of each
+        model.
+    smoother : {"smooth", "loess", "lowess"}
+        The curve from which ICI, E50, E90 and Emax are computed: the one of the
+        reliability diagram, or R's ``loess(y ~ p)`` or ``lowess(p, y, iter = 0)``.
+    confidence : float or None
+        Level of the intervals; None for no intervals.
+    n_resamples : int
+        Number of maps that are drawn from the posterior of "smooth".
+    task : None, "confidence" or a class
+        None: binary. "confidence": the top class and whether it is right. A class, by
+        label or column number: that class against the rest.
+    sample_weight : array-like of shape (n,), optional
+        Counts: a weight of 2 counts the row twice.
+    groups : array-like of shape (n,), optional
+        The group of each row, such as the hospital; each has its own summary.
+    clusters : array-like of shape (n,), optional
+        Which rows belong together. Not supported yet: raises an error.
+    pos_label : object, optional
+        The label that counts as the event.
+    labels : sequence, optional
+        The label of each column of `y_prob`, in order; by default 0 .. k-1.
+    scale : {"prob", "logit", "percent", "logprob"} or dict
+        Whether `y_prob` holds probabilities, logits, percentages from 0 to 100, or
+        natural logarithms of probabilities; for all models, or for each by name.
+    random_state : int, generator or None
+        Seeds the maps that are drawn.
+    progress : callable, optional
+        Called with the number of finished and of all units.
+
+    Returns
+    -------
+    CalibrationSummary
+        ``frame()`` has one row per measure, model and group; ``table()`` and
+        ``sentence()`` are for papers; ``pooled()`` has the mean over groups.
+
+    See Also
+    --------
+    evaluate : the calibration error by several methods.
+    ReliabilityDisplay.from_predictions : the curve itself.
+
+    Notes
+    -----
+    Two intercepts are reported. "in-the-large" has the slope fixed at 1: it says
+    whether predictions are too low (above 0) or too high (below 0) on average.
+    "intercept" belongs to the line whose "slope" is estimated too; by itself it says
+    little.
+
+    Intervals are by profile likelihood for intercept and slope; exact (mid-P) for the
+    number of events, which decides about O:E and in-the-large; from the posterior of
+    "smooth" for ICI, E50, E90 and Emax, whatever the smoother; DeLong's for AUROC; and
+    normal with the standard error of a mean for the scores. Measures that the data do
+    not determine are NaN, with a warning: for example the slope, if predictions
+    separate the events from all other rows.
+
+    Predictions of exactly 0 and 1 are treated as rounded by the regressions and the
+    curve; in the log-loss, a wrong one costs 36.04.
+
+    References
+    ----------
+    E. W. Steyerberg (2019). Clinical prediction models. doi:10.1007/978-3-030-16399-0
+
+    P. C. Austin, E. W. Steyerberg (2019). The Integrated Calibration Index (ICI) and
+    related metrics for quantifying the calibration of logistic regression models.
+    Statistics in Medicine 38. doi:10.1002/sim.8281
+
+    Examples
+    --------
+    >>> import calibrant as cb
+    >>> p, y = cb.datasets.load_binary("forest")
+    >>> result = cb.summary(y, {"forest": p, "half": p / 2})
+    >>> result.frame()["model"].tolist()[::13]
+    ['forest', 'half']
+    """
+    check_choice(smoother, get_args(Smoother), name="smoother")
+    settings = ErrorSettings(
+        confidence=confidence, n_resamples=n_resamples, random_state=random_state
+    )
+    preds = as_predictions(
+        y_true,
+        y_prob,
+        task=task,
+        sample_weight=sample_weight,
+        groups=groups,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
+        scale=scale,
+    )
+    preds.store.check_fields("summary")
+    if preds.task == "classwise":
+        raise OptionError(
+            "a summary is about one event; pass ",
+            Setting("task", "confidence"),
+            " or one class instead of ",
+            Setting("task", "classwise"),
+            ".",
+        )
+    units = _summarise_units(preds, settings, smoother, progress)
+    _warn_of_missing(units)
+    return CalibrationSummary(tuple(units), confidence, smoother)
+
+
+def _summarise_units(
+    preds: Predictions,
+    settings: ErrorSettings,
+    smoother: Smoother,
+    progress: Callable[[int, int], None] | None,
+) -> list[UnitSummary]:
+    all_units = preds.store.units()
+    skipped = SkippedGroups()
+    results: list[UnitSummary] = []
+    with one_blas_thread():
+        pairs = fitted_units(all_units, ("smooth",), settings, skipped)
+        for done, (unit, fitted) in enumerate(pairs):
+            if progress is not None:
+                progress(done, len(all_units))
+            if not unit.group.key:
+                warn_if_small(fitted.tasks.samples[0])
+            key = {"model": unit.model} if preds.store.named else {}
+            key |= result_key(unit.group.key, ("measure",))
+            with skipped.skipping(unit.group):
+                results.append(_summarise(fitted, smoother, key))
+    return skipped.checked(results)
+
+
+def _summarise(
+    fitted: FittedTasks, smoother: Smoother, key: dict[str, Any]
+) -> UnitSummary:
+    sample = fitted.tasks.samples[0]
+    found = SampleMeasures(fitted, smoother)
+    return UnitSummary(
+        key, sample.n_data, found.logits.events, found.logits.total, found.all()
+    )
+
+
+def _warn_of_missing(units: Iterable[UnitSummary]) -> None:
+    """Warn once for each reason why values or intervals are missing."""
+    measures: dict[str, dict[str, None]] = {}
+    places: dict[str, dict[str, None]] = {}
+    for unit in units:
+        for one in unit.measures:
+            if one.missing:
+                measures.setdefault(one.missing, {})[one.measure] = None
+                places.setdefault(one.missing, {})[unit.name] = None
+    for reason, names in measures.items():
+        named = [name for name in places[reason] if name]
+        where = f" for {'; '.join(named[:MAX_NAMED])}" if named else ""
+        more = f" and {len(named) - MAX_NAMED} more" * (len(named) > MAX_NAMED)
+        what = ", ".join(names)
+        warn(f"no interval of {what}{where}{more}: {reason}.", SmallSampleWarning)

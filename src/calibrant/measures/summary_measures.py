@@ -1,0 +1,269 @@
+"""The measures of a calibration summary, each with its interval, of one sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import ndtri
+
+from calibrant.calibrators.smooth import smooth_fit
+from calibrant.core.parameters import generator, whole_seed
+from calibrant.numerics import linearised
+from calibrant.numerics.count_quantiles import count_quantiles
+from calibrant.numerics.loess import loess, lowess
+from calibrant.numerics.recalibration_line import (
+    LogitPoints,
+    RecalibrationLine,
+    event_limits,
+)
+from calibrant.numerics.resampling import widen_to
+from calibrant.numerics.weighted_points import (
+    compress_on_log_grid,
+    distinct_predictions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from calibrant.calibrators.smooth_fits import SmoothFit
+    from calibrant.core.array_types import FloatVector
+    from calibrant.measures.estimate import FittedTasks
+    from calibrant.numerics.linearised import Linearised
+    from calibrant.numerics.weighted_points import WeightedPoints
+
+Smoother: TypeAlias = Literal["smooth", "loess", "lowess"]
+Limits: TypeAlias = tuple[float, float]
+NO_LIMITS: Limits = (np.nan, np.nan)
+QUANTILES = {"E50": 0.5, "E90": 0.9, "Emax": 1.0}
+"""Which quantiles of the distance between curve and predictions have names."""
+ONE_LABEL = "all labels are equal"
+SEPARATED = "no row with the event has a lower prediction than a row without it"
+CONSTANT = "all predictions are equal"
+FALLING = "no row with the event has a higher prediction than a row without it"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of a summary.
+
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    value : float
+        The estimate; NaN where the data do not define it.
+    low, high : float
+        Ends of the interval; NaN where there is none.
+    error : float
+        Standard error, NaN where there is none; pooling needs it.
+    missing : str
+        Why there is no value or no interval; empty where both are there.
+    """
+
+    measure: str
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    error: float = np.nan
+    missing: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleMeasures:
+    """The measures of one sample.
+
+    Attributes
+    ----------
+    fitted : FittedTasks
+        The sample, with its smooth curve.
+    smoother : {"smooth", "loess", "lowess"}
+        Which curve distances are measured from.
+    """
+
+    fitted: FittedTasks
+    smoother: Smoother
+
+    def all(self) -> tuple[Measure, ...]:
+        """Return all measures in order."""
+        parts = (self.large(), self.line(), self.distances(), self.scores())
+        found = {one.measure: one for part in parts for one in part}
+        return tuple(found[name] for name in MEASURES)
+
+    @property
+    def confidence(self) -> float | None:
+        """Return the level of intervals, None for no intervals."""
+        return self.fitted.settings.confidence
+
+    @cached_property
+    def points(self) -> WeightedPoints:
+        """Return the distinct predictions, or fine cells of very many."""
+        return compress_on_log_grid(self.fitted.tasks.samples[0])
+
+    @cached_property
+    def logits(self) -> LogitPoints:
+        """Return the same on the scale of logits."""
+        return LogitPoints.of(self.points)
+
+    @property
+    def smooth(self) -> SmoothFit:
+        """Return the curve of the reliability diagram."""
+        return smooth_fit(self.fitted.tasks.samples[0])
+
+    @property
+    def has_both(self) -> bool:
+        """Tell whether there are rows with and without the event."""
+        return 0.0 < self.logits.events < self.logits.total
+
+    @cached_property
+    def _line(self) -> RecalibrationLine | None:
+        """Return the recalibration line, where the data determine it."""
+        return RecalibrationLine.of(self.logits) if self.logits.has_line else None
+
+    def _without_line(self) -> str:
+        """Return why there is no line."""
+        if not self.has_both:
+            return ONE_LABEL
+        if self.points.p.size == 1:
+            return CONSTANT
+        p, yes = self.points.p, self.points.label_sum > 0.0
+        others = p[self.points.label_sum < self.points.weight]
+        return SEPARATED if p[yes].min() >= others.max() else FALLING
+
+    def large(self) -> Iterator[Measure]:
+        """Give calibration in the large and O:E, which the number of events decides."""
+        logits, base = self.logits, self.logits.x
+        base = base if self._line is None else self._line.logits
+        expected = float(self.points.weight @ self.points.p)
+        limits = NO_LIMITS
+        if self.confidence is not None:
+            limits = event_limits(logits, base, self.confidence)
+        if expected > 0.0:
+            ratio = linearised.observed_to_expected(self.points)
+            error = ratio.standard_error(self.points) if self.has_both else np.nan
+            low, high = (limit / expected for limit in limits)
+            yield Measure("O:E", ratio.value, low, high, error)
+        else:
+            yield Measure("O:E", np.nan, missing="all predictions are 0")
+        if not self.has_both:
+            yield Measure("in-the-large", np.nan, missing=ONE_LABEL)
+            return
+        shift = logits.in_the_large()
+        error = shift.standard_error(self.points)
+        if self.confidence is not None:
+            limits = (
+                logits.shift_to(logits.x, limits[0]),
+                logits.shift_to(logits.x, limits[1]),
+            )
+        yield Measure("in-the-large", shift.value, *limits, error)
+
+    def line(self) -> Iterator[Measure]:
+        """Give intercept and slope of the recalibration line."""
+        for which, name in enumerate(("intercept", "slope")):
+            if self._line is None:
+                yield Measure(name, np.nan, missing=self._without_line())
+                continue
+            limits = NO_LIMITS
+            if self.confidence is not None:
+                limits = self._line.profile_limits(which, self.confidence)
+            error = float(np.sqrt(self._line.covariance[which, which]))
+            value = float(self._line.coefficients[which])
+            yield Measure(name, value, *limits, error)
+
+    def distances(self) -> Iterator[Measure]:
+        """Give the ICI, and quantiles of the distance between curve and predictions."""
+        estimate = self.fitted.estimates("smooth")[0]
+        gaps = np.abs(self._curve() - self.points.p)[:, np.newaxis]
+        levels = tuple(QUANTILES.values())
+        values = count_quantiles(gaps, self.points.weight, levels)[:, 0].tolist()
+        if self.smoother == "smooth":
+            yield Measure("ICI", estimate.value, estimate.low, estimate.high)
+        else:
+            value = float(np.average(gaps[:, 0], weights=self.points.weight))
+            yield Measure(
+                "ICI", value, *self._widened(value, estimate.low, estimate.high)
+            )
+        if self.confidence is None:
+            yield from map(Measure, QUANTILES, values)
+            return
+        lows, highs = self._drawn_limits(levels)
+        # Errors of drawn maps are never 0: the test of the ICI decides about all.
+        lows = np.where(estimate.low > 0.0, lows, 0.0)
+        for name, *one in zip(QUANTILES, values, lows, highs, strict=True):
+            yield Measure(name, one[0], *self._widened(*one))
+
+    def _widened(self, value: float, low: float, high: float) -> Limits:
+        return NO_LIMITS if np.isnan(low) else widen_to(value, float(low), float(high))
+
+    def _curve(self) -> FloatVector:
+        """Return the curve at the points."""
+        if self.smoother == "smooth":
+            return self.smooth.map.values(self.points.p)
+        return {"loess": loess, "lowess": lowess}[self.smoother](self.points)
+
+    def _drawn_limits(
+        self, levels: tuple[float, ...]
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return limits of quantiles of distances, by maps drawn from the posterior."""
+        settings, fit = self.fitted.settings, self.smooth
+        rng = generator(whole_seed(settings.random_state))
+        p, weight = fit.cells.p, fit.cells.weight
+        maps = fit.drawn_maps(p, settings.n_resamples, rng)
+        drawn = count_quantiles(np.abs(maps - p[:, np.newaxis]), weight, levels)
+        tail = 0.5 * (1.0 - float(self.confidence or 0.0))
+        low, high = np.quantile(drawn, (tail, 1.0 - tail), axis=1)
+        return low, high
+
+    def scores(self) -> Iterator[Measure]:
+        """Give the scores, and the area under the ROC curve."""
+        yield self._score("Brier", linearised.brier(self.points), (0.0, 1.0))
+        yield self._score(
+            "log-loss", linearised.mean_log_loss(self.points), (0.0, np.inf)
+        )
+        if not self.has_both:
+            for name in ("scaled Brier", "Nagelkerke R2", "AUROC"):
+                yield Measure(name, np.nan, missing=ONE_LABEL)
+            return
+        below = (-np.inf, 1.0)
+        yield self._score("scaled Brier", linearised.scaled_brier(self.points), below)
+        yield self._score("Nagelkerke R2", linearised.nagelkerke(self.points), below)
+        # Cells would tie predictions that are distinct.
+        points = distinct_predictions(self.fitted.tasks.samples[0])
+        area = linearised.auroc(points)
+        error = linearised.delong_error(area, points)
+        yield self._normal("AUROC", area.value, error, (0.0, 1.0))
+
+    def _score(self, name: str, score: Linearised, within: Limits) -> Measure:
+        return self._normal(
+            name, score.value, score.standard_error(self.points), within
+        )
+
+    def _normal(self, name: str, value: float, error: float, within: Limits) -> Measure:
+        """Return a measure with a normal interval; none where all rows agree."""
+        if self.confidence is None:
+            return Measure(name, value, error=error)
+        if not error > 0.0:
+            return Measure(name, value, missing="its estimated standard error is 0")
+        reach = float(ndtri(0.5 + 0.5 * self.confidence)) * error
+        low, high = np.clip((value - reach, value + reach), *within).tolist()
+        return Measure(name, value, low, high, error)
+
+
+MEASURES = {
+    "in-the-large": "intercept with the slope fixed at 1; ideal 0",
+    "intercept": "intercept with the slope estimated; ideal 0",
+    "slope": "slope of labels on logits; ideal 1, below 1 if too extreme",
+    "O:E": "observed over expected number of events; ideal 1",
+    "ICI": "mean distance between curve and predictions",
+    "E50": "median distance",
+    "E90": "90th percentile of the distance",
+    "Emax": "maximum distance",
+    "Brier": "mean squared error",
+    "scaled Brier": "1 - Brier / Brier of the base rate",
+    "log-loss": "mean of minus the log-probability of the label",
+    "Nagelkerke R2": "explained variation, of predictions as they are",
+    "AUROC": "area under the ROC curve",
+}
+"""All measures in order, and what each is."""
