@@ -5,12 +5,14 @@ from math import factorial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import quad
 from scipy.special import log_ndtr
-from scipy.stats import chi2, kstest
+from scipy.stats import chi2, kstest, norm
 
 from calibrant.core.sample import BinarySample
-from calibrant.numerics.classical_tests import cox
+from calibrant.numerics.classical_tests import cox, spiegelhalter_z
 from calibrant.numerics.smooth_calibration_test import (
+    LEVEL_SHARES,
     ORDERS,
     critical_log_least,
     least_log_tails,
@@ -27,30 +29,39 @@ def points(p, y):
     return compress_to_at_most(BinarySample(p, y))
 
 
-@pytest.mark.parametrize("orders", [(2, 4), (2, 4, 8), ORDERS])
+SHARES = np.array(list(LEVEL_SHARES.values()))
+PREFIXES = [ORDERS[:size] for size in (2, 3, 5, len(ORDERS))]
+
+
+@pytest.mark.parametrize("orders", PREFIXES)
 def test_the_chance_of_the_least_pvalue_is_that_of_simulation(orders):
     normal = np.random.default_rng(0).standard_normal((200_000, orders[-1]))
     sums = np.cumsum(normal**2, axis=1)[:, np.array(orders) - 1]
-    least = chi2.sf(sums, orders).min(axis=1)
-    for level in (0.3, 0.05, 0.01):
+    least = (chi2.sf(sums, orders) / SHARES[: len(orders)]).min(axis=1)
+    for level in (0.7, 0.3, 0.05, 0.01):
         drawn = np.mean(least <= level)
         error = np.sqrt(drawn * (1 - drawn) / least.size)
         assert abs(p_value_of_min(orders, level) - drawn) < 4 * error
 
 
-def test_two_orders_have_a_closed_form():
-    """Below its limit a the sum of two squares is exponential."""
-    level = 0.05
-    a, b = chi2.isf(level, 2), chi2.isf(level, 4)
-    # Given S2 = s below a, S4 passes b with chance exp(-(b - s) / 2).
-    wanted = level + 0.5 * a * np.exp(-b / 2)
-    assert_allclose(p_value_of_min((2, 4), level), wanted, rtol=1e-6)
+@pytest.mark.parametrize("level", [0.9, 0.3, 0.05, 1e-9])
+def test_two_orders_equal_an_integral_over_the_first(level):
+    """Given z1 within its limit, z2 must stay within what the sum leaves."""
+    a, b = chi2.isf(level / 2, 1), chi2.isf(level, 2)
+
+    def passing(z):
+        rest = max(b - z * z, 0.0)
+        return 2 * norm.pdf(z) * chi2.sf(rest, 1)
+
+    beyond, _ = quad(passing, 0, np.sqrt(a), points=[min(np.sqrt(b), np.sqrt(a))])
+    wanted = level / 2 + beyond
+    assert_allclose(p_value_of_min((1, 2), level), wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("level", [1e-3, 1e-30, 1e-200])
 def test_the_price_of_looking_is_below_that_of_bonferroni(level):
     chance = p_value_of_min(ORDERS, level)
-    assert level < chance < len(ORDERS) * level * 1.05
+    assert level < chance < SHARES.sum() * level * 1.05
 
 
 def test_certain_and_impossible_levels_stay():
@@ -74,7 +85,7 @@ def test_the_tail_of_one_square_is_that_of_the_normal():
         assert_allclose(log_tail(1, value), wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("orders", [(1,), (2,), (2, 4), (2, 4, 6, 8), ORDERS])
+@pytest.mark.parametrize("orders", [(1,), *PREFIXES])
 @pytest.mark.parametrize("level", [0.2, 0.05, 1e-6])
 def test_the_critical_value_has_the_chance_of_the_level(orders, level):
     least = np.exp(critical_log_least(orders, level))
@@ -94,8 +105,27 @@ def test_samples_are_tested_together_as_alone():
 
 def test_the_least_is_taken_among_the_orders_only():
     squares = np.array([0.0, 0.0, 50.0, 0.0])
-    assert_allclose(least_log_tails(squares, (2, 4)), chi2.logsf(50.0, 4))
-    assert least_log_tails(squares, (2,)) == 0.0
+    wanted = chi2.logsf(50.0, 4) - np.log(LEVEL_SHARES[4])
+    assert_allclose(least_log_tails(squares, (1, 2, 4)), wanted)
+    assert least_log_tails(squares, (1, 2)) == 0.0
+
+
+def test_the_first_score_is_nearly_that_of_spiegelhalter():
+    """1 - 2 p is a line of the logit but for 2 percent of its variance."""
+    rng = np.random.default_rng(4)
+    for shape in ((1.0, 1.0), (0.3, 5.0), (0.2, 0.2)):
+        p = rng.beta(*shape, 5000)
+        pairs = []
+        for _ in range(100):
+            y = (rng.random(5000) < p).astype(float)
+            first = score_statistics(points(p, y), 8)[0]
+            pairs.append((first, spiegelhalter_z(p, y, np.ones(5000)).statistic))
+        assert np.corrcoef(np.transpose(pairs))[0, 1] > 0.96
+
+
+def test_all_predictions_of_one_half_have_no_spiegelhalter_direction():
+    p = np.array([0.5, 0.5 + 1e-16])
+    assert np.isfinite(smooth_test(points(p, np.array([0.0, 1.0]))).pvalue)
 
 
 def test_scores_of_calibrated_labels_are_independent_and_standard():
@@ -113,11 +143,10 @@ def test_two_functions_give_the_score_form_of_cox():
     rng = np.random.default_rng(2)
     p = rng.uniform(0.05, 0.95, 100_000)
     y = (rng.random(p.size) < np.clip(p + 0.004, 0, 1)).astype(float)
-    ours = smooth_test(points(p, y), 2)
+    ours = np.square(score_statistics(points(p, y), 2)).sum()
     theirs = cox(p, y, np.ones(p.size))
     assert theirs.statistic > 4.0
-    assert_allclose(2 * ours.statistic, theirs.statistic, rtol=0.02)
-    assert_allclose(ours.pvalue, np.exp(-ours.statistic))
+    assert_allclose(ours, theirs.statistic, rtol=0.02)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (0.3, 5.0), (0.2, 0.2)])

@@ -102,7 +102,7 @@ def _smooth(
     *,
     most: int = ORDERS[-1],
 ) -> Outcome:
-    """Return minus the log of the least p-value, and its own p-value."""
+    """Return minus the log of the least quotient, and its own p-value."""
     check_count(most, name="most")
     return smooth_test(compress_to_at_most(sample), most)
 
@@ -215,7 +215,8 @@ def calibration_test(  # noqa: PLR0913
     y_prob : array-like of shape (n,) or (n, k)
         Predicted probability of the event, or of each class.
     method : {"smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
-        "smooth": lines and curves of growing order, simple ones first, without draws;
+        "smooth": lines and curves of growing order, most of the level for lines,
+        without draws;
         "kce": the kernel calibration error, which detects any departure, given enough
         rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": observed rates in
         groups; "cox": intercept and slope of a logistic regression.
@@ -277,7 +278,7 @@ def calibration_test(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.calibration_test(y, p))
-    smooth (binary): statistic 89.11, p-value 9.32e-39, n = 1797
+    smooth (binary): statistic 87.72, p-value 1.44e-38, n = 1797
     >>> print(cb.calibration_test(y, p, method="hosmer-lemeshow", groups=5))
     hosmer-lemeshow (binary): statistic 101, p-value 3.2e-20, n = 1797
     """
