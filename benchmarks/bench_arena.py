@@ -24,12 +24,9 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 
-from calibrant.experiments import arena
-from calibrant.experiments.arena_models import train_models
-from calibrant.experiments.arena_sets import find_sets
-from calibrant.experiments.arena_tables import add_times, arena_tables
-from calibrant.experiments.result_tables import markdown_page
-from calibrant.experiments.runner import Store, describe_failures, run, versions
+from calibrant.experiments import arena, run, train_models
+from calibrant.experiments.runner import describe_failures, versions
+from calibrant.experiments.tables import markdown_page
 
 CLIP = 1e-15
 """The nearest that logits for scikit-learn come to 0 and 1, as in its own scaling."""
@@ -201,8 +198,8 @@ def main() -> None:
     options = parser.parse_args()
     folders = [train_models(quick=options.quick, jobs=options.jobs), *options.data]
     sizes = [int(size) for size in options.sizes.split(",")]
-    designs = arena.arena_designs(
-        [one for folder in folders for one in find_sets(folder)],
+    study = arena.arena_study(
+        [one for folder in folders for one in arena.arena_sets(folder)],
         kinds=options.kinds.split(","),
         methods=options.methods.split(",") if options.methods else None,
         sizes=sizes[:1] if options.quick else sizes,
@@ -210,14 +207,13 @@ def main() -> None:
         every=options.every,
     )
     results = {}
-    for kind, design in designs.items():
+    for kind, design in study.designs.items():
         everyone = [*design.contenders, *installed(kind)]
         design = replace(design, contenders=everyone)  # noqa: PLW2901
-        rows = run(design, options.out, jobs=options.jobs)
-        print(describe_failures(rows))
-        results[kind] = add_times(rows, Store(options.out))
+        results[kind] = run(design, options.out, jobs=options.jobs)
+        print(describe_failures(results[kind]))
     notes = [f"With {versions()}."]
-    print(markdown_page("Arena with other libraries", notes, arena_tables(results)))
+    print(markdown_page("Arena with other libraries", notes, study.tables(results)))
 
 
 if __name__ == "__main__":

@@ -29,11 +29,9 @@ def test_quick_prints_and_writes_all_tables(run, folder):
     assert "Only 2 draws of labels are independent" in out
     assert "`calibrant reproduce synthetic --quick --methods es15,platt` on " in out
     assert f"with calibrant {cb.__version__}, numpy {np.__version__}" in out
-    assert "CPU seconds: es15 " in out
     for name in ("results.parquet", "times.parquet", "log.txt", "tables.tex"):
         assert (folder / name).exists()
     assert "wrote" in err
-    assert (folder / "tables.html").read_text().startswith("<!doctype html>")
 
 
 def test_the_same_command_continues_an_interrupted_run(run, tmp_path):
@@ -55,7 +53,7 @@ def test_formats_hold_the_same_numbers(run, folder):
     assert f"${es15['value']:.2f}" in run(*options, "latex")[1].replace(
         r"$\begin{array}{r}", "$"
     )
-    assert f"{es15['value']:.2f}<sub>" in run(*options, "html")[1]
+    assert f"{es15['value']:.2f}<sub>" in run(*options, "markdown")[1]
 
 
 def test_other_methods_on_the_same_data(run, folder):
@@ -78,11 +76,10 @@ def test_a_method_that_fails_is_named_with_its_first_error_and_exit_two(run, fol
     assert "15 of 30 cells failed (methods: es1500)." in last
     assert "The first: 'es1500' on beta1, error 0, n 1000, seed 0: TooFewRows" in last
     assert str(folder / "results.parquet") in last
-    assert "--retry-failures reruns these cells" in last
+    assert "the same command reruns these cells" in last
     assert "Traceback" not in err
     assert "| es15 | es1500 |" in out  # what the others found is not lost
-    again = [*options, "--methods", "es15,es1500", "--retry-failures"]
-    assert run(*again)[0] == 2
+    assert run(*options, "--methods", "es15,es1500")[0] == 2
     log = (folder / "log.txt").read_text()
     assert "30 cells, 15 of them done before" in log
     assert run(*options, "--methods", "es15")[0] == 0
@@ -141,12 +138,12 @@ def models(tmp_path_factory):
 
 def test_pseudo_real_writes_all_tables_and_can_be_continued(run, tmp_path, models):
     options = ["--quick", "--events", "1=ones,confidence", "--data", models]
-    options += ["--calibration-sets", 1, "--seeds", 1, "--out", tmp_path]
+    options += ["--seeds", 1, "--out", tmp_path]
     code, out, err = run("reproduce", "pseudo-real", *options)
     assert code == 0, err
     assert out == (tmp_path / "tables.md").read_text()
     assert "| ones vs rest | " in out
-    assert "| simplex, confidence | " in out
+    assert "| simplex | " in out
     assert out.count("\n## combo, the paper's chat_dist_c_combo\n") == 1
     assert "true map by exact probabilities" in out
     assert f"--data {models.name} --quick --events 1=ones,confidence" in out
@@ -156,7 +153,7 @@ def test_pseudo_real_writes_all_tables_and_can_be_continued(run, tmp_path, model
     names = {(row["study"], row["shape"], row["method"]) for row in rows}
     assert len(names) == len(rows)  # no two tables have the same name
     log = (tmp_path / "log.txt").read_text()
-    assert log.count("12 cells, 12 of them done before") == 1
+    assert log.count("24 cells, 24 of them done before") == 1
     assert log.count("84 cells, 84 of them done before") == 1
 
 
@@ -169,7 +166,6 @@ def test_real_data_are_centred_at_zero_or_at_models_with_a_hold_out(
     assert "pseudo-real, 1000" not in out
     assert "| real, 1000 | " in out
     assert "the mean over methods is 0." in out
-    assert (tmp_path / "ordering.png").stat().st_size > 1000
     code, out, err = run("reproduce", "real", *options, "--pseudo-real", models)
     assert code == 0, err
     assert "| pseudo-real, 1000 | " in out
@@ -204,18 +200,14 @@ def test_what_cannot_be_read_is_named(run, tmp_path):
     code, _, err = run("reproduce", "real", *options)
     assert code == 2
     assert "at least 1000 rows; the smallest has 9" in err
-    code, _, err = run("reproduce", "real", *options, "--sizes", "500")
-    assert code == 2
-    assert "500" in err
-    assert "10000" in err
 
 
 def test_the_arena_compares_calibrators_of_both_kinds(run, tmp_path, monkeypatch):
-    from calibrant.experiments import arena_models
+    from calibrant.experiments import models
 
-    models = {name: arena_models.classifiers()[name] for name in ("lda", "tree")}
-    monkeypatch.setattr(arena_models, "classifiers", lambda: models)
-    monkeypatch.setattr(arena_models, "QUICK_DATA_SETS", ("breast cancer", "digits"))
+    two = {name: models.classifiers()[name] for name in ("lda", "tree")}
+    monkeypatch.setattr(models, "classifiers", lambda: two)
+    monkeypatch.setattr(models, "QUICK_DATA_SETS", ("breast cancer", "digits"))
     monkeypatch.setenv("CALIBRANT_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(0)
     p = rng.random(700)

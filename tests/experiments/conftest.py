@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.calibrators.binned import Binned
 from calibrant.experiments import Contender, Design, SyntheticTruth
-from calibrant.experiments.result_tables import KINDS, ResultTable
+from calibrant.experiments.tables import KINDS, ResultTable
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ def failing():
 @pytest.fixture(scope="session")
 def small_digits(tmp_path_factory):
     """The embedded digits with few rows, in a folder of their own."""
-    from calibrant.experiments.embedded import embedded_predictions
+    from calibrant.experiments import digit_models
 
-    rows = {"train": 300, "cal": 600, "test": 2500, "holdout": 12_000}
-    return embedded_predictions(rows=rows, folder=tmp_path_factory.mktemp("digits"))
+    rows = {"train": 300, "cal": 600, "test": 2500, "holdout": 14_000}
+    return digit_models(rows=rows, folder=tmp_path_factory.mktemp("digits"))
 
 
 @pytest.fixture

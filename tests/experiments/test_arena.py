@@ -5,17 +5,19 @@ import pytest
 from sklearn.metrics import log_loss
 
 from calibrant.exceptions import OptionError, UnknownNameError
-from calibrant.experiments import run
+from calibrant.experiments import arena, run
 from calibrant.experiments.arena import (
     ArenaContender,
     ArenaSample,
-    arena_designs,
+    arena_sets,
+    arena_study,
+    arena_tables,
     arena_truths,
+    compare_in_cells,
     contenders,
+    facts,
 )
-from calibrant.experiments.arena_sets import find_sets
 from calibrant.experiments.prediction_sets import Event
-from calibrant.experiments.runner import Store
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def test_scores_are_those_of_their_definitions():
 
 
 def test_models_of_several_classes_give_two_events(folder):
-    sets = find_sets(folder)
+    sets = arena_sets(folder)
     labels = [truth.shape for truth in arena_truths(sets, "binary")]
     assert labels == [
         "classes | 1.0 | confidence",
@@ -64,7 +66,7 @@ def test_models_of_several_classes_give_two_events(folder):
 
 
 def test_samples_have_no_row_in_common_with_the_test_rows(folder):
-    truth = arena_truths(find_sets(folder / "events"), "binary")[0]
+    truth = arena_truths(arena_sets(folder / "events"), "binary")[0]
     data, test = truth.draw(400, 1), truth.unseen()
     assert data.p.size == 400
     assert test.p.size == 500
@@ -77,7 +79,7 @@ def test_samples_have_no_row_in_common_with_the_test_rows(folder):
 
 
 def test_calibration_helps_where_predictions_are_too_extreme_and_only_there(folder):
-    good, bad = arena_truths(find_sets(folder / "events"), "binary")
+    good, bad = arena_truths(arena_sets(folder / "events"), "binary")
     for truth, sign in ((good, 0), (bad, -1)):
         data, test = truth.draw(500, 0), truth.unseen()
         row = ArenaContender.of("platt").measure(data, test, truth)
@@ -122,17 +124,16 @@ def test_methods_take_part_where_they_are_of_the_kind():
 
 
 def test_a_run_is_continued_where_it_stopped(folder, tmp_path):
-    sets = find_sets(folder / "classes")
+    sets = arena_sets(folder / "classes")
     options = {"methods": ["platt", "vector"], "sizes": [100, 500], "seeds": 2}
-    for design in arena_designs(sets, **options).values():
+    for design in arena_study(sets, **options).designs.values():
         assert design.size == 2 * len(design.truths) * 3  # 500 rows only once
         some = type(design)(**{**vars(design), "sizes": (100,)})
         run(some, tmp_path)
         rows = run(design, tmp_path)
         assert (rows["failure"] == "").all()
         assert rows["method"].size == design.size
-        times = Store(tmp_path).seconds(rows["key"].tolist(), "fit_seconds")
-        assert min(times.values()) >= 0.0
+        assert rows["seconds"].min() >= 0.0
     log = (tmp_path / "log.txt").read_text()
     assert "start: 24 cells, 16 of them done before" in log
     assert "start: 12 cells, 8 of them done before" in log
@@ -140,7 +141,7 @@ def test_a_run_is_continued_where_it_stopped(folder, tmp_path):
 
 def test_nothing_to_run_is_an_error(folder):
     with pytest.raises(OptionError, match="no set of predictions has 501 calibration"):
-        arena_designs(find_sets(folder), sizes=[501])
+        arena_study(arena_sets(folder), sizes=[501])
 
 
 def test_events_of_two_columns_are_the_second():
@@ -159,9 +160,68 @@ PUBLISHED = [
 def test_two_networks_have_the_scores_of_calarena(
     shared_data, name, method, loss, brier, accuracy
 ):
-    sets = find_sets(shared_data / "nn_calibration_valtest")
-    (truth,) = (t for t in arena_truths(sets, "multi-class") if t.source.model == name)
+    sets = arena_sets(shared_data / "nn_calibration_valtest")
+    (truth,) = (t for t in arena_truths(sets, "multi-class") if t.source.name == name)
     row = ArenaContender.of(method).measure(truth.draw(5000, 0), truth.unseen(), truth)
     assert row["log_loss"] == pytest.approx(loss, abs=5e-5)
     assert row["brier"] == pytest.approx(brier, abs=5e-5)
     assert row["accuracy"] == pytest.approx(accuracy, abs=5e-4)
+
+
+def test_many_rows_and_models_are_thinned(tmp_path, monkeypatch):
+    monkeypatch.setattr(arena, "MAX_CAL", 5)
+    monkeypatch.setattr(arena, "MAX_MODELS", 3)
+    for name in "abcde":
+        np.savez(tmp_path / f"{name}.npz", p=np.linspace(0, 1, 40), y=np.arange(40) % 2)
+    sets = arena_sets(tmp_path)
+    assert [one.name for one in sets] == ["a", "c", "e"]
+    assert facts(sets[0])[:3] == (2, 5, 20)
+
+
+@pytest.fixture
+def rows():
+    """Three cells of two data sets, three methods; the last one failed once."""
+    loss = [0.5, 0.4, 0.65, 0.3, 0.3, 0.2, 0.7, 0.75, np.nan]
+    base = np.repeat([0.5, 0.3, 0.7], 3)
+    return {
+        "method": np.tile(["none", "a", "b"], 3),
+        "shape": np.repeat(["x | m | event", "x | k | event", "z | m | event"], 3),
+        "error": np.full(9, np.nan),
+        "n": np.full(9, 200),
+        "seed": np.zeros(9, dtype=int),
+        "failure": np.array([""] * 8 + ["ValueError: no"]),
+        "log_loss": np.array(loss),
+        "difference": np.array(loss) - base,
+        "difference_error": np.tile([0.0, 0.04, 0.16], 3),
+        **{
+            name: np.linspace(0.1, 0.9, 9)
+            for name in ("brier", "smooth_error", "es15_error", "accuracy")
+        },
+        "seconds": np.tile([0.0, 0.002, 0.004], 3),
+    }
+
+
+def test_methods_are_compared_in_each_cell(rows):
+    found = compare_in_cells(rows)
+    assert found["data"].tolist() == ["x"] * 6 + ["z"] * 3
+    expected = [0.1, 0.0, 0.25, 0.1, 0.1, 0.0, 0.0, 0.05, 0.0]
+    np.testing.assert_allclose(found["excess"], expected, atol=1e-12)
+    # Ties are not wins, and the failed method wins against none.
+    assert found["win"].tolist() == [0.5, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0]
+    assert found["harmed"].tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 0]
+
+
+def test_tables_have_means_and_errors_clustered_by_data_set(rows):
+    tables = {table.kind.name: table for table in arena_tables({"binary": rows})}
+    excess = tables["excess"]
+    assert excess.methods == ("a", "none", "b")
+    assert excess.shapes == ("200 rows",)
+    assert excess.study == "Binary, 3 cells of 3 models"
+    np.testing.assert_allclose(excess.values[0], [50, 200 / 3, 250 / 3])
+    # Residuals of none: twice 100/3 in x, -200/3 in z; so the sums are +-200/3.
+    expected = np.sqrt(2 * (200 / 3) ** 2 * 2) / 3
+    assert excess.errors[0, 1] == pytest.approx(expected)
+    np.testing.assert_allclose(tables["wins"].values[0], [1 / 3] * 3)
+    np.testing.assert_allclose(tables["harm"].values[0], [100 / 3, 0.0, 0.0])
+    np.testing.assert_allclose(tables["time"].values[0], [2.0, 0.0, 8 / 3])
+    assert excess.draws == 2

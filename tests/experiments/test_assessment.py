@@ -1,4 +1,6 @@
-"""CMEE, CEAC, Theorem 3, distances and rank correlations."""
+"""CMEE, CEAC, Theorem 3, rank correlations, and contenders."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -6,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from calibrant.exceptions import UnknownNameError
+from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.experiments import Contender, Design, SyntheticTruth, run
 from calibrant.experiments.assessment import (
     error_after_calibration,
-    lost_by_ties,
     map_error,
     rank_correlation,
     truth_after_calibration,
@@ -19,16 +21,17 @@ inside = st.floats(0.01, 0.99)
 tied = st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9])
 
 
-@given(
-    st.lists(st.tuples(tied, inside), min_size=1, max_size=60),
-    st.sampled_from(["squared", "kullback-leibler"]),
-)
-def test_theorem_3_map_error_is_error_after_calibration_and_ties(rows, divergence):
+def lost_by_ties(c_hat, c, alpha=1.0):
+    """Return the loss from giving one value to rows with different truths."""
+    return map_error(truth_after_calibration(c_hat, c), c, alpha)
+
+
+@given(st.lists(st.tuples(tied, inside), min_size=1, max_size=60))
+def test_theorem_3_map_error_is_error_after_calibration_and_ties(rows):
     c_hat, c = np.array(rows).T
-    whole = map_error(c_hat, c, divergence)
-    after = error_after_calibration(c_hat, c, divergence)
-    ties = lost_by_ties(c_hat, c, divergence)
-    assert whole == pytest.approx(after + ties, abs=1e-12)
+    whole = map_error(c_hat, c, 2.0)
+    after = error_after_calibration(c_hat, c, 2.0)
+    assert whole == pytest.approx(after + lost_by_ties(c_hat, c, 2.0), abs=1e-12)
     assert after <= whole + 1e-12
 
 
@@ -44,14 +47,13 @@ def test_theorem_3_does_not_hold_for_absolute_differences():
 def test_theorem_3_of_a_fitted_map_on_a_million_rows():
     """Isotonic maps have flat parts; the theorem holds for the fitted map as well."""
     import calibrant as cb
-    from calibrant.experiments import SyntheticTruth
 
     truth = SyntheticTruth.of("beta2", 0.1)
     data, unseen = truth.draw(1000, 0), truth.unseen()
     c_hat = cb.make_calibrator("isotonic").fit(data.p, data.y).map_(unseen.p)
-    whole = map_error(c_hat, unseen.c, "squared")
-    after = error_after_calibration(c_hat, unseen.c, "squared")
-    ties = lost_by_ties(c_hat, unseen.c, "squared")
+    whole = map_error(c_hat, unseen.c, 2.0)
+    after = error_after_calibration(c_hat, unseen.c, 2.0)
+    ties = lost_by_ties(c_hat, unseen.c, 2.0)
     assert whole == pytest.approx(after + ties, rel=1e-9)
     assert 0.0 < after < 0.98 * whole
 
@@ -67,7 +69,6 @@ def test_resolution_makes_near_values_equal():
     c_hat, c = [0.30001, 0.29999], [0.1, 0.5]
     assert error_after_calibration(c_hat, c) == pytest.approx(0.2, abs=1e-4)
     assert error_after_calibration(c_hat, c, resolution=1e-3) == pytest.approx(0.0)
-    assert lost_by_ties(c_hat, c, resolution=1e-3) == pytest.approx(0.2)
 
 
 def test_truth_after_calibration_is_the_mean_of_equal_values():
@@ -75,12 +76,8 @@ def test_truth_after_calibration_is_the_mean_of_equal_values():
     np.testing.assert_allclose(truth, [0.25, 0.7, 0.25])
 
 
-def test_divergences_by_hand():
-    assert map_error([0.2], [0.5], "squared") == pytest.approx(0.09)
-    expected = 0.5 * np.log(0.5 / 0.2) + 0.5 * np.log(0.5 / 0.8)
-    assert map_error([0.2], [0.5], "kullback-leibler") == pytest.approx(expected)
-    with pytest.raises(UnknownNameError, match="unknown divergence 'square'"):
-        map_error([0.2], [0.5], "square")
+def test_squared_differences_by_hand():
+    assert map_error([0.2], [0.5], 2.0) == pytest.approx(0.09)
 
 
 @given(st.lists(st.tuples(tied, inside), min_size=3, max_size=40))
@@ -95,3 +92,50 @@ def test_rank_correlation_is_scipys(rows):
 
 def test_rank_correlation_of_missing_values_is_missing():
     assert np.isnan(rank_correlation([np.nan, 1.0, 2.0], [1.0, 2.0, 3.0]))
+
+
+def test_contenders_are_found_again_by_their_repr():
+    class Anonymous:
+        def fit_sample(self, sample):
+            raise NotImplementedError
+
+    with pytest.raises(OptionError, match="make it a dataclass"):
+        Contender("mine", Anonymous())
+    with pytest.raises(UnknownNameError, match="unknown method"):
+        Contender.of("mine")
+
+
+def test_any_calibrator_takes_part():
+    """The map of a calibrator of the user's own is measured as those of the library."""
+    truth = SyntheticTruth.of("square", 0.1, test_rows=1000)
+    data, unseen = truth.draw(500, 0), truth.unseen()
+    row = Contender("mine", Halved()).measure(data, unseen, truth)
+    assert row["map_error"] == pytest.approx(np.abs(unseen.p / 2 - unseen.c).mean())
+    assert row["estimate"] == pytest.approx(np.mean(data.p / 2))
+
+
+@dataclass
+class Halved:
+    """Divides predictions by two."""
+
+    def fit(self, _p, _y):
+        return self
+
+    def transform(self, p):
+        return p / 2
+
+
+@pytest.mark.parametrize("method", ["pl", "pl3", "pl-de", "platt", "beta"])
+def test_every_twentieth_row_is_as_good_as_all(method, tmp_path):
+    """To a tenth of the last printed digit, a thousandth of thousandths."""
+    contenders = [
+        Contender.of(method, name=f"every {every}", every=every) for every in (1, 20)
+    ]
+    design = Design(
+        contenders=contenders,
+        truths=[SyntheticTruth.of("stairs", 0.1)],
+        sizes=[1000],
+        seeds=[0],
+    )
+    rows = run(design, tmp_path)
+    assert rows["map_error"][0] == pytest.approx(rows["map_error"][1], abs=1e-6)

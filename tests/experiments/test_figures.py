@@ -45,14 +45,3 @@ def test_errors_of_fifty_instances_are_drawn():
 def test_diagrams_of_chosen_pieces():
     titles = [ax.get_title() for ax in figures.chosen_pieces().axes if ax.get_title()]
     assert [title.split(":")[0] for title in titles] == ["es-cv", "pl", "pl3"]
-
-
-def test_a_beta_map_is_two_lines_between_logits():
-    right = figures.beta_map().axes[1]
-    curve = {line.get_label(): line for line in right.lines}["beta map"]
-    p, height = curve.get_data()
-    x, y = np.log(p / (1 - p)), np.log(height / (1 - height))
-    slope = np.diff(y) / np.diff(x)
-    assert slope[0] == pytest.approx(0.3, abs=0.01)
-    assert slope[-1] == pytest.approx(1.4, abs=0.01)
-    assert right.get_xscale() == right.get_yscale() == "logit"

@@ -9,6 +9,10 @@ from calibrant.exceptions import ShapeError, SourceError
 from calibrant.experiments import StoredPredictions, find_predictions
 from calibrant.experiments.prediction_sets import Event, Split, outcomes_of
 
+Y = np.tile([0, 1, 1, 0], 10)
+P = np.linspace(0.05, 0.95, 40)
+THREE = np.tile([[0.2, 0.3, 0.5]], (40, 1))
+
 
 @pytest.mark.parametrize("task", ["confidence", 2])
 def test_events_are_those_of_the_measures_whatever_the_chunks(logits, task):
@@ -65,31 +69,14 @@ def test_wrong_contents_are_named():
         Split(good * [[np.inf], [1.0]], np.zeros(2), "logit").check("m")
 
 
-def write_all(folder, scores, y):
-    """Write the same model in four ways."""
+def test_mapped_and_packed_files_hold_the_same(tmp_path, logits):
+    scores, y = logits
     arrays = {f"logits_{split}": scores for split in ("cal", "test")}
     arrays |= {f"y_{split}": y for split in ("cal", "test")}
-    np.savez(folder / "mapped.npz", **arrays)
-    np.savez_compressed(folder / "packed.npz", **arrays)
-    (folder / "arrays").mkdir()
-    for name, array in arrays.items():
-        np.save(folder / "arrays" / f"{name}.npy", array)
-    table = folder / "table"
-    table.mkdir()
-    columns = {f"logit_{k}": scores[:, k] for k in range(scores.shape[1])}
-    frame = pl.DataFrame({"y": y, **columns})
-    frame.write_parquet(table / "cal.parquet")
-    (table / "test.parquet").mkdir()
-    for part in range(2):
-        rows = frame[part * 100 : (part + 1) * 100]
-        rows.write_parquet(table / "test.parquet" / f"part-{part}.parquet")
-
-
-def test_all_kinds_of_files_hold_the_same(tmp_path, logits):
-    scores, y = logits
-    write_all(tmp_path, scores, y)
+    np.savez(tmp_path / "mapped.npz", **arrays)
+    np.savez_compressed(tmp_path / "packed.npz", **arrays)
     models = find_predictions(tmp_path)
-    assert [m.name for m in models] == ["arrays", "mapped", "packed", "table"]
+    assert [m.name for m in models] == ["mapped", "packed"]
     for model in models:
         for split in (model.calibration(), model.test(), model.holdout()):
             np.testing.assert_array_equal(split.scores, scores)
@@ -97,8 +84,6 @@ def test_all_kinds_of_files_hold_the_same(tmp_path, logits):
             assert split.scale == "logit"
     assert len({model.holdout().fingerprint for model in models}) == 1
     assert isinstance(models[0].test().scores, np.memmap)
-    assert isinstance(models[1].test().scores, np.memmap)
-    assert find_predictions(tmp_path / "arrays") == [models[0]]
 
 
 def test_real_test_rows_make_the_others_the_hold_out(tmp_path):
@@ -117,10 +102,10 @@ def test_wrong_files_are_named(tmp_path):
         find_predictions(tmp_path / "none")
     with pytest.raises(SourceError, match="contains no predictions"):
         find_predictions(tmp_path)
-    (tmp_path / "bad.npz").write_bytes(b"no archive")
-    (bad,) = find_predictions(tmp_path)
-    with pytest.raises(SourceError, match="cannot be read as npz"):
-        bad.test()
+    np.savez(tmp_path / "other.npz", weights=P)
+    pl.DataFrame({"y": [0], "score": [0.5]}).write_parquet(tmp_path / "other.parquet")
+    with pytest.raises(SourceError, match="contains no predictions"):
+        find_predictions(tmp_path)
     np.savez(tmp_path / "half.npz", logits_test=np.zeros((2, 2)))
     with pytest.raises(SourceError, match=r"no split cal or val: .* logits_cal"):
         StoredPredictions(str(tmp_path / "half.npz")).calibration()
@@ -128,17 +113,9 @@ def test_wrong_files_are_named(tmp_path):
     np.savez(tmp_path / "objects.npz", logits_test=objects, y_test=np.zeros(1))
     with pytest.raises(SourceError, match="contains objects"):
         StoredPredictions(str(tmp_path / "objects.npz")).test()
-    folder = tmp_path / "arrays"
-    folder.mkdir()
-    np.save(folder / "y_test.npy", np.zeros(1))
-    (folder / "logits_test.npy").write_bytes(b"nothing")
-    with pytest.raises(SourceError, match="cannot be read as npy"):
-        StoredPredictions(str(folder)).test()
-    table = tmp_path / "table"
-    table.mkdir()
-    pl.DataFrame({"y": [0], "score": [0.5]}).write_parquet(table / "test.parquet")
-    with pytest.raises(SourceError, match=r"prob_1, \.\.; it has y, score"):
-        StoredPredictions(str(table)).test()
+    (tmp_path / "bad.npz").write_bytes(b"no archive")
+    with pytest.raises(SourceError, match="cannot be read as npz"):
+        find_predictions(tmp_path)
 
 
 @pytest.mark.shared
@@ -152,3 +129,68 @@ def test_the_shared_pseudo_real_set_is_as_its_readme_says(shared_data):
         assert outcomes.p.size == 1_500_000
         np.testing.assert_allclose(outcomes.y.mean(), accuracy, atol=5e-4)
         np.testing.assert_allclose(outcomes.p.mean(), confidence, atol=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "classes", "p"),
+    [
+        ({"p": P, "y": Y}, 2, P),
+        ({"conf": P, "y_true": Y, "y_pred": np.ones(40)}, 2, P),
+        ({"logits": np.log(THREE), "y": Y}, 3, None),
+        ({"probs": THREE, "y": Y}, 3, None),
+    ],
+)
+def test_files_without_splits_are_divided_into_halves(tmp_path, arrays, classes, p):
+    (tmp_path / "birds").mkdir()
+    np.savez(tmp_path / "birds" / "net.npz", **arrays)
+    (one,) = find_predictions(tmp_path)
+    assert (one.data, one.name) == ("birds", "net")
+    cal, test = one.calibration(), one.test()
+    assert (cal.classes, cal.rows, test.rows) == (classes, 20, 20)
+    if p is not None:
+        together = np.concatenate([cal.scores[:, 1], test.scores[:, 1]])
+        np.testing.assert_array_equal(np.sort(together), p)
+        pairs = dict(zip(P, Y, strict=True))
+        assert [pairs[value] for value in cal.scores[:, 1]] == cal.labels.tolist()
+
+
+def test_several_models_of_one_file_share_its_labels(tmp_path):
+    splits = {"y_val": Y[:20], "y_test": Y[20:], "idx_val": np.arange(20)}
+    models = {f"{m}_{s}": P[:20] for m in ("tree", "forest") for s in ("val", "test")}
+    np.savez(tmp_path / "adult.npz", **splits, **models)
+    sets = find_predictions(tmp_path)
+    assert [(one.data, one.name) for one in sets] == [
+        ("adult", "forest"),
+        ("adult", "tree"),
+    ]
+    cal, test = sets[0].calibration(), sets[0].test()
+    assert cal.labels.tolist() == Y[:20].tolist()
+    assert test.scores[:, 1].tolist() == P[:20].tolist()
+
+
+def test_a_model_with_its_own_splits_keeps_them(tmp_path):
+    arrays = {"logits_val": THREE[:10], "y_val": Y[:10]}
+    np.savez(tmp_path / "net.npz", **arrays, logits_test=THREE, y_test=Y)
+    (one,) = find_predictions(tmp_path)
+    assert (one.calibration().rows, one.holdout().rows) == (10, 40)
+
+
+def test_tables_are_divided_by_data_set_and_model(tmp_path):
+    columns = {"p": P, "y": Y, "task": ["arc", "mmlu"] * 20, "season": Y}
+    table = pl.DataFrame({**columns, "model": ["a"] * 20 + ["b"] * 20, "shots": 1})
+    table.write_parquet(tmp_path / "llm.parquet")
+    sets = find_predictions(tmp_path)
+    names = [(one.data, one.name) for one in sets]
+    assert names == [(f"llm {t}", f"{m} 1") for t in ("arc", "mmlu") for m in "ab"]
+    cal, test = sets[0].calibration(), sets[0].test()
+    both = np.concatenate([cal.scores[:, 1], test.scores[:, 1]])
+    np.testing.assert_array_equal(np.sort(both), P[:20:2])
+
+
+def test_a_random_sample_keeps_the_order_of_rows(logits):
+    split = Split(*logits, "logit")
+    few = split.at_most(50)
+    places = [np.flatnonzero((logits[0] == row).all(axis=1))[0] for row in few.scores]
+    assert places == sorted(set(places))
+    np.testing.assert_array_equal(few.labels, logits[1][places])
+    assert split.at_most(200) is split

@@ -37,7 +37,7 @@ def test_samples_and_unseen_rows_are_rows_of_their_own(network):
     np.testing.assert_array_equal(unseen.y, rows.y[unseen.rows])
     assert not np.isin(parts.fitted, np.append(drawn.rows, unseen.rows)).any()
     assert list(unseen.others) == ["flat", "slope", "exact"]
-    # 5,100 rows tell the map of exact probabilities to about a hundredth
+    # 5,950 rows tell the map of exact probabilities to about a hundredth
     assert 0 < np.abs(unseen.c - unseen.others["exact"]).mean() < 0.01
 
 

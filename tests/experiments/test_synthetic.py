@@ -1,19 +1,24 @@
-"""Shapes, new ones of users, and the data drawn from them."""
+"""Shapes, new ones of users, the data drawn from them, and the oracle."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import beta
 from sklearn.model_selection import KFold
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, UnknownNameError
-from calibrant.experiments import SyntheticTruth
+from calibrant.experiments import Contender, Design, SyntheticTruth, run
 from calibrant.experiments.synthetic import (
     PAPER_SHAPES,
     SHAPES,
+    MixedShape,
+    Oracle,
     add_shape,
     find_shape,
     mixing_amount,
@@ -257,3 +262,81 @@ def test_truths_of_different_kind_have_different_names():
         SyntheticTruth.of("square", 0.05, test_rows=5),
     ]
     assert len({truth.name for truth in truths}) == len(truths)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_mixed_maps_undo_the_shape(shape):
+    """At predictions of known c; where a shape bends or leaps, to a grid's cell."""
+    c = np.random.default_rng(0).random(2000)
+    function = SHAPES[shape]
+    inverted = MixedShape(function, 0.6).transform(predictions(function, 0.6, c))
+    assert_allclose(inverted, c, atol=5e-5)
+    assert np.median(np.abs(inverted - c)) < 1e-8
+
+
+def fitted(truth, n, seed=0):
+    data = truth.draw(n, seed)
+    return MixedShape(truth.function).fit(data.p, data.y)
+
+
+def test_the_amount_is_where_the_likelihood_is_flat():
+    """For the square c is in closed form, and so the derivative of the likelihood."""
+    truth = SyntheticTruth.of("square", 0.1)
+    data = truth.draw(2000, 0)
+
+    def slope(amount):
+        root = np.sqrt((1 - amount) ** 2 + 4 * amount * data.p)
+        c = (root - (1 - amount)) / (2 * amount)
+        # From (1 - a) c + a c^2 = p by implicit differentiation.
+        change = (c - c**2) / (1 - amount + 2 * amount * c)
+        return ((data.y - c) / (c * (1 - c)) * change).sum()
+
+    amount = fitted(truth, 2000).amount
+    assert_allclose(amount, brentq(slope, 0.05, 0.99), atol=1e-5)
+
+
+def test_the_amount_comes_near_to_the_truth():
+    for shape in ("stairs", "wiggle", "jump"):
+        truth = SyntheticTruth.of(shape, 0.06)
+        amount = mixing_amount(truth.function, 0.06)
+        assert_allclose(fitted(truth, 200_000).amount, amount, atol=0.03)
+
+
+def test_an_amount_may_be_none_at_all():
+    truth = SyntheticTruth.of("square", 0.0)
+    amounts = [fitted(truth, 500, seed).amount for seed in range(6)]
+    assert min(amounts) == 0.0
+
+
+def test_weight_two_is_the_row_twice():
+    data = SyntheticTruth.of("beta1", 0.05).draw(300, 1)
+    weight = 1.0 + (np.arange(300) % 2)
+    twice = np.repeat(np.arange(300), weight.astype(int))
+    shape = SHAPES["beta1"]
+    one = MixedShape(shape).fit(data.p, data.y, weight)
+    other = MixedShape(shape).fit(data.p[twice], data.y[twice])
+    assert_allclose(one.amount, other.amount, atol=1e-6)
+
+
+def test_the_oracle_takes_part_in_a_design_and_is_the_best(tmp_path):
+    design = Design(
+        contenders=[Contender.of("beta"), Oracle()],
+        truths=[SyntheticTruth.of("wiggle", 0.06, test_rows=5000)],
+        sizes=[1000],
+        seeds=range(3),
+    )
+    rows = run(design, tmp_path)
+    assert set(rows["failure"]) == {""}
+    error = {m: rows["map_error"][rows["method"] == m] for m in ("beta", "oracle")}
+    assert (error["oracle"] < error["beta"]).all()
+    estimate = rows["estimate"][rows["method"] == "oracle"]
+    assert_allclose(estimate, 0.06, atol=0.03)
+
+
+def test_the_oracle_knows_synthetic_truths_alone():
+    @dataclass
+    class Mine:
+        name: str = "my data"
+
+    with pytest.raises(OptionError, match="'my data' is another kind"):
+        Oracle().family_for(Mine())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -20,12 +19,9 @@ from calibrant.core.parameters import check_choice
 from calibrant.exceptions import CalibrantError, FailedCellsWarning, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from calibrant.core.array_types import Frame
-    from calibrant.experiments.design import Design
-    from calibrant.experiments.prediction_sets import PredictionSet
-    from calibrant.experiments.result_tables import ResultTable
+    from calibrant.experiments import StoredPredictions, Study
 
 reproduce = typer.Typer(
     no_args_is_help=True,
@@ -34,10 +30,7 @@ reproduce = typer.Typer(
 
 CIFAR_EVENTS = "1=cars,3=cats,5=dogs,confidence"
 DIGIT_EVENTS = "1,3,8,confidence"
-SIZES = "1000,3000,10000"
-
-ENDINGS = {"markdown": ".md", "latex": ".tex", "html": ".html"}
-HIDDEN = {"--out", "--format", "--retry-failures"}
+HIDDEN = {"--out", "--format"}
 """Options that do not change the numbers."""
 FOLDERS = {"--data", "--pseudo-real"}
 
@@ -47,7 +40,6 @@ class TableFormat(StrEnum):
 
     markdown = "markdown"
     latex = "latex"
-    html = "html"
     csv = "csv"
     json = "json"
 
@@ -57,12 +49,9 @@ Quick = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Folder for results, tables and the log.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Number of samples of each size.")]
-Sizes = Annotated[
-    str, typer.Option(help="Sizes (rows) of the samples to evaluate, a,b,c.")
-]
+Sizes = Annotated[str, typer.Option(help="Sizes (rows) of the samples, a,b,c.")]
 Jobs = Annotated[int, typer.Option(help="Number of processes; -1 uses all cores.")]
 Output = Annotated[TableFormat, typer.Option("--format", help="Output format.")]
-Retry = Annotated[bool, typer.Option("--retry-failures", help="Rerun failed cells.")]
 Methods = Annotated[
     str | None,
     typer.Option(
@@ -101,25 +90,17 @@ def synthetic(
     ] = False,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
-    retry_failures: Retry = False,
 ) -> None:
     """Compare all methods of the paper on its synthetic data.
 
     Every finished cell is saved immediately: the same command continues an interrupted
-    run. Tables in all formats are written beside the results.
+    run. Tables are written beside the results.
     """
-    from calibrant.experiments import studies
-    from calibrant.experiments.result_tables import KINDS, result_table
+    from calibrant.experiments import synthetic_study
 
-    make = studies.quick_design if quick else studies.paper_design
-    design = make(**({} if seeds is None else {"seeds": seeds}), as_printed=as_printed)
-    if methods is not None:
-        names = split_list(methods)
-        contenders = studies.named_contenders(names, as_printed=as_printed)
-        design = replace(design, contenders=contenders)
-    rows = _run({"synthetic": design}, out, jobs, retry=retry_failures)["synthetic"]
-    tables = [result_table(rows, design, name) for name in KINDS]
-    _show_tables(ctx, "Synthetic experiments", rows, tables, out, output)
+    chosen = {} if methods is None else {"methods": split_list(methods)}
+    study = synthetic_study(seeds, quick=quick, as_printed=as_printed, **chosen)
+    _carry_out(ctx, study, out, jobs, output)
 
 
 @reproduce.command()
@@ -129,31 +110,21 @@ def fresh(
     seeds: Seeds = 40,
     methods: Methods = None,
     studies: Annotated[
-        str | None,
-        typer.Option(help="Studies to run, out of paper,other,skewed,polarised."),
-    ] = None,
+        str, typer.Option(help="Studies to run, a,b,c.")
+    ] = "paper,other,skewed,polarised",
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
-    retry_failures: Retry = False,
 ) -> None:
     """Compare methods on seeds, shapes and distributions that are not in the paper.
 
     The oracle, which knows the shape, runs beside them. The same command continues an
     interrupted run.
     """
-    from calibrant.experiments.result_tables import concatenate
-    from calibrant.experiments.studies import FRESH_METHODS, FRESH_STUDIES
-    from calibrant.experiments.study_tables import fresh_tables
+    from calibrant.experiments import fresh_study
 
-    names = FRESH_METHODS if methods is None else split_list(methods)
-    designs = {}
-    for name in FRESH_STUDIES if studies is None else split_list(studies):
-        study = FRESH_STUDIES[check_choice(name, FRESH_STUDIES, name="study")]
-        designs[name] = study.design(seeds=seeds, methods=names)
-    results = _run(designs, out, jobs, retry=retry_failures)
-    tables = fresh_tables(results, designs)
-    rows = concatenate(results.values())
-    _show_tables(ctx, "Fresh experiments", rows, tables, out, output)
+    chosen = {} if methods is None else {"methods": split_list(methods)}
+    study = fresh_study(seeds, parts=split_list(studies), **chosen)
+    _carry_out(ctx, study, out, jobs, output)
 
 
 @reproduce.command("pseudo-real")
@@ -169,11 +140,8 @@ def pseudo_real(
             f"confidence. With --data {CIFAR_EVENTS}, else {DIGIT_EVENTS}.",
         ),
     ] = None,
-    calibration_sets: Annotated[
-        int, typer.Option(min=1, help="Number of samples to fit calibrators on.")
-    ] = 20,
     seeds: Seeds = 5,
-    sizes: Sizes = SIZES,
+    sizes: Sizes = "1000,3000,10000",
     variants: Annotated[
         int,
         typer.Option(
@@ -184,35 +152,25 @@ def pseudo_real(
     ] = 5,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
-    retry_failures: Retry = False,
 ) -> None:
     """Compare calibrators and evaluators on models whose true map is known.
 
     The true map is estimated on a very large hold-out. Every finished cell is saved
-    immediately: the same command continues an interrupted run. Tables in all formats
-    are written beside the results.
+    immediately: the same command continues an interrupted run. Tables are written
+    beside the results.
     """
-    from calibrant.experiments.prediction_sets import Event
-    from calibrant.experiments.result_tables import concatenate
-    from calibrant.experiments.studies import PseudoRealStudy, has_torch
-    from calibrant.experiments.study_tables import pseudo_real_tables
+    from calibrant.experiments import Event, pseudo_real_study
 
     texts = split_list(events or (CIFAR_EVENTS if data else DIGIT_EVENTS))
-    study = PseudoRealStudy(
+    study = pseudo_real_study(
         _models(data, quick=quick),
         [Event.of(text) for text in texts],
-        calibration_sets=calibration_sets,
+        quick=quick,
         seeds=seeds,
         sizes=_counts(sizes),
-        variant_seeds=variants,
+        variants=variants,
     )
-    study = study.quick() if quick else study
-    results = _run(study.designs(), out, jobs, retry=retry_failures)
-    rows = concatenate(results.values())
-    without = study.variant_seeds and not has_torch()
-    notes = ["Networks (iop-*) are omitted: torch is not installed."] if without else []
-    title, tables = "Pseudo-real experiments", pseudo_real_tables(rows)
-    _show_tables(ctx, title, rows, tables, out, output, *notes)
+    _carry_out(ctx, study, out, jobs, output)
 
 
 @reproduce.command()
@@ -231,33 +189,20 @@ def real(
     quick: Quick = False,
     out: Out = Path("calibrant-real"),
     seeds: Seeds = 5,
-    sizes: Sizes = SIZES,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
-    retry_failures: Retry = False,
 ) -> None:
     """Compare evaluators on real predictions, whose true map is unknown.
 
     Models are calibrated in five ways, and subsets of their test rows are evaluated. A
-    table shows biases up to a constant per row; a figure shows how evaluators rank
-    the five.
+    table shows biases up to a constant per row.
     """
-    from calibrant.experiments.figures import ordering_figure
-    from calibrant.experiments.result_tables import concatenate
-    from calibrant.experiments.studies import SUBSETS, RealStudy
-    from calibrant.experiments.study_tables import bias_table
+    from calibrant.experiments import real_study
 
-    counts = [check_choice(n, SUBSETS, name="sizes") for n in _counts(sizes)]
     models = _models(data, quick=quick)
     known = _models([beside], quick=quick) if beside else [] if data else models
-    subsets = {n: SUBSETS[n] for n in counts}
-    study = RealStudy(models, known, seeds=seeds, subsets=subsets)
-    designs = (study.quick() if quick else study).designs()
-    results = _run(designs, out, jobs, retry=retry_failures)
-    rows = concatenate(results.values())
-    if (rows["failure"] == "").any():
-        write_figure(ordering_figure(rows), out / "ordering.png")
-    _show_tables(ctx, "Real experiments", rows, [bias_table(rows)], out, output)
+    study = real_study(models, known, quick=quick, seeds=seeds)
+    _carry_out(ctx, study, out, jobs, output)
 
 
 @reproduce.command()
@@ -282,43 +227,33 @@ def arena(
             "not need torch. See 'calibrant methods'."
         ),
     ] = None,
-    sizes: Annotated[
-        str, typer.Option(help="Numbers of calibration rows, a,b,c.")
-    ] = "200,500,2000,5000",
+    sizes: Sizes = "200,500,2000,5000",
     every: Annotated[int, typer.Option(help="Use only every n-th model.", min=1)] = 1,
     seeds: Seeds = 1,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
-    retry_failures: Retry = False,
 ) -> None:
     """Compare calibrators by test log-loss on many models, data sets and sizes.
 
     A dozen classifiers are trained once on many data sets. Every finished cell is
     saved immediately, so the same command continues an interrupted run.
     """
-    from calibrant.experiments import arena as study
-    from calibrant.experiments.arena_models import train_models
-    from calibrant.experiments.arena_sets import find_sets
-    from calibrant.experiments.arena_tables import add_times, arena_tables
-    from calibrant.experiments.result_tables import concatenate
-    from calibrant.experiments.runner import Store
+    from calibrant.experiments import arena_sets, arena_study, train_models
+    from calibrant.experiments.arena import KINDS
 
     names: Any = split_list(kinds)
-    chosen = [check_choice(name, study.KINDS, name="kinds") for name in names]
+    chosen = [check_choice(name, KINDS, name="kinds") for name in names]
     with progress_bar("training") as progress:
         trained = train_models(quick=quick, jobs=jobs, progress=progress)
-    designs = study.arena_designs(
-        [one for folder in [trained, *(data or [])] for one in find_sets(folder)],
+    study = arena_study(
+        [one for folder in [trained, *(data or [])] for one in arena_sets(folder)],
         kinds=chosen,
         methods=None if methods is None else split_list(methods),
         sizes=_counts(sizes)[: 1 if quick else None],
         seeds=1 if quick else seeds,
         every=every,
     )
-    found = _run(designs, out, jobs, retry=retry_failures)
-    results = {kind: add_times(rows, Store(out)) for kind, rows in found.items()}
-    rows, tables = concatenate(results.values()), arena_tables(results)
-    _show_tables(ctx, "Arena of calibrators", rows, tables, out, output)
+    _carry_out(ctx, study, out, jobs, output)
 
 
 @reproduce.command()
@@ -338,12 +273,12 @@ def figures(
         write_figure(draw(), paths[name])
 
 
-def _models(data: Sequence[Path] | None, *, quick: bool) -> list[PredictionSet]:
+def _models(data: Sequence[Path] | None, *, quick: bool) -> list[StoredPredictions]:
     """Return the models of folders, or of the embedded digits."""
-    from calibrant.experiments import embedded_predictions, find_predictions
+    from calibrant.experiments import digit_models, find_predictions
 
     if not data:
-        return list(embedded_predictions(quick=quick))
+        return digit_models(quick=quick)
     return [model for folder in data for model in find_predictions(folder)]
 
 
@@ -354,60 +289,40 @@ def _counts(text: str) -> list[int]:
     return [int(part) for part in split_list(text)]
 
 
-def _run(
-    designs: Mapping[str, Design], out: Path, jobs: int, *, retry: bool
-) -> dict[str, Frame]:
-    """Run designs into one folder; failures are reported by `_show_tables`."""
-    from calibrant.experiments.runner import run
-
-    rows: dict[str, Frame] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FailedCellsWarning)
-        for name, design in designs.items():
-            again = retry and not rows  # the first run drops all failures
-            with progress_bar(f"fitting: {name}") as progress:
-                rows[name] = run(
-                    design, out, jobs=jobs, progress=progress, retry_failures=again
-                )
-    return rows
-
-
-def _show_tables(
-    ctx: typer.Context,
-    title: str,
-    rows: Frame,
-    tables: list[ResultTable],
-    out: Path,
-    output: TableFormat,
-    *notes: str,
+def _carry_out(
+    ctx: typer.Context, study: Study, out: Path, jobs: int, output: TableFormat
 ) -> None:
-    """Write tables in all formats and print them in one; raise if cells failed."""
-    from calibrant.experiments import result_tables as formats
-    from calibrant.experiments.runner import describe_failures, versions
+    """Run a study, write and print its tables, and raise if cells failed."""
+    from calibrant.experiments.runner import describe_failures, run, versions
+    from calibrant.experiments.tables import concatenate, latex_page, markdown_page
 
+    results = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FailedCellsWarning)  # named below
+        for name, design in study.designs.items():
+            with progress_bar(f"fitting: {name}") as progress:
+                results[name] = run(design, out, jobs=jobs, progress=progress)
+    tables = study.tables(results)
     command = " ".join(["calibrant reproduce", str(ctx.info_name), *_given(ctx)])
-    today = datetime.now(UTC).date()
-    made_by = f"Made by `{command}` on {today} with {versions()}."
-    notes = (made_by, _describe_times(rows, out), *notes)
+    made_by = f"Made by `{command}` on {datetime.now(UTC).date()} with {versions()}."
+    notes = (made_by, *study.notes)
     texts = {
-        "markdown": formats.markdown_page(title, notes, tables),
-        "latex": formats.latex_page(notes, tables),
-        "html": formats.html_page(title, notes, tables),
+        "markdown": markdown_page(study.title, notes, tables),
+        "latex": latex_page(notes, tables),
     }
-    for name, text in texts.items():
-        path = out / f"tables{ENDINGS[name]}"
+    for ending, text in zip((".md", ".tex"), texts.values(), strict=True):
+        path = out / f"tables{ending}"
         with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
         typer.echo(f"wrote {path}", err=True)
     if output in texts:
         typer.echo(texts[output], nl=False)
     else:
-        frame = formats.concatenate(table.frame() for table in tables)
-        print_frame(frame, Format(output))
-    if failures := describe_failures(rows):
+        print_frame(concatenate(t.frame() for t in tables), Format(output))
+    if failures := describe_failures(concatenate(results.values())):
         raise CalibrantError(
             f"{failures}\nAll messages are in the column failure of "
-            f"{out / 'results.parquet'}; --retry-failures reruns these cells."
+            f"{out / 'results.parquet'}; the same command reruns these cells."
         )
 
 
@@ -422,19 +337,3 @@ def _given(ctx: typer.Context) -> Iterator[str]:
         for entry in value if isinstance(value, list | tuple) else [value]:
             text = Path(entry).name if name in FOLDERS else entry
             yield name if entry is True else f"{name} {text}"
-
-
-def _describe_times(rows: Frame, folder: Path) -> str:
-    """Return a sentence with the CPU time of each method."""
-    from calibrant.experiments.runner import Store
-
-    methods = dict(zip(rows["key"].tolist(), rows["method"].tolist(), strict=True))
-    seconds = Store(folder).seconds(methods)
-    totals = dict.fromkeys(methods.values(), 0.0)
-    for key, method in methods.items():
-        totals[method] += seconds[key]
-    each = ", ".join(f"{method} {total:.0f}" for method, total in totals.items())
-    return (
-        f"{len(seconds)} cells took {sum(seconds.values()):.0f} CPU seconds: "
-        f"{each}. The log next to the results has wall-clock times."
-    )

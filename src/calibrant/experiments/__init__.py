@@ -1,21 +1,19 @@
 """The research bench: data with a known truth, and how methods perform on them.
 
-- Data: `synthetic` (the paper's shapes and others), `predictions` (of models, in memory
-  or in files), `embedded` (digits whose truth is exact), `prediction_truths` (the true
-  maps of models).
-- A study: `design` (methods and the grid of data), `studies` (the paper's and ours).
-- The arena of calibrators: `arena`, its models, files (`arena_sets`) and tables.
+- Data: `synthetic` (the paper's shapes and others), `prediction_sets` (of models, in
+  files), `models` (trained here), `prediction_truths` (the true maps of models).
 - What is measured: `assessment`. How it is run and stored: `runner`.
-- Results: `tables` (as numbers and as text), `study_tables` (of each study), `figures`.
+- What is run: `studies` (synthetic), `model_studies` (pseudo-real and real), `arena`
+  (of calibrators). Results: `tables`, `figures`.
 """
 
 from calibrant.experiments import assessment, synthetic
-from calibrant.experiments.assessment import KnownSample
-from calibrant.experiments.design import Contender, Design, Truth
-from calibrant.experiments.embedded import embedded_predictions
+from calibrant.experiments.arena import arena_sets, arena_study
+from calibrant.experiments.assessment import Contender, KnownSample, Truth
+from calibrant.experiments.model_studies import pseudo_real_study, real_study
+from calibrant.experiments.models import digit_models, train_models
 from calibrant.experiments.prediction_sets import (
     Event,
-    PredictionSet,
     Split,
     StoredPredictions,
     find_predictions,
@@ -25,13 +23,13 @@ from calibrant.experiments.prediction_truths import (
     PseudoRealTruth,
     RealTruth,
 )
-from calibrant.experiments.runner import run
+from calibrant.experiments.runner import Design, run
 from calibrant.experiments.studies import (
-    PseudoRealStudy,
-    RealStudy,
+    Study,
+    fresh_study,
     paper_contenders,
     paper_design,
-    quick_design,
+    synthetic_study,
 )
 from calibrant.experiments.synthetic import SyntheticTruth, add_shape
 
@@ -41,22 +39,26 @@ __all__ = [
     "Design",
     "Event",
     "KnownSample",
-    "PredictionSet",
-    "PseudoRealStudy",
     "PseudoRealTruth",
-    "RealStudy",
     "RealTruth",
     "Split",
     "StoredPredictions",
+    "Study",
     "SyntheticTruth",
     "Truth",
     "add_shape",
+    "arena_sets",
+    "arena_study",
     "assessment",
-    "embedded_predictions",
+    "digit_models",
     "find_predictions",
+    "fresh_study",
     "paper_contenders",
     "paper_design",
-    "quick_design",
+    "pseudo_real_study",
+    "real_study",
     "run",
     "synthetic",
+    "synthetic_study",
+    "train_models",
 ]

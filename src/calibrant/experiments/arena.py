@@ -4,6 +4,10 @@ Each cell is one method, fitted on a sample of the calibration rows of one model
 applied to its test rows. ``none`` leaves predictions as they are. A method harms if
 its test log-loss is higher than that of ``none`` by more than one standard error of
 the paired difference.
+
+The win rate is CalArena's (arXiv:2605.30188): in each cell the share of the other
+methods whose test log-loss is strictly higher, averaged over cells. A method that
+failed leaves predictions as they are, and wins against none.
 """
 
 from __future__ import annotations
@@ -11,8 +15,8 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
 from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,20 +29,29 @@ from calibrant.calibrators.registry import (
     make_calibrator,
 )
 from calibrant.exceptions import OptionError
-from calibrant.experiments.design import Contender, Design
-from calibrant.experiments.prediction_sets import CONFIDENCE, Event, outcomes_of
+from calibrant.experiments.assessment import Contender
+from calibrant.experiments.model_studies import NETWORKS
+from calibrant.experiments.prediction_sets import (
+    CONFIDENCE,
+    Event,
+    find_predictions,
+    outcomes_of,
+)
 from calibrant.experiments.prediction_truths import SEPARATOR
-from calibrant.experiments.studies import NETWORKS
+from calibrant.experiments.runner import Design
+from calibrant.experiments.studies import Study
+from calibrant.experiments.tables import ResultTable, TableKind, build_table
 from calibrant.measures.calibration_error import calibration_error
 from calibrant.numerics.class_probabilities import class_probabilities
 from calibrant.numerics.links import clip_probability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant.calibrators.base import Kind
-    from calibrant.experiments.arena_sets import ArenaSet
-    from calibrant.experiments.design import Cell
+    from calibrant.core.array_types import Frame, IntVector
+    from calibrant.experiments.prediction_sets import Split, StoredPredictions
 
 NONE, ALL = "none", "all"
 KINDS: tuple[Kind, ...] = ("binary", "multi-class")
@@ -57,8 +70,14 @@ METHODS = {
 }  # fmt: skip
 """What takes part by default, of what exists."""
 
-MIN_TEST = 300
-"""With fewer test rows, harm is mostly noise."""
+MAX_CAL, MIN_TEST, MAX_TEST = 10_000, 300, 20_000
+"""With fewer than 300 test rows, harm is mostly noise."""
+
+MAX_MODELS = 12
+"""At most so many models of one data set take part, chosen evenly."""
+
+ROUNDING = 1e-9
+"""Differences of log-losses up to this are rounding: neither a win nor harm."""
 
 MEASURES = (
     "log_loss", "brier", "smooth_error", "es15_error", "accuracy", "difference",
@@ -117,19 +136,45 @@ class ArenaSample:
         return np.square(q).sum(axis=1) - 2.0 * self._own(q) + 1.0
 
 
+def arena_sets(folder: str | os.PathLike[str]) -> list[StoredPredictions]:
+    """Return the predictions below a folder, at most `MAX_MODELS` per data set."""
+    by_data: dict[str, list[StoredPredictions]] = {}
+    for model in find_predictions(folder):
+        by_data.setdefault(model.data, []).append(model)
+    return [model for models in by_data.values() for model in _some(models)]
+
+
+def _some(models: list[StoredPredictions]) -> list[StoredPredictions]:
+    places = np.linspace(0, len(models) - 1, min(MAX_MODELS, len(models))).round()
+    return [models[int(place)] for place in places]
+
+
+@lru_cache(maxsize=8)
+def _halves(model: StoredPredictions) -> tuple[Split, Split]:
+    """Return the rows that calibration rows are drawn from, and test rows."""
+    return model.calibration().at_most(MAX_CAL), model.holdout().at_most(MAX_TEST)
+
+
+@cache
+def facts(model: StoredPredictions) -> tuple[int, int, int, str]:
+    """Return numbers of classes and of rows of both halves, and a hash of them."""
+    cal, test = _halves(model)
+    return cal.classes, cal.rows, test.rows, cal.fingerprint + test.fingerprint
+
+
 @dataclass(frozen=True)
 class ArenaTruth:
     """A model on a data set, and one of its events or all its classes.
 
     Parameters
     ----------
-    source : ArenaSet
+    source : StoredPredictions
         Predictions of the model.
     event : Event, optional
         What is calibrated; by default all classes.
     """
 
-    source: ArenaSet
+    source: StoredPredictions
     event: Event | None = None
     error: ClassVar[float] = nan
 
@@ -137,28 +182,27 @@ class ArenaTruth:
     def shape(self) -> str:
         """Return data set, model and event, which tables split again."""
         what = "all classes" if self.event is None else self.event.label
-        return SEPARATOR.join([self.source.data, self.source.model, what])
+        return SEPARATOR.join([self.source.data, self.source.name, what])
 
     @property
     def name(self) -> str:
         """Return everything the rows depend on, including the content of files."""
-        return SEPARATOR.join([self.shape, *map(str, self.source.facts)])
+        return SEPARATOR.join([self.shape, *map(str, facts(self.source))])
 
     def has(self, n: int, seed: int) -> bool:
         """Return whether there is a sample of that size that differs from others."""
-        _, rows, _, _ = self.source.facts
+        _, rows, _, _ = facts(self.source)
         return n < rows or (n == rows and seed == 0)
 
     def draw(self, n: int, seed: int) -> ArenaSample:
         """Draw calibration rows."""
-        split = self.source.halves()[0]
+        split = _halves(self.source)[0]
         order = np.random.default_rng([n, seed]).permutation(split.rows)
         return self._sample(split, order[:n])
 
     def unseen(self) -> ArenaSample:
         """Return the test rows."""
-        split = self.source.halves()[1]
-        return self._sample(split, slice(None))
+        return self._sample(_halves(self.source)[1], slice(None))
 
     def _sample(self, split: Any, rows: Any) -> ArenaSample:
         if self.event is not None:
@@ -169,22 +213,22 @@ class ArenaTruth:
         return ArenaSample(prob, np.asarray(split.labels[rows], dtype=np.intp))
 
 
-def arena_truths(sets: Iterable[ArenaSet], kind: Kind) -> list[ArenaTruth]:
+def arena_truths(models: Iterable[StoredPredictions], kind: Kind) -> list[ArenaTruth]:
     """Return what is calibrated: events if binary, otherwise all classes together.
 
     The events of a model with several classes are the top class, and its first class
     against the rest.
     """
     truths = []
-    for one in sets:
-        classes, _, test_rows, _ = one.facts
+    for model in models:
+        classes, _, test_rows, _ = facts(model)
         if test_rows < MIN_TEST or (kind != "binary" and classes == 2):  # noqa: PLR2004
             continue
         events: list[Event | None] = [None]
         if kind == "binary":
             several = [Event(CONFIDENCE), Event.of("0")]
             events = [Event("event", 1)] if classes == 2 else [*several]  # noqa: PLR2004
-        truths += [ArenaTruth(one, event) for event in events]
+        truths += [ArenaTruth(model, event) for event in events]
     return truths
 
 
@@ -215,7 +259,6 @@ class ArenaContender(Contender):
     """
 
     measures: ClassVar[tuple[str, ...]] = MEASURES
-    times: ClassVar[tuple[str, ...]] = ("fit_seconds",)
 
     @classmethod
     def of(cls, method: str, **params: Any) -> ArenaContender:
@@ -240,7 +283,7 @@ class ArenaContender(Contender):
             "difference_error": float(difference.std() / np.sqrt(difference.size)),
             "classes": 2.0 if unseen.is_event else float(q.shape[1]),
             "test_rows": float(unseen.y.size),
-            "fit_seconds": seconds,
+            "seconds": seconds,
         }
 
 
@@ -277,39 +320,21 @@ def _is_of(name: str, kind: Kind, known: Sequence[str]) -> bool:
     return name in known or (kind == "binary" and name[:2] in {"es", "ew"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arena(Design):
-    """A design in which a truth takes part with those sizes that it has rows for."""
-
-    truths: Sequence[ArenaTruth]  # type: ignore[assignment]
-
-    @property
-    def size(self) -> int:
-        """Return the number of cells."""
-        return sum(1 for _ in self.cells())
-
-    def cells(self) -> Iterator[Cell]:
-        """Yield all cells, those of one truth and size together."""
-        for cell in super().cells():
-            if cell.truth.has(cell.n, cell.seed):  # type: ignore[attr-defined]
-                yield cell
-
-
-def arena_designs(
-    sets: Sequence[ArenaSet],
+def arena_study(
+    models: Sequence[StoredPredictions],
     *,
     kinds: Sequence[Kind] = KINDS,
     methods: Sequence[str] | None = None,
     sizes: Sequence[int] = SIZES,
     seeds: int = SEEDS,
     every: int = 1,
-) -> dict[str, Arena]:
-    """Return one design per kind that has predictions and methods.
+) -> Study:
+    """Return the study, with one design per kind that has predictions and methods.
 
     Parameters
     ----------
-    sets : sequence of ArenaSet
-        Predictions.
+    models : sequence of StoredPredictions
+        See `arena_sets`.
     kinds, methods, sizes
         What to run.
     seeds : int
@@ -319,21 +344,144 @@ def arena_designs(
 
     Returns
     -------
-    dict of Arena
-        By kind.
+    Study
+        Designs by kind.
     """
-    designs: dict[str, Arena] = {}
+    designs: dict[str, Design] = {}
     for kind in kinds:
-        truths, taking_part = arena_truths(sets, kind), contenders(kind, methods)
+        truths, taking_part = arena_truths(models, kind), contenders(kind, methods)
         truths = [truth for truth in truths if truth.has(min(sizes), 0)]
         truths = truths[(every - 1) // 2 :: every]
         if truths and len(taking_part) > 1:
-            designs[kind] = Arena(
-                contenders=taking_part, truths=truths, sizes=sizes, seeds=range(seeds)
+            designs[kind] = Design(
+                contenders=taking_part,
+                truths=truths,  # type: ignore[arg-type]
+                sizes=sizes,
+                seeds=range(seeds),
             )
     if not designs:
         raise OptionError(
             f"nothing to run: no set of predictions has {min(sizes)} calibration and "
             f"{MIN_TEST} test rows, or no method is of the kinds asked for."
         )
-    return designs
+    return Study("Arena of calibrators", designs, arena_tables)
+
+
+_TABLES = (
+    TableKind(
+        "excess",
+        "Test log-loss minus that of the best method of each cell, in thousandths",
+        "excess",
+    ),
+    TableKind(
+        "wins",
+        "Win rate: share of the other methods with a higher test log-loss",
+        "win",
+        scale=1.0,
+        digits=3,
+        best="highest",
+    ),
+    TableKind(
+        "harm",
+        "Cells in which the test log-loss is higher than without calibration by more "
+        "than one standard error of the paired difference, in percent",
+        "harmed",
+        scale=100.0,
+        digits=1,
+    ),
+    TableKind(
+        "difference",
+        "Change of the test log-loss by calibration, in thousandths",
+        "difference",
+        signed=True,
+    ),
+    TableKind("brier", "Brier score of the test rows, in thousandths", "brier"),
+    TableKind(
+        "smooth",
+        "Calibration error of the test rows by smooth (of the top class, if there are "
+        "several), in thousandths",
+        "smooth_error",
+    ),
+    TableKind(
+        "es15",
+        "The same by 15 bins of equal size, in thousandths",
+        "es15_error",
+    ),
+    TableKind(
+        "accuracy",
+        "Accuracy on the test rows, in percent",
+        "accuracy",
+        scale=100.0,
+        best="highest",
+    ),
+    TableKind(
+        "time",
+        "CPU time of fitting and of calibrating the test rows, in milliseconds",
+        "seconds",
+        digits=1,
+    ),
+)
+ARENA_TABLES = tuple(replace(kind, cluster="data") for kind in _TABLES)
+
+
+def compare_in_cells(rows: Frame) -> Frame:
+    """Return results with columns that compare methods in each cell.
+
+    ``data`` is the data set; ``excess``, ``win`` and ``harmed`` are as in the tables;
+    a failed method has the measures of ``none``.
+    """
+    cell, row_of, base = _cells(rows)
+    failed = rows["failure"] != ""
+    filled = {
+        name: np.where(failed, column[base], column)
+        if column.dtype == float
+        else column
+        for name, column in rows.items()
+    }
+    ours, noise = filled["log_loss"], filled["difference_error"]
+    losses = ours[row_of][cell]  # of all methods in the same cell
+    beaten = losses > np.where(failed, np.inf, ours)[:, np.newaxis] + ROUNDING
+    return {
+        **filled,
+        "data": np.array([text.split(SEPARATOR)[0] for text in rows["shape"]]),
+        "excess": ours - losses.min(axis=1),
+        "win": beaten.sum(axis=1) / max(losses.shape[1] - 1, 1),
+        "harmed": (filled["difference"] > noise + ROUNDING).astype(float),
+    }
+
+
+def _cells(rows: Frame) -> tuple[IntVector, Any, IntVector]:
+    """Return the cell of each row, the rows of each cell, and each row's ``none``."""
+    keys = list(zip(rows["shape"], rows["n"], rows["seed"], strict=True))
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    cell = np.array([places[key] for key in keys])
+    methods, method = np.unique(rows["method"], return_inverse=True)
+    row_of = np.empty((len(places), methods.size), dtype=np.intp)
+    row_of[cell, method] = np.arange(cell.size)
+    return cell, row_of, row_of[cell, methods.tolist().index(NONE)]
+
+
+def arena_tables(results: Mapping[str, Frame]) -> list[ResultTable]:
+    """Return all tables of each kind, methods in order of their mean excess."""
+    return [table for kind, rows in results.items() for table in _of_kind(kind, rows)]
+
+
+def _of_kind(kind: str, rows: Frame) -> list[ResultTable]:
+    rows = compare_in_cells(rows)
+    methods = _by_excess(rows)
+    lines = [(f"{n} rows", rows["n"] == n) for n in np.unique(rows["n"]).tolist()]
+    cells = rows["n"].size // len(methods)
+    study = f"{kind.capitalize()}, {cells} cells of {_count(rows)} models"
+    tables = (build_table(table, rows, lines, methods, {}) for table in ARENA_TABLES)
+    return [replace(table, study=study) for table in tables]
+
+
+def _by_excess(rows: Frame) -> list[str]:
+    names = np.unique(rows["method"]).tolist()
+    means = {name: rows["excess"][rows["method"] == name].mean() for name in names}
+    return sorted(means, key=lambda name: float(means[name]))
+
+
+def _count(rows: Frame) -> Any:
+    """Return the number of models on data sets, however many events they have."""
+    return len({text.rsplit(SEPARATOR, 1)[0] for text in rows["shape"].tolist()})

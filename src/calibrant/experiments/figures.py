@@ -1,7 +1,4 @@
-"""The figures of the paper that show synthetic data or formulas, and orders of models.
-
-Each function returns a matplotlib figure; `FIGURES` has those without data by name.
-"""
+"""The figures of the paper that show synthetic data, each as a matplotlib figure."""
 
 from __future__ import annotations
 
@@ -11,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.displays.drawing import new_figure
-from calibrant.displays.panels import use_logit_axes
 from calibrant.displays.reliability import ReliabilityDisplay
 from calibrant.displays.style import COLOUR
 from calibrant.experiments.assessment import KnownSample
-from calibrant.experiments.study_tables import calibrator_orders
 from calibrant.experiments.synthetic import (
     OTHER_SHAPES,
     PAPER_SHAPES,
@@ -25,15 +20,12 @@ from calibrant.experiments.synthetic import (
     predictions,
     sample,
 )
-from calibrant.maps.beta import BetaMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from calibrant.core.array_types import Frame
 
 EDGE, GAP, TRUTH = COLOUR.ink, COLOUR.gap, COLOUR.truth
 MIXED_ERRORS = (0.03, 0.07)
@@ -43,10 +35,6 @@ COMPARED = ("es15", "es-sweep", "es-cv", "pl")
 COMPARED_ROWS, COMPARED_ERROR = 10_000, 0.1
 EXAMPLE_SHAPE, EXAMPLE_ROWS, EXAMPLE_SEED = "beta2", 3000, 0
 INSTANCES = 50
-BETA_EXAMPLE = BetaMap(0.3, 1.4, 0.0)
-
-COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
-PANEL_WIDTH, LINE_HEIGHT, PANEL_COLUMNS, LEGEND_COLUMNS = 3.4, 0.24, 3, 3
 
 
 def base_shapes(shapes: Sequence[str] = PAPER_SHAPES) -> Figure:
@@ -106,30 +94,6 @@ def chosen_pieces() -> Figure:
     return figure
 
 
-def beta_map() -> Figure:
-    """Draw a beta map on probability axes, and on logit axes (appendix E.2).
-
-    On logit axes it approaches two straight lines, of slopes a and b.
-    """
-    figure = new_figure(7.6, 4.0)
-    left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
-    grid = np.linspace(0.0, 1.0, 1001)
-    left.plot(grid, BETA_EXAMPLE(grid), color=TRUTH, linewidth=2.0)
-    _frame_axes(left, f"beta map, a = {BETA_EXAMPLE.a:g}, b = {BETA_EXAMPLE.b:g}")
-    x = np.linspace(-7.0, 7.0, 1401)
-    p = 1.0 / (1.0 + np.exp(-x))
-    right.plot(p, BETA_EXAMPLE(p), color=TRUTH, linewidth=2.0, label="beta map")
-    for slope, style in ((BETA_EXAMPLE.a, "--"), (BETA_EXAMPLE.b, ":")):
-        line = 1.0 / (1.0 + np.exp(-slope * x))
-        right.plot(p, line, style, color=GAP, label=f"slope {slope:g}")
-    right.plot(p, p, "--", color=EDGE, linewidth=1.0)
-    use_logit_axes(right, (float(p[0]), float(p[-1])))
-    right.set(xlim=p[[0, -1]], ylim=p[[0, -1]], aspect="equal")
-    right.set(title="between logits", xlabel="Predicted probability")
-    right.legend(loc="upper left", frameon=False, fontsize="small")
-    return figure
-
-
 def _frame_axes(ax: Axes, title: str) -> None:
     ax.plot([0.0, 1.0], [0.0, 1.0], "--", color=EDGE, linewidth=1.0)
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal", title=title)
@@ -160,60 +124,11 @@ def _draw_methods(
         display.plot(ax)
 
 
-def ordering_figure(rows: Frame) -> Figure:
-    """Draw how each evaluator orders the calibrators of each model.
-
-    One panel per model, one line per evaluator; calibrators from the smallest
-    estimated error on the left to the largest on the right, one colour each.
-    """
-    from matplotlib.patches import Patch
-
-    orders = calibrator_orders(rows)
-    n_methods = len({method for order in orders.values() for method in order})
-    down = -(-len(orders) // PANEL_COLUMNS)
-    across = min(len(orders), PANEL_COLUMNS)
-    height = LINE_HEIGHT * n_methods + 1.0
-    figure = new_figure(PANEL_WIDTH * across, height * down + 0.8)
-    lines = [line for order in orders.values() for line in order.values()]
-    names = sorted({name for line in lines for name in line})
-    colours = {n: COLOURS[i % len(COLOURS)] for i, n in enumerate(names)}
-    for place, (model, order) in enumerate(orders.items(), start=1):
-        _draw_orders(figure.add_subplot(down, across, place), model, order, colours)
-    figure.legend(
-        handles=[Patch(color=colours[name], label=name) for name in names],
-        loc="outside lower center",
-        ncols=LEGEND_COLUMNS,
-        frameon=False,
-    )
-    return figure
-
-
-def _draw_orders(
-    ax: Axes, model: str, order: dict[str, list[str]], colours: dict[str, str]
-) -> None:
-    for line, names in enumerate(order.values()):
-        ax.barh(
-            [line] * len(names),
-            [0.94] * len(names),
-            left=np.arange(len(names)) + 0.03,
-            height=0.8,
-            color=[colours[name] for name in names],
-        )
-    ax.set_yticks(range(len(order)), list(order))
-    ax.set_xticks([])
-    ax.invert_yaxis()
-    ax.set_title(model, fontsize="medium")
-    ax.set_xlabel("least to largest error", fontsize="small")
-    for side in ax.spines.values():
-        side.set_visible(False)
-
-
 FIGURES: dict[str, Callable[[], Figure]] = {
     "base_shapes": base_shapes,
     "other_shapes": partial(base_shapes, OTHER_SHAPES),
     "truth_and_classical": truth_and_classical,
     "chosen_pieces": chosen_pieces,
-    "beta_map": beta_map,
     **{f"comparison_{shape}": partial(comparison, shape) for shape in PAPER_SHAPES},
 }
 """All figures of the paper by name."""

@@ -1,21 +1,23 @@
-"""Predictions of one model, in memory or in files.
+"""Predictions of models, in memory or in files of many layouts.
 
-What a study on real or pseudo-real data needs. Anything with the members of
-`PredictionSet` can take part: files, the embedded digits, or a source of your own.
-
-In files a model is one npz file, or one folder of npy or Parquet files. The name of a
-file or array says what it contains:
+A folder is searched with all its subfolders. A model is an npz file with the arrays
 
 ========================  ==========================================================
 ``logits_<split>``        logits, or ``probs_<split>`` for probabilities, (n, k)
 ``y_<split>``             column numbers of the true classes, (n,)
 ``posterior_<split>``     exact class probabilities, where known, (n, k)
-``<split>.parquet``       columns ``logit_0``.. or ``prob_0``.. and ``y``
 ========================  ==========================================================
 
 Splits are ``cal`` (or ``val``), ``test`` and ``holdout``. If ``realtest`` exists, it is
 the test split and ``test`` the hold-out; a model without ``holdout`` uses its test
-split. npy files and uncompressed npz are memory-mapped, not read.
+split. Arrays of an uncompressed file are memory-mapped, not read.
+
+Other npz files contain ``logits`` or ``probs`` and ``y``; one event, ``p`` and ``y``;
+the top class, ``conf``, ``y_true`` and ``y_pred``; or one event predicted by several
+models, ``<model>_val``, ``<model>_test``, ``y_val`` and ``y_test``. Parquet files have
+columns ``p`` and ``y``; ``task``, ``project`` and ``horizon`` divide them into data
+sets, ``model``, ``prompt`` and ``shots`` into models. Predictions without splits are
+divided at random into halves.
 """
 
 from __future__ import annotations
@@ -26,11 +28,12 @@ import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.exceptions import MissingDependencyError, ShapeError, SourceError
+from calibrant.engines.files import load_polars
+from calibrant.exceptions import ShapeError, SourceError
 from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
@@ -45,12 +48,18 @@ SUM_TOLERANCE = 0.01
 """Allowed deviation of a row of probabilities from the sum 1; 16-bit floats need it."""
 
 FINGERPRINT_ROWS = 1000
+SHUFFLE_SEED = 0
 CONFIDENCE = "confidence"
 
-SCALES: dict[str, Scale] = {"logit": "logit", "prob": "prob"}
-"""What arrays ``<name>s_<split>`` and columns ``<name>_0``.. contain."""
+SCALES: dict[str, Scale] = {"logits": "logit", "probs": "prob"}
+"""What arrays of these names contain."""
 
-NPZ, NPY, PARQUET = ".npz", ".npy", ".parquet"
+SPLITS = ("cal", "val", "test", "realtest", "holdout")
+HALVES = ("cal", "test")
+DATA_COLUMNS = ("task", "project", "horizon")
+MODEL_COLUMNS = ("model", "prompt", "shots")
+
+NPZ, PARQUET = ".npz", ".parquet"
 LOCAL_HEADER = 30
 """Bytes of a zip entry's header before its name; the last four hold two lengths."""
 
@@ -135,6 +144,20 @@ class Split:
         """Return the scores of some rows as float64."""
         return np.asarray(self.scores[rows], dtype=np.float64)
 
+    def part(self, rows: IntVector) -> Split:
+        """Return some rows, without exact probabilities."""
+        return Split(self.scores[rows], self.labels[rows], self.scale)
+
+    def shuffled(self) -> IntVector:
+        """Return the numbers of all rows in random order, always the same."""
+        return np.random.default_rng(SHUFFLE_SEED).permutation(self.rows)
+
+    def at_most(self, count: int) -> Split:
+        """Return a random sample of so many rows, or all where there are fewer."""
+        if self.rows <= count:
+            return self
+        return self.part(np.sort(self.shuffled()[:count]))
+
     @property
     def fingerprint(self) -> str:
         """Return a short hash of the content, part of the key of stored results."""
@@ -145,32 +168,6 @@ class Split:
         if self.posterior is not None:
             digest.update(np.asarray(self.posterior[every], np.float64).tobytes())
         return digest.hexdigest()[:12]
-
-
-class PredictionSet(Protocol):
-    """Predictions of one model on a calibration, a test and perhaps a hold-out split.
-
-    Hashable, with equal objects for equal predictions, since results are cached.
-    """
-
-    def __hash__(self) -> int: ...
-
-    @property
-    def name(self) -> str:
-        """Return the name of the model in tables."""
-        ...
-
-    def calibration(self) -> Split:
-        """Return the rows that calibrators are fitted on."""
-        ...
-
-    def test(self) -> Split:
-        """Return the rows on which calibration is measured."""
-        ...
-
-    def holdout(self) -> Split:
-        """Return a very large number of further rows; raise where there are none."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -252,10 +249,16 @@ def outcomes_of(
 class StoredPredictions:
     """The predictions of one model in files.
 
+    Studies accept any hashable object with its `name` and its three methods, each of
+    which returns a `Split`.
+
     Parameters
     ----------
     path : str
-        An npz file, or a folder of npy or Parquet files; read when needed.
+        An npz or Parquet file; read when needed.
+    part : tuple of (column, value)
+        Which rows of a Parquet file, or ``(("model", name),)`` in an npz file of
+        several models.
 
     Examples
     --------
@@ -264,32 +267,47 @@ class StoredPredictions:
     """
 
     path: str
+    part: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
-        """Return the name of the file or folder."""
-        return Path(self.path).stem
+        """Return the name of the model: of the file, or from its part."""
+        if not self.part:
+            return Path(self.path).stem
+        return " ".join(self._of(MODEL_COLUMNS)) or "forecasts"
+
+    @property
+    def data(self) -> str:
+        """Return the name of the data set: models of one data set are dependent."""
+        path = Path(self.path)
+        if not self.part:
+            return path.parent.name
+        return " ".join([path.stem, *self._of(DATA_COLUMNS)])
+
+    def _of(self, columns: tuple[str, ...]) -> list[str]:
+        part = dict(self.part)
+        return [part[name] for name in columns if name in part]
 
     def calibration(self) -> Split:
         """Return the rows that calibrators are fitted on."""
-        return _first_split(self.path, "cal", "val")
+        return _first_split(self, "cal", "val")
 
     def test(self) -> Split:
         """Return the rows on which calibration is measured."""
-        return _first_split(self.path, "realtest", "test")
+        return _first_split(self, "realtest", "test")
 
     def holdout(self) -> Split:
         """Return the hold-out, or the test split where there is none."""
-        return _first_split(self.path, "holdout", "test")
+        return _first_split(self, "holdout", "test")
 
 
 def find_predictions(folder: str | os.PathLike[str]) -> list[StoredPredictions]:
-    """Return all models of a folder, in order of their names.
+    """Return all models in a folder and its subfolders, in order of their names.
 
     Parameters
     ----------
     folder : path
-        Contains npz files, or folders of npy or Parquet files; or is itself one model.
+        Contains npz or Parquet files, perhaps in subfolders.
 
     Returns
     -------
@@ -309,69 +327,129 @@ def find_predictions(folder: str | os.PathLike[str]) -> list[StoredPredictions]:
     root = Path(folder)
     if not root.is_dir():
         raise SourceError(f"{root} is not a folder; name a folder of predictions.")
-    models = [path for path in sorted(root.iterdir()) if _is_model(path)]
-    if not models and _is_model(root):
-        models = [root]
-    if not models:
-        raise SourceError(
-            f"{root} contains no predictions: neither npz files nor folders of npy or "
-            f"Parquet files."
-        )
-    return [StoredPredictions(os.fspath(path)) for path in models]
+    files = sorted(path for end in (NPZ, PARQUET) for path in root.rglob(f"*{end}"))
+    if models := [model for path in files for model in _found(path)]:
+        return models
+    raise SourceError(
+        f"{root} contains no predictions: no npz or Parquet files of a known layout."
+    )
 
 
-def _is_model(path: Path) -> bool:
-    if path.is_dir():
-        return bool({file.suffix for file in path.iterdir()} & {NPY, PARQUET})
-    return path.suffix == NPZ
+ARRAYS_OF_A_MODEL = {f"{word}_{split}" for word in SCALES for split in SPLITS}
+WHOLE = ({"p", "y"}, {"conf", "y_true", "y_pred"}, {"logits", "y"}, {"probs", "y"})
+"""Arrays of npz files without splits."""
+
+
+def _found(path: Path) -> Iterator[StoredPredictions]:
+    """Yield the models of a file."""
+    file = os.fspath(path)
+    if path.suffix == PARQUET:
+        yield from (StoredPredictions(file, part) for part in _groups(path))
+        return
+    names = _array_names(path)
+    if names & ARRAYS_OF_A_MODEL or any(names >= known for known in WHOLE):
+        yield StoredPredictions(file)
+    elif names >= {"y_val", "y_test"}:
+        models = {name.removesuffix("_val") for name in names if name[-4:] == "_val"}
+        for model in sorted(models - {"y", "idx"}):
+            yield StoredPredictions(file, (("model", model),))
+
+
+def _array_names(path: Path) -> set[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except zipfile.BadZipFile as error:
+        raise SourceError(f"{path} cannot be read as npz: {error}.") from None
+
+
+def _groups(path: Path) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield each combination of groups of a Parquet file; one () if it has none."""
+    pl = load_polars("reading Parquet files")
+    table = pl.scan_parquet(path)
+    columns = table.collect_schema().names()
+    if not WHOLE[0].issubset(columns):
+        return
+    groups = [name for name in (*DATA_COLUMNS, *MODEL_COLUMNS) if name in columns]
+    texts = table.select(pl.col(groups).cast(pl.String)).unique().sort(groups)
+    rows = texts.collect().iter_rows(named=True) if groups else [{}]
+    yield from (tuple(row.items()) for row in rows)
 
 
 @lru_cache(maxsize=16)
-def _first_split(path: str, *names: str) -> Split:
+def _first_split(model: StoredPredictions, *names: str) -> Split:
     """Return the first of these splits that exists."""
     for name in names:
-        split = _read_split(Path(path), name)
+        split = _read_split(model, name)
         if split is not None:
-            return split.check(f"{path}, {name}")
+            return split.check(f"{model.path}, {name}")
     raise SourceError(
-        f"{path} has no split {' or '.join(names)}: it needs arrays such as "
+        f"{model.path} has no split {' or '.join(names)}: it needs arrays such as "
         f"logits_{names[0]} (or probs_{names[0]}) and y_{names[0]}."
     )
 
 
-def _read_split(path: Path, name: str) -> Split | None:
-    if any(path.glob(f"*{PARQUET}")):
-        file = path / f"{name}{PARQUET}"
-        return _read_parquet(file) if file.exists() else None
-    labels = _read_array(path, f"y_{name}")
+def _read_split(model: StoredPredictions, name: str) -> Split | None:
+    labels = _read_array(model, f"y_{name}")
+    if labels is None:
+        whole = _read_whole(model) if name in HALVES else None
+        if whole is None:
+            return None
+        return whole.part(np.array_split(whole.shuffled(), 2)[HALVES.index(name)])
+    if model.part:
+        return _event(_read_array(model, f"{model.name}_{name}"), labels)
     for word, scale in SCALES.items():
-        scores = _read_array(path, f"{word}s_{name}")
-        if scores is not None and labels is not None:
-            return Split(scores, labels, scale, _read_array(path, f"posterior_{name}"))
+        scores = _read_array(model, f"{word}_{name}")
+        if scores is not None:
+            return Split(scores, labels, scale, _read_array(model, f"posterior_{name}"))
     return None
 
 
-def _read_array(path: Path, name: str) -> Any:
-    """Return an array of a folder or npz file; None where it has no such array."""
+def _read_whole(model: StoredPredictions) -> Split | None:
+    """Return all rows of a file without splits; None where it has other contents."""
+    if model.path.endswith(PARQUET):
+        return _read_table(model)
+    names = _array_names(Path(model.path))
+    known = next((known for known in WHOLE if names >= known), set())
+    arrays = {name: _read_array(model, name) for name in known}
+    if "p" in arrays:
+        return _event(arrays["p"], arrays["y"])
+    if "conf" in arrays:
+        return _event(arrays["conf"], arrays["y_true"] == arrays["y_pred"])
+    for word in known & SCALES.keys():
+        return Split(arrays[word], arrays["y"], SCALES[word])
+    return None
+
+
+def _read_table(model: StoredPredictions) -> Split:
+    pl = load_polars("reading Parquet files")
+    rows = pl.scan_parquet(model.path)
+    for name, value in model.part:
+        rows = rows.filter(pl.col(name).cast(pl.String) == value)
+    table = rows.select("p", "y").collect()
+    return _event(table["p"].to_numpy(), table["y"].to_numpy())
+
+
+def _event(p: Any, y: Any) -> Split:
+    """Return one event as predictions of two classes."""
+    p = np.asarray(p, dtype=np.float64)
+    return Split(np.column_stack([1.0 - p, p]), np.asarray(y, np.intp), "prob")
+
+
+def _read_array(model: StoredPredictions, name: str) -> Any:
+    """Return an array of an npz file; None where there is no such array."""
+    path = Path(model.path)
+    if path.suffix == PARQUET or name not in _array_names(path):
+        return None
     try:
-        if not path.is_dir():
-            return _read_npz(path, name)
-        path /= f"{name}{NPY}"
-        return np.load(path, "r", allow_pickle=False) if path.exists() else None
+        with zipfile.ZipFile(path) as archive:
+            entry = archive.getinfo(f"{name}.npy")
+        if entry.compress_type == zipfile.ZIP_STORED:
+            return _map_entry(path, entry)
+        with np.load(path, allow_pickle=False) as arrays:
+            return arrays[name]
     except (zipfile.BadZipFile, ValueError, OSError) as error:
-        kind = "npy" if path.suffix == NPY else "npz"
-        raise SourceError(f"{path} cannot be read as {kind}: {error}.") from None
-
-
-def _read_npz(path: Path, name: str) -> Any:
-    with zipfile.ZipFile(path) as archive:
-        if f"{name}{NPY}" not in archive.namelist():
-            return None
-        entry = archive.getinfo(f"{name}{NPY}")
-    if entry.compress_type == zipfile.ZIP_STORED:
-        return _map_entry(path, entry)
-    with np.load(path, allow_pickle=False) as arrays:
-        return arrays[name]
+        raise SourceError(f"{path} cannot be read as npz: {error}.") from None
 
 
 def _map_entry(path: Path, entry: zipfile.ZipInfo) -> Any:
@@ -390,25 +468,3 @@ def _map_entry(path: Path, entry: zipfile.ZipInfo) -> Any:
             raise ValueError(f"{entry.filename} contains objects, not numbers")
         order: Any = "F" if is_fortran else "C"
         return np.memmap(path, dtype, "r", file.tell(), shape, order)
-
-
-def _read_parquet(file: Path) -> Split:
-    """Read ``<split>.parquet``, a file or a folder of files."""
-    try:
-        import polars as pl
-    except ImportError:
-        raise MissingDependencyError.for_extra(
-            "reading Parquet files", "polars", "data"
-        ) from None
-    frame = pl.read_parquet(file / f"*{PARQUET}" if file.is_dir() else file)
-    for word, scale in SCALES.items():
-        start = f"{word}_"
-        columns = [column for column in frame.columns if column.startswith(start)]
-        if columns and "y" in frame.columns:
-            columns.sort(key=lambda column: int(column.removeprefix(start)))
-            scores = frame.select(columns).to_numpy()
-            return Split(scores, frame["y"].to_numpy(), scale)
-    raise SourceError(
-        f"{file} must have the columns y and logit_0, logit_1, .. or prob_0, "
-        f"prob_1, ..; it has {', '.join(frame.columns)}."
-    )

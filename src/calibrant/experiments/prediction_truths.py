@@ -23,8 +23,7 @@ from calibrant.calibrators.isotonic import Isotonic
 from calibrant.calibrators.registry import find_method
 from calibrant.core.sample import BinarySample, ClassSample
 from calibrant.exceptions import OptionError, SourceError
-from calibrant.experiments.assessment import KnownSample, measure_map
-from calibrant.experiments.design import Contender
+from calibrant.experiments.assessment import Contender, KnownSample, measure_map
 from calibrant.experiments.prediction_sets import (
     CONFIDENCE,
     Event,
@@ -37,8 +36,8 @@ from calibrant.numerics.class_probabilities import class_probabilities
 if TYPE_CHECKING:
     from calibrant.calibrators.base import EventCalibrator
     from calibrant.core.array_types import IntVector
-    from calibrant.experiments.design import Truth
-    from calibrant.experiments.prediction_sets import PredictionSet
+    from calibrant.experiments.assessment import Truth
+    from calibrant.experiments.prediction_sets import StoredPredictions
     from calibrant.maps.base import CalibrationMap
 
     SplitName: TypeAlias = Literal["calibration", "test", "holdout"]
@@ -117,7 +116,7 @@ def is_of_classes(name: str) -> bool:
 
 @lru_cache(maxsize=2 * CACHED_EVENTS)
 def event_outcomes(
-    predictions: PredictionSet,
+    predictions: StoredPredictions,
     split_name: SplitName,
     event: Event,
     calibrator: str | None,
@@ -140,7 +139,7 @@ def event_outcomes(
 
 
 @lru_cache(maxsize=64)
-def _calibrated_map(predictions: PredictionSet, calibrator: str) -> Any:
+def _calibrated_map(predictions: StoredPredictions, calibrator: str) -> Any:
     split = predictions.calibration()
     return _class_map(find_method(calibrator).build(), split, np.arange(split.rows))
 
@@ -153,7 +152,9 @@ def _class_map(family: Any, split: Split, rows: IntVector) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _fingerprints(predictions: PredictionSet, *splits: SplitName) -> tuple[str, ...]:
+def _fingerprints(
+    predictions: StoredPredictions, *splits: SplitName
+) -> tuple[str, ...]:
     return tuple(getattr(predictions, split)().fingerprint for split in splits)
 
 
@@ -180,7 +181,7 @@ class EventSample(KnownSample):
 class _ModelTruth:
     """What pseudo-real and real truths share."""
 
-    predictions: PredictionSet
+    predictions: StoredPredictions
     event: Event
     calibrator: str | None
 
@@ -202,7 +203,7 @@ class PseudoRealTruth(_ModelTruth):
 
     Parameters
     ----------
-    predictions : PredictionSet
+    predictions : StoredPredictions
         A model with a very large hold-out.
     event : Event
         A class against the rest, or the top class.
@@ -218,7 +219,7 @@ class PseudoRealTruth(_ModelTruth):
     'wide32 | cats vs rest | temperature'
     """
 
-    predictions: PredictionSet
+    predictions: StoredPredictions
     event: Event
     calibrator: str | None = None
 
@@ -278,7 +279,7 @@ class RealTruth(_ModelTruth):
 
     Parameters
     ----------
-    predictions : PredictionSet
+    predictions : StoredPredictions
         A model with a calibration and a test split.
     calibrator : str
         Multi-class method that is fitted on the calibration split first.
@@ -293,7 +294,7 @@ class RealTruth(_ModelTruth):
     'wide32 | confidence | temperature'
     """
 
-    predictions: PredictionSet
+    predictions: StoredPredictions
     calibrator: str
     event: Event = TOP_LABEL
 

@@ -1,12 +1,14 @@
 """Run a design: in parallel, resumable, with the same results in any order.
 
-Each cell is a file of its own until all are merged. It is written under another name
-and renamed, so that every file is complete: a run that is killed loses only the cells
-it was working on.
+A design says which contenders meet which truths, of which sizes, how often. Each cell
+of it is a file of its own until all are merged. It is written under another name and
+renamed, so that every file is complete: a run that is killed loses only the cells it
+was working on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -14,10 +16,11 @@ import secrets
 import time
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
-from itertools import groupby
+from itertools import groupby, product
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,31 +28,147 @@ import numpy as np
 
 from calibrant.__about__ import __version__
 from calibrant.core.output_files import atomic_write
+from calibrant.core.parameters import check_count
 from calibrant.engines.files import load_polars
 from calibrant.exceptions import FailedCellsWarning, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from calibrant.core.array_types import Frame
-    from calibrant.experiments.design import Cell, Design
+    from calibrant.experiments.assessment import Contender, KnownSample, Truth
 
     Progress = Callable[[int, int], None]
 
 ORDER = ("shape", "method", "error", "n", "seed", "key")
-WRITTEN_BESIDE = ("tables.md", "tables.tex", "tables.html", "ordering.png")
+WRITTEN_BESIDE = ("tables.md", "tables.tex")
 """What commands write beside the results."""
 
 DATA_SETS_PER_TASK = 5
 """Approximate number of data sets of one size that a worker processes together."""
 
-LOG_INTERVAL = 10.0
-"""Seconds between lines of the log."""
-
-TIMES = ("seconds", "fit_seconds")
-"""Columns that differ from run to run; a study may have only the first."""
+PLAIN: dict[str, Any] = {"glob": False, "hive_partitioning": False}
+"""Names of folders may contain any sign."""
 
 PACKAGES = ("calibrant", "numpy", "scipy", "scikit-learn", "polars", "joblib")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """A study: every contender on every truth, size and seed.
+
+    Parameters
+    ----------
+    contenders : sequence of Contender
+        Columns of the tables.
+    truths : sequence of Truth
+        Where data come from.
+    sizes : sequence of int
+        Numbers of rows.
+    seeds : sequence of int
+        One draw of labels each.
+    truths_per_task : int
+        How many consecutive truths one worker processes together, because calibrators
+        of all classes share their fits between them.
+
+    Examples
+    --------
+    >>> from calibrant.experiments import Contender, SyntheticTruth
+    >>> design = Design(
+    ...     contenders=[Contender.of("es15"), Contender.of("platt")],
+    ...     truths=[SyntheticTruth.of("square", 0.05)],
+    ...     sizes=[1000],
+    ...     seeds=range(3),
+    ... )
+    >>> design.size
+    6
+    """
+
+    contenders: Sequence[Contender]
+    truths: Sequence[Truth]
+    sizes: Sequence[int]
+    seeds: Sequence[int]
+    truths_per_task: int = 1
+
+    def __post_init__(self) -> None:
+        check_count(self.truths_per_task, name="truths_per_task")
+        for name in ("contenders", "truths", "sizes", "seeds"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name, values in (
+            ("contenders", [contender.name for contender in self.contenders]),
+            ("truths", [truth.name for truth in self.truths]),
+            ("sizes", [check_count(n, name="sizes") for n in self.sizes]),
+            ("seeds", [check_count(s, name="seeds", least=0) for s in self.seeds]),
+        ):
+            if not values or len(set(values)) < len(values):
+                raise OptionError(
+                    f"{name} must have at least one entry and no duplicates; got "
+                    f"{values!r}."
+                )
+
+    @property
+    def size(self) -> int:
+        """Return the number of cells."""
+        return sum(1 for _ in self.cells())
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield all cells, those of one truth and size together.
+
+        A truth may say by a method ``has(n, seed)`` which samples it can provide.
+        """
+        for truth, n, seed in product(self.truths, self.sizes, self.seeds):
+            if getattr(truth, "has", _always)(n, seed):
+                for contender in self.contenders:
+                    yield Cell(contender, truth, n, seed)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One contender on one data set: the smallest unit of work."""
+
+    contender: Contender
+    truth: Truth
+    n: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Return a hash of everything the result depends on."""
+        who = self.contender
+        attributes = getattr(who.family, "__dict__", {})
+        content = (who.name, who.family, attributes, who.every, self.truth.name)
+        text = repr((*content, self.n, self.seed))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def assess(self, data: KnownSample, unseen: KnownSample) -> dict[str, Any]:
+        """Return the row of results; an error of the method is in ``failure``.
+
+        The method may tell itself what part of the time counts as ``seconds``.
+        """
+        started = time.thread_time()
+        measures: dict[str, float] = {}
+        failure = ""
+        try:
+            measures = self.contender.measure(data, unseen, self.truth)
+        except Exception as error:  # noqa: BLE001 (one method must not stop the others)
+            failure = f"{type(error).__name__}: {error}"
+        return {
+            "key": self.key,
+            "method": self.contender.name,
+            "shape": self.truth.shape,
+            "error": float(self.truth.error),
+            "n": self.n,
+            "seed": self.seed,
+            **{
+                name: float(measures.get(name, nan)) for name in self.contender.measures
+            },
+            "failure": failure,
+            "seconds": float(measures.get("seconds", time.thread_time() - started)),
+        }
+
+
+def _always(_n: int, _seed: int) -> bool:
+    return True
 
 
 def _polars() -> Any:
@@ -128,11 +247,12 @@ class Store:
         return self._lock.read_text(encoding="utf-8") == token
 
     def done(self) -> set[str]:
-        """Return the keys of all cells that are on disk."""
-        keys = {part.stem for part in self._complete_parts()}
-        if self.results.exists():
-            frame = _polars().read_parquet(self.results, columns=["key"])
-            keys |= set(frame["key"].to_list())
+        """Return the keys of all cells on disk, except those that failed."""
+        keys: set[str] = set()
+        merged = [self.results] if self.results.exists() else []
+        for files in filter(None, (merged, self._complete_parts())):
+            rows = _polars().read_parquet(files, columns=["key", "failure"], **PLAIN)
+            keys |= set(rows.filter(rows["failure"] == "")["key"].to_list())
         return keys
 
     def write(self, row: dict[str, Any]) -> None:
@@ -151,35 +271,25 @@ class Store:
         parts = self._complete_parts()
         if not parts:
             return
-        rows = _polars().read_parquet(parts, glob=False, hive_partitioning=False)
-        times = [name for name in TIMES if name in rows.columns]
-        _append(self.times, rows.select("key", *times), by=["key"])
-        _append(self.results, rows.drop(times), by=list(ORDER))
+        rows = _polars().read_parquet(parts, **PLAIN)
+        _append(self.times, rows.select("key", "seconds"), by=["key"])
+        _append(self.results, rows.drop("seconds"), by=list(ORDER))
         for part in parts:
             part.unlink()
-
-    def drop_failures(self) -> None:
-        """Drop the cells that failed, so that they are run again."""
-        self.merge()
-        if self.results.exists():
-            pl = _polars()
-            rows = pl.read_parquet(self.results).filter(pl.col("failure") == "")
-            with atomic_write(self.results) as temporary:
-                rows.write_parquet(temporary)
 
     def frame(self, keys: Collection[str]) -> Frame:
         """Return the finished cells of these keys as columns, in a fixed order."""
         pl = _polars()
         rows = pl.read_parquet(self.results).filter(pl.col("key").is_in(list(keys)))
+        times = pl.read_parquet(self.times)
+        rows = rows.join(times, on="key", how="left", maintain_order="left")
         return {name: rows[name].to_numpy() for name in rows.columns}
 
-    def seconds(
-        self, keys: Collection[str], column: str = "seconds"
-    ) -> dict[str, float]:
-        """Return the CPU seconds of each of these cells, by key."""
-        rows = _polars().read_parquet(self.times)
-        seconds = dict(zip(rows["key"], rows[column], strict=True))
-        return {key: seconds[key] for key in keys}
+    def write_log(self, text: str) -> None:
+        """Append what happened, with the time, to a text file."""
+        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(f"{now} {text}\n")
 
     def _complete_parts(self) -> list[Path]:
         return sorted(self._parts.glob("[!.]*.parquet"))
@@ -214,14 +324,13 @@ def run(
     *,
     jobs: int | None = None,
     progress: Progress | None = None,
-    retry_failures: bool = False,
 ) -> Frame:
     """Run all cells of a design that are not in the folder yet.
 
     Every finished cell is written immediately, so that an interrupted run can be
     continued. Results do not depend on the number of workers or on the order. A method
     that raises an error does not stop the run; a `FailedCellsWarning` at the end
-    names the first error.
+    names the first error, and the next run tries such cells again.
 
     Parameters
     ----------
@@ -235,14 +344,12 @@ def run(
         enclosing ``joblib.parallel_config(...)``, by which Dask and Ray can be used.
     progress : callable, optional
         Called with (done, total) whenever some cells are finished.
-    retry_failures : bool
-        Run cells again in which the method failed.
 
     Returns
     -------
     dict of ndarray
-        One row per cell: method, shape, error, n, seed, the measures, and the message
-        of a failure (empty if there was none).
+        One row per cell: method, shape, error, n, seed, the measures, the message of a
+        failure (empty if there was none), and CPU seconds.
 
     Examples
     --------
@@ -264,8 +371,6 @@ def run(
     store = Store(Path(folder))
     store.open()
     with store.locked() as token:
-        if retry_failures:
-            store.drop_failures()
         _run_missing(design, store, token, jobs, progress or (lambda *_: None))
         store.merge()
     rows = store.frame({cell.key for cell in design.cells()})
@@ -297,8 +402,8 @@ def _run_missing(
     done = store.done()
     missing = [cell for cell in design.cells() if cell.key not in done]
     finished = design.size - len(missing)
-    log = _Log(store.log, finished, design.size)
-    log.write(
+    started = time.monotonic()
+    store.write_log(
         f"start: {design.size} cells, {finished} of them done before; jobs {jobs or 1} "
         f"on {os.cpu_count()} cores; {versions()}"
     )
@@ -308,11 +413,11 @@ def _run_missing(
         delayed(_run_task)(cells, store, token) for cells in _tasks(design, missing)
     ):
         finished += count
-        log.report(finished)
         progress(finished, design.size)
     if finished < design.size:
         raise OptionError(f"another run has taken over {store.folder}; wait for it.")
-    log.write(f"end: {len(missing)} cells in {_duration(log.seconds)}")
+    duration = timedelta(seconds=round(time.monotonic() - started))
+    store.write_log(f"end: {len(missing)} cells in {duration}")
 
 
 def _tasks(design: Design, cells: Iterable[Cell]) -> Iterator[list[Cell]]:
@@ -345,39 +450,3 @@ def _run_task(cells: list[Cell], store: Store, token: str) -> int:
                     return 0  # this run was killed, and another does the rest
                 store.write(cell.assess(data, unseen))
     return len(cells)
-
-
-@dataclass
-class _Log:
-    """Appends what happens, with the time, to a text file."""
-
-    path: Path
-    before: int
-    total: int
-    started: float = field(default_factory=time.monotonic)
-    latest: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.started
-
-    def report(self, finished: int) -> None:
-        """Write a line, at most once per `LOG_INTERVAL`."""
-        seconds = self.seconds
-        if seconds - self.latest < LOG_INTERVAL:
-            return
-        self.latest = seconds
-        left = seconds / max(finished - self.before, 1) * (self.total - finished)
-        self.write(
-            f"{finished} of {self.total} cells, {_duration(seconds)} elapsed, about "
-            f"{_duration(left)} left"
-        )
-
-    def write(self, text: str) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(f"{now} {text}\n")
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

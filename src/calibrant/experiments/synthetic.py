@@ -13,16 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from math import nan
 from numbers import Real
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
 
+from calibrant.calibrators.user_calibrator import UserMethod
 from calibrant.core.array_types import FloatVector
 from calibrant.core.parameters import check_choice, check_count, check_positive
 from calibrant.exceptions import OptionError
-from calibrant.experiments.assessment import KnownSample
+from calibrant.experiments.assessment import THINNING, Contender, KnownSample
+from calibrant.numerics.links import clip_probability
+
+if TYPE_CHECKING:
+    from calibrant.experiments.assessment import Truth
 
 Shape: TypeAlias = Callable[[FloatVector], FloatVector]
 """From c to p: non-decreasing, with values in [0, 1]."""
@@ -40,6 +46,16 @@ TEST_ROWS = 1_000_000
 
 CHECK_GRID = np.linspace(0.0, 1.0, 1001)
 TOLERANCE = 1e-9
+
+ORACLE = "oracle"
+
+GRID = (1.0 - np.cos(np.linspace(0.0, np.pi, 2**15 + 1))) / 2.0
+"""Values of c from which a mixture is inverted, denser towards 0 and 1: accurate to
+about 1e-9."""
+
+FIRST_AMOUNTS = np.linspace(0.0, 1.0, 17)
+"""The search of the oracle starts at the best of these, since there may be several
+optima."""
 
 
 def square(c: FloatVector) -> FloatVector:
@@ -367,3 +383,63 @@ def sample(
         raise OptionError(f"seed + n must stay below 2**32; got {seed + n}.")
     data = truth.draw(n, seed)
     return data.p, data.y, data.c
+
+
+@dataclass
+class MixedShape:
+    """The mixture of a shape with the identity that makes labels most likely."""
+
+    shape: Shape
+    amount: float = nan
+
+    def fit(
+        self, p: FloatVector, y: FloatVector, sample_weight: FloatVector | None = None
+    ) -> MixedShape:
+        """Estimate the amount by maximum likelihood."""
+        from scipy.optimize import minimize_scalar
+
+        weight = np.ones(p.size) if sample_weight is None else sample_weight
+
+        def loss(amount: float) -> float:
+            c = clip_probability(MixedShape(self.shape, amount).transform(p))
+            return -float(weight @ np.log(np.where(y > 0.0, c, 1.0 - c)))
+
+        best = int(np.argmin([loss(amount) for amount in FIRST_AMOUNTS]))
+        last = FIRST_AMOUNTS.size - 1
+        bounds = FIRST_AMOUNTS[[max(best - 1, 0), min(best + 1, last)]]
+        inner = float(minimize_scalar(loss, bounds=bounds, method="bounded").x)
+        # A bounded search comes close to its bounds without reaching them.
+        self.amount = min([inner, *FIRST_AMOUNTS[[0, last]].tolist()], key=loss)
+        return self
+
+    def transform(self, p: FloatVector) -> FloatVector:
+        """Return c at predictions."""
+        at = (1.0 - self.amount) * GRID + self.amount * _on_grid(self.shape)
+        return np.interp(p, at, GRID)
+
+
+@cache
+def _on_grid(shape: Shape) -> FloatVector:
+    return shape(GRID)
+
+
+@dataclass(frozen=True)
+class Oracle(Contender):
+    """Knows the shape of synthetic data and estimates only how much is mixed in.
+
+    A method that has to find the shape as well can hardly do better: the ratio of its
+    error to the oracle's shows how much is left to gain.
+    """
+
+    name: str = ORACLE
+    family: Any = "the shape of the truth"
+    every: int = THINNING
+
+    def family_for(self, truth: Truth) -> UserMethod:
+        """Return the mixtures of the truth's shape."""
+        if not isinstance(truth, SyntheticTruth):
+            raise OptionError(
+                f"the oracle knows only the shapes of SyntheticTruth; {truth.name!r} "
+                f"is another kind of truth. Remove the oracle from the design."
+            )
+        return UserMethod(calibrator=MixedShape(truth.function))

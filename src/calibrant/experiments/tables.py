@@ -6,7 +6,7 @@ on size and seed: five seeds and three sizes are 15 independent draws of labels,
 many rows the results have. So the standard error takes the mean over errors of one size
 and seed as one observation, within each size.
 
-As Markdown, LaTeX and HTML they have the layout of the paper: the rank is a subscript,
+As Markdown and LaTeX they have the layout of the paper: the rank is a subscript,
 the best value of a row is bold, the last row has average ranks. Below each value are
 its standard error and, for the paper's grid, the value that the paper printed and the
 ratio of ours to it; with the oracle, the ratio to its value.
@@ -15,9 +15,8 @@ ratio of ours to it; with the oracle, the ratio to its value.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from html import escape
 from importlib.resources import files
 from itertools import groupby, product
 from math import nan
@@ -27,14 +26,13 @@ import numpy as np
 
 from calibrant.core.parameters import check_choice
 from calibrant.experiments.assessment import rank_correlation
-from calibrant.experiments.design import ORACLE
-from calibrant.experiments.studies import is_paper_grid
+from calibrant.experiments.synthetic import ORACLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Frame
-    from calibrant.experiments.design import Design
+    from calibrant.experiments.runner import Design
 
     Line = tuple[str, BoolVector]
     Place = tuple[int, int]
@@ -51,11 +49,11 @@ class TableKind:
     column: str  # of the results
     truth: str = ""  # the column it is compared with; by default none
     statistic: str = "mean"  # or "distance", "bias" or "rank correlation" to the truth
+    _: KW_ONLY
     scale: float = 1000.0  # values are shown in thousandths
     digits: int = 2
     best: str = "lowest"  # or "highest" or "nearest 0": which value ranks first
     signed: bool = False  # values may be negative, so that ratios are meaningless
-    spread: bool = False  # the standard deviation over seeds instead of the mean
     cluster: str = ""  # column of results whose values are independent, if not draws
 
     def row_values(self, rows: Frame) -> FloatVector:
@@ -178,7 +176,9 @@ def ranks_of(values: FloatVector, best: str) -> FloatVector:
     return np.asarray(rankdata(keys, nan_policy="omit"), dtype=np.float64)
 
 
-def result_table(rows: Frame, design: Design, name: str) -> ResultTable:
+def result_table(
+    rows: Frame, design: Design, name: str, *, printed: bool = False
+) -> ResultTable:
     """Return a table of the results of a design.
 
     Parameters
@@ -186,9 +186,11 @@ def result_table(rows: Frame, design: Design, name: str) -> ResultTable:
     rows : dict of ndarray
         The result of `run`.
     design : Design
-        What was run; the table has the paper's values if this is the paper's grid.
+        What was run.
     name : {"calmap", "ece", "ece_sq", "spearman", "bias", "ceac"}
         Which table.
+    printed : bool
+        Whether the paper's values stand beside ours.
 
     Returns
     -------
@@ -198,8 +200,8 @@ def result_table(rows: Frame, design: Design, name: str) -> ResultTable:
     kind = KINDS[check_choice(name, KINDS, name="table")]
     shapes = dict.fromkeys(truth.shape for truth in design.truths)
     lines = [(shape, rows["shape"] == shape) for shape in shapes]
-    printed = printed_table("synthetic", name) if is_paper_grid(design) else {}
-    return build_table(kind, rows, lines, method_names(design, kind), printed)
+    papers = printed_table("synthetic", name) if printed else {}
+    return build_table(kind, rows, lines, method_names(design, kind), papers)
 
 
 def method_names(design: Design, kind: TableKind) -> list[str]:
@@ -254,17 +256,14 @@ def _draws(rows: Frame) -> Any:
 
 
 def _value_and_error(rows: Frame, kind: TableKind) -> tuple[float, float]:
-    """Return the mean and its standard error, or the deviation over seeds.
+    """Return the mean and its standard error.
 
     Rank correlations are computed within each size, seed and, where there is such a
     column, ``group``.
     """
-    values, seeds = kind.row_values(rows), rows["seed"]
+    values = kind.row_values(rows)
     if kind.cluster:
         return _clustered(values, rows[kind.cluster])
-    if kind.spread:
-        means = [values[seeds == seed].mean() for seed in np.unique(seeds)]
-        return float(np.std(means, ddof=1)) if len(means) > 1 else nan, nan
     draws, draw = _draws(rows)
     if kind.statistic == "rank correlation":
         masks = (draw == i for i in range(len(draws)))
@@ -314,8 +313,8 @@ def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:
 @cache
 def printed_table(study: str, name: str) -> dict[str, dict[str, float]]:
     """Return a table as the paper printed it, by line and method; {} if it has none."""
-    file = files("calibrant.experiments").joinpath(f"printed_{study}.json")
-    tables = json.loads(file.read_text(encoding="utf-8"))["tables"]
+    file = files("calibrant.datasets").joinpath("paper_tables.json")
+    tables = json.loads(file.read_text(encoding="utf-8"))[study]["tables"]
     return dict(tables.get(name, {}))
 
 
@@ -374,7 +373,6 @@ class _Markup(NamedTuple):
 
 
 MARKDOWN = _Markup("{}<sub>{}</sub>", "**{}**", "<br><sub>{}</sub>")
-HTML = _Markup("{}<sub>{}</sub>", "<b>{}</b>", "<br><small>{}</small>")
 LATEX = _Markup("{}_{{{}}}", r"\mathbf{{{}}}", r"\\ \scriptstyle {}")
 
 
@@ -434,40 +432,6 @@ def _as_formula(cell: str) -> str:
         return f"${cell}$"
     cell = cell.replace("±", r"\pm")
     return rf"$\begin{{array}}{{r}}{cell}\end{{array}}$"
-
-
-def as_html(table: ResultTable) -> str:
-    """Return a table as an HTML element."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in ["", *table.methods])
-    body = "\n".join(
-        f"<tr><th>{escape(shape)}</th>"
-        + "".join(f"<td>{text}</td>" for text in cells)
-        + "</tr>"
-        for shape, *cells in _rows(table, HTML)
-    )
-    return (
-        f"<table>\n<caption>{escape(caption(table))}</caption>\n"
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n"
-    )
-
-
-STYLE = (
-    "body{font:15px system-ui,sans-serif;margin:2em}table{border-collapse:collapse;"
-    "margin:2em 0}th,td{padding:.3em .7em;text-align:right;vertical-align:top}"
-    "thead,tbody tr:last-child{border:solid #888;border-width:1px 0}"
-    "caption{text-align:left;max-width:60em;padding:.5em 0}small{color:#555}"
-)
-
-
-def html_page(title: str, notes: Iterable[str], tables: Iterable[ResultTable]) -> str:
-    """Return a self-contained page of tables."""
-    body = "".join(f"<p>{escape(note)}</p>\n" for note in notes)
-    body += "".join(map(as_html, tables))
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{body}</body></html>\n"
-    )
 
 
 def markdown_page(

@@ -1,16 +1,22 @@
-"""Tables of the pseudo-real and real studies against plain means."""
+"""The pseudo-real and real studies as designs, and their tables."""
 
 import json
+import sys
+from importlib.machinery import ModuleSpec
 from importlib.resources import files
 from itertools import product
+from types import ModuleType
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from calibrant.experiments import study_tables
-from calibrant.experiments.figures import ordering_figure
-from calibrant.experiments.result_tables import as_markdown, printed_table
+from calibrant.exceptions import SourceError
+from calibrant.experiments import Event, models, pseudo_real_study, real_study
+from calibrant.experiments import model_studies as studies
+from calibrant.experiments.model_studies import NETWORKS
+from calibrant.experiments.prediction_truths import divide_holdout
+from calibrant.experiments.tables import as_markdown, printed_table
 
 MODELS, EVENTS = ("bayes", "forest"), ("3 vs rest", "confidence")
 CALIBRATORS, SIZES, SEEDS = ("beta", "platt", "isotonic"), (100, 200), (0, 1, 2)
@@ -37,8 +43,8 @@ def made_rows(
 
 
 def table_of(rows, name):
-    (layout,) = (one for one in study_tables.layouts() if one.name == name)
-    return study_tables.layout_table(study_tables.split_shape(rows), layout)
+    (layout,) = (one for one in studies.layouts() if one.name == name)
+    return studies.layout_table(studies.split_shape(rows), layout)
 
 
 def test_lines_are_plain_means():
@@ -77,15 +83,6 @@ def test_who_calls_all_models_equal_has_found_no_order():
     rows = made_rows(["es15", "pl"])
     rows["estimate"] = np.where(rows["method"] == "pl", 0.0, rows["estimate"])
     assert table_of(rows, "ranking").values[:, 1].tolist() == [0.0, 0.0]
-
-
-def test_standard_deviations_are_over_seeds():
-    rows = made_rows(["es15", "pl"])
-    here = (rows["method"] == "pl") & np.char.startswith(rows["shape"], "bayes | con")
-    means = [rows["map_error"][here & (rows["seed"] == s)].mean() for s in SEEDS]
-    table = table_of(rows, "map_std")
-    assert table.shapes[1] == "bayes, confidence"
-    np.testing.assert_allclose(table.values[1, 1], 1000 * np.std(means, ddof=1))
 
 
 def test_methods_are_compared_on_draws_that_all_have():
@@ -128,8 +125,9 @@ def test_calibrators_and_evaluators_are_apart():
     mean = 1000 * calibrators["map_error"][calibrators["method"] == "beta"].mean()
     values = table_of(both, "calibrators").values
     np.testing.assert_allclose(values[:, 0].mean(), mean)
-    names = {table.kind.name for table in study_tables.pseudo_real_tables(both)}
-    assert {"calmap", "ece", "spearman", "bias", "calmap_exact"} <= names
+    results = {"one": calibrators, "two": evaluators}
+    names = {table.kind.name for table in studies.pseudo_real_tables(results)}
+    assert {"calmap", "ece", "spearman", "bias", "spearman_exact"} <= names
     assert table_of(both, "map_trick") is None
 
 
@@ -146,18 +144,13 @@ def test_the_papers_numbers_stand_beside_its_own_models_only():
 
 
 def test_every_printed_table_has_a_layout():
-    # numbers of chat_dist_c_sq, ECE_sq, cal_methods_all, _trick and _std of the paper
-    file = files("calibrant.experiments").joinpath("printed_predictions.json")
-    printed = json.loads(file.read_text(encoding="utf-8"))["tables"]
-    names = {layout.name for layout in study_tables.layouts()}
+    file = files("calibrant.datasets").joinpath("paper_tables.json")
+    printed = json.loads(file.read_text(encoding="utf-8"))["predictions"]["tables"]
+    names = {layout.name for layout in studies.layouts()}
     assert set(printed) <= names | {"real_biases"}
     assert all(printed_table("predictions", name) == printed[name] for name in printed)
-    assert printed["map_sq"]["wide32, confidence"]["pl"] == 0.26
-    assert printed["ece_sq"]["resnet110, cars vs rest"]["pl-mse"] == 0.17
-    assert printed["calibrators_all"]["densenet40, confidence"]["pl3"] == 5.54
     assert printed["calibrators"]["dogs vs rest"]["iop-oi"] == 11.0
     assert printed["map_trick"]["densenet40, confidence"]["pl best"] == 10.71
-    assert printed["map_std"]["wide32, dogs vs rest"]["beta"] == 0.46
     assert printed["real_biases"]["real, 3000"]["es-sweep"] == -1.37
     assert printed["ranking"]["confidence"]["iop-oi"] == -0.095
 
@@ -172,8 +165,7 @@ def real_rows():
 
 def test_real_biases_are_centred_on_those_of_known_data(real_rows):
     real, known = real_rows
-    both = {name: np.concatenate([real[name], known[name]]) for name in real}
-    table = study_tables.bias_table(both)
+    (table,) = studies.real_tables({"real": real, "pseudo-real": known})
     labels = [f"{kind}, {n}" for kind in ("pseudo-real", "real") for n in SIZES]
     assert table.shapes == tuple(labels)
     here = (known["method"] == "pl") & (known["n"] == 200)
@@ -186,29 +178,64 @@ def test_real_biases_are_centred_on_those_of_known_data(real_rows):
     )
     gap = table.values[3, 1] - table.values[3, 0]
     np.testing.assert_allclose(gap, 1000 * (of_pl - of_es15))
-    alone = study_tables.bias_table(real)
+    (alone,) = studies.real_tables({"real": real})
     np.testing.assert_allclose(alone.values.mean(axis=1), 0.0, atol=1e-9)
     assert "mean over methods is 0" in alone.kind.title
 
 
-def test_orders_are_of_the_largest_subsets_and_drawn(real_rows):
-    real, _ = real_rows
-    orders = study_tables.calibrator_orders(real)
-    here = (real["method"] == "pl") & (real["n"] == 200)
-    means = {
-        name: real["estimate"][here & (real["shape"] == f"a | confidence | {name}")]
-        for name in CALIBRATORS
+def events(*texts):
+    return [Event.of(text) for text in texts]
+
+
+def test_the_study_has_the_papers_size(small_digits, monkeypatch):
+    monkeypatch.setattr(studies, "CALIBRATION_ROWS", 90)  # few rows in the hold-out
+    four = events("1", "3", "5", "confidence")
+    study = pseudo_real_study(small_digits[:3], four, sizes=[100, 200, 300])
+    evaluators = study.designs["evaluators"]
+    assert evaluators.size // len(evaluators.contenders) == 6 * 3 * 4 * 3 * 5
+    assert study.designs["calibrators"].size == 3 * 4 * 20 * 23
+
+
+def test_a_hold_out_that_is_too_small_is_refused_before_anything_is_run(small_digits):
+    few = small_digits[:1]
+    with pytest.raises(SourceError, match="the hold-out is too small"):
+        pseudo_real_study(few, events("confidence"))
+    with pytest.raises(SourceError, match="the hold-out is too small"):
+        real_study(few, few, seeds=100)
+
+
+def test_the_embedded_hold_out_is_large_enough_for_the_whole_study():
+    drawn = divide_holdout(models.DIGIT_ROWS["holdout"]).drawn.size
+    assert drawn >= studies.CALIBRATION_ROWS * studies.CALIBRATION_SETS
+    assert drawn >= max(studies.PAPER_SIZES) * studies.PAPER_SEEDS
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_networks_take_part_where_torch_is(small_digits, monkeypatch, installed):
+    torch = ModuleType("torch")
+    torch.__spec__ = ModuleSpec("torch", None)
+    monkeypatch.setitem(sys.modules, "torch", torch if installed else None)
+    monkeypatch.setattr(studies, "CALIBRATION_ROWS", 90)
+    study = pseudo_real_study(small_digits[:1], events("confidence"), sizes=[100])
+    calibrators, evaluators = list(study.designs.values())[2:]
+    names = {contender.name for contender in calibrators.contenders}
+    assert (set(NETWORKS) <= names) == installed
+    assert bool(study.notes) != installed
+    assert calibrators.seeds == evaluators.seeds == tuple(range(5))
+
+
+def test_subsets_are_as_many_as_the_test_rows_allow(small_digits):
+    designs = real_study(small_digits[:1]).designs  # of 2,500 test rows
+    assert {name: len(design.seeds) for name, design in designs.items()} == {
+        "real, 1000": 2
     }
-    assert orders["a"]["pl"] == sorted(means, key=lambda name: means[name].mean())
-    figure = ordering_figure(real)
-    panel = figure.axes[1]
-    assert panel.get_title() == "b"
-    assert [t.get_text() for t in panel.get_yticklabels()] == ["es15", "pl", "smooth"]
-    colours = {
-        text.get_text(): patch.get_facecolor()
-        for text, patch in zip(
-            figure.legends[0].get_texts(), figure.legends[0].get_patches(), strict=True
-        )
-    }
-    drawn = [patch.get_facecolor() for patch in panel.patches[3:6]]
-    assert drawn == [colours[name] for name in orders["b"]["pl"]]
+
+
+def test_quick_studies_are_small_and_keep_what_is_smaller(small_digits):
+    study = pseudo_real_study(
+        small_digits[:1], events("confidence"), quick=True, seeds=1
+    )
+    sizes = [design.size for design in study.designs.values()]
+    assert sizes == [2 * 6, 7 * 6]  # on 6 calibrators
+    (real,) = real_study(small_digits, quick=True).designs.values()
+    assert real.size == 4 * 2 * 7 * 2  # models, calibrators, evaluators, subsets
