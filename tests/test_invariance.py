@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.isotonic import IsotonicRegression
 
 import calibrant as cb
-from calibrant.numerics.sorted_sample import tie_starts
+from calibrant.numerics.sorted_rows import tie_starts
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrant.exceptions.CalibrantWarning")
 

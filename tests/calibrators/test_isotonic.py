@@ -4,7 +4,8 @@ from numpy.testing import assert_allclose
 from sklearn.isotonic import IsotonicRegression
 
 import calibrant as cb
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.core.sample import BinarySample
+from calibrant.numerics.sorted_rows import sorted_rows
 from calibrant.testing.strategies import binary_samples
 
 GRID = np.linspace(0, 1, 201)
@@ -38,11 +39,13 @@ def test_maps_do_not_fall(smooth_sample):
 def test_sorting_with_labels_is_sorting_by_prediction_then_label(sample):
     p, y = sample
     order = np.lexsort((y, p))
-    found = SortedSample.of(p, y)
+    found = sorted_rows(BinarySample(p, y))
     assert np.array_equal(found.p, p[order])
     assert np.array_equal(found.y, y[order])
 
 
 def test_a_negative_zero_is_the_smallest_prediction():
-    found = SortedSample.of(np.array([0.5, -0.0, 0.2]), np.array([1.0, 0.0, 1.0]))
+    found = sorted_rows(
+        BinarySample(np.array([0.5, -0.0, 0.2]), np.array([1.0, 0.0, 1.0]))
+    )
     assert found.p.tolist() == [0.0, 0.2, 0.5]

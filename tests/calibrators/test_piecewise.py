@@ -3,10 +3,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics import folded_points, weighted_points
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.sorted_rows import sorted_rows
 
 METHODS = ["pl", "pl-mse", "pl3", "pl3-mse"]
 
@@ -35,7 +36,7 @@ def test_zeros_among_many_predictions_are_fitted_as_zeros(mass):
     y = 1.0 * (rng.random(p.size) < p)
     y[0] = 1.0  # so that the rate at 0 is above that of the smallest others
     fold = np.arange(p.size) % 10
-    rows = SortedSample.of(p, y, None)
+    rows = sorted_rows(BinarySample(p, y, None))
     points = folded_points.FoldedPoints.of(rows, fold)
     assert points.p[0] == 0.0
     assert points.weight[:, 0].sum() == mass

@@ -11,7 +11,7 @@ from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.bin_counts import cross_validated_losses, sweep
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.cross_validation import fold_numbers, simplest_within
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.sorted_rows import sorted_rows
 from calibrant.testing.strategies import binary_samples
 
 
@@ -41,7 +41,7 @@ def losses_by_definition(sample, fold, *, max_bins, spacing, tops):
 def test_losses_are_those_of_fitting_each_fold(sample, spacing, tops, weighted):
     p, y = sample
     weight = 1.0 + np.arange(p.size) % 3 if weighted else None
-    ordered = SortedSample.of(p, y, weight)
+    ordered = sorted_rows(BinarySample(p, y, weight))
     fold = fold_numbers(p.size, 5, np.random.RandomState(0))
     options = {"max_bins": 12, "spacing": spacing, "tops": tops}
     fast = cross_validated_losses(ordered, fold, **options)
@@ -62,7 +62,7 @@ def sweep_by_definition(p, y, spacing):
 @given(binary_samples(max_size=40))
 def test_sweep_stops_where_trying_one_by_one_does(sample):
     p, y = sample
-    ordered = SortedSample.of(p, y)
+    ordered = sorted_rows(BinarySample(p, y))
     for spacing in ("size", "width"):
         found = sweep(ordered, max_bins=p.size, spacing=spacing)
         assert found == sweep_by_definition(p, y, spacing)
@@ -70,7 +70,7 @@ def test_sweep_stops_where_trying_one_by_one_does(sample):
 
 def test_sweep_goes_to_the_limit_on_separable_data():
     p = np.linspace(0, 1, 300)
-    ordered = SortedSample.of(p, (p > 0.5).astype(float))
+    ordered = sorted_rows(BinarySample(p, (p > 0.5).astype(float)))
     assert sweep(ordered, max_bins=300, spacing="size") == 300
     assert sweep(ordered, max_bins=77, spacing="width") == 77
 
@@ -93,8 +93,8 @@ def test_sorting_loses_the_order_of_rows(sample):
     p, y = sample
     weight = np.arange(p.size, dtype=float) % 5 + 1
     order = np.random.default_rng(0).permutation(p.size)
-    one = SortedSample.of(p, y, weight)
-    other = SortedSample.of(p[order], y[order], weight[order])
+    one = sorted_rows(BinarySample(p, y, weight))
+    other = sorted_rows(BinarySample(p[order], y[order], weight[order]))
     for name in ("p", "y", "weight"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
 
@@ -102,6 +102,6 @@ def test_sorting_loses_the_order_of_rows(sample):
 def test_rows_of_a_sample_are_sorted_once_unless_they_are_many():
     rng = np.random.default_rng(0)
     sample = BinarySample(rng.random(50), (rng.random(50) < 0.5).astype(float))
-    assert SortedSample.of_sample(sample) is SortedSample.of_sample(sample)
-    again = SortedSample.of_sample(sample, max_kept=49)
-    assert again is not SortedSample.of_sample(sample)
+    assert sorted_rows(sample) is sorted_rows(sample)
+    again = sorted_rows(sample, max_kept=49)
+    assert again is not sorted_rows(sample)

@@ -30,7 +30,7 @@ from calibrant.numerics.binning import (
 from calibrant.numerics.cross_validation import ROUNDING, simplest_within
 from calibrant.numerics.folded_points import folded_rows
 from calibrant.numerics.scores import mean_gap
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.sorted_rows import sorted_rows
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
@@ -244,7 +244,7 @@ class SweptBins(EventCalibrator):
     def fit_event(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
         max_bins = min(self.max_bins, int(sample.total))
-        ordered = SortedSample.of_sample(sample)
+        ordered = sorted_rows(sample)
         bins = sweep(ordered, max_bins=max_bins, spacing=self.spacing)
         return _fit_bins(self, sample, bins)
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.venn_abers import VennAbersMap
-from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.scores import mean_gap
-from calibrant.numerics.weighted_points import compress_on_log_grid
+from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,10 +99,10 @@ class MulticlassFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Resamples(PointSums):
+class Resamples(WeightedPoints):
     """Resamples over the same points, and the sample that they were drawn from."""
 
-    sample: PointSums
+    sample: WeightedPoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +164,7 @@ class CurveFit:
 
         p = np.add.reduceat(cells.weight * cells.p, first)
         p /= np.add.reduceat(cells.weight, first)
-        sample = PointSums(p, *sums(cells.weight[np.newaxis]))
+        sample = WeightedPoints(p, *sums(cells.weight[np.newaxis]))
         errors = []
         for chunk in np.array_split(weights, -(-len(weights) // RESAMPLES_AT_ONCE)):
             resamples = Resamples(p, *sums(chunk), sample)

@@ -14,7 +14,7 @@ from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
 from calibrant.maps.venn_abers import VennAbersMap
 from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_rates
-from calibrant.numerics.sorted_sample import SortedSample, edges_between
+from calibrant.numerics.sorted_rows import edges_between, sorted_rows
 from calibrant.numerics.venn_abers import venn_abers_limits
 from calibrant.numerics.weighted_points import distinct_predictions
 
@@ -56,7 +56,7 @@ class Isotonic(EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        rows = SortedSample.of_sample(sample)
+        rows = sorted_rows(sample)
         blocks = isotonic_blocks(rows)
         pieces = blocks.value.size
         if self.evaluation == "step":

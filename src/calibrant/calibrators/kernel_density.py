@@ -12,9 +12,9 @@ from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.core.parameters import check_choice, check_positive
 from calibrant.maps.piecewise import map_through
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
-from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.kernel_density import KernelRates, kernel_matrix
-from calibrant.numerics.sorted_sample import tie_starts
+from calibrant.numerics.sorted_rows import tie_starts
+from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
     from calibrant.calibrators.fits import Resamples
@@ -86,9 +86,9 @@ class KernelDensity(EventCalibrator):
         p, bandwidth = resamples.p, self.bandwidth_of(resamples.sample)
         kernel = kernel_matrix(p, p, max(bandwidth, MIN_BANDWIDTH)).T
         weight, label_sum = resamples.weight @ kernel, resamples.label_sum @ kernel
-        return PointSums(p, weight, label_sum).rates()
+        return WeightedPoints(p, weight, label_sum).rates()
 
-    def bandwidth_of(self, points: PointSums) -> float:
+    def bandwidth_of(self, points: WeightedPoints) -> float:
         """Return the standard deviation of the kernel for a sample."""
         if self.bandwidth != "rule":
             return float(self.bandwidth)
@@ -101,7 +101,7 @@ class KernelDensity(EventCalibrator):
         return float(np.sqrt(variance) * (2.0 * weight.sum()) ** -0.2)
 
 
-def _points(sample: BinarySample) -> PointSums:
+def _points(sample: BinarySample) -> WeightedPoints:
     """Return events and others apart, in order, aggregated into cells where many.
 
     Within a cell events lie a little higher than others, where the map rises.
@@ -115,7 +115,7 @@ def _points(sample: BinarySample) -> PointSums:
     label_sum = np.concatenate([events.weight, np.zeros(others.weight.size)])
     order = np.argsort(p, kind="stable")  # cells without rows have no mean, come last
     order = order[total[order] > 0.0]
-    return PointSums(p[order], total[order][np.newaxis], label_sum[order][np.newaxis])
+    return WeightedPoints(p[order], total[order], label_sum[order]).as_batch()
 
 
 def _edges(sample: BinarySample) -> FloatVector:

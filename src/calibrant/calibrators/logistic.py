@@ -16,7 +16,6 @@ from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.quadratic import QuadraticMap
 from calibrant.numerics.binning import bin_index, size_edges, tabulate
-from calibrant.numerics.folded_points import PointSums
 from calibrant.numerics.links import (
     log_odds_parts,
     logit,
@@ -24,7 +23,7 @@ from calibrant.numerics.links import (
     regression_ends,
 )
 from calibrant.numerics.logistic import fit_logistic, fit_rising
-from calibrant.numerics.weighted_points import compress_on_log_grid
+from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
 
-    Solve: TypeAlias = Callable[[PointSums, tuple[float, float]], "BetaMaps"]
+    Solve: TypeAlias = Callable[[WeightedPoints, tuple[float, float]], "BetaMaps"]
 
 Variant: TypeAlias = Literal["abm", "ab", "am"]
 
@@ -65,7 +64,7 @@ class BetaMaps:
         return BetaMap(float(a), float(b), float(intercept), self.ends)
 
 
-def _flat_if_certain(points: PointSums) -> BetaMap | None:
+def _flat_if_certain(points: WeightedPoints) -> BetaMap | None:
     """Return the flat map of a sample whose labels are all equal, else nothing."""
     events, weight = points.label_sum.sum(), points.weight.sum()
     if 0.0 < events < weight:
@@ -73,15 +72,9 @@ def _flat_if_certain(points: PointSums) -> BetaMap | None:
     return BetaMap(0.0, 0.0, CERTAIN if events else -CERTAIN)
 
 
-def _points(sample: BinarySample) -> PointSums:
-    """Return a sample as one problem, compressed into cells where it is very large."""
-    rows = compress_on_log_grid(sample)
-    return PointSums(rows.p, rows.weight[np.newaxis], rows.label_sum[np.newaxis])
-
-
 def fit_log_odds(sample: BinarySample, solve: Solve, *, may_be_flat: bool) -> CurveFit:
     """Fit a regression on log(p) and log(1 - p)."""
-    points = _points(sample)
+    points = compress_on_log_grid(sample).as_batch()
     certain = _flat_if_certain(points) if may_be_flat else None
     ends = regression_ends(points.p, points.weight[0])
     map_ = solve(points, ends).one() if certain is None else certain
@@ -125,14 +118,14 @@ class Platt(EventCalibrator):
         """Estimate the calibration map of a sample."""
         return fit_log_odds(sample, self.solve, may_be_flat=not self.smoothing)
 
-    def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
+    def solve(self, points: WeightedPoints, ends: tuple[float, float]) -> BetaMaps:
         """Fit every problem of a batch, predictions within the ends."""
         x = logit_within(points.p, ends)[:, np.newaxis]
         fit = fit_logistic(x, points.weight, self._targets(points))
         slope = fit.slopes[:, 0]
         return BetaMaps(slope, slope, fit.intercepts, ends)
 
-    def _targets(self, points: PointSums) -> FloatMatrix:
+    def _targets(self, points: WeightedPoints) -> FloatMatrix:
         weight, label_sum = points.weight, points.label_sum
         if not self.smoothing:
             return label_sum
@@ -177,7 +170,7 @@ class Beta(EventCalibrator):
         """Estimate the calibration map of a sample."""
         return fit_log_odds(sample, self.solve, may_be_flat=self.variant != "ab")
 
-    def solve(self, points: PointSums, ends: tuple[float, float]) -> BetaMaps:
+    def solve(self, points: WeightedPoints, ends: tuple[float, float]) -> BetaMaps:
         """Fit every problem of a batch, predictions within the ends."""
         features = np.column_stack(log_odds_parts(points.p, ends))
         if self.variant == "am":
@@ -213,7 +206,7 @@ class Quadratic(EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        points = _points(sample)
+        points = compress_on_log_grid(sample).as_batch()
         ends = regression_ends(points.p, points.weight[0])
         first, last = np.clip(points.p[[0, -1]], *ends).tolist()
         flat = _flat_if_certain(points)
@@ -228,7 +221,7 @@ class Quadratic(EventCalibrator):
         powers = np.stack([np.ones_like(u), u, u**2])
         return np.asarray(expit(self.solve(resamples, ends) @ powers))
 
-    def solve(self, points: PointSums, ends: tuple[float, float]) -> FloatMatrix:
+    def solve(self, points: WeightedPoints, ends: tuple[float, float]) -> FloatMatrix:
         """Return intercept, slope and curvature of every problem of a batch."""
         u = logit_within(points.p, ends)
         features = np.column_stack([u, u**2])

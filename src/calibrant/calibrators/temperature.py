@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.fits import CurveFit
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
-    from calibrant.numerics.folded_points import PointSums
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -63,7 +63,7 @@ class Temperature(ClassCalibrator, EventCalibrator):
         return MulticlassFit(TemperatureMap(inverse, sample.n_classes, sample.scale))
 
 
-def _solve(points: PointSums, ends: tuple[float, float]) -> BetaMaps:
+def _solve(points: WeightedPoints, ends: tuple[float, float]) -> BetaMaps:
     """Fit every problem of a batch, predictions within the ends."""
     x = logit_within(points.p, ends)[:, np.newaxis]
     fit = fit_rising(x, points.weight, points.label_sum, intercept=False)

@@ -103,6 +103,11 @@ class BinarySample:
         """Return the weighted mean of values, one per row."""
         return float(np.average(values, weights=self.weight))
 
+    def take(self, rows: BoolVector) -> BinarySample:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return BinarySample(self.p[rows], self.y[rows], weight)
+
     def cached(self, name: str, make: Callable[[], Made]) -> Made:
         """Return what `make` gives, something small made of the rows; call it once."""
         if name not in self._made:

@@ -13,7 +13,7 @@ from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import InputSpec
 from calibrant.numerics.isotonic import SortedSamples, isotonic_values
 from calibrant.numerics.scores import log_losses, squared_errors
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.sorted_rows import sorted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -146,17 +146,17 @@ def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
 
     base = np.array([sample.mean(sample.y)])
     if recalibration == ISOTONIC:
-        rows = SortedSample.of_sample(sample)
+        rows = sorted_rows(sample)
         return _splits(rows, isotonic_values(rows), means, base, isotonic=True)[0]
     method = find_binary(recalibration)
     flat: dict[str, Any] = {"tops": "flat"} if "tops" in method.parameters else {}
     map_ = method.measuring(**flat).fit_sample(sample).map
-    rows = SortedSample(sample.p, sample.y, sample.weight)
+    rows = sample
     return _splits(rows, map_.transform(sample.p), means, base)[0]
 
 
 def _splits(
-    rows: SortedSample | SortedSamples,
+    rows: BinarySample | SortedSamples,
     recalibrated: FloatVector,
     means: Callable[[FloatVector], FloatVector],
     base_rate: FloatVector,

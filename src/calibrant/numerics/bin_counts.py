@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from calibrant.core.sample import BinarySample
 from calibrant.numerics.binning import split_ranks
 from calibrant.numerics.cross_validation import ROUNDING
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.sorted_rows import at_rank, running_sums
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
@@ -29,7 +30,7 @@ BLOCK = 32
 
 
 def inner_edges(
-    sample: SortedSample, counts: IntVector, spacing: Spacing
+    sample: BinarySample, counts: IntVector, spacing: Spacing
 ) -> FloatMatrix:
     """Return the inner edges for each number of bins, one row per number.
 
@@ -41,7 +42,8 @@ def inner_edges(
     if spacing == "width":
         edges = cut / bins
     else:
-        edges = sample.at_rank(split_ranks(sample.total, bins, np.minimum(cut, bins)))
+        ranks = split_ranks(sample.total, bins, np.minimum(cut, bins))
+        edges = at_rank(sample, ranks)
     return np.where(cut < bins, edges, np.inf)
 
 
@@ -55,10 +57,10 @@ class _Sums:
     label: FloatMatrix
 
     @classmethod
-    def of(cls, sample: SortedSample, edges: FloatMatrix) -> _Sums:
+    def of(cls, sample: BinarySample, edges: FloatMatrix) -> _Sums:
         below = np.zeros((edges.shape[0], edges.shape[1] + 2), dtype=np.intp)
         below[:, 1:-1], below[:, -1] = np.searchsorted(sample.p, edges), sample.p.size
-        sums = (sample.weight_below, sample.prob_below, sample.label_below)
+        sums = running_sums(sample)
         return cls(np.diff(below), *(np.diff(each[below]) for each in sums))
 
     def __sub__(self, other: _Sums) -> _Sums:
@@ -76,7 +78,7 @@ class _Sums:
 
 
 def cross_validated_losses(
-    sample: SortedSample,
+    sample: BinarySample,
     fold: IntVector,
     *,
     max_bins: int,
@@ -102,7 +104,7 @@ def cross_validated_losses(
     return np.asarray(np.mean(losses, axis=0), dtype=np.float64)
 
 
-def _loss_of_shifts(test: SortedSample, tested: _Sums, fitted: _Sums) -> FloatVector:
+def _loss_of_shifts(test: BinarySample, tested: _Sums, fitted: _Sums) -> FloatVector:
     """Return the mean of (p + shift - y)^2, without another pass over the rows."""
     shift = fitted.per_weight(fitted.label - fitted.prob)
     start = np.average((test.p - test.y) ** 2, weights=test.weight)
@@ -111,12 +113,12 @@ def _loss_of_shifts(test: SortedSample, tested: _Sums, fitted: _Sums) -> FloatVe
 
 
 def _loss_of_levels(
-    test: SortedSample, tested: _Sums, fitted: _Sums, edges: FloatMatrix
+    test: BinarySample, tested: _Sums, fitted: _Sums, edges: FloatMatrix
 ) -> FloatVector:
     """Return the mean of (level - y)^2; where no row was fitted, the level is p."""
 
     def sums(values: FloatVector) -> FloatMatrix:
-        return _Sums.of(SortedSample(test.p, values, test.weight), edges).label
+        return _Sums.of(BinarySample(test.p, values, test.weight), edges).label
 
     level = fitted.per_weight(fitted.label)
     loss = sums(test.y**2) - 2.0 * level * tested.label + level**2 * tested.weight
@@ -124,7 +126,7 @@ def _loss_of_levels(
     return np.asarray(loss.sum(axis=1) / test.total, dtype=np.float64)
 
 
-def sweep(sample: SortedSample, *, max_bins: int, spacing: Spacing) -> int:
+def sweep(sample: BinarySample, *, max_bins: int, spacing: Spacing) -> int:
     """Return the largest number of bins before the observed rates first fall.
 
     Bins are tried in the order 1, 2, ...; ties of neighbouring rates are allowed and

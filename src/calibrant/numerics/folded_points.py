@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.core.parameters import legacy_generator
+from calibrant.core.sample import BinarySample
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.cross_validation import fold_counts, fold_numbers
-from calibrant.numerics.line_problems import BatchPoints
-from calibrant.numerics.sorted_sample import (
+from calibrant.numerics.sorted_rows import (
     SAME,
-    SortedSample,
     are_binary,
+    at_rank,
     edges_between,
+    sorted_rows,
     tie_starts,
 )
-from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, WeightedPoints
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
-    from calibrant.core.sample import BinarySample
 
 
 def folded_rows(
     sample: BinarySample, folds: int, random_state: Seed
-) -> tuple[SortedSample, IntVector]:
+) -> tuple[BinarySample, IntVector]:
     """Return the rows of a sample in order, and the fold of each.
 
     Rows are sorted first, so that their order does not matter. Very many are aggregated
@@ -39,7 +39,7 @@ def folded_rows(
     if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
         sample = sum_cells(sample.p, sample.y, sample.weight).sample()
     if sample.row_counts is None:
-        rows = SortedSample.of_sample(sample)
+        rows = sorted_rows(sample)
         return rows, fold_numbers(sample.n, folds, rng)
     order = np.lexsort((sample.y, sample.p))
     row_counts = sample.row_counts[order]
@@ -49,7 +49,7 @@ def folded_rows(
     weight = counts[row, fold].astype(np.float64)
     if sample.weight is not None:
         weight *= sample.weight[each] / row_counts[row]
-    return SortedSample(sample.p[each], sample.y[each], weight), fold
+    return BinarySample(sample.p[each], sample.y[each], weight), fold
 
 
 MAX_POINTS = 1024
@@ -58,47 +58,19 @@ CELLS = 512
 
 
 @dataclass(frozen=True, eq=False)
-class PointSums:
-    """Samples over the same points.
-
-    Attributes
-    ----------
-    p : ndarray of shape (m,)
-        Mean prediction of each point, ascending.
-    weight, label_sum : ndarray of shape (samples, m)
-        Sum of weights and of weighted labels.
-    """
-
-    p: FloatVector
-    weight: FloatMatrix
-    label_sum: FloatMatrix
-
-    def rates(self) -> FloatMatrix:
-        """Return the observed rate at each point, 0 where there are no rows."""
-        nothing, some = np.zeros_like(self.label_sum), self.weight > 0.0
-        return np.divide(self.label_sum, self.weight, out=nothing, where=some)
-
-    def problems(self, x: FloatVector) -> BatchPoints:
-        """Return one regression problem per sample, with `x` in place of `p`."""
-        return BatchPoints(
-            x, np.maximum(self.weight, 0.0), np.clip(self.rates(), 0.0, 1.0)
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class FoldedPoints(PointSums):
+class FoldedPoints(WeightedPoints):
     """A sample aggregated into points, with one row of sums per fold."""
 
     @classmethod
     def of(
-        cls, rows: SortedSample, fold: IntVector, same: float = SAME
+        cls, rows: BinarySample, fold: IntVector, same: float = SAME
     ) -> FoldedPoints:
         """Aggregate sorted rows into points, one per distinct prediction if few.
 
         Predictions that differ by less than `same` are not distinct.
         """
         folds = int(fold.max()) + 1
-        weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
+        weight = rows.weights
         starts = tie_starts(rows.p, same=same)
         if starts.size <= MAX_POINTS:
             each = np.diff(starts, append=rows.p.size)
@@ -122,16 +94,16 @@ class FoldedPoints(PointSums):
         p = low[used] + inside[used] / total[used]
         return cls(p, per_fold(weight)[:, used], per_fold(weight * rows.y)[:, used])
 
-    def training(self) -> PointSums:
+    def training(self) -> WeightedPoints:
         """Return the sums of all rows but those of each fold."""
         # Others are added up, as one huge weight less itself would leave nothing.
         others = 1.0 - np.eye(len(self.weight))
-        return PointSums(self.p, others @ self.weight, others @ self.label_sum)
+        return WeightedPoints(self.p, others @ self.weight, others @ self.label_sum)
 
-    def together(self) -> PointSums:
+    def together(self) -> WeightedPoints:
         """Return the sums of all rows."""
         sums = (values.sum(0)[np.newaxis] for values in (self.weight, self.label_sum))
-        return PointSums(self.p, *sums)
+        return WeightedPoints(self.p, *sums)
 
     def held_out_brier(self, values: FloatMatrix) -> float:
         """Return the mean Brier score of each fold's map on the rows it did not see.
@@ -147,7 +119,7 @@ class FoldedPoints(PointSums):
         return np.concatenate([self.label_sum, others], axis=None)
 
 
-def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
+def _tail_edges(rows: BinarySample, cells: int) -> FloatVector:
     """Return edges that divide both outer cells of sorted rows, ever finer outwards.
 
     Between logits the outermost rows are far apart, and lines end there.
@@ -158,18 +130,18 @@ def _tail_edges(rows: SortedSample, cells: int) -> FloatVector:
     # Halfway between rows rank - 1 and rank from either end.
     inner = np.concatenate([rank, last - rank])
     outer = np.concatenate([rank - 1.0, last - rank + 1.0])
-    halfway: FloatVector = 0.5 * rows.at_rank(inner) + 0.5 * rows.at_rank(outer)
+    halfway: FloatVector = 0.5 * at_rank(rows, inner) + 0.5 * at_rank(rows, outer)
     return halfway
 
 
-def _tie_edges(rows: SortedSample, starts: IntVector, cells: int) -> FloatVector:
+def _tie_edges(rows: BinarySample, starts: IntVector, cells: int) -> FloatVector:
     """Return edges around predictions that fill a cell, and around both outermost.
 
     In one cell with a neighbour, zeros would count as small probabilities. Between
     logits that is far off, and a line that ends there would go on to them unfitted.
     """
     between = edges_between(rows.p[starts[1:] - 1], rows.p[starts[1:]])
-    weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
+    weight = rows.weights
     alone = np.add.reduceat(weight, starts) >= rows.total / cells
     alone[[0, -1]] = True
     return between[alone[:-1] | alone[1:]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.numerics.sorted_sample import tie_starts
+from calibrant.numerics.sorted_rows import tie_starts
 from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import BoolVector, FloatVector, IntVector
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.sorted_sample import SortedSample
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +27,18 @@ class IsotonicBlocks:
     value: FloatVector
 
 
-def isotonic_blocks(sample: SortedSample) -> IsotonicBlocks:
+def isotonic_blocks(sample: BinarySample) -> IsotonicBlocks:
     """Pool rows of a sorted sample until the observed rates do not fall.
 
     Examples
     --------
-    >>> from calibrant.numerics.sorted_sample import SortedSample
+    >>> from calibrant.core.sample import BinarySample
     >>> p, y = np.array([0.1, 0.2, 0.3, 0.9]), np.array([0.0, 1.0, 0.0, 1.0])
-    >>> isotonic_blocks(SortedSample.of(p, y)).value
+    >>> isotonic_blocks(BinarySample(p, y)).value
     array([0. , 0.5, 1. ])
     """
     first, rows = tie_starts(sample.p), sample.p.size
-    weight = np.ones(rows) if sample.weight is None else sample.weight
+    weight = sample.weights
     label = weight * sample.y
     if first.size < rows:
         weight, label = np.add.reduceat(weight, first), np.add.reduceat(label, first)
@@ -48,7 +47,7 @@ def isotonic_blocks(sample: SortedSample) -> IsotonicBlocks:
     return IsotonicBlocks(first, np.append(first[1:], rows) - 1, value)
 
 
-def isotonic_values(sample: SortedSample) -> FloatVector:
+def isotonic_values(sample: BinarySample) -> FloatVector:
     """Return the fitted value of each row of a sorted sample.
 
     Rows whose predictions tie get equal values. Among all maps that do not fall, the

@@ -34,7 +34,8 @@ from calibrant.numerics.links import clip_probability, logit
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Space
-    from calibrant.numerics.folded_points import FoldedPoints, PointSums
+    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.weighted_points import WeightedPoints
 
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
@@ -140,7 +141,10 @@ class PieceSearch:
         )
 
     def refit(
-        self, sample: PointSums, resamples: PointSums, by_pieces: dict[int, float]
+        self,
+        sample: WeightedPoints,
+        resamples: WeightedPoints,
+        by_pieces: dict[int, float],
     ) -> FloatMatrix:
         """Return the map of each resample, the mean over numbers of pieces."""
         x = self._axis(resamples.p)

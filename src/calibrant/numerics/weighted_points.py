@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from calibrant.numerics.line_problems import BatchPoints
 from calibrant.numerics.links import logit
-from calibrant.numerics.sorted_sample import SortedSample
+from calibrant.numerics.sorted_rows import sorted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,13 +53,29 @@ class WeightedPoints:
     ----------
     p : ndarray of shape (m,) or (samples, m)
         Prediction, or mean prediction of a cell.
-    weight, label_sum : ndarray, shaped as `p`
-        Sum of weights and of weighted labels.
+    weight, label_sum : ndarray of shape (m,) or (samples, m)
+        Sum of weights and of weighted labels, of one sample or of several over the
+        same cells.
     """
 
     p: FloatMatrix
     weight: FloatMatrix
     label_sum: FloatMatrix
+
+    def as_batch(self) -> WeightedPoints:
+        """Return one sample as a batch of one."""
+        weight, label_sum = self.weight[np.newaxis], self.label_sum[np.newaxis]
+        return WeightedPoints(self.p, weight, label_sum)
+
+    def rates(self) -> FloatMatrix:
+        """Return the observed rate in each cell, 0 where there are no rows."""
+        nothing, some = np.zeros_like(self.label_sum), self.weight > 0.0
+        return np.divide(self.label_sum, self.weight, out=nothing, where=some)
+
+    def problems(self, x: FloatVector) -> BatchPoints:
+        """Return one regression problem per sample, with `x` in place of `p`."""
+        rates = np.clip(self.rates(), 0.0, 1.0)
+        return BatchPoints(x, np.maximum(self.weight, 0.0), rates)
 
     @classmethod
     def side_by_side(cls, samples: Sequence[WeightedPoints]) -> Self:
@@ -104,8 +121,8 @@ def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
 
 def distinct_predictions(sample: BinarySample) -> WeightedPoints:
     """Return each prediction once, ascending, whatever the number of rows."""
-    rows = SortedSample.of_sample(sample)
-    weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
+    rows = sorted_rows(sample)
+    weight = rows.weights
     first = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > 0.0)
     if first.size == rows.p.size:
         return WeightedPoints(rows.p, weight, weight * rows.y)
