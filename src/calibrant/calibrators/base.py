@@ -50,6 +50,7 @@ Kind: TypeAlias = Literal["binary", "multi-class"]
 """Whether predictions are probabilities of one event, or those of all classes."""
 
 WORDING = replace(CALIBRATOR_WORDING, takes_scale=True)
+BRIER = "Brier"
 MANY_CLASSES = (
     "pos_label is the label of one event, but the calibrator is for several classes; "
     "pass labels, one per column."
@@ -113,6 +114,8 @@ class Calibrator:
 
     scale: Scale = "prob"
 
+    fitted_by: ClassVar[str] = "log-loss"
+    """The loss that fitting minimises."""
     solves_equations: ClassVar[bool] = True
     """Whether fitting needs linear algebra, which is then done in one thread."""
     _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {}
@@ -416,15 +419,7 @@ class Calibrator:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EventCalibrator(Calibrator, ABC):
-    """A method for the probability of one event.
-
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
-    """
+    """A method for the probability of one event."""
 
     pos_label: Any = None
 
@@ -435,15 +430,7 @@ class EventCalibrator(Calibrator, ABC):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassCalibrator(Calibrator, ABC):
-    """A method for the probabilities of all classes together.
-
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
-    """
+    """A method for the probabilities of all classes together."""
 
     labels: Sequence[Any] | None = None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.base import BRIER, EventCalibrator
 from calibrant.core.array_types import Spacing, Tops
 from calibrant.core.parameters import (
     check_choice,
@@ -130,6 +130,7 @@ class Binned(EventCalibrator):
         ECE; or flat tops at the observed rate.
     """
 
+    fitted_by: ClassVar[str] = BRIER
     solves_equations: ClassVar[bool] = False
     bins: int = 15
     spacing: Spacing = "size"
@@ -178,6 +179,7 @@ class CrossValidatedBins(EventCalibrator):
         depend on their order.
     """
 
+    fitted_by: ClassVar[str] = BRIER
     spacing: Spacing = "size"
     tops: Tops = "slope-1"
     max_bins: int = 40
@@ -232,6 +234,7 @@ class SweptBins(EventCalibrator):
         classes are separable.
     """
 
+    fitted_by: ClassVar[str] = BRIER
     spacing: Spacing = "size"
     tops: Tops = "slope-1"
     max_bins: int = 1000

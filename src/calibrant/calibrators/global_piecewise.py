@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.base import BRIER, EventCalibrator
 from calibrant.calibrators.fits import CurveFit
 from calibrant.calibrators.piecewise import edges_of
 from calibrant.core.parameters import (
@@ -86,6 +86,7 @@ class GlobalPiecewise(EventCalibrator):
         Shuffles sorted rows into folds, and draws the random starts.
     """
 
+    fitted_by: ClassVar[str] = BRIER
     degree: Literal[1, 2] = 1
     pieces: int | Literal["cv"] = "cv"
     max_pieces: int | None = None

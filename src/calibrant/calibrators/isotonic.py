@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.base import BRIER, EventCalibrator
 from calibrant.calibrators.fits import CurveFit
 from calibrant.core.parameters import check_choice
 from calibrant.maps.binned import BinnedMap
@@ -48,6 +48,7 @@ class Isotonic(EventCalibrator):
     multiclass probability estimates. KDD.
     """
 
+    fitted_by: ClassVar[str] = BRIER
     evaluation: Evaluation = "interpolate"
 
     def check_parameters(self) -> None:
@@ -118,6 +119,8 @@ class VennAbers(EventCalibrator):
     V. Vovk, I. Petej, V. Fedorova (2015). Large-scale probabilistic predictors with and
     without guarantees of validity. NeurIPS. doi:10.48550/arXiv.1511.00213
     """
+
+    fitted_by: ClassVar[str] = BRIER
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""

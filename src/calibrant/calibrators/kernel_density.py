@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class KernelDensity(EventCalibrator):
     compositional methods for uncertainty calibration in deep learning. ICML.
     """
 
+    fitted_by: ClassVar[str] = "none"
     bandwidth: float | Literal["rule"] = "rule"
     spread: ValueSummary = "all"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -83,6 +83,7 @@ class KernelError:
         by 1.
     """
 
+    fitted_by: ClassVar[str] = "-"
     kernel: KernelName = "rbf"
     bandwidth: float | Literal["median"] = 1.0
     outcome_kernel: OutcomeKernelName = "rbf"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, get_args
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from calibrant.calibrators.auto import Auto
-from calibrant.calibrators.base import MANY_CLASSES, Calibrator, Kind, kinds_of
+from calibrant.calibrators.base import BRIER, MANY_CLASSES, Calibrator, Kind, kinds_of
 from calibrant.calibrators.binned import Binned, CrossValidatedBins, SweptBins
 from calibrant.calibrators.global_piecewise import GlobalPiecewise
 from calibrant.calibrators.isotonic import Isotonic, VennAbers
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import Seed
 
+    Row: TypeAlias = tuple[type[Any], dict[str, Any], str]
+
 
 @dataclass(frozen=True)
 class Method:
@@ -50,21 +52,18 @@ class Method:
         As users write it.
     calibrator : type
         The class; its instances have ``fit_sample``.
-    summary : str
-        One line for people.
     fixed : dict
         Parameters that the name decides.
-    loss : str
-        The loss that fitting minimises.
+    summary : str
+        One line for people.
     wrapped : Method, optional
         The binary method that the class applies to several classes.
     """
 
     name: str
     calibrator: type[Any]
+    fixed: dict[str, Any]
     summary: str
-    fixed: dict[str, Any] = field(default_factory=dict)
-    loss: str = "Brier"
     wrapped: Method | None = None
 
     @property
@@ -77,6 +76,14 @@ class Method:
         (('binary',), ('binary', 'multi-class'))
         """
         return kinds_of(self.calibrator)
+
+    @property
+    def loss(self) -> str:
+        """Return the loss that fitting minimises."""
+        if self.fixed.get("loss") == "brier":
+            return BRIER
+        fitted_by: str = (self.wrapped or self).calibrator.fitted_by
+        return fitted_by
 
     @property
     def parameters(self) -> list[str]:
@@ -145,174 +152,87 @@ class Method:
         return self.seeded(random_state, **free | params)
 
 
-def _bins(name: str, n_bins: int) -> Method:
-    """Return the method with a fixed number of bins."""
-    spacing, what = SPACINGS[name[:2]]
-    summary = f"{n_bins} {what} bins; any number of bins: {name[:2]}<k>"
-    return Method(name, Binned, summary, {"bins": n_bins, "spacing": spacing})
-
-
 COMMON = ("scale", "pos_label", "labels")
 """Parameters that say what predictions and labels are."""
 SPACINGS = {"es": ("size", "equal-size"), "ew": ("width", "equal-width")}
 SIZE, WIDTH = {"spacing": "size"}, {"spacing": "width"}
-PROB, LOGIT = {"space": "prob"}, {"space": "logit"}
-CENTRED, LOG_PROB = {"inputs": "centred"}, {"inputs": "log-prob"}
-BY_LOG_LOSS, BY_BRIER = {"loss": "log-loss"}, {"loss": "brier"}
+PL, PL_MSE = ({"space": "prob", "loss": loss} for loss in ("log-loss", "brier"))
+PL3, PL3_MSE = ({"space": "logit", "loss": loss} for loss in ("log-loss", "brier"))
+MATRIX = {"inputs": "centred", "regularisation": "odir"}
+L2, ODIR = ({"inputs": "log-prob", "regularisation": r} for r in ("l2", "odir"))
+NATURAL, CUBIC, PARABOLIC = (
+    {"runout": runout} for runout in ("natural", "cubic", "parabolic")
+)
+VECTOR, FULL = {"structure": "vector"}, {"structure": "matrix"}
 BY_CV = "by cross-validation"
-SWEPT = "as many as keep the diagram monotone"
-PL, PL3 = "piecewise linear", "piecewise linear between logits"
+SWEPT = "bins, as many as keep the diagram monotone"
+LINEAR = f"piecewise linear, pieces {BY_CV}"
+LOGIT_LINEAR = f"piecewise linear between logits, pieces {BY_CV}"
 SEARCHED = f"knots by global search, pieces {BY_CV}"
-SPLINES = "splines of cumulative labels"
-LOG = "log-loss"
+SPLINE, AT_ENDS = "splines of cumulative labels", f"at the ends; knots {BY_CV}"
+VENN_ABERS = "isotonic regression that includes the new row, with label 0 and 1"
+SMOOTH = "penalised regression around the identity, by marginal likelihood"
+DIRICHLET = "a matrix on log-probabilities, all weights penalised"
+PENALISED = "off-diagonals and intercepts penalised"
+BY_ROWS = "penalised by the number of rows"
+NETWORK = "intra-order-preserving network on"
 
-METHODS = {
-    method.name: method
-    for method in (
-        Method(
-            "auto", Auto, "the repair that is best on held-out rows, or none", {}, LOG
-        ),
-        _bins("es15", 15),
-        Method(
-            "es-cv", CrossValidatedBins, f"equal-size bins, their number {BY_CV}", SIZE
-        ),
-        Method("es-sweep", SweptBins, f"equal-size bins, {SWEPT}", SIZE),
-        _bins("ew15", 15),
-        Method(
-            "ew-cv",
-            CrossValidatedBins,
-            f"equal-width bins, their number {BY_CV}",
-            WIDTH,
-        ),
-        Method("ew-sweep", SweptBins, f"equal-width bins, {SWEPT}", WIDTH),
-        Method("pl", PiecewiseLinear, f"{PL}, pieces {BY_CV}", PROB | BY_LOG_LOSS, LOG),
-        Method("pl-mse", PiecewiseLinear, f"{PL}, pieces {BY_CV}", PROB | BY_BRIER),
-        Method(
-            "pl3", PiecewiseLinear, f"{PL3}, pieces {BY_CV}", LOGIT | BY_LOG_LOSS, LOG
-        ),
-        Method("pl3-mse", PiecewiseLinear, f"{PL3}, pieces {BY_CV}", LOGIT | BY_BRIER),
-        Method(
-            "pl-de", GlobalPiecewise, f"piecewise linear, {SEARCHED}", {"degree": 1}
-        ),
-        Method(
-            "pl-de2", GlobalPiecewise, f"piecewise quadratic, {SEARCHED}", {"degree": 2}
-        ),
-        Method(
-            "temperature", Temperature, "logits divided by one temperature", {}, LOG
-        ),
-        Method("platt", Platt, "logistic regression on the logit", {}, LOG),
-        Method("beta", Beta, "beta calibration (abm; also ab, am)", {}, LOG),
-        Method(
-            "quadratic",
-            Quadratic,
-            "logistic regression on the logit and its square",
-            {},
-            LOG,
-        ),
-        Method("isotonic", Isotonic, "isotonic regression"),
-        Method(
-            "venn-abers",
-            VennAbers,
-            "isotonic regression that includes the new row, with label 0 and 1",
-        ),
-        Method(
-            "scaling-binning",
-            ScalingBinning,
-            "platt, averaged over 15 equal-size bins",
-            {},
-            LOG,
-        ),
-        *(
-            Method(
-                f"spline-{runout}",
-                CumulativeSpline,
-                f"{SPLINES}, {shape} at the ends; knots {BY_CV}",
-                {"runout": runout},
-            )
-            for runout, shape in (
-                ("natural", "straight"),
-                ("cubic", "cubic"),
-                ("parabolic", "parabolic"),
-            )
-        ),
-        Method(
-            "smooth",
-            Smooth,
-            "penalised regression around the identity, by marginal likelihood",
-            {},
-            LOG,
-        ),
-        Method("kde", KernelDensity, "ratio of kernel density estimates", {}, "none"),
-        Method("one-temp", OneTemperature, "one temperature per class", {}, LOG),
-        Method(
-            "vector", VectorScaling, "one slope and one intercept per class", {}, LOG
-        ),
-        Method(
-            "matrix-odir",
-            MatrixScaling,
-            "a matrix on logits, off-diagonals and intercepts penalised",
-            CENTRED | {"regularisation": "odir"},
-            LOG,
-        ),
-        Method(
-            "dirichlet-l2",
-            MatrixScaling,
-            "a matrix on log-probabilities, all weights penalised",
-            LOG_PROB | {"regularisation": "l2"},
-            LOG,
-        ),
-        Method(
-            "dirichlet-odir",
-            MatrixScaling,
-            "the same, off-diagonals and intercepts penalised",
-            LOG_PROB | {"regularisation": "odir"},
-            LOG,
-        ),
-        Method(
-            "svs",
-            StructuredScaling,
-            "temperature, then a vector penalised by the number of rows",
-            {"structure": "vector"},
-            LOG,
-        ),
-        Method(
-            "sms",
-            StructuredScaling,
-            "temperature, then a matrix penalised by the number of rows",
-            {"structure": "matrix"},
-            LOG,
-        ),
-        Method(
-            "iop-oi",
-            OrderNetwork,
-            "intra-order-preserving network on sorted logits (torch)",
-            {"invariant": True},
-            LOG,
-        ),
-        Method(
-            "iop-op",
-            OrderNetwork,
-            "intra-order-preserving network on logits (torch)",
-            {"invariant": False},
-            LOG,
-        ),
-        Method(
-            "iop-diag",
-            DiagonalNetwork,
-            "one rising function of each logit (torch)",
-            {},
-            LOG,
-        ),
-    )
+
+def _bins(prefix: str, n_bins: int) -> Row:
+    """Return the class, its fixed parameters and the summary, for a number of bins."""
+    spacing, what = SPACINGS[prefix]
+    fixed = {"bins": n_bins, "spacing": spacing}
+    return Binned, fixed, f"{n_bins} {what} bins; any number of bins: {prefix}<k>"
+
+
+TABLE: dict[str, Row] = {
+    "auto": (Auto, {}, "the repair that is best on held-out rows, or none"),
+    "es15": _bins("es", 15),
+    "es-cv": (CrossValidatedBins, SIZE, f"equal-size bins, their number {BY_CV}"),
+    "es-sweep": (SweptBins, SIZE, f"equal-size {SWEPT}"),
+    "ew15": _bins("ew", 15),
+    "ew-cv": (CrossValidatedBins, WIDTH, f"equal-width bins, their number {BY_CV}"),
+    "ew-sweep": (SweptBins, WIDTH, f"equal-width {SWEPT}"),
+    "pl": (PiecewiseLinear, PL, LINEAR),
+    "pl-mse": (PiecewiseLinear, PL_MSE, LINEAR),
+    "pl3": (PiecewiseLinear, PL3, LOGIT_LINEAR),
+    "pl3-mse": (PiecewiseLinear, PL3_MSE, LOGIT_LINEAR),
+    "pl-de": (GlobalPiecewise, {"degree": 1}, f"piecewise linear, {SEARCHED}"),
+    "pl-de2": (GlobalPiecewise, {"degree": 2}, f"piecewise quadratic, {SEARCHED}"),
+    "temperature": (Temperature, {}, "logits divided by one temperature"),
+    "platt": (Platt, {}, "logistic regression on the logit"),
+    "beta": (Beta, {}, "beta calibration (abm; also ab, am)"),
+    "quadratic": (Quadratic, {}, "logistic regression on the logit and its square"),
+    "isotonic": (Isotonic, {}, "isotonic regression"),
+    "venn-abers": (VennAbers, {}, VENN_ABERS),
+    "scaling-binning": (ScalingBinning, {}, "platt, averaged over 15 equal-size bins"),
+    "spline-natural": (CumulativeSpline, NATURAL, f"{SPLINE}, straight {AT_ENDS}"),
+    "spline-cubic": (CumulativeSpline, CUBIC, f"{SPLINE}, cubic {AT_ENDS}"),
+    "spline-parabolic": (CumulativeSpline, PARABOLIC, f"{SPLINE}, parabolic {AT_ENDS}"),
+    "smooth": (Smooth, {}, SMOOTH),
+    "kde": (KernelDensity, {}, "ratio of kernel density estimates"),
+    "one-temp": (OneTemperature, {}, "one temperature per class"),
+    "vector": (VectorScaling, {}, "one slope and one intercept per class"),
+    "matrix-odir": (MatrixScaling, MATRIX, f"a matrix on logits, {PENALISED}"),
+    "dirichlet-l2": (MatrixScaling, L2, DIRICHLET),
+    "dirichlet-odir": (MatrixScaling, ODIR, f"the same, {PENALISED}"),
+    "svs": (StructuredScaling, VECTOR, f"temperature, then a vector {BY_ROWS}"),
+    "sms": (StructuredScaling, FULL, f"temperature, then a matrix {BY_ROWS}"),
+    "iop-oi": (OrderNetwork, {"invariant": True}, f"{NETWORK} sorted logits (torch)"),
+    "iop-op": (OrderNetwork, {"invariant": False}, f"{NETWORK} logits (torch)"),
+    "iop-diag": (DiagonalNetwork, {}, "one rising function of each logit (torch)"),
 }
+"""The class behind each name, the parameters that the name fixes, and a summary."""
+
+METHODS = {name: Method(name, *row) for name, row in TABLE.items()}
 """Methods with a calibration map, by name."""
 
 EVALUATORS = {
     "kce": Method(
         "kce",
         KernelError,
+        {},
         "squared kernel calibration error, unbiased; measures only, no map",
-        loss="-",
     ),
 }
 """Methods that estimate the error without a map: fitting gives an `ErrorFit`."""
@@ -464,7 +384,7 @@ def _find(name: Any, known: Iterable[str]) -> Method:
     if named or is_calibrator(name):
         given = {"calibrator": name.calibrator if named else name}
         what = method_name(name)
-        return Method(what, UserMethod, f"{what}, given as an object", given)
+        return Method(what, UserMethod, given, f"{what}, given as an object")
     if not isinstance(name, str):
         raise UnknownNameError.among("method", name, known)
     if name in METHODS:
@@ -482,7 +402,7 @@ def _find(name: Any, known: Iterable[str]) -> Method:
         raise OptionError(
             f"method {name!r} asks for {n_bins} bins; at least 1 is needed."
         )
-    return _bins(name, n_bins)
+    return Method(name, *_bins(numbered.group(1), n_bins))
 
 
 def _wrapped(name: str) -> Method:
@@ -494,7 +414,7 @@ def _wrapped(name: str) -> Method:
             f"{binary.name!r} is already a multi-class method; use it without the "
             "prefix."
         )
-    return Method(name, wrapper, what + binary.summary, {}, binary.loss, binary)
+    return Method(name, wrapper, {}, what + binary.summary, binary)
 
 
 def calibrator_names(kind: Kind | None = None) -> list[str]:

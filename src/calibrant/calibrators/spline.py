@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
-from calibrant.calibrators.base import EventCalibrator
+from calibrant.calibrators.base import BRIER, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.core.array_types import FoldEnsemble
 from calibrant.core.parameters import (
@@ -73,6 +73,7 @@ class CumulativeSpline(EventCalibrator):
     K. Gupta et al. (2021). Calibration of neural networks using splines. ICLR.
     """
 
+    fitted_by: ClassVar[str] = BRIER
     runout: Runout = "natural"
     knots: int | Literal["cv"] = "cv"
     max_knots: int = 16

@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Wrapper(ClassCalibrator):
-    """A binary method applied to several classes.
-
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
-    calibrator : EventCalibrator
-        The binary method.
-    """
+    """A binary method applied to several classes."""
 
     calibrator: EventCalibrator
 
