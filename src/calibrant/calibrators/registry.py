@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 from calibrant.calibrators.auto import Auto
 from calibrant.calibrators.base import BRIER, MANY_CLASSES, Calibrator, Kind, kinds_of
 from calibrant.calibrators.binned import Binned, CrossValidatedBins, SweptBins
-from calibrant.calibrators.global_piecewise import GlobalPiecewise
 from calibrant.calibrators.isotonic import Isotonic, VennAbers
 from calibrant.calibrators.kernel_density import KernelDensity
 from calibrant.calibrators.kernel_error import KernelError
 from calibrant.calibrators.logistic import Beta, Platt, Quadratic, ScalingBinning
 from calibrant.calibrators.networks import DiagonalNetwork, OrderNetwork
-from calibrant.calibrators.piecewise import PiecewiseLinear
+from calibrant.calibrators.piecewise import GlobalPiecewise, PiecewiseLinear
 from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.softmax_regression import (
     MatrixScaling,
