@@ -20,6 +20,7 @@ from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.core.parameters import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import SmoothMap
+from calibrant.numerics.clustered import effective_rows
 from calibrant.numerics.links import logit
 from calibrant.numerics.marginal_likelihood import most_likely, most_likely_members
 from calibrant.numerics.penalised_logistic import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.fits import MulticlassFit, Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample, ClassSample
+    from calibrant.numerics.clustered import Effective
     from calibrant.numerics.weighted_points import WeightedPoints
 
 NEGLIGIBLE = 1e-6
@@ -125,13 +127,20 @@ class Smooth(ClassCalibrator, EventCalibrator):
 
     def fit_many(self, samples: Sequence[BinarySample]) -> list[SmoothFit]:
         """Estimate the calibration maps of samples, those of few rows together."""
-        cells = [compress_to_at_most(sample) for sample in samples]
+        clustered = [effective_rows(sample) for sample in samples]
+        cells = [
+            compress_to_at_most(sample) if rows is None else rows.cells
+            for sample, rows in zip(samples, clustered, strict=True)
+        ]
         few = [place for place, one in enumerate(cells) if self._has_few_rows(one)]
         fits = {
-            place: self._fit_cells(one)
+            place: self._fit_cells(one, clustered[place])
             for place, one in enumerate(cells)
             if not self._has_few_rows(one)
         }
+        for place in few:
+            rows = clustered[place]
+            cells[place] = cells[place] if rows is None else rows.cells_of_mean
         for start in range(0, len(few), SAMPLES_AT_ONCE):
             part = few[start : start + SAMPLES_AT_ONCE]
             together = _few_rows_fits([cells[place] for place in part], self)
@@ -142,9 +151,13 @@ class Smooth(ClassCalibrator, EventCalibrator):
         free = self.penalties is None and self.average
         return free and float(cells.weight.sum()) < MIN_ROWS
 
-    def _fit_cells(self, cells: WeightedPoints) -> SmoothFit:
+    def _fit_cells(
+        self, cells: WeightedPoints, clustered: Effective | None
+    ) -> SmoothFit:
         terms = Terms.of(cells, self.coefficients)
         problem = terms.problem(cells.p, cells.weight, cells.label_sum)
+        if clustered is not None:
+            problem = problem.with_known(clustered.blurs(problem.design))
         members = self._members(problem)
         parts = [m.share * terms.spread(m.coefficients, m.kept) for m in members]
         coefficients = np.sum(parts, axis=0)
@@ -159,6 +172,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
             problem=problem,
             coefficients=coefficients,
             cells=cells,
+            freedom=np.inf if clustered is None else clustered.dependence.freedom,
         )
 
     def shown(self, map_: SmoothMap, cells: WeightedPoints) -> SmoothMap:

@@ -97,6 +97,8 @@ class SmoothFit(CurveFit):
         Those of the map, for all terms.
     cells : WeightedPoints
         The distinct predictions that were fitted, or cells of them.
+    freedom : float
+        Degrees of freedom by which the variance between clusters is known.
     """
 
     family: Smooth
@@ -105,6 +107,7 @@ class SmoothFit(CurveFit):
     problem: PenalisedProblem
     coefficients: FloatVector
     cells: WeightedPoints
+    freedom: float = np.inf
 
     @cached_property
     def posterior(self) -> Draws:
@@ -141,15 +144,28 @@ class SmoothFit(CurveFit):
             Seeds the maps that are drawn.
         """
         check_fraction(confidence, name="confidence")
-        draws = self.posterior.draws(BAND_DRAWS, generator(random_state))
+        draws = self.drawn_terms(BAND_DRAWS, generator(random_state))
         reach = float(ndtri(0.5 + 0.5 * confidence))
         if simultaneous:
-            reach = _reach(self.problem.design, draws, confidence)
+            reach = _reach(self.terms.design(self.cells.p), draws, confidence)
         low, middle, high = _spreads(self.terms.design(p), draws)
         u, map_ = self.terms.logits(p), self.map.values(p)
         lower = expit(u + middle - reach * (middle - low))
         upper = expit(u + middle + reach * (high - middle))
         return np.minimum(lower, map_), np.maximum(upper, map_)
+
+    def drawn_terms(self, count: int, rng: np.random.Generator) -> FloatMatrix:
+        """Return drawn coefficients of the terms, one column per draw.
+
+        Where few clusters tell how much rows depend on each other, draws scatter more,
+        as Student's distribution does.
+        """
+        draws = self.posterior.draws(count, rng)[: self.terms.features.shape[1]]
+        if np.isinf(self.freedom):
+            return draws
+        centre = draws.mean(axis=1, keepdims=True)
+        wider = np.sqrt(self.freedom / rng.chisquare(self.freedom, count))
+        return np.asarray(centre + wider * (draws - centre))
 
     def posterior_errors(
         self,
@@ -211,7 +227,9 @@ class SmoothFit(CurveFit):
         information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
         most = LOOSE * max(information, 1.0)
         penalties = np.minimum(self.penalties, most).tolist()
-        return replace(self.family, penalties=tuple(penalties)).fit_event(sample)
+        independent = replace(sample, clusters=None)  # resamples draw whole clusters
+        loose = replace(self.family, penalties=tuple(penalties))
+        return loose.fit_event(independent)
 
     @property
     def penalties(self) -> FloatVector:

@@ -116,11 +116,18 @@ class Terms:
         )
 
     def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
-        """Return coefficients of all terms, 0 for those that are not kept."""
-        all_terms = np.zeros(int(self.sizes.sum()))
-        all_terms[np.repeat(kept, self.sizes)] = coefficients
+        """Return coefficients of all terms, 0 for those that are not kept.
+
+        Further coefficients, which belong to no term, stay behind them.
+        """
+        used = np.repeat(kept, self.sizes)
+        further = coefficients.size - np.count_nonzero(used)
+        used = np.append(used, np.ones(further, dtype=bool))
+        all_terms = np.zeros(used.size)
+        all_terms[used] = coefficients
         return all_terms
 
     def map(self, coefficients: FloatVector) -> SmoothMap:
-        """Return the map with given coefficients."""
-        return SmoothMap.through(self.nodes, self.features @ coefficients, self.ends)
+        """Return the map with given coefficients, further ones left out."""
+        shifts = self.features @ coefficients[: self.features.shape[1]]
+        return SmoothMap.through(self.nodes, shifts, self.ends)

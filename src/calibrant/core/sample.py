@@ -71,12 +71,16 @@ class BinarySample:
     row_counts : ndarray of shape (n,) or None
         How many rows of the data each row stands for, which folds may split;
         None where each row is one row of the data.
+    clusters : ndarray of shape (n,) or None
+        A number for each row, the same for rows that belong together; None where
+        rows are independent.
     """
 
     p: FloatVector
     y: FloatVector
     weight: FloatVector | None = None
     row_counts: IntVector | None = None
+    clusters: IntVector | None = None
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -121,13 +125,17 @@ class BinarySample:
 
 
 def weighted_sample(
-    p: FloatVector, y: FloatVector, weight: FloatVector | None
+    p: FloatVector,
+    y: FloatVector,
+    weight: FloatVector | None,
+    clusters: IntVector | None = None,
 ) -> BinarySample:
     """Return the sample without the rows that have no weight."""
     if weight is not None and not weight.all():
         used = weight > 0.0
         p, y, weight = p[used], y[used], weight[used]
-    return BinarySample(p, y, weight)
+        clusters = None if clusters is None else clusters[used]
+    return BinarySample(p, y, weight, clusters=clusters)
 
 
 def join_samples(samples: Sequence[BinarySample]) -> BinarySample:

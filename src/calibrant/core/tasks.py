@@ -59,12 +59,18 @@ class BinaryTasks:
     same_rows: bool = True
 
     def weighted(
-        self, weight: FloatVector | None, rows: IntVector | slice = slice(None)
+        self,
+        weight: FloatVector | None,
+        rows: IntVector | slice = slice(None),
+        clusters: IntVector | None = None,
     ) -> BinaryTasks:
-        """Return some of the rows, with weights; those of weight 0 are left out."""
-        if weight is None and isinstance(rows, slice):  # all rows
+        """Return some of the rows, with weights and clusters; none of weight 0."""
+        if weight is None and clusters is None and isinstance(rows, slice):  # all rows
             return self
-        samples = (weighted_sample(s.p[rows], s.y[rows], weight) for s in self.samples)
+        samples = (
+            weighted_sample(s.p[rows], s.y[rows], weight, clusters)
+            for s in self.samples
+        )
         return replace(self, samples=tuple(samples))
 
     def without_fits(self) -> BinaryTasks:

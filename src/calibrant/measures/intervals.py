@@ -11,6 +11,7 @@ from scipy.special import betaincinv
 
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.parameters import generator
+from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.resampling import (
     IntervalKind,
     RowGroups,
@@ -20,8 +21,6 @@ from calibrant.numerics.resampling import (
     multinomial_weights,
     widen_to,
 )
-from calibrant.numerics.smooth_calibration_test import MinPValue, min_p_values
-from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
     from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import ErrorSettings
+    from calibrant.numerics.clustered_test import SmoothPValue
     from calibrant.numerics.resampling import BootstrapCells
 
 EVENTS_PER_REJECTION = 20
@@ -55,14 +55,14 @@ class PosteriorLimits:
         Level of the interval.
     low, high : ndarray of shape (events,)
         Quantiles of the errors of maps drawn from the posterior of each event.
-    tests : sequence of MinPValue
+    tests : sequence of MinPValue or MeanPValue
         The smooth test of calibration of each event.
     """
 
     confidence: float
     low: FloatVector
     high: FloatVector
-    tests: Sequence[MinPValue]
+    tests: Sequence[SmoothPValue]
 
     @classmethod
     def of(
@@ -83,7 +83,7 @@ class PosteriorLimits:
                 (tail, 1.0 - tail), n_draws=n_draws, random_state=seed, alpha=alpha
             )
             ends.append(quantiles)
-            tests.append(sample.cached("smooth test", partial(_smooth_test, sample)))
+            tests.append(sample.cached("smooth test", partial(smooth_p_value, sample)))
             if len(samples) > 1:
                 fit.forget_posterior()
         low, high = np.transpose(ends)
@@ -102,7 +102,7 @@ class PosteriorLimits:
         low = float(np.where(rejected, self.low[which], 0.0).mean())
         return widen_to(value, low, float(self.high[which].mean()))
 
-    def _rejected(self, tests: Sequence[MinPValue]) -> BoolVector:
+    def _rejected(self, tests: Sequence[SmoothPValue]) -> BoolVector:
         """Tell which events are not calibrated; none unless there are enough of them.
 
         Where all are calibrated, any is rejected as seldom as the lower end may miss.
@@ -114,10 +114,6 @@ class PosteriorLimits:
         level = float(betaincinv(needed, len(tests) - needed + 1, tail))
         rejected = np.array([test.rejects(level) for test in tests])
         return rejected if rejected.sum() >= needed else np.zeros_like(rejected)
-
-
-def _smooth_test(sample: BinarySample) -> MinPValue:
-    return min_p_values([compress_to_at_most(sample)])[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,7 +82,9 @@ class Evidence:
     @cached_property
     def _members(self) -> FloatMatrix:
         """Return 1 where a coefficient (row) belongs to a group (column), else 0."""
-        return np.eye(self.mode.penalties.size)[self.mode.problem.group]
+        problem, groups = self.mode.problem, self.mode.penalties.size
+        own = np.eye(groups)[problem.group]
+        return np.vstack([own, np.zeros((problem.known, groups))])
 
     @cached_property
     def _pulls(self) -> FloatMatrix:

@@ -54,6 +54,9 @@ class PenalisedProblem:
         Logit where all coefficients are 0, sum of weights and of weighted labels.
     sizes : ndarray of shape (groups,)
         Number of coefficients of each group, in the order of the features.
+    known : int
+        Number of further coefficients, the last ones. They are in no group: their
+        spread is known to be 1, and so is their penalty.
     """
 
     design: FloatMatrix
@@ -61,16 +64,29 @@ class PenalisedProblem:
     weight: FloatVector
     label_sum: FloatVector
     sizes: IntVector
+    known: int = 0
 
     @cached_property
     def group(self) -> IntVector:
         """Return the number of the group of each coefficient, from 0."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
+    def penalty(self, penalties: FloatMatrix) -> FloatMatrix:
+        """Return the penalty of each coefficient, given those of groups."""
+        own = penalties[..., self.group]
+        ones = np.ones((*own.shape[:-1], self.known))
+        return np.concatenate([own, ones], axis=-1)
+
+    def with_known(self, features: FloatMatrix) -> PenalisedProblem:
+        """Return the problem with more features, whose spread is known to be 1."""
+        design = np.hstack([self.design, features])
+        return replace(self, design=design, known=self.known + features.shape[1])
+
     def only(self, kept: BoolVector) -> PenalisedProblem:
         """Return the problem without the coefficients of some groups."""
-        design, sizes = self.design[:, kept[self.group]], np.where(kept, self.sizes, 0)
-        return replace(self, design=design, sizes=sizes)
+        columns = np.append(kept[self.group], np.ones(self.known, dtype=bool))
+        sizes = np.where(kept, self.sizes, 0)
+        return replace(self, design=self.design[:, columns], sizes=sizes)
 
     def joined(self, count: int) -> PenalisedProblem:
         """Return the problem with the first groups as one."""
@@ -85,7 +101,9 @@ class PenalisedProblem:
         rows = np.column_stack([self.offset, self.design]) * self.weight[:, np.newaxis]
         mean = np.add.reduceat(rows, first) / weight[:, np.newaxis]
         label = np.add.reduceat(self.label_sum, first)
-        return PenalisedProblem(mean[:, 1:], mean[:, 0], weight, label, self.sizes)
+        return PenalisedProblem(
+            mean[:, 1:], mean[:, 0], weight, label, self.sizes, self.known
+        )
 
     def loss(self, f: FloatVector) -> float:
         """Return the log-loss of logits, a sum of terms none of which is negative."""
@@ -112,7 +130,7 @@ class Mode:
     def factor(self) -> FloatMatrix:
         """Return the lower Cholesky factor of the Hessian."""
         curvature = self.problem.weight * expit(self.logits) * expit(-self.logits)
-        penalty = self.penalties[self.problem.group]
+        penalty = self.problem.penalty(self.penalties)
         return _factor(self.problem.design, curvature, penalty)
 
     def solve(self, right: FloatMatrix) -> FloatMatrix:
@@ -124,8 +142,8 @@ def solve_penalised(
     problem: PenalisedProblem, penalties: FloatVector, start: FloatVector | None = None
 ) -> Mode:
     """Return the minimum by Newton steps, halved until they do not raise the loss."""
-    penalty, design = penalties[problem.group], problem.design
-    solution = np.zeros(problem.group.size) if start is None else start
+    penalty, design = problem.penalty(penalties), problem.design
+    solution = np.zeros(penalty.size) if start is None else start
 
     def value_at(coefficients: FloatVector) -> tuple[float, FloatVector]:
         f = problem.offset + design @ coefficients
@@ -180,7 +198,7 @@ def solve_many(
 
     Every resample starts from the same coefficients, which should be near.
     """
-    design, penalty = problem.design, penalties[problem.group]
+    design, penalty = problem.design, problem.penalty(penalties)
     hessians = Hessians(design)
     solution = np.repeat(start[np.newaxis], len(weight), axis=0)
     for _ in range(BATCH_STEPS):

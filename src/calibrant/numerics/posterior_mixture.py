@@ -130,7 +130,7 @@ class Posterior:
         if self.penalties is None:
             _, _, information = _quadratic(problem, self.pilot)
             spreads = spread_grid(information, problem.sizes.size, COARSE_GRID)
-            penalty = spreads[:, problem.group] ** -2.0
+            penalty = problem.penalty(spreads**-2.0)
             value = PRIOR_POWER * np.log(spreads).sum(axis=1)
             value += variational_normals(problem, penalty, self.pilot).evidence
             share, penalty = _probable_choices(problem, value, penalty)
@@ -185,7 +185,8 @@ def _probable_choices(
     """Return shares and loosened penalties of the choices that are not negligible."""
     share = np.exp(value - value.max())
     kept = share > NEGLIGIBLE
-    loosened = np.where(problem.group > 0, penalty / LOOSENED**2, penalty)
+    loosened = penalty.copy()
+    loosened[:, : problem.group.size][:, problem.group > 0] /= LOOSENED**2
     return share[kept] / share[kept].sum(), loosened[kept]
 
 
@@ -219,7 +220,7 @@ def posterior(
     slope, hessian, information = _quadratic(problem, coefficients)
     if penalties is None:
         spreads = spread_grid(information, problem.sizes.size)
-        penalty = spreads[:, problem.group] ** -2.0
+        penalty = problem.penalty(spreads**-2.0)
         factor, half = _solved(hessian, penalty, slope)
         value = PRIOR_POWER * np.log(spreads).sum(axis=1)
         value += 0.5 * np.square(half).sum(axis=1)
@@ -227,9 +228,7 @@ def posterior(
         value += 0.5 * np.log(penalty / diagonal**2).sum(axis=1)
         share, penalty = _probable_choices(problem, value, penalty)
     else:
-        with np.errstate(divide="ignore"):  # no penalty
-            spreads = penalties[np.newaxis] ** -0.5
-        share, penalty = np.ones(1), spreads[:, problem.group] ** -2.0
+        share, penalty = np.ones(1), problem.penalty(penalties[np.newaxis])
     factor, half = _solved(hessian, penalty, slope)
     centre = np.linalg.solve(factor.transpose(0, 2, 1), half[..., np.newaxis])
     means = np.asarray(centre[..., 0], np.float64)
@@ -251,7 +250,9 @@ def _solved(
 def _quadratic(
     problem: PenalisedProblem, coefficients: FloatVector
 ) -> tuple[FloatVector, FloatMatrix, float]:
-    """Return slope at 0 and Hessian of the log-likelihood, and the label variance."""
+    """Return slope at 0 and Hessian of the log-likelihood, and what is known of a
+    constant: the variance of labels, or less.
+    """
     design = problem.design
     share = expit(problem.offset + design @ coefficients)
     variance = problem.weight * share * (1.0 - share)
@@ -262,4 +263,7 @@ def _quadratic(
     # Features that are 0 in all rows would make it singular.
     eps = np.finfo(float).eps
     hessian[np.diag_indices_from(hessian)] += eps * (1.0 + hessian.trace())
-    return slope, hessian, float(variance.sum())
+    # Known terms blur a constant by their mean.
+    total = float(variance.sum())
+    blurs = variance @ design[:, problem.group.size :]
+    return slope, hessian, total / (1.0 + float(blurs @ blurs) / max(total, eps))

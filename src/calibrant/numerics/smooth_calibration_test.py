@@ -96,9 +96,8 @@ def min_p_values(
     """Return the smallest p-value of each sample; samples of one size in one step."""
     orders = []
     for points in samples:
-        enough = int(_variance(points).sum() / VARIANCE_PER_FUNCTION)
-        allowed = min(max_functions, max(MIN_FUNCTIONS, enough), points.p.size)
-        orders.append(tuple(order for order in ORDERS if order <= allowed))
+        information = float(labellabel_variance(points).sum())
+        orders.append(orders_for(information, min(max_functions, points.p.size)))
     tails: dict[int, MinPValue] = {}
     for each in set(orders):
         places = [k for k, own in enumerate(orders) if own == each]
@@ -108,12 +107,19 @@ def min_p_values(
     return [tails[k] for k in range(len(samples))]
 
 
+def orders_for(information: float, most: int) -> tuple[int, ...]:
+    """Return the numbers of functions that so much variance of labels allows for."""
+    enough = int(information / VARIANCE_PER_FUNCTION)
+    allowed = min(most, max(MIN_FUNCTIONS, enough))
+    return tuple(order for order in ORDERS if order <= allowed)
+
+
 def score_statistics(points: WeightedPoints, count: int) -> FloatMatrix:
     """Return independent sums, standard normal if the predictions are calibrated.
 
     Their last axis is that of functions. Samples side by side have one row each.
     """
-    spread = np.sqrt(_variance(points))
+    spread = np.sqrt(label_variance(points))
     surplus = points.label_sum - points.weight * points.p
     surplus = np.divide(surplus, spread, out=np.zeros_like(spread), where=spread > 0.0)
     basis = score_functions(points, count)
@@ -126,7 +132,7 @@ def score_functions(points: WeightedPoints, count: int) -> FloatMatrix:
     The first two are lines of the logit, the first of them that nearest to 1 - 2 p;
     then come polynomials of the share of variance below a point.
     """
-    variance = _variance(points)
+    variance = label_variance(points)
     spread = np.sqrt(variance)
     total = variance.sum(axis=-1, keepdims=True)
     share = (np.cumsum(variance, axis=-1) - 0.5 * variance) / total
@@ -152,7 +158,8 @@ def _turned(plane: FloatMatrix, target: FloatMatrix) -> FloatMatrix:
     return np.stack([lead, rest], axis=-1)
 
 
-def _variance(points: WeightedPoints) -> FloatMatrix:
+def label_variance(points: WeightedPoints) -> FloatMatrix:
+    """Return the variance of the sum of labels of each point, were p calibrated."""
     p = clip_probability(points.p)  # certain predictions add hardly any variance
     return np.asarray(points.weight * p * (1.0 - p))
 

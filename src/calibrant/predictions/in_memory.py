@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
+from calibrant.core.clusters import cluster_codes
 from calibrant.core.sample import check_class_sample
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts, no_weight
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import FloatVector
+    from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.core.tasks import BinaryTasks
     from calibrant.engines.aggregation_spec import ModelColumns
@@ -139,6 +140,7 @@ class RowPredictions(Store):
         request.check_labels(names, "y_true" if self.of_arrays else "y")
         self.tasks  # noqa: B018
         self.weight  # noqa: B018
+        self.clusters  # noqa: B018
         used = dict.fromkeys(request.other_columns)
         if len(used) > 1:
             check_same_length(**{self._word(n): self.table.column(n) for n in used})
@@ -156,6 +158,14 @@ class RowPredictions(Store):
         if name is None:
             return None
         return check_counts(self.table.column(name), name=self._word(name))
+
+    @cached_property
+    def clusters(self) -> IntVector | None:
+        """Return a number for each row, the same for rows that belong together."""
+        name = self.request.cluster
+        if name is None:
+            return None
+        return cluster_codes(self.table.keys(name), name=self._word(name))
 
     @property
     def table_request(self) -> TableRequest:
@@ -383,7 +393,8 @@ class RowPredictions(Store):
                 word = self._word(str(self.request.weight))
                 raise no_weight(weight.size, name=word)
             weight = effective_counts(weight)
-        return self.tasks[self._place(model)].weighted(weight, rows)
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return self.tasks[self._place(model)].weighted(weight, rows, clusters)
 
     def _validate(self, model: ModelColumns) -> BinaryTasks:
         """Return the binary tasks of all rows without weights."""

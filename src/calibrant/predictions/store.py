@@ -97,14 +97,15 @@ class Store(ABC):
             )
         return units[0].read()
 
-    def check_fields(self, verb: str) -> None:
-        """Raise where rows have clusters or times, which a function cannot use yet."""
+    def check_fields(self, verb: str, *, uses_clusters: bool = False) -> None:
+        """Raise where rows have clusters or times, which a function cannot use."""
         request = self.table_request
         if request is not None and request.time is not None:
             raise OptionError(f"{verb} does not use time yet; remove it.")
-        if request is not None and request.cluster is not None:
-            raise OptionError(
-                f"{verb} does not use clusters yet: intervals and tests would "
-                "treat rows of a cluster as independent. Remove clusters if you "
-                "accept that."
-            )
+        if uses_clusters or request is None or request.cluster is None:
+            return
+        raise OptionError(
+            f"{verb} does not use clusters yet: intervals and tests would "
+            "treat rows of a cluster as independent. Remove clusters if you "
+            "accept that."
+        )

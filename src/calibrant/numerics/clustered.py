@@ -1,0 +1,301 @@
+"""Dependence of rows that belong together, from sums over clusters.
+
+Labels of one cluster are taken as equally correlated, whatever their predictions: the
+covariance of two of them is the correlation times both standard deviations. Where rows
+of a cluster share their prediction, every sum over rows varies more, by the same factor.
+Where predictions vary within clusters, the overall level varies more, but hardly the
+slope: so the covariance of any functions of the prediction follows from how often their
+cells meet in one cluster (Liang and Zeger 1986, exchangeable correlation). One number,
+the correlation, has to be estimated, which twenty clusters suffice for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+from numpy.polynomial.polynomial import polyval
+from scipy.optimize import brentq
+from scipy.special import expit, ndtri
+
+from calibrant.core.clusters import ClusterSums
+from calibrant.numerics.links import clip_probability, logit
+from calibrant.numerics.natural_splines import interpolate_rows
+from calibrant.numerics.penalised_logistic import PenalisedProblem, solve_penalised
+from calibrant.numerics.smooth_calibration_test import score_functions
+from calibrant.numerics.weighted_points import WeightedPoints, compress_to_at_most
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.sample import BinarySample
+
+ROOTS = 64
+"""Cells have equal width in the fourth root of the distance to the nearer end."""
+SIDE = 54
+"""Number of cells below 1/2, and as many above."""
+FITTED = 2
+"""Parameters of the line around which labels of a cluster are compared."""
+LOOSE = np.full(FITTED, 0.1)
+"""Penalties of shift and tilt, which keep separable labels from endless steps."""
+FEW_FUNCTIONS = 4
+"""Smooth functions whose sums all vary by at least some factor more."""
+MIN_FREEDOM = 2.0
+ORDERS = 40
+"""Terms of the series of the covariance of two labels."""
+MOST = 0.98
+"""The largest latent correlation: beyond it the series needs more terms."""
+TINY = 1e-9
+
+
+def coarse_cells(p: FloatVector) -> IntVector:
+    """Return the cell of each prediction in a coarse grid, the same for all data.
+
+    Examples
+    --------
+    >>> coarse_cells(np.array([0.0, 0.01, 0.5, 1.0]))
+    array([  0,  20,  54, 107])
+    """
+    near = np.minimum(p, 1.0 - p)
+    depth = np.floor(ROOTS * np.sqrt(np.sqrt(near))).astype(np.intp)
+    return np.where(p < 0.5, depth, 2 * SIDE - 1 - depth)  # noqa: PLR2004
+
+
+def sum_clusters(sample: BinarySample, codes: IntVector) -> ClusterSums:
+    """Return the sums over clusters of rows with the given numbers."""
+    known, cell = np.unique(coarse_cells(sample.p), return_inverse=True)
+    _, cluster = np.unique(codes, return_inverse=True)
+    count, weight = int(cluster.max()) + 1, sample.weights
+
+    def table(values: FloatVector) -> csr_array:
+        return csr_array((values, (cluster, cell)), shape=(count, known.size))
+
+    rows, labels = table(weight), table(weight * sample.y)
+    in_cell = np.bincount(cell, weight)
+    size = np.bincount(cluster, weight)
+    return ClusterSums(
+        p=np.bincount(cell, weight * sample.p) / in_cell,
+        weight=in_cell,
+        label_sum=np.bincount(cell, weight * sample.y),
+        weights=(rows.T @ rows).toarray(),
+        mixed=(labels.T @ rows).toarray(),
+        labels=(labels.T @ labels).toarray(),
+        powers=np.array([(size**power).sum() for power in range(1, 5)]),
+        count=count,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """How labels of a cluster depend on each other.
+
+    Attributes
+    ----------
+    sums : ClusterSums
+        What it was estimated from.
+    rates : ndarray of shape (k,)
+        The rate of events in each cell, by a line in the logits.
+    """
+
+    sums: ClusterSums
+    rates: FloatVector
+
+    @classmethod
+    def of(cls, sums: ClusterSums) -> Dependence:
+        """Fit the line."""
+        u = logit(sums.p)
+        typical = max(float(np.sqrt(np.average(u**2, weights=sums.weight))), TINY)
+        design = np.column_stack([np.ones(u.size), u / typical])
+        problem = PenalisedProblem(
+            design, u, sums.weight, sums.label_sum, np.array([1, 1])
+        )
+        return cls(sums, expit(solve_penalised(problem, LOOSE).logits))
+
+    @cached_property
+    def _pairs(self) -> FloatMatrix:
+        """Return the number of pairs of rows of a cluster that lie in two cells."""
+        return np.asarray(self.sums.weights - np.diag(self.sums.weight))
+
+    @cached_property
+    def _series(self) -> FloatMatrix:
+        """Return functions of the rate, whose products give the covariance of labels.
+
+        With the latent correlation r, labels of rates a and b have the covariance
+        sum of r^k f_k(a) f_k(b) over k = 1, 2, ... (Mehler's series).
+        """
+        z = ndtri(clip_probability(self.rates, 1e-12))
+        functions = [np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)]
+        functions.append(z * functions[0] / np.sqrt(2.0))
+        for k in range(2, ORDERS):
+            two_back = (k - 1) * functions[-2] / np.sqrt(k * (k + 1))
+            functions.append(z * functions[-1] / np.sqrt(k + 1) - two_back)
+        return np.array(functions)
+
+    @cached_property
+    def _pair_sums(self) -> FloatVector:
+        """Return the coefficients of powers of the latent correlation.
+
+        Their sum is the covariance of labels, summed over pairs of rows.
+        """
+        return np.einsum("ka,ab,kb->k", self._series, self._pairs, self._series)
+
+    @cached_property
+    def _own(self) -> float:
+        """Return the variance of labels, summed over rows."""
+        return float(self.sums.weight @ (self.rates * (1.0 - self.rates)))
+
+    @cached_property
+    def _products(self) -> float:
+        """Return the sum of products of residuals over pairs of rows in a cluster."""
+        sums, rates = self.sums, self.rates
+        whole = sums.labels.sum() - 2.0 * (sums.mixed.sum(axis=0) @ rates)
+        whole += rates @ sums.weights @ rates
+        own = sums.label_sum @ (1.0 - 2.0 * rates) + sums.weight @ rates**2
+        return float(whole - own)
+
+    @cached_property
+    def factor(self) -> float:
+        """Return by what factor dependence changes the variance of the mean label.
+
+        Corrected for the line, which follows the clusters that it is fitted to.
+        """
+        plain = 1.0 + self._products / max(self._own, TINY)
+        count = self._effective_count(plain)
+        return plain * count / max(count - FITTED, 1.0)
+
+    @property
+    def freedom(self) -> float:
+        """Return the degrees of freedom of the variance between clusters."""
+        return max(self._effective_count(self.factor) - FITTED, MIN_FREEDOM)
+
+    def _effective_count(self, factor: float) -> float:
+        """Return how many clusters of one size would tell as much of the variance."""
+        first, second, third, fourth = self.sums.powers
+        partners = max(second / first - 1.0, TINY)
+        rho = float(np.clip((factor - 1.0) / partners, 0.0, 1.0))
+        # Sums of variances and of squared variances: size + rho size (size - 1).
+        total = (1.0 - rho) * first + rho * second
+        squares = (1.0 - rho) ** 2 * second + 2.0 * rho * (1.0 - rho) * third
+        return float(total**2 / (squares + rho**2 * fourth))
+
+    def correlation(self, factor: float) -> float:
+        """Return the latent correlation that changes the variance by a factor."""
+        powers = np.append(0.0, self._pair_sums)
+
+        def surplus(correlation: float) -> float:
+            return float(polyval(correlation, powers)) - (factor - 1.0) * self._own
+
+        if factor <= 1.0 or powers[1] <= TINY:
+            return 0.0
+        return float(brentq(surplus, 0.0, MOST)) if surplus(MOST) > 0.0 else MOST
+
+    def shared(
+        self, p: FloatVector, functions: FloatMatrix, factor: float
+    ) -> FloatMatrix:
+        """Return what dependence adds to the covariance of sums over rows.
+
+        The sums are of label less rate, times functions of the prediction that are
+        given at ascending predictions `p`, shape (m, f).
+        """
+        at = interpolate_rows(logit(self.sums.p), logit(p), functions)
+        powers = self.correlation(factor) ** np.arange(1, ORDERS + 1)
+        covariance = (self._series.T * powers) @ self._series * self._pairs
+        return np.asarray(at.T @ covariance @ at)
+
+    def effective(self, cells: WeightedPoints) -> Effective:
+        """Return as many independent rows as tell as much, and what is missing.
+
+        Weights are divided by the factor by which dependence raises the variance of
+        all sums, whichever smooth functions are summed. Where predictions vary within
+        clusters, it raises that of the level further: see `Effective.blurs`.
+        """
+        functions = self.independent_functions(cells, score_functions(cells, FEW_FUNCTIONS))
+        shared = self.shared(cells.p, functions, self.factor)
+        least = float(np.linalg.eigvalsh(shared)[0])
+        return Effective(self, cells, 1.0 + max(least, 0.0))
+
+    def independent_functions(self, cells: WeightedPoints, design: FloatMatrix) -> FloatMatrix:
+        """Return functions of the prediction whose sums over rows are independent.
+
+        They span the columns of `design`, and would have variance 1 if rows were
+        independent.
+        """
+        rates = np.interp(cells.p, self.sums.p, self.rates)
+        spread = np.sqrt(cells.weight * rates * (1.0 - rates))[:, np.newaxis]
+        basis, sizes, _ = np.linalg.svd(design * spread, full_matrices=False)
+        used = sizes > TINY * sizes[0]
+        return np.asarray(basis[:, used] / np.maximum(spread, TINY))
+
+
+@dataclass(frozen=True, eq=False)
+class Effective:
+    """Rows of clusters as fewer independent rows.
+
+    Attributes
+    ----------
+    dependence : Dependence
+        How rows depend on each other.
+    whole : WeightedPoints
+        All rows, by prediction.
+    factor : float
+        How many of them count as one.
+    """
+
+    dependence: Dependence
+    whole: WeightedPoints
+    factor: float
+
+    @property
+    def cells(self) -> WeightedPoints:
+        """Return the independent rows."""
+        return self._divided(self.factor)
+
+    @property
+    def cells_of_mean(self) -> WeightedPoints:
+        """Return still fewer rows, whose mean label varies as that of all rows does.
+
+        The variance that it has by few clusters is that of Student's distribution.
+        """
+        freedom = self.dependence.freedom
+        wider = freedom / max(freedom - 2.0, 1.0)
+        return self._divided(max(self.dependence.factor * wider, 1.0))
+
+    def _divided(self, factor: float) -> WeightedPoints:
+        whole = self.whole
+        return WeightedPoints(whole.p, whole.weight / factor, whole.label_sum / factor)
+
+    def blurs(self, design: FloatMatrix) -> FloatMatrix:
+        """Return features that clusters have in common with terms of a map.
+
+        With coefficients of spread 1 they add to logits what dependence does beyond
+        the fewer rows, as far as `design`, shape (m, d), can express it: then fitted
+        coefficients of the design vary as dependent labels make them vary.
+        """
+        dependence, p = self.dependence, self.whole.p
+        functions = dependence.independent_functions(self.whole, design)
+        shared = dependence.shared(p, functions, dependence.factor)
+        added, axes = np.linalg.eigh(shared)
+        further = 1.0 + added - self.factor
+        used = further > TINY
+        return np.asarray(functions @ (axes[:, used] * np.sqrt(further[used])))
+
+
+def dependence_of(sample: BinarySample) -> Dependence | None:
+    """Return how the labels of clusters depend on each other; None without clusters."""
+    if sample.clusters is None:
+        return None
+    codes = sample.clusters
+    return sample.cached(
+        "dependence", lambda: Dependence.of(sum_clusters(sample, codes))
+    )
+
+
+
+def effective_rows(sample: BinarySample) -> Effective | None:
+    """Return rows of clusters as fewer independent rows; None without clusters."""
+    dependence = dependence_of(sample)
+    if dependence is None:
+        return None
+    return dependence.effective(compress_to_at_most(sample))
