@@ -174,9 +174,8 @@ def test_what_predictions_already_say_is_not_said_again(rows):
 
 def test_clusters_are_refused_until_they_can_be_used(rows):
     options = {"clusters": rows["question"] // 3}
-    for verb in (cb.evaluate, cb.calibration_test, cb.diagnose):
-        with pytest.raises(OptionError, match="does not use clusters yet"):
-            verb(rows["y"], rows["a"], **options)
+    with pytest.raises(OptionError, match="does not use clusters yet"):
+        cb.diagnose(rows["y"], rows["a"], **options)
     preds = cb.Predictions.from_table(rows, y="y", p=["a", "b"], cluster="question")
     with pytest.raises(OptionError, match="compare does not use clusters yet"):
         cb.compare(preds)

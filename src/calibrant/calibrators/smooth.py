@@ -212,7 +212,7 @@ def _refit(
         * solve_many(
             problem.only(m.kept),
             m.penalties,
-            m.coefficients,
+            m.coefficients[: int(terms.sizes[m.kept].sum())],
             resamples.weight,
             resamples.label_sum,
         )

@@ -196,7 +196,7 @@ class SmoothFit(CurveFit):
         self, p: FloatVector, n_draws: int, rng: np.random.Generator
     ) -> FloatMatrix:
         """Return maps drawn from the posterior, at predictions: one column each."""
-        drawn = self.terms.design(p) @ self.posterior.draws(n_draws, rng)
+        drawn = self.terms.design(p) @ self.drawn_terms(n_draws, rng)
         drawn += self.terms.logits(p)[:, np.newaxis]
         return np.asarray(expit(drawn, out=drawn))
 

@@ -12,7 +12,13 @@ from scipy.special import ndtr
 from calibrant.calibrators.kernel_error import KernelError, check_two_rows
 from calibrant.core.parameters import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
-from calibrant.exceptions import OptionError, Setting, TooFewRowsError, UnknownNameError
+from calibrant.exceptions import (
+    Argument,
+    OptionError,
+    Setting,
+    TooFewRowsError,
+    UnknownNameError,
+)
 from calibrant.measures.kernel import block_errors
 from calibrant.numerics.classical_tests import (
     Outcome,
@@ -20,8 +26,8 @@ from calibrant.numerics.classical_tests import (
     hosmer_lemeshow,
     spiegelhalter_z,
 )
-from calibrant.numerics.smooth_calibration_test import ORDERS, smooth_test
-from calibrant.numerics.weighted_points import compress_to_at_most
+from calibrant.numerics.clustered_test import cluster_t, smooth_p_value
+from calibrant.numerics.smooth_calibration_test import ORDERS
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -104,7 +110,7 @@ def _smooth(
 ) -> Outcome:
     """Return minus the log of the least quotient, and its own p-value."""
     check_count(most, name="most")
-    return smooth_test(compress_to_at_most(sample), most)
+    return smooth_p_value(sample, most).outcome
 
 
 def _kernel(
@@ -153,8 +159,11 @@ def _asymptotic(blocks: FloatVector, size: int, total: float) -> Outcome:
 
 
 def _spiegelhalter(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG001
-    """Return Spiegelhalter's z and its two-sided p-value."""
-    return spiegelhalter_z(sample.p, sample.y, sample.weights)
+    """Return Spiegelhalter's z, or t of clusters, and its two-sided p-value."""
+    if sample.clusters is None:
+        return spiegelhalter_z(sample.p, sample.y, sample.weights)
+    scores = sample.weights * (sample.y - sample.p) * (1.0 - 2.0 * sample.p)
+    return cluster_t(scores, sample.clusters)
 
 
 def _hosmer_lemeshow(
@@ -177,7 +186,12 @@ def _hosmer_lemeshow(
 
 
 def _cox(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: ARG001
-    """Return the likelihood ratio, chi-square with two degrees of freedom."""
+    """Return the likelihood ratio, chi-square with two degrees of freedom.
+
+    With clusters, it is the score test of the same two parameters.
+    """
+    if sample.clusters is not None:
+        return smooth_p_value(sample, 2).outcome
     return cox(sample.p, sample.y, sample.weights)
 
 
@@ -189,6 +203,8 @@ TESTS: dict[str, tuple[Callable[..., Outcome], str]] = {
     "cox": (_cox, "an intercept other than 0 or a slope other than 1"),
 }
 """Each test, and what it looks for; its keywords are its options."""
+CLUSTERED = ("smooth", "spiegelhalter", "cox")
+"""Tests that know of clusters."""
 
 
 def calibration_test(  # noqa: PLR0913
@@ -226,7 +242,8 @@ def calibration_test(  # noqa: PLR0913
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     clusters : array-like of shape (n,), optional
-        Which rows belong together. Not supported yet: raises an error.
+        Which rows belong together, such as those of one patient, for "smooth",
+        "spiegelhalter" and "cox": labels of a cluster may then turn out alike.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional
@@ -299,7 +316,7 @@ def calibration_test(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("calibration_test")
+    preds.store.check_fields("calibration_test", uses_clusters=True)
     tasks = preds.store.single_tasks("calibration_test")
     if len(tasks.samples) > 1:
         raise OptionError(
@@ -310,6 +327,12 @@ def calibration_test(  # noqa: PLR0913
             ".",
         )
     sample = tasks.samples[0]
+    if sample.clusters is not None and method not in CLUSTERED:
+        raise OptionError(
+            f"method {method!r} takes rows as independent; with ",
+            Argument("clusters"),
+            f" choose one of {', '.join(map(repr, CLUSTERED))}.",
+        )
     warn_if_small(sample)
     outcome = test(sample, generator(random_state), **options)
     return CalibrationTest(method, tasks.task, *outcome, sample.n_data, alternative)

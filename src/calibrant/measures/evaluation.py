@@ -255,7 +255,8 @@ def evaluate(  # noqa: PLR0913
     groups : array-like of shape (n,), optional
         The group of each row; groups are evaluated separately.
     clusters : array-like of shape (n,), optional
-        Which rows belong together. Not supported yet: raises an error.
+        Which rows belong together, such as those of one patient: intervals and the
+        curve of "smooth" then allow for labels of a cluster that turn out alike.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional
@@ -317,7 +318,7 @@ def evaluate(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("evaluate")
+    preds.store.check_fields("evaluate", uses_clusters=True)
     assessments = _assess_units(preds, chosen, settings, progress)
     return Evaluation(tuple(assessments), float(alpha), confidence)
 

@@ -168,9 +168,9 @@ def bootstrap_limits(  # noqa: PLR0913
     """Resample the rows of each event; events on the same rows share the resamples."""
     count, rng = settings.n_resamples, generator(settings.random_state)
     samples, several = tasks.samples, len(fits) > 1
-    shared = None
-    if several and tasks.same_rows:
-        shared = RowGroups.draw(samples[0].n, count, rng, samples[0].weight)
+    shared, first = None, samples[0]
+    if first.clusters is not None or (several and tasks.same_rows):
+        shared = RowGroups.draw(first.n, count, rng, first.weight, first.clusters)
     raw = replace(settings, debias=False)
     errors, noise = [], []
     for fit, sample in zip(fits, samples, strict=True):
@@ -181,6 +181,9 @@ def bootstrap_limits(  # noqa: PLR0913
             errors.append(draws.errors(count))
         else:
             errors.append(measure(cells, shared.weights(cells)))
+        if sample.clusters is not None:
+            noise.append(_noise_of_clusters(sample, settings))
+            continue
         # The noise of several events is averaged draw by draw: none may have fewer.
         noise.append(draws.noise(count, np.inf if several else far, values[0]))
     # How noise of different classes goes together is not drawn; sorted draws take it
@@ -193,6 +196,16 @@ def bootstrap_limits(  # noqa: PLR0913
         kind="percentile" if settings.interval == "percentile" else "basic",
         squared=squared,
     )
+
+
+def _noise_of_clusters(sample: BinarySample, settings: ErrorSettings) -> FloatVector:
+    """Return errors by chance alone: any, or none where the test rejects calibration.
+
+    Labels that depend on each other within clusters cannot be drawn from predictions.
+    """
+    test = sample.cached("smooth test", partial(smooth_p_value, sample))
+    rejected = test.rejects(0.5 * (1.0 - float(settings.confidence or 0.0)))
+    return np.full(settings.n_resamples, 0.0 if rejected else np.inf)
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,8 +98,12 @@ Splits: TypeAlias = tuple[ScoreDecomposition, ...]
 
 
 def small_samples(tasks: Iterable[BinaryTasks]) -> list[BinarySample]:
-    """Return the samples of tasks so small that they are worked on together."""
+    """Return the samples of tasks so small that they are worked on together.
+
+    Rows of clusters are worked on by themselves.
+    """
     alone = [one.samples[0] for one in tasks if len(one.samples) == 1]
+    alone = [sample for sample in alone if sample.clusters is None]
     return [sample for sample in alone if 0 < sample.n <= SMALL_SAMPLE]
 
 

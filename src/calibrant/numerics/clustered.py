@@ -1,12 +1,14 @@
 """Dependence of rows that belong together, from sums over clusters.
 
-Labels of one cluster are taken as equally correlated, whatever their predictions: the
-covariance of two of them is the correlation times both standard deviations. Where rows
-of a cluster share their prediction, every sum over rows varies more, by the same factor.
-Where predictions vary within clusters, the overall level varies more, but hardly the
-slope: so the covariance of any functions of the prediction follows from how often their
-cells meet in one cluster (Liang and Zeger 1986, exchangeable correlation). One number,
-the correlation, has to be estimated, which twenty clusters suffice for.
+Labels of a cluster turn out alike as if each were a normal variable below a threshold,
+and variables of one cluster were equally correlated. This single correlation, which
+twenty clusters suffice to estimate, gives the covariance of any sums over rows. Where
+rows of a cluster share their prediction, every sum varies more, by about the same
+factor. Where predictions vary within clusters, the overall level varies more, the slope
+less so, and finer functions of the prediction hardly: how often cells of predictions
+meet in a cluster decides. The covariance is that of generalised estimating equations
+(Liang and Zeger 1986), in a model with few parameters instead of one for each pair of
+functions.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 from numpy.polynomial.polynomial import polyval
 from scipy.optimize import brentq
+from scipy.sparse import csr_array
 from scipy.special import expit, ndtri
 
 from calibrant.core.clusters import ClusterSums
+from calibrant.exceptions import TooFewRowsError
 from calibrant.numerics.links import clip_probability, logit
 from calibrant.numerics.natural_splines import interpolate_rows
 from calibrant.numerics.penalised_logistic import PenalisedProblem, solve_penalised
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 ROOTS = 64
 """Cells have equal width in the fourth root of the distance to the nearer end."""
+HALF = 0.5
 SIDE = 54
 """Number of cells below 1/2, and as many above."""
 FITTED = 2
@@ -43,10 +47,12 @@ LOOSE = np.full(FITTED, 0.1)
 FEW_FUNCTIONS = 4
 """Smooth functions whose sums all vary by at least some factor more."""
 MIN_FREEDOM = 2.0
-ORDERS = 40
+MIN_CLUSTERS = 2
+ORDERS = 100
 """Terms of the series of the covariance of two labels."""
-MOST = 0.98
-"""The largest latent correlation: beyond it the series needs more terms."""
+MOST = 0.95
+"""The largest latent correlation, up to which so many terms suffice; labels that go
+together still more have the covariance at this correlation, scaled."""
 TINY = 1e-9
 
 
@@ -60,7 +66,7 @@ def coarse_cells(p: FloatVector) -> IntVector:
     """
     near = np.minimum(p, 1.0 - p)
     depth = np.floor(ROOTS * np.sqrt(np.sqrt(near))).astype(np.intp)
-    return np.where(p < 0.5, depth, 2 * SIDE - 1 - depth)  # noqa: PLR2004
+    return np.asarray(np.where(p < HALF, depth, 2 * SIDE - 1 - depth))
 
 
 def sum_clusters(sample: BinarySample, codes: IntVector) -> ClusterSums:
@@ -68,17 +74,21 @@ def sum_clusters(sample: BinarySample, codes: IntVector) -> ClusterSums:
     known, cell = np.unique(coarse_cells(sample.p), return_inverse=True)
     _, cluster = np.unique(codes, return_inverse=True)
     count, weight = int(cluster.max()) + 1, sample.weights
+    check_two_clusters(count)
 
     def table(values: FloatVector) -> csr_array:
         return csr_array((values, (cluster, cell)), shape=(count, known.size))
 
     rows, labels = table(weight), table(weight * sample.y)
-    in_cell = np.bincount(cell, weight)
+    in_cell, label_sum, prob = (
+        np.bincount(cell, weight * values).astype(np.float64)
+        for values in (1.0, sample.y, sample.p)
+    )
     size = np.bincount(cluster, weight)
     return ClusterSums(
-        p=np.bincount(cell, weight * sample.p) / in_cell,
+        p=prob / in_cell,
         weight=in_cell,
-        label_sum=np.bincount(cell, weight * sample.y),
+        label_sum=label_sum,
         weights=(rows.T @ rows).toarray(),
         mixed=(labels.T @ rows).toarray(),
         labels=(labels.T @ labels).toarray(),
@@ -139,7 +149,8 @@ class Dependence:
 
         Their sum is the covariance of labels, summed over pairs of rows.
         """
-        return np.einsum("ka,ab,kb->k", self._series, self._pairs, self._series)
+        parts = (self._series @ self._pairs) * self._series
+        return np.asarray(parts.sum(axis=1))
 
     @cached_property
     def _own(self) -> float:
@@ -202,7 +213,9 @@ class Dependence:
         at = interpolate_rows(logit(self.sums.p), logit(p), functions)
         powers = self.correlation(factor) ** np.arange(1, ORDERS + 1)
         covariance = (self._series.T * powers) @ self._series * self._pairs
-        return np.asarray(at.T @ covariance @ at)
+        reached, aim = float(covariance.sum()), (factor - 1.0) * self._own
+        scale = max(aim / reached, 1.0) if reached > TINY else 1.0
+        return np.asarray(scale * (at.T @ covariance @ at))
 
     def effective(self, cells: WeightedPoints) -> Effective:
         """Return as many independent rows as tell as much, and what is missing.
@@ -211,12 +224,16 @@ class Dependence:
         all sums, whichever smooth functions are summed. Where predictions vary within
         clusters, it raises that of the level further: see `Effective.blurs`.
         """
-        functions = self.independent_functions(cells, score_functions(cells, FEW_FUNCTIONS))
+        functions = self.independent_functions(
+            cells, score_functions(cells, FEW_FUNCTIONS)
+        )
         shared = self.shared(cells.p, functions, self.factor)
         least = float(np.linalg.eigvalsh(shared)[0])
         return Effective(self, cells, 1.0 + max(least, 0.0))
 
-    def independent_functions(self, cells: WeightedPoints, design: FloatMatrix) -> FloatMatrix:
+    def independent_functions(
+        self, cells: WeightedPoints, design: FloatMatrix
+    ) -> FloatMatrix:
         """Return functions of the prediction whose sums over rows are independent.
 
         They span the columns of `design`, and would have variance 1 if rows were
@@ -282,6 +299,14 @@ class Effective:
         return np.asarray(functions @ (axes[:, used] * np.sqrt(further[used])))
 
 
+def check_two_clusters(count: int) -> None:
+    """Raise where all rows are in one cluster, so that nothing can be compared."""
+    if count < MIN_CLUSTERS:
+        raise TooFewRowsError(
+            f"at least {MIN_CLUSTERS} clusters are needed; all rows are in one."
+        )
+
+
 def dependence_of(sample: BinarySample) -> Dependence | None:
     """Return how the labels of clusters depend on each other; None without clusters."""
     if sample.clusters is None:
@@ -290,7 +315,6 @@ def dependence_of(sample: BinarySample) -> Dependence | None:
     return sample.cached(
         "dependence", lambda: Dependence.of(sum_clusters(sample, codes))
     )
-
 
 
 def effective_rows(sample: BinarySample) -> Effective | None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import roots_genlaguerre
+from scipy.special import stdtr
 
 from calibrant.numerics.classical_tests import Outcome
-from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.clustered import check_two_clusters, dependence_of
 from calibrant.numerics.smooth_calibration_test import (
     ORDERS,
     MinPValue,
@@ -23,12 +23,15 @@ from calibrant.numerics.smooth_calibration_test import (
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
+    from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.clustered import Dependence
     from calibrant.numerics.weighted_points import WeightedPoints
 
-NODES = 16
-"""Variances between clusters over which p-values are averaged."""
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(16)
+SHARES = SHARES / SHARES.sum()
+MIN_ROOT = 0.1
+"""Variances between clusters are averaged over; none is larger than so much allows."""
 
 
 VARIANCE_OF_FEW = 3.0
@@ -60,6 +63,26 @@ class MeanPValue(NamedTuple):
 
 
 SmoothPValue: TypeAlias = MinPValue | MeanPValue
+
+
+def cluster_t(scores: FloatVector, clusters: IntVector) -> Outcome:
+    """Return Student's t of the sum of scores over clusters, and its p-value.
+
+    Scores are 0 on average if the predictions are calibrated.
+
+    Examples
+    --------
+    >>> statistic, pvalue = cluster_t(np.array([1.0, 1.0, 3.0]), np.array([5, 5, 7]))
+    >>> round(statistic, 3), round(pvalue, 3)
+    (5.0, 0.126)
+    """
+    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], scores)
+    check_two_clusters(sums.size)
+    error = float(sums.std(ddof=1) * np.sqrt(sums.size))
+    if error == 0.0:
+        return Outcome(np.inf, 0.0) if sums.any() else Outcome(0.0, 1.0)
+    t = float(sums.sum()) / error
+    return Outcome(t, float(2.0 * stdtr(sums.size - 1, -abs(t))))
 
 
 def smooth_p_value(
@@ -98,11 +121,13 @@ def clustered_min_p_value(
         shared = null.shared(points.p, functions, factor)
         added, axes = np.linalg.eigh(shared)
         covariance = (axes * (1.0 + np.maximum(added, MIN_ADDED))) @ axes.T
-        independent = np.linalg.solve(np.linalg.cholesky(covariance), scores)
+        factors = np.linalg.cholesky(covariance)
+        independent = np.asarray(np.linalg.solve(factors, scores), np.float64)
         return MinPValue(float(least_log_tails(independent**2, orders)), orders)
 
-    half = 0.5 * dependence.freedom
-    nodes, shares = roots_genlaguerre(NODES, half - 1.0)
-    pvalues = [at(dependence.factor * half / node).outcome.pvalue for node in nodes]
-    chance = float(shares @ pvalues / shares.sum())
+    # The cube root of a chi-square is nearly normal (Wilson and Hilferty 1931).
+    spread = 2.0 / (9.0 * dependence.freedom)
+    below = np.maximum(1.0 - spread + np.sqrt(spread) * NODES, MIN_ROOT) ** 3.0
+    pvalues = [at(dependence.factor / one).outcome.pvalue for one in below.tolist()]
+    chance = float(SHARES @ pvalues)
     return MeanPValue(at(dependence.factor).outcome.statistic, chance)

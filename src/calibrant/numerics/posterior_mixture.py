@@ -250,8 +250,9 @@ def _solved(
 def _quadratic(
     problem: PenalisedProblem, coefficients: FloatVector
 ) -> tuple[FloatVector, FloatMatrix, float]:
-    """Return slope at 0 and Hessian of the log-likelihood, and what is known of a
-    constant: the variance of labels, or less.
+    """Return slope at 0 and Hessian of the log-likelihood, and what tells of a level.
+
+    That is the variance of labels, or less where known terms add to the level.
     """
     design = problem.design
     share = expit(problem.offset + design @ coefficients)
@@ -263,7 +264,6 @@ def _quadratic(
     # Features that are 0 in all rows would make it singular.
     eps = np.finfo(float).eps
     hessian[np.diag_indices_from(hessian)] += eps * (1.0 + hessian.trace())
-    # Known terms blur a constant by their mean.
     total = float(variance.sum())
     blurs = variance @ design[:, problem.group.size :]
     return slope, hessian, total / (1.0 + float(blurs @ blurs) / max(total, eps))
