@@ -1,6 +1,6 @@
 """Labels of clusters become numbers once."""
 
-import datetime
+import datetime as dt
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from calibrant.exceptions import MissingValueError, OptionError
         np.array(["x", "x", "y", "x"]),
         np.array([0.5, 0.5, -1.0, 0.5]),
         np.array([1, 1, "1", 1], dtype=object),
-        np.array([datetime.date(2024, 1, 1)] * 2 + ["b", datetime.date(2024, 1, 1)]),
+        np.array([dt.date(2024, 1, 1)] * 2 + ["b", dt.date(2024, 1, 1)]),
     ],
 )
 def test_any_labels_that_are_equal_share_a_number(values):
@@ -26,7 +26,7 @@ def test_any_labels_that_are_equal_share_a_number(values):
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_a_row_without_a_cluster_is_named(missing):
     values = np.array(["a", missing, "b"], dtype=object)
-    with pytest.raises(MissingValueError, match="clusters .* row 1") as found:
+    with pytest.raises(MissingValueError, match=r"clusters .* row 1") as found:
         cluster_codes(values, name="clusters")
     assert found.value.place == (1,)
 

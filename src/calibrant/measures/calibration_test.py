@@ -26,8 +26,10 @@ from calibrant.numerics.classical_tests import (
     hosmer_lemeshow,
     spiegelhalter_z,
 )
-from calibrant.numerics.clustered_test import cluster_t, smooth_p_value
+from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.clustered_test import cluster_t, clustered_cox, smooth_p_value
 from calibrant.numerics.smooth_calibration_test import ORDERS
+from calibrant.numerics.weighted_points import compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -190,8 +192,9 @@ def _cox(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: AR
 
     With clusters, it is the score test of the same two parameters.
     """
-    if sample.clusters is not None:
-        return smooth_p_value(sample, 2).outcome
+    dependence = dependence_of(sample)
+    if dependence is not None:
+        return clustered_cox(compress_to_at_most(sample), dependence)
     return cox(sample.p, sample.y, sample.weights)
 
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import stdtr
 
 from calibrant.numerics.classical_tests import Outcome
-from calibrant.numerics.clustered import check_two_clusters, dependence_of
+from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.smooth_calibration_test import (
     ORDERS,
     MinPValue,
@@ -23,7 +22,7 @@ from calibrant.numerics.smooth_calibration_test import (
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.clustered import Dependence
     from calibrant.numerics.weighted_points import WeightedPoints
@@ -34,9 +33,12 @@ MIN_ROOT = 0.1
 """Variances between clusters are averaged over; none is larger than so much allows."""
 
 
+LINES = 2
+"""Functions that are lines: the constant and the logit."""
 VARIANCE_OF_FEW = 3.0
 """Variance of labels for each of the first functions, as if rows were independent."""
 MIN_ADDED = -0.5
+"""The least that dependence may add to a variance of 1."""
 TINY = 1e-300
 
 
@@ -65,26 +67,6 @@ class MeanPValue(NamedTuple):
 SmoothPValue: TypeAlias = MinPValue | MeanPValue
 
 
-def cluster_t(scores: FloatVector, clusters: IntVector) -> Outcome:
-    """Return Student's t of the sum of scores over clusters, and its p-value.
-
-    Scores are 0 on average if the predictions are calibrated.
-
-    Examples
-    --------
-    >>> statistic, pvalue = cluster_t(np.array([1.0, 1.0, 3.0]), np.array([5, 5, 7]))
-    >>> round(statistic, 3), round(pvalue, 3)
-    (5.0, 0.126)
-    """
-    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], scores)
-    check_two_clusters(sums.size)
-    error = float(sums.std(ddof=1) * np.sqrt(sums.size))
-    if error == 0.0:
-        return Outcome(np.inf, 0.0) if sums.any() else Outcome(0.0, 1.0)
-    t = float(sums.sum()) / error
-    return Outcome(t, float(2.0 * stdtr(sums.size - 1, -abs(t))))
-
-
 def smooth_p_value(
     sample: BinarySample, max_functions: int = ORDERS[-1]
 ) -> SmoothPValue:
@@ -92,11 +74,31 @@ def smooth_p_value(
     points, dependence = compress_to_at_most(sample), dependence_of(sample)
     if dependence is None:
         return min_p_values([points], max_functions)[0]
-    return clustered_min_p_value(points, dependence, max_functions)
+    orders = _orders(points, dependence, min(max_functions, points.p.size))
+    return clustered_p_value(points, dependence, orders)
 
 
-def clustered_min_p_value(
-    points: WeightedPoints, dependence: Dependence, max_functions: int = ORDERS[-1]
+def _orders(
+    points: WeightedPoints, dependence: Dependence, most: int
+) -> tuple[int, ...]:
+    """Return the numbers of functions that dependent rows allow for."""
+    variance = label_variance(points)
+    information = float(variance.sum())
+    functions = _functions(points, orders_for(information, most)[-1])
+    null = replace(dependence, rates=dependence.sums.p)
+    shared = null.shared(points.p, functions, dependence.factor)
+    information /= 1.0 + max(float(np.mean(shared.diagonal())), 0.0)
+    few = max(int(information / VARIANCE_OF_FEW), LINES)
+    return tuple(order for order in orders_for(information, most) if order <= few)
+
+
+def _functions(points: WeightedPoints, count: int) -> FloatMatrix:
+    spread = np.sqrt(np.maximum(label_variance(points), TINY))
+    return np.asarray(score_functions(points, count) / spread[:, np.newaxis])
+
+
+def clustered_p_value(
+    points: WeightedPoints, dependence: Dependence, orders: tuple[int, ...]
 ) -> MeanPValue:
     """Return the p-value of the smooth test, rows of a cluster correlated.
 
@@ -105,21 +107,11 @@ def clustered_min_p_value(
     sum only, the mean of p-values over what it may be would be that of Student's t.
     """
     null = replace(dependence, rates=dependence.sums.p)
-    variance = label_variance(points)
-    information, most = float(variance.sum()), min(max_functions, points.p.size)
-    basis = score_functions(points, orders_for(information, most)[-1])
-    functions = basis / np.sqrt(np.maximum(variance, TINY))[:, np.newaxis]
-    shared = null.shared(points.p, functions, dependence.factor)
-    mean_factor = 1.0 + max(float(np.mean(shared.diagonal())), 0.0)
-    orders = orders_for(information / mean_factor, most)
-    few = int(information / mean_factor / VARIANCE_OF_FEW)
-    orders = tuple(order for order in orders if order <= max(few, orders[0]))
-    functions = functions[:, : orders[-1]]
+    functions = _functions(points, orders[-1])
     scores = score_statistics(points, orders[-1])
 
     def at(factor: float) -> MinPValue:
-        shared = null.shared(points.p, functions, factor)
-        added, axes = np.linalg.eigh(shared)
+        added, axes = np.linalg.eigh(null.shared(points.p, functions, factor))
         covariance = (axes * (1.0 + np.maximum(added, MIN_ADDED))) @ axes.T
         factors = np.linalg.cholesky(covariance)
         independent = np.asarray(np.linalg.solve(factors, scores), np.float64)
@@ -131,3 +123,12 @@ def clustered_min_p_value(
     pvalues = [at(dependence.factor / one).outcome.pvalue for one in below.tolist()]
     chance = float(SHARES @ pvalues)
     return MeanPValue(at(dependence.factor).outcome.statistic, chance)
+
+
+def clustered_cox(points: WeightedPoints, dependence: Dependence) -> Outcome:
+    """Return the score test of intercept 0 and slope 1, rows of a cluster correlated.
+
+    The statistic is minus the logarithm of the p-value at the estimated dependence.
+    """
+    orders = (min(LINES, points.p.size),)
+    return clustered_p_value(points, dependence, orders).outcome

@@ -96,7 +96,7 @@ def min_p_values(
     """Return the smallest p-value of each sample; samples of one size in one step."""
     orders = []
     for points in samples:
-        information = float(labellabel_variance(points).sum())
+        information = float(label_variance(points).sum())
         orders.append(orders_for(information, min(max_functions, points.p.size)))
     tails: dict[int, MinPValue] = {}
     for each in set(orders):
