@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import stdtr
 
 from calibrant.numerics.classical_tests import Outcome
-from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.clustered import check_two_clusters, dependence_of
 from calibrant.numerics.smooth_calibration_test import (
     ORDERS,
     MinPValue,
@@ -62,6 +63,26 @@ class MeanPValue(NamedTuple):
     def rejects(self, level: float) -> bool:
         """Return whether the p-value is at most a level."""
         return self.pvalue <= level
+
+
+def cluster_t(scores: FloatVector, clusters: IntVector) -> Outcome:
+    """Return Student's t of the sum of scores over clusters, and its p-value.
+
+    Scores are 0 on average if the predictions are calibrated.
+
+    Examples
+    --------
+    >>> statistic, pvalue = cluster_t(np.array([1.0, 1.0, 3.0]), np.array([5, 5, 7]))
+    >>> round(statistic, 3), round(pvalue, 3)
+    (5.0, 0.126)
+    """
+    sums = np.bincount(np.unique(clusters, return_inverse=True)[1], scores)
+    check_two_clusters(sums.size)
+    error = float(sums.std(ddof=1) * np.sqrt(sums.size))
+    if error == 0.0:
+        return Outcome(np.inf, 0.0) if sums.any() else Outcome(0.0, 1.0)
+    t = float(sums.sum()) / error
+    return Outcome(t, float(2.0 * stdtr(sums.size - 1, -abs(t))))
 
 
 SmoothPValue: TypeAlias = MinPValue | MeanPValue
