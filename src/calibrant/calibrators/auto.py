@@ -175,12 +175,6 @@ class Auto(ClassCalibrator, EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     monotone : bool
         Whether the map of an event must not decrease.
     keep_order : bool

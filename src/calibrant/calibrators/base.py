@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -61,6 +62,24 @@ NO_GROUPS = (
     Argument("groups"),
     ".",
 )
+
+
+PARAMETERS = "Parameters\n----------\n"
+COMMON = {
+    "scale": """\
+scale : {"prob", "logit", "percent", "logprob"}
+    What predictions are; it is never guessed.
+""",
+    "pos_label": """\
+pos_label : object, optional
+    The label of the event, if labels are not 0 and 1.
+""",
+    "labels": """\
+labels : sequence, optional
+    The label of each column of predictions, in order; 0 to k - 1 by default.
+""",
+}
+"""Parameters that say what predictions and labels are, as `help()` describes them."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -120,6 +139,19 @@ class Calibrator:
     """Whether fitting needs linear algebra, which is then done in one thread."""
     _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {}
     """Parameters that matter for predictions of one kind only."""
+
+    def __init_subclass__(cls) -> None:
+        """Describe the common parameters in front of the method's own."""
+        super().__init_subclass__()
+        if cls.__doc__:
+            common = "".join(
+                text for name, text in COMMON.items() if hasattr(cls, name)
+            )
+            before, mark, after = cleandoc(cls.__doc__).partition(PARAMETERS)
+            if not mark:
+                before, mark, after = before.partition("References\n")
+                before, after = f"{before.rstrip()}\n\n", f"\n{mark}{after}"
+            cls.__doc__ = f"{before}{PARAMETERS}{common}{after}".rstrip() + "\n"
 
     def check_parameters(self) -> None:
         """Raise where a parameter of the method is invalid."""

@@ -117,10 +117,6 @@ class Binned(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     bins : int
         Number of bins, from 1 to the number of rows.
     spacing : {"size", "width"}
@@ -160,10 +156,6 @@ class CrossValidatedBins(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     spacing : {"size", "width"}
         Bins with equal numbers of rows, or of equal width.
     tops : {"slope-1", "flat"}
@@ -221,10 +213,6 @@ class SweptBins(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     spacing : {"size", "width"}
         Bins with equal numbers of rows, or of equal width.
     tops : {"slope-1", "flat"}

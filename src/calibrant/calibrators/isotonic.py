@@ -34,10 +34,6 @@ class Isotonic(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     evaluation : {"interpolate", "step"}
         Between rows of different value the map is a straight line, as in
         scikit-learn, or it jumps halfway. Beyond the outer rows it is flat.
@@ -104,13 +100,6 @@ class VennAbers(EventCalibrator):
     fits, p0 and p1, are the `intervals` of the map, whose value is p1 / (1 - p0 + p1),
     the probability that minimises the maximum regret in log-loss. So no probability is
     0 or 1, and maps fitted to few rows are shrunk towards 1/2.
-
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
 
     References
     ----------

@@ -41,10 +41,6 @@ class KernelDensity(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     bandwidth : float or "rule"
         Standard deviation of the kernel; or s (2n) ** -0.2, with s the standard
         deviation of the predictions.

@@ -93,10 +93,6 @@ class Platt(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     smoothing : bool
         Whether labels 1 and 0 are moved to (m + 1) / (m + 2) and 1 / (k + 2), with m
         events among m + k rows, as Platt did against overfitting and as the paper and
@@ -144,10 +140,6 @@ class Beta(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     variant : {"abm", "ab", "am"}
         "abm" fits a, b and the intercept; "ab" has the map pass through the point
         (1/2, 1/2); "am" has a = b, which is Platt scaling with a slope that is not
@@ -191,13 +183,6 @@ class Quadratic(EventCalibrator):
     The map may decrease. Predictions of exactly 0 and 1 are treated as rounded; beyond
     the data, logits are shifted by as much as at the outermost prediction.
 
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
-
     References
     ----------
     E. Berta, D. Holzmüller, M. I. Jordan, F. Bach (2025). Structured matrix scaling
@@ -238,10 +223,6 @@ class ScalingBinning(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     bins : int
         Number of bins; with fewer rows than this, as many as there are rows.
     smoothing : bool

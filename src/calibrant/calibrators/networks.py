@@ -144,10 +144,6 @@ class OrderNetwork(ClassCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     invariant : bool
         Whether the network sees sorted logits (order-invariant), or the logits in the
         order of their columns (order-preserving only).
@@ -267,10 +263,6 @@ class DiagonalNetwork(ClassCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     hidden : tuple of int
         Sizes of hidden layers of the derivative.
     max_steps : int

@@ -74,10 +74,6 @@ class PiecewiseLinear(PieceSearch, EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     space : {"prob", "logit"}
         Straight lines between probabilities (PL), or between logits (PL3).
     loss : {"log-loss", "brier"}
@@ -152,10 +148,6 @@ class GlobalPiecewise(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     degree : {1, 2}
         Lines, or parabolas that are continuous but may bend where they meet.
     pieces : int or "cv"

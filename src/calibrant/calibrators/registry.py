@@ -7,7 +7,14 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from calibrant.calibrators.auto import Auto
-from calibrant.calibrators.base import BRIER, MANY_CLASSES, Calibrator, Kind, kinds_of
+from calibrant.calibrators.base import (
+    BRIER,
+    COMMON,
+    MANY_CLASSES,
+    Calibrator,
+    Kind,
+    kinds_of,
+)
 from calibrant.calibrators.binned import Binned, CrossValidatedBins, SweptBins
 from calibrant.calibrators.isotonic import Isotonic, VennAbers
 from calibrant.calibrators.kernel_density import KernelDensity
@@ -151,8 +158,6 @@ class Method:
         return self.seeded(random_state, **free | params)
 
 
-COMMON = ("scale", "pos_label", "labels")
-"""Parameters that say what predictions and labels are."""
 SPACINGS = {"es": ("size", "equal-size"), "ew": ("width", "equal-width")}
 SIZE, WIDTH = {"spacing": "size"}, {"spacing": "width"}
 PL, PL_MSE = ({"space": "prob", "loss": loss} for loss in ("log-loss", "brier"))

@@ -68,12 +68,6 @@ class Smooth(ClassCalibrator, EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     coefficients : int
         Number of knots of each spline, at quantiles of the predictions; at most one
         for every five rows, but at least three.

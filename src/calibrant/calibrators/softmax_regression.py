@@ -88,15 +88,7 @@ class _Rows:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class VectorScaling(ClassCalibrator):
-    """One slope and one intercept per class (Guo et al. 2017).
-
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
-    """
+    """One slope and one intercept per class (Guo et al. 2017)."""
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit slopes and intercepts."""
@@ -118,10 +110,6 @@ class MatrixScaling(ClassCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     inputs : {"centred", "log-prob"}
         Logits with mean 0 in each row (matrix scaling, Guo et al. 2017), or
         log-probabilities (Dirichlet calibration, Kull et al. 2019).
@@ -285,10 +273,6 @@ class StructuredScaling(ClassCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     structure : {"vector", "matrix"}
         Whether W is diagonal.
 

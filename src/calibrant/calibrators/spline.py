@@ -45,10 +45,6 @@ class CumulativeSpline(EventCalibrator):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
     runout : {"natural", "parabolic", "cubic"}
         What splines do at the ends: no curvature, parabolas, or the cubic of the
         neighbouring piece.

@@ -36,15 +36,6 @@ class Temperature(ClassCalibrator, EventCalibrator):
     For one event it is logistic regression on the logit without an intercept: the map
     passes through the point (1/2, 1/2). The slope 1 / T is not negative.
 
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    pos_label : object, optional
-        The label of the event, if labels are not 0 and 1.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
-
     References
     ----------
     C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger (2017). On calibration of modern neural
@@ -76,13 +67,6 @@ class OneTemperature(ClassCalibrator):
 
     The calibrated probability of a class, before rows are divided by their sum, is
     ``expit(logit(p) / T)``.
-
-    Parameters
-    ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     """
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:

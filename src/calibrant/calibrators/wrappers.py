@@ -34,10 +34,6 @@ class OneVsRest(Wrapper):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     calibrator : EventCalibrator
         The binary method.
     """
@@ -58,10 +54,6 @@ class TopLabel(Wrapper):
 
     Parameters
     ----------
-    scale : {"prob", "logit", "percent", "logprob"}
-        What predictions are; it is never guessed.
-    labels : sequence, optional
-        The label of each column of predictions, in order; 0 to k - 1 by default.
     calibrator : EventCalibrator
         The binary method.
     """
