@@ -25,8 +25,11 @@ from scipy.special import softmax
 import calibrant as cb
 from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.sample import BinarySample
-from calibrant.engines import cells
+from calibrant.core.tasks import InputSpec
+from calibrant.engines.cells import ExactLimits
 from calibrant.numerics.cell_grid import WIDTHS
+from calibrant.predictions.columns import TableRequest
+from calibrant.predictions.predictions import read_table
 
 METHODS = [*cb.calibrator_names("binary"), "kce"]
 
@@ -54,15 +57,9 @@ SETS = {"forecasts": forecasts, "llm": llm, "pseudo-real": pseudo_real}
 
 def aggregated(path, *, on_grid):
     """Return the aggregates of DuckDB, with exact rows or on the grid."""
-    usual = cells.MAX_EXACT_IN_TABLE, cells.MAX_EXACT_IN_GROUP
-    if on_grid:
-        cells.MAX_EXACT_IN_TABLE = cells.MAX_EXACT_IN_GROUP = 0
-    try:
-        return cb.Predictions.from_table(
-            path, y="y", p="p", engine="duckdb"
-        ).store.cells.sample(0, 0)
-    finally:
-        cells.MAX_EXACT_IN_TABLE, cells.MAX_EXACT_IN_GROUP = usual
+    limits = ExactLimits(0, 0) if on_grid else ExactLimits()
+    request = TableRequest(y="y", p="p", spec=InputSpec(), limits=limits)
+    return read_table(path, "duckdb", request).aggregate().sample(0, 0)
 
 
 def samples(p, y):

@@ -6,20 +6,28 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import calibrant as cb
-from calibrant.engines import cells
+from calibrant.core.tasks import InputSpec
+from calibrant.engines.cells import ExactLimits, merge_cells
+from calibrant.engines.groups import group_columns
 from calibrant.exceptions import SmallSampleWarning, WeightError
+from calibrant.predictions.columns import TableRequest
+from calibrant.predictions.predictions import read_table
 
 METHODS = ["es15", "es-sweep", "ew-cv", "pl", "isotonic", "smooth", "kde", "kce"]
 WAYS = {"kept": (2**21, 65_536), "cells": (0, 0), "both": (0, 700)}
 
 
 @pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
+def way(request):
     """Return how rows are aggregated: all kept, all in cells, or by the group."""
-    table, group = WAYS[request.param]
-    monkeypatch.setattr(cells, "MAX_EXACT_IN_TABLE", table)
-    monkeypatch.setattr(cells, "MAX_EXACT_IN_GROUP", group)
-    return request.param
+    return ExactLimits(*WAYS[request.param])
+
+
+def predictions(source, limits, *, engine="memory", task=None, by=None, **columns):
+    """Return predictions that are aggregated by these limits."""
+    spec = InputSpec(task=task)
+    request = TableRequest(spec=spec, by=group_columns(by), limits=limits, **columns)
+    return cb.Predictions(read_table(source, engine, request))
 
 
 def values(found):
@@ -45,15 +53,11 @@ def test_small_tables_are_those_of_memory_to_the_last_digits(
 
 
 def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "MAX_EXACT_IN_TABLE", 0)
-        patch.setattr(cells, "MAX_EXACT_IN_GROUP", 700)
-        wanted = {"y": "y", "p": "p", "by": ["place", "year"]}
-        options = {"confidence": None}
-        options |= {"methods": ["es15", "isotonic", "ew15"]}
-        found = cb.evaluate(
-            cb.Predictions.from_table(row_file, engine=engine, **wanted), **options
-        ).frame()
+    wanted = {"y": "y", "p": "p", "by": ["place", "year"]}
+    options = {"confidence": None, "methods": ["es15", "isotonic", "ew15"]}
+    limits = ExactLimits(0, 700)
+    found = predictions(row_file, limits, engine=engine, **wanted)
+    found = cb.evaluate(found.aggregate(), **options).frame()
     expected = cb.evaluate(
         cb.Predictions.from_table(rows, engine="memory", **wanted), **options
     ).frame()
@@ -62,32 +66,26 @@ def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file
     assert_allclose(found["value"][small], expected["value"][small], atol=1e-12)
 
 
-@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("case", [{}, {"weight": "count"}, {"by": "place"}])
 def test_engines_aggregate_alike_however_many_rows_there_are(
-    local_engine, case, rows, row_file
+    local_engine, case, rows, row_file, way
 ):
     options = {"y": "kind", "p": "c_*", "task": "classwise", **case}
-    expected = cb.Predictions.from_table(rows, **options).aggregate().store.cells
-    found = (
-        cb.Predictions.from_table(row_file, engine=local_engine, **options)
-        .aggregate()
-        .store.cells
-    )
+    expected = predictions(rows, way, **options).store.aggregate()
+    found = predictions(row_file, way, engine=local_engine, **options)
+    found = found.store.aggregate()
     assert found.groups == expected.groups
     for name, own in expected.columns.items():
         assert_allclose(found.columns[name], own, rtol=1e-12, err_msg=name)
 
 
-@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("case", [{}, {"weight": "count"}, {"by": "place"}])
-def test_parts_end_as_the_whole_does(case, rows, tmp_path):
+def test_parts_end_as_the_whole_does(case, rows, tmp_path, way):
     options = {"y": "y", "p": "p", **case}
-    whole = cb.Predictions.from_table(rows, **options).aggregate()
+    whole = predictions(rows, way, **options).aggregate()
     for number, part in enumerate((rows[:600], rows[600:601], rows[601:])):
-        cb.Predictions.from_table(part, **options).aggregate().save(
-            tmp_path / f"{number}.parquet"
-        )
+        own = predictions(part, way, **options).aggregate()
+        own.save(tmp_path / f"{number}.parquet")
     told = {"methods": ["es15", "ew-cv", "isotonic"], "confidence": None}
     found = cb.evaluate(cb.Predictions.load(f"{tmp_path}/*.parquet"), **told).frame()
     expected = cb.evaluate(whole, **told).frame()
@@ -99,41 +97,33 @@ def test_parts_end_as_the_whole_does(case, rows, tmp_path):
     assert_allclose(found["value"][order], expected["value"][other], atol=1e-12)
 
 
-def test_a_table_becomes_cells_when_it_grows(rows, monkeypatch):
-    monkeypatch.setattr(cells, "MAX_EXACT_IN_TABLE", 4000)
-    monkeypatch.setattr(cells, "MAX_EXACT_IN_GROUP", 1000)
-    few = cb.Predictions.from_table(rows, y="y", p="p").aggregate().store.cells
+def test_a_table_becomes_cells_when_it_grows(rows):
+    few = predictions(rows, ExactLimits(4000, 1000), y="y", p="p").store.aggregate()
     assert (few.columns["low"] == few.columns["high"]).all()
     assert len(few) == rows["p"].n_unique()
-    many = cells.merge_cells([few, few])
+    many = merge_cells([few, few])
     assert (many.columns["low"] < many.columns["high"]).any()
     assert len(np.unique(many.columns["cell"])) == len(many)
 
 
-def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file, monkeypatch):
-    monkeypatch.setattr(cells, "MAX_EXACT_IN_TABLE", 0)
+def test_very_many_groups_are_not_kept_row_by_row(local_engine, row_file):
     options = {"y": "y", "p": "p", "by": ["place", "year"], "engine": local_engine}
-    kept = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
+    kept = predictions(row_file, ExactLimits(0), **options).store.aggregate()
     assert (kept.columns["low"] == kept.columns["high"]).all()
-    monkeypatch.setattr(cells, "MAX_EXACT_IN_ALL_GROUPS", 100)
-    in_cells = cb.Predictions.from_table(row_file, **options).aggregate().store.cells
+    few = ExactLimits(0, in_all_groups=100)
+    in_cells = predictions(row_file, few, **options).store.aggregate()
     assert len(in_cells) < len(kept)
     alone = in_cells.columns["low"] == in_cells.columns["high"]
     assert in_cells.columns["rows"][~alone].sum() > 0
 
 
-@pytest.mark.usefixtures("way")
-def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path):
+def test_predictions_just_outside_are_held_within_cells(local_engine, tmp_path, way):
     p = np.array([-3e-8, 0.0, 5e-9, 0.5, 1.0 - 6e-8, 1.0, 1.0 + 2e-7] * 200)
     frame = pl.DataFrame({"p": p.astype(np.float32), "y": np.arange(p.size) % 2})
     frame.write_parquet(tmp_path / "ends.parquet")
-    found = (
-        cb.Predictions.from_table(
-            tmp_path / "ends.parquet", y="y", p="p", engine=local_engine
-        )
-        .aggregate()
-        .store.cells
-    )
+    source = tmp_path / "ends.parquet"
+    found = predictions(source, way, y="y", p="p", engine=local_engine)
+    found = found.store.aggregate()
     assert_array_equal(found.columns["rows"], [400, 200, 200, 200, 400])
     assert_array_equal(found.columns["low"][[0, -1]], [0.0, 1.0])
 

@@ -16,7 +16,7 @@ from calibrant.calibrators.base import Calibrator, ClassCalibrator
 from calibrant.calibrators.registry import make_calibrator
 from calibrant.calibrators.wrappers import OneVsRest
 from calibrant.core.defaults import DEFAULT_REPAIR
-from calibrant.core.scales import PERCENT
+from calibrant.core.row_rules import PERCENT
 from calibrant.core.wording import shown
 from calibrant.exceptions import LabelError, OptionError
 from calibrant.numerics.links import clip_probability

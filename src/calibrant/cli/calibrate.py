@@ -25,7 +25,7 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Calibrator, Kind
     from calibrant.core.sample import BinarySample, ClassSample
-    from calibrant.engines.aggregation_spec import Table
+    from calibrant.engines.opening import Table
     from calibrant.predictions.predictions import Predictions
 
 Fitted: TypeAlias = tuple[str, Any, tuple[float, float] | None]

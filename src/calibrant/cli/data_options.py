@@ -23,7 +23,7 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from calibrant.engines.aggregation_spec import Table
+    from calibrant.engines.opening import Table
     from calibrant.predictions.predictions import Predictions
 
 

@@ -25,27 +25,19 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, FloatVector, IntVector
 
 
-def check_binary_labels(
-    values: ArrayLike, *, pos_label: Any = None, wording: Wording = MEASURE_WORDING
+def event_labels(
+    array: NDArray[Any], *, pos_label: Any = None, wording: Wording = MEASURE_WORDING
 ) -> FloatVector:
-    """Return labels as 0.0 and 1.0.
+    """Return a vector of labels as 0.0 and 1.0.
 
     Without `pos_label` the values must be 0 and 1, or booleans. With it they may be
     any two values, and `pos_label` is the one that becomes 1.
 
     Examples
     --------
-    >>> check_binary_labels(["no", "yes", "no"], pos_label="yes")
+    >>> event_labels(np.array(["no", "yes", "no"]), pos_label="yes")
     array([0., 1., 0.])
     """
-    array = as_vector(values, name=wording.label)
-    return event_labels(array, pos_label=pos_label, wording=wording)
-
-
-def event_labels(
-    array: NDArray[Any], *, pos_label: Any, wording: Wording
-) -> FloatVector:
-    """Return what `check_binary_labels` does, of a vector."""
     if pos_label is None:
         return _zero_one(array, wording)
     distinct = distinct_values(array, name=wording.label)

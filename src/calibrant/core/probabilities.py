@@ -20,11 +20,13 @@ from calibrant.core.arrays import (
 from calibrant.core.parameters import check_choice
 from calibrant.core.row_rules import (
     ROW_SUM_TOLERANCE,
+    RULES,
     RowRule,
+    ValueSummary,
     in_range,
+    precision_of,
     sums_to_one,
 )
-from calibrant.core.scales import RULES, ValueSummary, precision_of
 from calibrant.core.wording import (
     CALIBRATOR_WORDING,
     MEASURE_WORDING,

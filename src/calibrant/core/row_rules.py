@@ -2,6 +2,8 @@
 
 A rule says which error is raised, what the values must be, and why rows that break it
 are dropped. Where values are checked, the place, the value and the names are added.
+What predictions must contain depends on their scale. Nothing is guessed: what values
+look like is said in errors, never acted on.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calibrant.core.scales import RULES
+import numpy as np
+
+from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.wording import shown
 from calibrant.exceptions import (
     DROP_ROWS,
@@ -24,9 +28,184 @@ from calibrant.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from calibrant.core.array_types import Scale
+    from numpy.typing import NDArray
+
+    from calibrant.core.array_types import BoolVector, Scale
+    from calibrant.core.wording import Wording
+
+    Numbers = NDArray[np.float64]
+
+ULPS = 4
+"""Rounding, in units of the input's own precision, that counts as 0 or as 1."""
+
+PERCENT = 100.0
+
+ONE = 1.0 + 1e-6
+"""What is above it is above 1, whatever it was rounded to."""
+
+MIN_PERCENTAGES = 0.01
+"""So many rows with different values from 1 to 100 are no slips, but percentages."""
+
+SCALED = 2.0
+"""Up to here values above 1 may be probabilities times something."""
+
+NAMES: dict[Scale, str] = {
+    "prob": "probabilities",
+    "logit": "logits",
+    "percent": "percentages",
+    "logprob": "log-probabilities",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleRule:
+    """What predictions on a scale must contain, and how they become probabilities.
+
+    Attributes
+    ----------
+    what, outside : str
+        What messages say that they must contain, and of others.
+    low, high : float
+        Ends of the range.
+    unit : float
+        What probability 1 is in sums of rows.
+    to_prob : callable
+        From an array on the scale to probabilities.
+    """
+
+    what: str
+    outside: str
+    low: float
+    high: float
+    unit: float
+    to_prob: Callable[[Numbers], Numbers]
+
+    def ends(self, precision: float) -> tuple[float, float]:
+        """Return the range with room for rounding in a type of that precision."""
+        slack = ULPS * precision * self.unit
+        return self.low - slack, self.high + slack
+
+
+RULES: dict[Scale, ScaleRule] = {
+    "prob": ScaleRule(
+        what="probabilities in [0, 1]",
+        outside="outside [0, 1]",
+        low=0.0,
+        high=1.0,
+        unit=1.0,
+        to_prob=np.asarray,
+    ),
+    "percent": ScaleRule(
+        what="percentages in [0, 100]",
+        outside="outside [0, 100]",
+        low=0.0,
+        high=PERCENT,
+        unit=PERCENT,
+        to_prob=lambda x: x / PERCENT,
+    ),
+    "logprob": ScaleRule(
+        what="log-probabilities, at most 0",
+        outside="above 0",
+        low=-np.inf,
+        high=0.0,
+        unit=1.0,
+        to_prob=np.exp,
+    ),
+}
+"""Of all scales but logits, which may be any finite number."""
+
+
+def precision_of(dtype: np.dtype[Any]) -> float:
+    """Return the rounding unit of a type; whole numbers have that of doubles."""
+    return float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
+
+
+@dataclass(frozen=True)
+class ValueSummary:
+    """The finite predictions of a model at a glance.
+
+    Attributes
+    ----------
+    low, high : float
+        The least and the largest; NaN where there are none.
+    rows : int
+        Rows that have any.
+    outside : int
+        Rows of these with one outside the range of the scale.
+    above : int
+        Rows of these with one above 1.
+    least_above : float
+        The least that is above 1; NaN where there are none.
+    """
+
+    low: float
+    high: float
+    rows: int
+    outside: int
+    above: int
+    least_above: float
+
+    @classmethod
+    def of(cls, values: Numbers, ends: tuple[float, float]) -> ValueSummary:
+        """Look at predictions of shape (n,) or (n, k)."""
+        table = values.reshape(len(values), -1)
+        finite = np.isfinite(table)
+        above = finite & (table > ONE)
+        outside = finite & ((table < ends[0]) | (table > ends[1]))
+        return cls(
+            low=_smallest(table[finite]),
+            high=-_smallest(-table[finite]),
+            rows=_rows(finite),
+            outside=_rows(outside),
+            above=_rows(above),
+            least_above=_smallest(table[above]),
+        )
+
+    def likely(self, scale: Scale) -> Scale:
+        """Return the scale that the values look like, other than the one given."""
+        negative = self.low < 1.0 - ONE
+        if scale != "logprob" and negative and self.high <= 0.0:
+            return "logprob"
+        if not negative:
+            if scale != "prob" and self.high <= 1.0:
+                return "prob"
+            if scale != "percent" and self.high <= PERCENT:
+                return "percent"
+        return "logit"
+
+    def are_many_outside(self, limit: float = MAX_DROPPED) -> bool:
+        """Tell whether more rows are out of range than may be dropped."""
+        return self.outside > limit * self.rows
+
+    def is_clearly_other(self, scale: Scale, limit: float = MAX_DROPPED) -> bool:
+        """Tell whether the values are so like another scale that no row is dropped."""
+        likely = self.likely(scale)
+        if likely == "percent":
+            several = self.least_above < self.high
+            return several and self.above >= MIN_PERCENTAGES * self.rows
+        return likely != "logit" and self.are_many_outside(limit)
+
+    def remedy(self, scale: Scale, wording: Wording) -> Text:
+        """Return what the values look like, and the way out."""
+        likely, sure = self.likely(scale), self.is_clearly_other(scale)
+        sure = sure and (likely != "percent" or self.high > SCALED)
+        ways = wording.pass_scale(likely)
+        if likely == "logprob" or (likely == "percent" and not sure):
+            ways = (*ways, "; if these are logits, ", *wording.pass_scale("logit"))
+        if sure:
+            return (f"These look like {NAMES[likely]}: ", *ways, ".")
+        return (f"If these are {NAMES[likely]}, ", *ways, ".")
+
+
+def _smallest(values: Numbers) -> float:
+    return float(values.min()) if values.size else np.nan
+
+
+def _rows(which: BoolVector) -> int:
+    return int(np.count_nonzero(which.any(axis=1)))
+
 
 ROW_SUM_TOLERANCE = 1e-3
 """How far a row may sum from 1: room for rounding to four digits, not for scores."""

@@ -90,8 +90,6 @@ CLASS_CALIBRATOR_WORDING = Wording(
     ),
 )
 
-DISPLAY_WORDING = Wording(takes_scale=False)
-
 
 def shown(value: Any) -> str:
     """Return a value as a message shows it, NumPy's numbers as plain ones.

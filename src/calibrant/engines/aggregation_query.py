@@ -26,7 +26,6 @@ from calibrant.engines.cells import (
     AggregatedCells,
     CellOrigin,
     exact_columns,
-    keeps_exact_rows,
 )
 from calibrant.engines.dropped_rows import check_dropped
 from calibrant.engines.groups import key_values, numbered_keys
@@ -206,7 +205,7 @@ class AggregationQuery:
         keys, group = self._numbered(result.columns, used)
         rows, first = result["n_rows"][used], result.event[used] == 0
         own = np.bincount(group[first], rows[first], minlength=len(keys))
-        exact = keeps_exact_rows(own, int(rows.sum()))
+        exact = self.spec.limits.keeps(own, int(rows.sum()))
         if exact.all():
             return [self._distinct(set(keys), None)]
         many = used.copy()

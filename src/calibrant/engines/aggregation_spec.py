@@ -1,23 +1,21 @@
-"""What is to be aggregated from a table, and what every engine's table can do."""
+"""What is to be aggregated from a table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
 from calibrant.core.defaults import MAX_DROPPED
+from calibrant.engines.cells import USUAL_LIMITS, ExactLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import Scale
-    from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.memory import MemoryTable
 
 BadRows: TypeAlias = Literal["error", "drop"]
@@ -105,6 +103,8 @@ class AggregationSpec:
         What to do with invalid rows.
     max_dropped : float
         The maximum share of rows that may be dropped.
+    limits : ExactLimits
+        How many rows are kept exactly.
     """
 
     models: tuple[ModelColumns, ...]
@@ -116,6 +116,7 @@ class AggregationSpec:
     by: tuple[str, ...] = ()
     bad_rows: BadRows = "error"
     max_dropped: float = MAX_DROPPED
+    limits: ExactLimits = USUAL_LIMITS
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -142,33 +143,3 @@ class AggregationSpec:
     def compares_labels(self) -> bool:
         """Tell whether all labels other than the event's must be one and the same."""
         return self.pos_label is not None and not self.against_rest
-
-
-class Table(Protocol):
-    """Rows somewhere, which an engine can aggregate."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns, in order."""
-        ...
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Return the columns of all rows, for which all may have to be read."""
-        ...
-
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise where a column does not exist."""
-        ...
-
-    def dtype_example(self, name: str) -> Any:
-        """Return an empty array of the type of a column of labels."""
-        ...
-
-    def contains(self, name: str, value: Any) -> bool:
-        """Tell whether a column contains a value."""
-        ...
-
-    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
-        """Go once through the rows and return their cells."""
-        ...

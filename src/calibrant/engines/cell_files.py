@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from calibrant.engines.cells import (
     COUNTS,
     AggregatedCells,
     CellOrigin,
-    exact_groups,
+    ExactLimits,
     merge_cells,
 )
 from calibrant.engines.files import PARQUET, first_line, load_polars
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KEY = "calibrant_cells"
-VERSION = 3
+VERSION = 4
 GRID = f"{WIDTHS} widths, {ROOTS} fourth roots"
 """Only cells of the same grid add up."""
 ROUNDING = 1e-9
@@ -52,6 +53,7 @@ def save_cells(cells: AggregatedCells, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "grid": GRID,
         "dropped": cells.dropped,
+        "limits": astuple(origin.limits),
     }
     with atomic_write(target) as temporary:
         frame = pl.DataFrame(by | own)
@@ -111,7 +113,7 @@ def _read_one(path: str | os.PathLike[str]) -> AggregatedCells:
         _check_sums(columns, len(origin.events))
         by = [frame[f"by.{name}"].to_list() for name in origin.by]
         groups, columns["group"] = numbered_keys(by, origin.by, len(frame))
-        _check_groups(columns, len(groups))
+        _check_groups(columns, len(groups), origin.limits)
         return AggregatedCells.of_columns(origin, groups, columns, dropped)
 
 
@@ -157,8 +159,11 @@ def _read_origin(stored: Any) -> tuple[CellOrigin, int]:
     _raise_if(type(dropped) is not int or dropped < 0, "dropped must be a count")
     _raise_if(not isinstance(event, str | None), "the event must be text or null")
     _raise_if(bool(model) and model not in by, "the column of models is not a group")
-    origin = CellOrigin(stored["task"], events, by, weighted, model, event)
-    return origin, dropped
+    limits = stored["limits"]
+    counts = [value for value in limits if type(value) is int and value >= 0]
+    _raise_if(counts != limits, "limits must be counts")
+    kept = ExactLimits(*limits)
+    return CellOrigin(stored["task"], events, by, weighted, model, event, kept), dropped
 
 
 def _check_sums(columns: dict[str, NDArray[Any]], events: int) -> None:
@@ -199,14 +204,16 @@ def _check_weights(columns: dict[str, NDArray[Any]]) -> None:
     _raise_if(columns["weight_squared"] < minimum, "squared weights are impossible")
 
 
-def _check_groups(columns: dict[str, NDArray[Any]], n_groups: int) -> None:
+def _check_groups(
+    columns: dict[str, NDArray[Any]], n_groups: int, limits: ExactLimits
+) -> None:
     """Raise unless all events have the rows of their group, few of them exactly."""
     events = int(columns["event"].max()) + 1
     unit = columns["group"] * events + columns["event"]
     rows = np.bincount(unit, columns["rows"], minlength=n_groups * events)
     rows = rows.reshape(-1, events)
     _raise_if(rows != rows[:, :1], "events of a group have different rows")
-    exact = exact_groups(columns, n_groups)[columns["group"]]
+    exact = limits.groups(columns, n_groups)[columns["group"]]
     _raise_if(exact & (columns["low"] != columns["high"]), "few rows are not kept")
 
 

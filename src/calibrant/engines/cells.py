@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrant.engines.groups import alike_keys, numbered_rows
 from calibrant.exceptions import EmptyInputError, OptionError, UnknownNameError
-from calibrant.numerics.cell_grid import CellSums, cell_numbers
+from calibrant.numerics.cell_grid import CellSums, cell_numbers, sum_cells
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatVector, IntVector
     from calibrant.core.sample import BinarySample
     from calibrant.engines.aggregation_spec import AggregationSpec
-    from calibrant.engines.groups import Keys
+    from calibrant.engines.groups import Group, Keys
 
 COUNTS = ("group", "event", "cell", "rows", "happened")
 """Columns of whole numbers."""
@@ -37,12 +37,55 @@ WEIGHTED_SUMS = ("weight", "weight_happened", "weight_squared")
 KEYS = ("group", "event", "cell")
 ADDED_BY = {"low": np.minimum, "high": np.maximum}
 """How columns are combined that are not sums."""
-MAX_EXACT_IN_GROUP = MAX_EXACT_ROWS
-"""A group of at most so many rows is kept: methods look at its rows one by one."""
-MAX_EXACT_IN_TABLE = 2**21
-"""A table of at most so many rows, counted once per event, is kept as well."""
-MAX_EXACT_IN_ALL_GROUPS = 2**21
-"""Kept groups have at most so many rows together, however many groups there are."""
+
+
+@dataclass(frozen=True)
+class ExactLimits:
+    """How many rows are few, and kept exactly.
+
+    Attributes
+    ----------
+    in_table : int
+        A table of at most so many rows, counted once per event, is kept.
+    in_group : int
+        A group of at most so many rows is kept: methods look at its rows one by one.
+    in_all_groups : int
+        Kept groups have at most so many rows together, however many groups there are.
+    """
+
+    in_table: int = 2**21
+    in_group: int = MAX_EXACT_ROWS
+    in_all_groups: int = 2**21
+
+    def keeps(self, rows: IntVector, total: int) -> BoolVector:
+        """Tell of each group, given its number of rows, whether they are kept exactly.
+
+        `total` counts the rows of the table once per event.
+
+        Examples
+        --------
+        >>> ExactLimits().keeps(np.array([3_000_000, 500]), 3_000_500)
+        array([False,  True])
+        >>> ExactLimits().keeps(np.full(10_000, 50_000), 500_000_000).any()  # too many
+        np.False_
+        """
+        if total <= self.in_table:
+            return np.ones(rows.size, dtype=bool)
+        # The more groups, the fewer rows of each: neither falls when tables add up.
+        events = total / rows.sum()
+        share = self.in_all_groups / (rows.size * events)
+        return np.asarray(rows <= min(self.in_group, share))
+
+    def groups(self, columns: dict[str, NDArray[Any]], n_groups: int) -> BoolVector:
+        """Return the groups of a table of cells whose rows are kept exactly."""
+        first = columns["event"] == 0
+        rows = np.bincount(
+            columns["group"][first], columns["rows"][first], minlength=n_groups
+        )
+        return self.keeps(rows, int(columns["rows"].sum()))
+
+
+USUAL_LIMITS = ExactLimits()
 
 
 @dataclass(frozen=True)
@@ -64,6 +107,8 @@ class CellOrigin:
     event : str or None
         The label that counts as the event; None where labels are 0 and 1, or there are
         several events.
+    limits : ExactLimits
+        How many rows are kept exactly.
     """
 
     task: str
@@ -72,11 +117,13 @@ class CellOrigin:
     weighted: bool = False
     model_column: str = ""
     event: str | None = None
+    limits: ExactLimits = USUAL_LIMITS
 
     @classmethod
     def of(cls, spec: AggregationSpec) -> CellOrigin:
         """Return the origin of the cells that a spec asks for."""
-        return cls(spec.task, spec.events, spec.by, spec.weight is not None)
+        weighted = spec.weight is not None
+        return cls(spec.task, spec.events, spec.by, weighted, limits=spec.limits)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -115,13 +162,12 @@ class AggregatedCells:
 
     Examples
     --------
-    >>> from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
-    >>> from calibrant.engines.memory import open_table
-    >>> models = (ModelColumns("p", ("p",)),)
-    >>> spec = AggregationSpec(models=models, y="y", by=("day",))
-    >>> monday = {"day": ["Mo", "Mo", "Mo"], "y": [0, 1, 1], "p": [0.2, 0.7, 0.7]}
-    >>> tuesday = {"day": ["Tu", "Tu"], "y": [0, 1], "p": [0.2, 0.9]}
-    >>> days = [open_table(day).aggregate(spec) for day in (monday, tuesday)]
+    >>> import calibrant as cb
+    >>> rows = {"Mo": ([0, 1, 1], [0.2, 0.7, 0.7]), "Tu": ([0, 1], [0.2, 0.9])}
+    >>> days = [
+    ...     cb.Predictions.from_arrays(y, p, groups=[day] * len(y)).store.aggregate()
+    ...     for day, (y, p) in rows.items()
+    ... ]
     >>> merge_cells(days)
     <AggregatedCells: 5 rows in 2 groups, 4 cells>
     >>> merge_cells(days).grouped_by([])
@@ -150,7 +196,8 @@ class AggregatedCells:
             )
             for name in origin.columns
         }
-        return cls(origin, groups, _add_equal_cells(typed, len(groups)), dropped)
+        typed = _add_equal_cells(typed, len(groups), origin.limits)
+        return cls(origin, groups, typed, dropped)
 
     @property
     def n(self) -> int:
@@ -185,7 +232,7 @@ class AggregatedCells:
         origin = replace(self.origin, by=tuple(by), model_column=kept)
         groups, code = numbered_rows(keys)
         columns = self.columns | {"group": code[self.columns["group"]]}
-        columns = _add_equal_cells(columns, len(groups))
+        columns = _add_equal_cells(columns, len(groups), origin.limits)
         return AggregatedCells(origin, groups, columns, self.dropped)
 
     def sample(self, group: int, event: int) -> BinarySample:
@@ -204,7 +251,39 @@ class AggregatedCells:
 
     @cached_property
     def _exact(self) -> BoolVector:
-        return exact_groups(self.columns, len(self.groups))
+        return self.origin.limits.groups(self.columns, len(self.groups))
+
+
+def cells_of_rows(
+    origin: CellOrigin,
+    groups: Sequence[Group],
+    events: Sequence[tuple[FloatVector, FloatVector]],
+    weight: FloatVector | None,
+) -> AggregatedCells:
+    """Return the cells of rows, given predictions and outcomes of each event."""
+    group = np.zeros(events[0][0].size, dtype=np.int64)
+    for number, one in enumerate(groups):
+        group[one.rows] = number
+    used = np.ones(group.size, bool) if weight is None else weight > 0.0
+    own = np.bincount(group[used], minlength=len(groups))
+    exact = origin.limits.keeps(own, int(own.sum()) * len(events))[group]
+    parts: list[dict[str, NDArray[Any]]] = []
+    for number, (p, y) in enumerate(events):
+        for keep, chosen in ((True, used & exact), (False, used & ~exact)):
+            if chosen.any():
+                own_weight = None if weight is None else weight[chosen]
+                if keep:
+                    one_each = np.ones(p[chosen].size, dtype=np.int64)
+                    counts = one_each, y[chosen].astype(np.int64)
+                    part = exact_columns(p[chosen], *counts, own_weight)
+                    part["group"] = group[chosen]
+                else:
+                    sums = sum_cells(p[chosen], y[chosen], own_weight, group[chosen])
+                    part = {k: v for k, v in vars(sums).items() if v is not None}
+                parts.append(part | {"event": np.full(part["cell"].size, number)})
+    columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    keys = tuple(tuple(one.key.values()) for one in groups)
+    return AggregatedCells.of_columns(origin, keys, columns)
 
 
 def merge_cells(tables: Iterable[AggregatedCells]) -> AggregatedCells:
@@ -232,12 +311,12 @@ def merge_cells(tables: Iterable[AggregatedCells]) -> AggregatedCells:
         [own[part.columns["group"]] for part, own in zip(parts, codes, strict=True)]
     )
     dropped = sum(part.dropped for part in parts)
-    columns = _add_equal_cells(columns, len(groups))
+    columns = _add_equal_cells(columns, len(groups), first.limits)
     return AggregatedCells(first, groups, columns, dropped)
 
 
 def _add_equal_cells(
-    columns: dict[str, NDArray[Any]], n_groups: int
+    columns: dict[str, NDArray[Any]], n_groups: int, limits: ExactLimits
 ) -> dict[str, NDArray[Any]]:
     """Return one row per group, event and cell, in order; exact rows add if equal."""
     if columns["cell"].size == 0:
@@ -248,7 +327,7 @@ def _add_equal_cells(
     order = np.lexsort([*reversed(exact), columns["event"], columns["group"]])
     columns = {name: values[order] for name, values in columns.items()}
     new = [np.diff(columns[name], prepend=-1) != 0 for name in KEYS]
-    kept = exact_groups(columns, n_groups)[columns["group"]]
+    kept = limits.groups(columns, n_groups)[columns["group"]]
     new += [kept & (np.diff(own[order], prepend=-1.0) != 0.0) for own in exact]
     starts = np.flatnonzero(reduce(np.logical_or, new))
     return {
@@ -257,35 +336,6 @@ def _add_equal_cells(
         else ADDED_BY.get(name, np.add).reduceat(values, starts)
         for name, values in columns.items()
     }
-
-
-def exact_groups(columns: dict[str, NDArray[Any]], n_groups: int) -> BoolVector:
-    """Return the groups whose rows are kept exactly."""
-    first = columns["event"] == 0
-    rows = np.bincount(
-        columns["group"][first], columns["rows"][first], minlength=n_groups
-    )
-    return keeps_exact_rows(rows, int(columns["rows"].sum()))
-
-
-def keeps_exact_rows(rows: IntVector, total: int) -> BoolVector:
-    """Tell of each group, given its number of rows, whether they are kept exactly.
-
-    `total` counts the rows of the table once per event.
-
-    Examples
-    --------
-    >>> keeps_exact_rows(np.array([3_000_000, 500]), 3_000_500)
-    array([False,  True])
-    >>> keeps_exact_rows(np.full(10_000, 50_000), 500_000_000).any()  # too many
-    np.False_
-    """
-    if total <= MAX_EXACT_IN_TABLE:
-        return np.ones(rows.size, dtype=bool)
-    # The more groups, the fewer rows of each: neither number falls when tables add up.
-    events = total / rows.sum()
-    share = MAX_EXACT_IN_ALL_GROUPS / (rows.size * events)
-    return np.asarray(rows <= min(MAX_EXACT_IN_GROUP, share))
 
 
 def exact_columns(

@@ -16,10 +16,12 @@ from calibrant.core.row_rules import (
     HAS_LABEL,
     NOT_NEGATIVE,
     ROW_SUM_TOLERANCE,
+    RULES,
+    ValueSummary,
     in_range,
+    precision_of,
     sums_to_one,
 )
-from calibrant.core.scales import RULES, ValueSummary, precision_of
 from calibrant.core.wording import MEASURE_WORDING, shown
 from calibrant.exceptions import DroppedRowsError, InputError, ScaleError, Setting, Text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from calibrant.core.output_files import atomic_write
-from calibrant.core.scales import precision_of
+from calibrant.core.row_rules import precision_of
 from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.engines.aggregation_sql import (
     Dialect,

@@ -6,44 +6,25 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from calibrant.core.arrays import as_array, as_vector, stack_lists
-from calibrant.core.labels import check_binary_labels, check_class_labels, is_missing
-from calibrant.core.probabilities import check_probabilities, check_probability_matrix
-from calibrant.core.tasks import event_of_class
-from calibrant.core.weights import check_raw_weights, check_total
-from calibrant.core.wording import MEASURE_WORDING
-from calibrant.engines.cells import (
-    AggregatedCells,
-    CellOrigin,
-    exact_columns,
-    keeps_exact_rows,
-)
-from calibrant.engines.dropped_rows import drop_invalid_rows
+from calibrant.core.arrays import as_array, stack_lists
+from calibrant.core.labels import is_missing
 from calibrant.engines.file_formats import open_arrays, read_rows
 from calibrant.engines.files import SEPARATORS, is_arrays, suffix_of
-from calibrant.engines.groups import group_rows
 from calibrant.engines.text_files import typed_column
 from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
-from calibrant.numerics.cell_grid import sum_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import FloatVector
-    from calibrant.core.wording import Wording
-    from calibrant.engines.aggregation_spec import (
-        AggregationSpec,
-        BadRows,
-        ModelColumns,
-    )
+    from calibrant.engines.aggregation_spec import BadRows
 
     Reader: TypeAlias = Callable[[str], NDArray[Any]]
 
@@ -192,103 +173,6 @@ class MemoryTable:
     def contains(self, name: str, value: Any) -> bool:
         """Tell whether a column contains a value."""
         return bool(np.any(self.column(name) == value))
-
-    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
-        """Return the cells of the rows."""
-        if spec.bad_rows == "error":
-            return MemoryRows(self, spec).cells()
-        table, reasons = drop_invalid_rows(self, spec)
-        cells = MemoryRows(table, spec).cells()
-        return replace(cells, dropped=sum(reasons.values()), reasons=reasons)
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryRows:
-    """The rows of a table in memory, read as a spec asks."""
-
-    table: MemoryTable
-    spec: AggregationSpec
-
-    def cells(self) -> AggregatedCells:
-        """Return the cells of all groups and events."""
-        spec = self.spec
-        groups = group_rows(self.table, spec.by)
-        group = np.zeros(self._label.size, dtype=np.int64)
-        for number, one in enumerate(groups):
-            group[one.rows] = number
-        weight = self._weight
-        used = np.ones(group.size, bool) if weight is None else weight > 0.0
-        events = [event for model in spec.models for event in self._events(model)]
-        own = np.bincount(group[used], minlength=len(groups))
-        exact = keeps_exact_rows(own, int(own.sum()) * len(events))[group]
-        parts: list[dict[str, NDArray[Any]]] = []
-        for number, (p, y) in enumerate(events):
-            for kept_exactly, chosen in ((True, used & exact), (False, used & ~exact)):
-                if chosen.any():
-                    part = _cell_columns(
-                        p[chosen],
-                        y[chosen],
-                        None if weight is None else weight[chosen],
-                        group[chosen],
-                        exact=kept_exactly,
-                    )
-                    parts.append(part | {"event": np.full(part["cell"].size, number)})
-        columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
-        keys = tuple(tuple(one.key.values()) for one in groups)
-        return AggregatedCells.of_columns(CellOrigin.of(spec), keys, columns)
-
-    @cached_property
-    def _label(self) -> NDArray[Any]:
-        return as_vector(self.table.column(self.spec.y), name=self._wording().label)
-
-    @cached_property
-    def _weight(self) -> FloatVector | None:
-        if self.spec.weight is None:
-            return None
-        name = f"column {self.spec.weight!r}"
-        weight = check_raw_weights(self.table.column(self.spec.weight), name=name)
-        with np.errstate(over="ignore"):
-            check_total(float(weight.sum()), float(weight.max()), name=name)
-        return weight
-
-    def _wording(self, prob: str = "") -> Wording:
-        return replace(MEASURE_WORDING, label=f"column {self.spec.y!r}", prob=prob)
-
-    def _events(self, model: ModelColumns) -> list[tuple[FloatVector, FloatVector]]:
-        """Return predictions and outcomes of each event of a model."""
-        words = self._wording(str(model))
-        values = model.read(self.table)
-        if not model.labels:
-            p = check_probabilities(values, scale=model.scale, wording=words)
-            pos_label = self.spec.pos_label
-            if self.spec.against_rest:
-                return [(p, np.asarray(self._label == pos_label, dtype=np.float64))]
-            y = check_binary_labels(self._label, pos_label=pos_label, wording=words)
-            return [(p, y)]
-        prob = check_probability_matrix(values, scale=model.scale, wording=words)
-        column = check_class_labels(
-            self._label,
-            n_classes=len(model.columns),
-            labels=list(model.labels),
-            wording=words,
-        )
-        return [event_of_class(prob, column, which) for which in model.watched]
-
-
-def _cell_columns(
-    p: FloatVector,
-    y: FloatVector,
-    weight: FloatVector | None,
-    group: NDArray[Any],
-    *,
-    exact: bool,
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of one cell per row, or of sums over each group and cell."""
-    if exact:
-        one = np.ones(p.size, dtype=np.int64)
-        return exact_columns(p, one, y.astype(np.int64), weight) | {"group": group}
-    sums = vars(sum_cells(p, y, weight, group))
-    return {name: values for name, values in sums.items() if values is not None}
 
 
 def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from calibrant.engines.memory import Reader
     from calibrant.engines.spark import SparkTable
 
+    SqlTable: TypeAlias = DuckDBTable | SparkTable
+    Table: TypeAlias = MemoryTable | SqlTable
+
 Engine: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
 
 MAX_FILE_IN_MEMORY = 2**28
@@ -79,7 +82,7 @@ def open_cells(source: Any) -> AggregatedCells | None:
 
 def open_source(
     source: Any, engine: Engine = "auto", *, bad_rows: BadRows = "error"
-) -> MemoryTable | DuckDBTable | SparkTable:
+) -> Table:
     """Open a source by an engine.
 
     "auto" takes "spark" for a Spark data frame; "duckdb" for a DuckDB relation, a
@@ -87,7 +90,7 @@ def open_source(
     everything else.
     """
     if type(source).__module__.startswith("calibrant."):  # opened already
-        return cast("MemoryTable | DuckDBTable | SparkTable", source)
+        return cast("Table", source)
     files = _files(source)
     if engine == "auto":
         engine = (

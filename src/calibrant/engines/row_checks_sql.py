@@ -7,7 +7,7 @@ rows to name, so it tells how many there are and shows one.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,14 +18,16 @@ from calibrant.core.row_rules import (
     HAS_LABEL,
     MAX_LISTED,
     NOT_NEGATIVE,
+    ONE,
     ROW_SUM_TOLERANCE,
+    RULES,
     RowRule,
+    ValueSummary,
     class_label,
     in_range,
     list_values,
     sums_to_one,
 )
-from calibrant.core.scales import ONE, RULES, ValueSummary
 from calibrant.core.wording import MEASURE_WORDING, shown
 from calibrant.engines.aggregation_sql import (
     MAX_EXPONENT,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import Scale
     from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
+    from calibrant.engines.duckdb import TypedRows
+    from calibrant.engines.spark import SparkTable
 
     Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
 
@@ -56,29 +60,16 @@ ALL_MET = -1
 """The number of the first check that a row misses which misses none."""
 
 
-class TypedTable(Protocol):
-    """A table that knows the types of its columns."""
-
-    def dtype_example(self, name: str) -> NDArray[Any]:
-        """Return an empty array of the type that a column holds."""
-        ...
-
-    def distinct(self, name: str, most: int) -> list[Any]:
-        """Return some of the distinct values of a column, in order."""
-        ...
-
-
 @dataclass(frozen=True)
 class RowCheck:
     """A condition that every row must meet.
 
     Attributes
     ----------
-    holds : str
-        The condition; NULL counts as not met.
     margin : str
-        A number that is not negative where the condition is met, and negative, NaN or
-        NULL where not: adding numbers up is faster than combining conditions.
+        A number that is not negative where the condition is met, and negative, NaN,
+        infinite or NULL where not: adding numbers up is faster than combining
+        conditions.
     value : str
         What to show of a row that does not meet it.
     rule : RowRule
@@ -93,7 +84,6 @@ class RowCheck:
         Whether another check finds the same rows, with less to say about them.
     """
 
-    holds: str
     margin: str
     value: str
     rule: RowRule
@@ -183,6 +173,11 @@ def _of_any(function: str, expressions: Sequence[str]) -> str:
     )
 
 
+def _fault(margin: str) -> str:
+    """Return a number that is 0 where a margin is not negative."""
+    return f"(ABS({margin}) - ({margin}))"
+
+
 @dataclass(frozen=True)
 class SqlRowChecks:
     """What every row must meet.
@@ -208,13 +203,13 @@ class SqlRowChecks:
         For others it is huge, NaN or NULL.
         """
         margin = [check.margin for check in self.checks if not check.implied]
-        parts = [f"(ABS({s}) - ({s}))" for s in (*self.together, *margin)]
+        parts = [_fault(s) for s in (*self.together, *margin)]
         return f"{balanced_sum(parts)} * {number(HUGE)}"
 
     def _first_missed(self, source: str, *more: str) -> str:
         """Return the rows with the number of the first check that each misses."""
         missed = " ".join(
-            f"WHEN NOT COALESCE({check.holds}, FALSE) THEN {place}"
+            f"WHEN NOT COALESCE({_fault(check.margin)} = 0, FALSE) THEN {place}"
             for place, check in enumerate(self.checks)
         )
         first = f"CASE {missed} ELSE {ALL_MET} END AS missed"
@@ -388,7 +383,6 @@ def _sum_check(spec: AggregationSpec, model: ModelColumns) -> RowCheck | None:
     columns = [probability(x, model.scale) for x in read_columns(spec, model)]
     total, tolerance = balanced_sum(columns), number(ROW_SUM_TOLERANCE)
     return RowCheck(
-        f"ABS({total} - 1) <= {tolerance}",
         f"{tolerance} - ABS({total} - 1)",
         f"({total}) * {number(unit)}",
         sums_to_one(model.scale),
@@ -399,8 +393,8 @@ def _sum_check(spec: AggregationSpec, model: ModelColumns) -> RowCheck | None:
 
 def _finite(column: str, name: str, model: str = "") -> RowCheck:
     # Not by ISNAN: statistics in files leave NaN out, and DuckDB trusts them.
-    holds, margin = f"0 * {column} = 0", f"0 * {column}"
-    return RowCheck(holds, margin, column, FINITE, f"column {name!r}", model=model)
+    margin = f"0 * {column}"
+    return RowCheck(margin, column, FINITE, f"column {name!r}", model=model)
 
 
 def prediction_rules(name: str, column: str, precision: float) -> SqlRowChecks:
@@ -421,7 +415,6 @@ def prediction_checks(
         return [finite]
     low, high = RULES[scale].ends(precision)
     within = RowCheck(
-        f"{column} >= {number(low)} AND {column} <= {number(high)}",
         f"({column} - {number(low)}) * ({number(high)} - {column})",
         column,
         in_range(scale),
@@ -429,28 +422,22 @@ def prediction_checks(
         model=model,
     )
     if scale == "logprob":  # minus infinity is a probability of 0
-        there = f"{column} <= {MAX_DOUBLE} AND 0 * EXP(-ABS({column})) = 0"
-        finite = replace(finite, holds=there)
+        there = f"CASE WHEN {column} <= {MAX_DOUBLE} THEN 0 * EXP(-ABS({column})) END"
+        finite = replace(finite, margin=there)
         power = f"EXP(LEAST({number(MAX_EXPONENT)}, {column}))"
-        within = replace(
-            within,
-            holds=f"{column} <= {number(high)}",
-            margin=f"{number(1.0 + high)} - {power}",
-        )
+        within = replace(within, margin=f"{number(1.0 + high)} - {power}")
     return [replace(finite, implied=True), within]
 
 
 def _label_checks(spec: AggregationSpec) -> list[RowCheck]:
     name, first = f"column {spec.y!r}", code(0)
-    there = RowCheck(f"0 * {first} = 0", first, "label", HAS_LABEL, name, implied=True)
+    there = RowCheck(f"0 * {first}", "label", HAS_LABEL, name, implied=True)
     if spec.models[0].labels:
         codes = [(code(i), model.labels) for i, model in enumerate(spec.models)]
         return [there] + [
-            RowCheck(f"{code} >= 0", code, "label", class_label(labels), name)
-            for code, labels in codes
+            RowCheck(code, "label", class_label(labels), name) for code, labels in codes
         ]
     known = RowCheck(
-        f"{first} = 0 OR {first} = 1",
         f"-ABS({first} * {first} - {first})",
         "label",
         BINARY_LABEL,
@@ -464,11 +451,14 @@ def _weight_checks(spec: AggregationSpec) -> list[RowCheck]:
     if spec.weight is None:
         return []
     finite = _finite("w", spec.weight)
-    return [finite, RowCheck("w >= 0", "w", "w", NOT_NEGATIVE, finite.columns)]
+    return [finite, RowCheck("w", "w", NOT_NEGATIVE, finite.columns)]
 
 
 def check_some_numbers(
-    table: TypedTable, spec: AggregationSpec, *, numbers_as_text: bool = False
+    table: TypedRows | SparkTable,
+    spec: AggregationSpec,
+    *,
+    numbers_as_text: bool = False,
 ) -> None:
     """Raise where a column of numbers is none, or labels need to be named.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.scales import precision_of
+from calibrant.core.row_rules import precision_of
 from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.engines.aggregation_sql import (
     Dialect,

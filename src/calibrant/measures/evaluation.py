@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import Interval
     from calibrant.predictions.predictions import Predictions
-    from calibrant.predictions.store import Unit
+    from calibrant.predictions.aggregates import Unit
 
 UNITS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
 """The maximum number of units that are read before any is evaluated, and of rows."""

@@ -1,7 +1,8 @@
-"""Aggregated predictions: sums over rows, which can be added and stored."""
+"""What all predictions can do, and those that are sums over rows."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
 from calibrant.engines.dropped_rows import listed_reasons
 from calibrant.engines.groups import Group, format_group_value
-from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import needs_memory
 from calibrant.exceptions import (
     DroppedRowsWarning,
@@ -25,16 +25,109 @@ from calibrant.exceptions import (
     UnknownNameError,
 )
 from calibrant.predictions.columns import NOT_A_CLASS, class_labels, models_of_table
-from calibrant.predictions.store import Store, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from calibrant.core.sample import BinarySample
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.core.tasks import InputSpec
-    from calibrant.engines.aggregation_spec import ModelColumns, Table
+    from calibrant.engines.aggregation_spec import ModelColumns
     from calibrant.engines.cells import AggregatedCells
+    from calibrant.engines.opening import SqlTable, Table
     from calibrant.predictions.columns import TableRequest
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """The predictions of one model in one group of rows, evaluated by themselves.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model; empty where there is one without a name.
+    group : Group
+        Which rows; one without values stands for all rows.
+    read : callable
+        Returns the binary tasks of these rows.
+    """
+
+    model: str
+    group: Group
+    read: Callable[[], BinaryTasks]
+
+
+class Store(ABC):
+    """What public functions read from rows in memory and from aggregates alike.
+
+    The methods here are those of aggregates; rows know more.
+    """
+
+    @property
+    @abstractmethod
+    def by(self) -> tuple[str, ...]:
+        """Return the columns of groups."""
+
+    @abstractmethod
+    def units(self) -> list[Unit]:
+        """Return each model in each group of rows."""
+
+    @property
+    def table_request(self) -> TableRequest | None:
+        """Return which columns hold what; None where that is not known."""
+        return None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files that rows were read from, as they were named."""
+        return ()
+
+    def class_sample(self, model: str) -> ClassSample | None:  # noqa: ARG002
+        """Return the predictions of all classes; None where there are no rows."""
+        return None
+
+    def columns_of(self, model: str) -> ModelColumns | None:  # noqa: ARG002
+        """Return the columns of a model; None where that is not known."""
+        return None
+
+    def class_labels(self, model: str) -> Sequence[Any] | None:  # noqa: ARG002
+        """Return the label of each class column, None where it is its number."""
+        return None
+
+    def class_counts(self) -> dict[str, int]:
+        """Return the number of classes of each model that has one column per class."""
+        return {}
+
+    def display_name(self, model: str) -> str:
+        """Return what a page calls a model: empty where it was given no name."""
+        return model
+
+    def groups_of(self, model: str) -> dict[str, BinaryTasks]:
+        """Return the groups of rows of a model by their name, empty without groups."""
+        own = [unit for unit in self.units() if unit.model == model]
+        return {unit.group.name: unit.read() for unit in own if unit.group.key}
+
+    def single_tasks(self, verb: str) -> BinaryTasks:
+        """Return all rows of the only model; raise where there are several units."""
+        units = self.units()
+        if len(units) > 1 or self.by:
+            raise OptionError(
+                f"{verb} takes one model without groups; got {len(units)} models "
+                "or groups. Pass one of them."
+            )
+        return units[0].read()
+
+    def check_fields(self, verb: str, *, uses_clusters: bool = False) -> None:
+        """Raise where rows have clusters or times, which a function cannot use."""
+        request = self.table_request
+        if request is not None and request.time is not None:
+            raise OptionError(f"{verb} does not use time yet; remove it.")
+        if uses_clusters or request is None or request.cluster is None:
+            return
+        raise OptionError(
+            f"{verb} does not use clusters yet: intervals and tests would "
+            "treat rows of a cluster as independent. Remove clusters if you "
+            "accept that."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,34 +234,31 @@ class AggregatedPredictions(Store):
 def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
     """Return what is to be aggregated, checked against the columns that there are."""
     spec = request.spec
-    if not isinstance(request.y, str):
-        raise OptionError(
-            "models with different labels cannot be aggregated together; "
-            "aggregate each model separately."
-        )
+    y: Any = request.y
     models = models_of_table(table, request.p, spec)
     request.check_one_model([model.name for model in models])
     every = [column for model in models for column in model.columns]
     weight = [] if request.weight is None else [request.weight]
-    by = request.by if request.model is None else (request.model, *request.by)
-    table.check_columns([request.y, *every, *by, *weight])
+    by = request.all_groups
+    table.check_columns([y, *every, *by, *weight])
     one_class = spec.task not in NOT_A_CLASS and len(every) == len(models)
     if spec.task is None or one_class:
-        own = _one_column_each(table, models, request.y, spec)
+        own = _one_column_each(table, models, y, spec)
     else:
         spec.check_options()
         for model in models:
             if len(model.columns) == 1:  # an engine may say why, as where it is lists
                 table.dtype_example(model.columns[0])
-        labels = table.dtype_example(request.y)
+        labels = table.dtype_example(y)
         own = {"models": tuple(_class_columns(m, labels, spec) for m in models)}
     return AggregationSpec(
-        y=request.y,
+        y=y,
         weight=request.weight,
         by=by,
         task=spec.task_name,
         bad_rows=request.bad_rows,
         max_dropped=request.max_dropped,
+        limits=request.limits,
         **own,
     )
 
@@ -233,26 +323,9 @@ def _class_columns(model: ModelColumns, like: Any, spec: InputSpec) -> ModelColu
     )
 
 
-def aggregate_table(table: Table, request: TableRequest) -> AggregatedCells:
+def aggregate_table(table: SqlTable, request: TableRequest) -> AggregatedCells:
     """Return the sums over rows; those of a long table know its column of models."""
-    for field, value in (("clusters", request.cluster), ("times", request.time)):
-        if value is not None:
-            raise OptionError(
-                f"aggregated predictions do not keep {field} yet; read the rows into "
-                f"memory without aggregating them, or leave {field} out."
-            )
-    _check_not_computed(table, request)
-    cells = table.aggregate(aggregation_spec(table, request))
-    origin = replace(
-        cells.origin, model_column=request.model or "", event=request.spec.event
-    )
-    return replace(cells, origin=origin)
-
-
-def _check_not_computed(table: Table, request: TableRequest) -> None:
-    """Raise where a column would have to be computed from others, out of memory."""
-    if isinstance(table, MemoryTable):
-        return
+    check_can_be_aggregated(request)
     for name in request.other_columns:
         if name not in table.names and needs_memory([name]):
             raise OptionError(
@@ -261,6 +334,26 @@ def _check_not_computed(table: Table, request: TableRequest) -> None:
                 Setting("engine", "memory"),
                 ".",
             )
+    cells = table.aggregate(aggregation_spec(table, request))
+    origin = replace(
+        cells.origin, model_column=request.model or "", event=request.spec.event
+    )
+    return replace(cells, origin=origin)
+
+
+def check_can_be_aggregated(request: TableRequest) -> None:
+    """Raise where predictions have something that sums over rows do not keep."""
+    for field, value in (("clusters", request.cluster), ("times", request.time)):
+        if value is not None:
+            raise OptionError(
+                f"aggregated predictions do not keep {field} yet; read the rows into "
+                f"memory without aggregating them, or leave {field} out."
+            )
+    if not isinstance(request.y, str):
+        raise OptionError(
+            "models with different labels cannot be aggregated together; "
+            "aggregate each model separately."
+        )
 
 
 def warn_if_dropped(reasons: Mapping[str, int], total: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.labels import check_single_labels
 from calibrant.engines.aggregation_spec import ModelColumns
+from calibrant.engines.cells import USUAL_LIMITS, ExactLimits
 from calibrant.engines.file_formats import APPLIED
 from calibrant.engines.memory import MemoryTable, part_of_matrix
 from calibrant.exceptions import Argument, OptionError, UnknownNameError
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import Task
     from calibrant.core.tasks import InputSpec
-    from calibrant.engines.aggregation_spec import BadRows, Table
+    from calibrant.engines.aggregation_spec import BadRows
+    from calibrant.engines.opening import Table
 
 Columns = str | Sequence[str]
 NOT_A_CLASS = (None, "confidence", "classwise")
@@ -43,6 +45,7 @@ class TableRequest:
     time: str | None = None
     bad_rows: BadRows = "error"
     max_dropped: float = MAX_DROPPED
+    limits: ExactLimits = USUAL_LIMITS
 
     @property
     def key_columns(self) -> list[str]:
@@ -56,6 +59,11 @@ class TableRequest:
         labels = [self.y] if isinstance(self.y, str) else list(self.y.values())
         weight = [] if self.weight is None else [self.weight]
         return [*labels, *weight, *self.key_columns]
+
+    @property
+    def all_groups(self) -> tuple[str, ...]:
+        """Return the columns of groups, the one that names the models included."""
+        return self.by if self.model is None else (self.model, *self.by)
 
     def label_of(self, model: str) -> str:
         """Return the column of labels of a model."""

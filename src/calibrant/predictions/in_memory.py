@@ -16,6 +16,7 @@ from calibrant.core.sample import check_class_sample
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts, no_weight
 from calibrant.core.wording import MEASURE_WORDING
+from calibrant.engines.cells import CellOrigin, cells_of_rows
 from calibrant.engines.dropped_rows import drop_invalid_rows
 from calibrant.engines.groups import (
     Group,
@@ -39,8 +40,10 @@ from calibrant.exceptions import (
     UnpairedRowsWarning,
 )
 from calibrant.predictions.aggregates import (
-    aggregate_table,
+    Store,
+    Unit,
     aggregation_spec,
+    check_can_be_aggregated,
     warn_if_dropped,
 )
 from calibrant.predictions.columns import (
@@ -50,7 +53,6 @@ from calibrant.predictions.columns import (
     is_class,
     models_of_table,
 )
-from calibrant.predictions.store import Store, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -292,7 +294,21 @@ class RowPredictions(Store):
 
     def aggregate(self) -> AggregatedCells:
         """Return the cells of the rows, of which invalid ones are gone already."""
-        cells = aggregate_table(self.table, replace(self.request, bad_rows="error"))
+        request = self.request
+        check_can_be_aggregated(request)
+        pairs = list(zip(self.columns, self.tasks, strict=True))
+        origin = CellOrigin(
+            request.spec.task_name,
+            tuple((model.name, name) for model, own in pairs for name in own.names),
+            request.all_groups,
+            weighted=self.weight is not None,
+            model_column=request.model or "",
+            event=request.spec.event,
+            limits=request.limits,
+        )
+        groups = group_rows(self.table, request.all_groups)
+        events = [(s.p, s.y) for tasks in self.tasks for s in tasks.samples]
+        cells = cells_of_rows(origin, groups, events, self.weight)
         dropped = sum(self.reasons.values())
         return replace(cells, dropped=dropped, reasons=self.reasons)
 
@@ -411,7 +427,7 @@ class RowPredictions(Store):
             binary = replace(spec, task=None, labels=None)
             happened = is_class(label, spec.task, wording.label)
             tasks = binary.tasks_of_arrays(happened, prob)
-            return replace(tasks, task=str(spec.task))
+            return replace(tasks, task=str(spec.task), names=(str(spec.task),))
         if spec.task is not None and spec.labels is None:
             spec = replace(spec, labels=class_labels(model, label))
         return spec.tasks_of_arrays(label, prob)
