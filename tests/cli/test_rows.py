@@ -6,6 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+import calibrant as cb
+from calibrant.engines.files import find_files
+from calibrant.engines.opening import open_files
+from calibrant.exceptions import OptionError
 from calibrant.report.report import Report
 
 COLUMNS = ("--y", "y", "--p", "p")
@@ -168,14 +172,15 @@ def test_a_lake_and_its_cells_are_explained_and_drawn(run, tmp_path):
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_report_of_cells_is_that_of_the_rows(run, monkeypatch):
+def test_a_report_of_cells_is_that_of_the_rows(run):
     columns = ("--y", "y", "--p", "p,q", "--by", "model")
     assert run("aggregate", "part_*", *columns, "--out", "cells.parquet")[0] == 0
     options = ("--methods", "ew10", "--format", "json")
     of_rows = json.loads(printed(run, "report", "whole.parquet", *columns, *options))
     of_cells = json.loads(printed(run, "report", "cells.parquet", *options))
-    monkeypatch.setattr("calibrant.engines.opening.MAX_FILES_IN_MEMORY", 1000)
-    of_lake = json.loads(printed(run, "report", "part_*", *columns, *options))
+    lake = {"y": "y", "p": ["p", "q"], "by": "model", "engine": "duckdb"}
+    preds = cb.Predictions.from_table("part_*", **lake)
+    of_lake = Report.from_predictions(preds, methods="ew10").summary
     assert of_lake["models"] == of_cells["models"]
     assert (of_rows["comparison"] is None, of_cells["comparison"]) == (False, None)
     for rows, cells in zip(of_rows["models"], of_cells["models"], strict=True):
@@ -222,10 +227,9 @@ def test_files_that_differ_in_columns_or_types(run, folder):
     assert (code, "different column types" in err) == (2, True)
 
 
-def test_what_does_not_fit_into_memory_names_a_way(run, folder, monkeypatch):
-    monkeypatch.setattr("calibrant.engines.opening.MAX_FILES_IN_MEMORY", 1000)
-    code, _, err = run("compare", "part_*", "--y", "y", "--p", "p,q")
-    assert (code, "calibrant aggregate" in err) == (2, True)
+def test_what_does_not_fit_into_memory_names_a_way(run, folder):
+    with pytest.raises(OptionError, match="Aggregate their rows with 'calibrant agg"):
+        open_files(find_files("part_*"), max_size=1000)
     assert run("aggregate", "part_*", *COLUMNS, "--out", folder / "c.parquet")[0] == 0
 
 

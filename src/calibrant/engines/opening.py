@@ -146,11 +146,16 @@ def _usual_engine(source: Any) -> Engine:
     return "duckdb" if module in ("duckdb", "_duckdb") else "memory"
 
 
-def open_files(files: FileSet, *, bad_rows: BadRows = "error") -> MemoryTable:
-    """Read files into memory, several of them as one table."""
+def open_files(
+    files: FileSet,
+    *,
+    bad_rows: BadRows = "error",
+    max_size: int = MAX_FILES_IN_MEMORY,
+) -> MemoryTable:
+    """Read files into memory, several of them as one table of at most so many bytes."""
     if len(files.paths) == 1:
         return open_table(files.paths[0], bad_rows=bad_rows)
-    if files.size > MAX_FILES_IN_MEMORY:
+    if files.size > max_size:
         raise OptionError(
             f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB "
             "are too large for memory. Aggregate their rows with 'calibrant "
