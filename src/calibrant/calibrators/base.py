@@ -158,8 +158,8 @@ class Calibrator:
 
     def checked(self) -> Self:
         """Return itself, or raise where a parameter is invalid."""
-        check_choice(self.scale, get_args(Scale), name="scale")
         self.check_parameters()
+        check_choice(self.scale, get_args(Scale), name="scale")
         return self
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002

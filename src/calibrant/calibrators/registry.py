@@ -41,8 +41,6 @@ from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from calibrant.core.array_types import Seed
 
     Row: TypeAlias = tuple[type[Any], dict[str, Any], str]
@@ -344,7 +342,7 @@ def find_method(name: str) -> Method:
             "neither calibrate nor be drawn. For a map, use another method, such as "
             "'pl'."
         )
-    return _find(name, METHODS)
+    return _find(name)
 
 
 def find_evaluator(name: str) -> Method:
@@ -360,7 +358,7 @@ def find_evaluator(name: str) -> Method:
     """
     if isinstance(name, str) and name in EVALUATORS:
         return EVALUATORS[name]
-    return _check_binary(_find(name, [*calibrator_names("binary"), *EVALUATORS]))
+    return _check_binary(_find(name, measures=True))
 
 
 def find_binary(name: str) -> Method:
@@ -382,15 +380,15 @@ def _check_binary(method: Method) -> Method:
     return method
 
 
-def _find(name: Any, known: Iterable[str]) -> Method:
-    """Return a method; errors list similar names among those that are `known`."""
+def _find(name: Any, *, measures: bool = False) -> Method:
+    """Return a method; errors list similar names, if it `measures` of evaluators."""
     named = isinstance(name, NamedCalibrator)
     if named or is_calibrator(name):
         given = {"calibrator": name.calibrator if named else name}
         what = method_name(name)
         return Method(what, UserMethod, given, f"{what}, given as an object")
     if not isinstance(name, str):
-        raise UnknownNameError.among("method", name, known)
+        raise _unknown(name, measures=measures)
     if name in METHODS:
         return METHODS[name]
     if name[:4] in WRAPPERS:
@@ -400,13 +398,18 @@ def _find(name: Any, known: Iterable[str]) -> Method:
         meant = SYNONYMS.get(re.sub("[^a-z0-9]", "", name.lower()))
         if meant is not None:
             raise UnknownNameError(f"unknown method {name!r}; {meant}.")
-        raise UnknownNameError.among("method", name, known)
+        raise _unknown(name, measures=measures)
     n_bins = int(numbered.group(2))
     if n_bins < 1:
         raise OptionError(
             f"method {name!r} asks for {n_bins} bins; at least 1 is needed."
         )
     return Method(name, *_bins(numbered.group(1), n_bins))
+
+
+def _unknown(name: Any, *, measures: bool) -> UnknownNameError:
+    known = [*calibrator_names("binary"), *EVALUATORS] if measures else list(METHODS)
+    return UnknownNameError.among("method", name, known)
 
 
 def _wrapped(name: str) -> Method:
