@@ -96,6 +96,9 @@ class ErrorSettings:
     interval: Interval = "auto"
     n_resamples: int = 1000
     random_state: Seed = 0
+    _evaluators: dict[str | int, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         check_positive(self.alpha, name="alpha")
@@ -104,6 +107,13 @@ class ErrorSettings:
         check_count(self.n_resamples, name="n_resamples", least=2)
         if self.confidence is not None:
             check_fraction(self.confidence, name="confidence")
+
+    def evaluator(self, method: Any) -> Any:
+        """Return what fits by a method, found once for all groups and models."""
+        key = _key(method)
+        if key not in self._evaluators:
+            self._evaluators[key] = find_evaluator(method).measuring(self.random_state)
+        return self._evaluators[key]
 
     def errors(
         self, fits: Sequence[ErrorFit], samples: Sequence[BinarySample], method: str
@@ -149,7 +159,7 @@ class FittedTasks:
         """Return the fits of a method to all events."""
         key = _key(method)
         if key not in self._fits:
-            evaluator = find_evaluator(method).measuring(self.settings.random_state)
+            evaluator = self.settings.evaluator(method)
             fit = smooth_fit if isinstance(evaluator, Smooth) else evaluator.fit_sample
             self._fits[key] = [fit(sample) for sample in self.tasks.samples]
         return self._fits[key]
