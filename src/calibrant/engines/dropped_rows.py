@@ -26,15 +26,13 @@ from calibrant.core.wording import MEASURE_WORDING, shown
 from calibrant.exceptions import DroppedRowsError, InputError, ScaleError, Setting, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Scale
     from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
     from calibrant.engines.memory import MemoryTable
-
-    Reader: TypeAlias = Callable[[str], NDArray[Any]]
 
 Reasons: TypeAlias = dict[str, int]
 """How many rows cannot be used, by the first reason that each has."""
@@ -151,11 +149,11 @@ def drop_invalid_rows(
         column = table.column(name)[usable]
         return _numbers(column) if name in numbers and _is_text(column) else column
 
+    keys = table.read_keys
     kept = replace(
         table,
         read=read,
-        read_text=_some_rows(table.read_text, usable),
-        read_keys=_some_rows(table.read_keys, usable),
+        read_keys=None if keys is None else lambda name: keys(name)[usable],
         lines_left_out=0,
         parts=(),
     )
@@ -165,10 +163,6 @@ def drop_invalid_rows(
 def _check_same_length(table: MemoryTable, specs: Iterable[AggregationSpec]) -> None:
     names = [n for one in specs for n in (one.y, *one.columns, one.weight) if n]
     check_same_length(**{f"column {name!r}": table.column(name) for name in names})
-
-
-def _some_rows(read: Reader | None, rows: BoolVector) -> Reader | None:
-    return None if read is None else lambda name: read(name)[rows]
 
 
 def _faults(

@@ -85,7 +85,7 @@ def group_rows(table: MemoryTable, by: Sequence[str]) -> list[Group]:
     columns = {name: table.keys(name) for name in by}
     check_same_length(**columns)
     keys, code = numbered_keys([key_values(column) for column in columns.values()], by)
-    if table.read_text is not None:
+    if table.is_text:
         keys = plain_keys(keys)
     order = np.argsort(code, kind="stable")
     ends = np.cumsum(np.bincount(code, minlength=len(keys)))[:-1]

@@ -71,10 +71,10 @@ class MemoryTable:
         The columns, in order.
     read : callable
         Returns a column as an array.
-    read_text : callable or None
-        Returns a column of a text file as the text that it is.
     read_keys : callable or None
         Returns a column as values of groups, where these differ from what `read` gives.
+    is_text : bool
+        Whether these are the text of a file, in which 007 and 7 are not the same.
     lines_left_out : int
         How many lines of a text file are not rows.
     files : tuple of str
@@ -85,8 +85,8 @@ class MemoryTable:
 
     names: tuple[str, ...]
     read: Callable[[str], NDArray[Any]]
-    read_text: Callable[[str], NDArray[Any]] | None = None
     read_keys: Callable[[str], NDArray[Any]] | None = None
+    is_text: bool = False
     lines_left_out: int = 0
     files: tuple[str, ...] = ()
     parts: tuple[tuple[str, int], ...] = ()
@@ -139,10 +139,8 @@ class MemoryTable:
         return int(array.shape[1]) if array.ndim == 2 else 1  # noqa: PLR2004
 
     def keys(self, name: str) -> NDArray[Any]:
-        """Return a column of groups: in a text file, 007 and 7 are not the same."""
+        """Return a column of groups."""
         column = self.column(name)
-        if self.read_text is not None:
-            return self.read_text(name)
         return column if self.read_keys is None else self.read_keys(name)
 
     def copy_of(self, names: Iterable[str], groups: Iterable[str]) -> MemoryTable:
@@ -150,21 +148,13 @@ class MemoryTable:
 
         Later changes of the source, such as a user's data frame, do not reach it.
         """
-        groups = list(groups)
-
-        def copied(read: Reader | None, chosen: Iterable[str]) -> Reader | None:
-            if read is None:
-                return None
-            return {name: np.array(read(name)) for name in chosen}.__getitem__
-
         columns = {name: np.array(self.column(name)) for name in names}
-        return replace(
-            self,
-            names=tuple(columns),
-            read=columns.__getitem__,
-            read_text=copied(self.read_text, groups),
-            read_keys=copied(self.read_keys, groups),
-        )
+        read_keys = self.read_keys
+        if read_keys is not None:
+            keys = {name: np.array(read_keys(name)) for name in groups}
+            read_keys = keys.__getitem__
+        read = columns.__getitem__
+        return replace(self, names=tuple(columns), read=read, read_keys=read_keys)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column."""
@@ -216,7 +206,8 @@ def table_of_file(frame: Any, path: Path) -> MemoryTable:
     return MemoryTable(
         tuple(frame.columns),
         typed,
-        read_text=lambda name: np.asarray(frame[name].to_numpy()),
+        read_keys=lambda name: np.asarray(frame[name].to_numpy()),
+        is_text=True,
     )
 
 

@@ -65,7 +65,6 @@ def with_file_column(table: MemoryTable, columns: Iterable[str]) -> MemoryTable:
         table,
         names=(*table.names, FILE_COLUMN),
         read=added(table.read),
-        read_text=added(table.read_text),
         read_keys=added(table.read_keys),
     )
 
