@@ -319,7 +319,8 @@ def evaluate(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_fields("evaluate", uses_clusters=True)
-    assessments = _assess_units(preds, chosen, settings, progress)
+    units, named = preds.store.units(), preds.store.named
+    assessments = _assess_units(units, chosen, settings, progress, named=named)
     return Evaluation(tuple(assessments), float(alpha), confidence)
 
 
@@ -342,13 +343,14 @@ def assess_one(fitted: FittedTasks, methods: tuple[str, ...]) -> Assessment:
 
 
 def _assess_units(
-    preds: Predictions,
+    units: Sequence[Unit],
     methods: tuple[str, ...],
     settings: ErrorSettings,
     progress: Callable[[int, int], None] | None,
+    *,
+    named: bool,
 ) -> list[Assessment]:
     """Apply every method to every unit, but for groups that are too small for it."""
-    units, named = preds.store.units(), preds.store.named
     assessments: list[Assessment] = []
     skipped = SkippedGroups()
     with one_blas_thread():  # setting the limit costs as much as a small fit
