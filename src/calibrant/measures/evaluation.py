@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import Interval
-    from calibrant.predictions.predictions import Predictions
     from calibrant.predictions.aggregates import Unit
+    from calibrant.predictions.predictions import Predictions
 
 UNITS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
 """The maximum number of units that are read before any is evaluated, and of rows."""
