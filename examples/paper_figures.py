@@ -34,9 +34,9 @@ def six_instances() -> plt.Figure:
     """Draw the four panels of the figure with six instances."""
     panels: dict[str, dict[str, Any]] = {
         "(a) classical": {"kind": "centres"},
-        "(b) fitted flat": {"tops": "flat", "instances": 6},
-        "(c) fitted, slope 1": {"instances": 6},
-        "(d) diagonal filling": {},
+        "(b) fitted flat": {"kind": "diagonal", "tops": "flat", "instances": 6},
+        "(c) fitted, slope 1": {"kind": "diagonal", "instances": 6},
+        "(d) diagonal filling": {"kind": "diagonal"},
     }
     figure, axes = plt.subplots(1, 4, figsize=(16, 4.6), layout="constrained")
     for ax, (name, options) in zip(axes, panels.items(), strict=True):
@@ -65,7 +65,7 @@ def three_classifiers() -> plt.Figure:
         "classifier 3": classifier(GAPS, UNEVEN),
     }
     rows = [("bars", False), ("centres", False), ("centres", True), ("diagonal", True)]
-    figure, axes = plt.subplots(4, 3, figsize=(10, 15), layout="constrained")
+    figure, axes = plt.subplots(4, 3, figsize=(10, 14.2), layout="constrained")
     for (kind, histogram), line in zip(rows, axes, strict=True):
         for (name, (p, y)), ax in zip(models.items(), line, strict=True):
             display = cb.ReliabilityDisplay.from_predictions(

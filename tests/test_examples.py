@@ -37,3 +37,13 @@ def test_contributing_quotes_the_example():
     quoted = re.search(r"```python\n(class OddsShift.*?)```", text, re.DOTALL)
     assert quoted is not None
     assert quoted.group(1) in EXAMPLE.read_text(encoding="utf-8")
+
+
+def test_the_hero_figure_shows_a_repair_that_helps(tmp_path, monkeypatch, capsys):
+    script = os.fspath(ROOT / "examples" / "hero_figure.py")
+    monkeypatch.setattr("sys.argv", [script, os.fspath(tmp_path)])
+    made = runpy.run_path(script, run_name="__main__")
+    assert (tmp_path / "hero.png").read_bytes().startswith(b"\x89PNG")
+    before, after = made["before_and_after"]().displays
+    assert after.statistics.high < before.statistics.low
+    assert f"wrote {tmp_path / 'hero.png'}" in capsys.readouterr().out

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from calibrant.displays.drawing import (
-    check_no_width,
-    make_pen,
-    new_figure,
-    shortened,
-)
+from calibrant.displays.drawing import check_no_width, make_pen, new_figure
+from calibrant.displays.names import shortened
 from calibrant.displays.panels import axes_inches, quiet_frame
 from calibrant.displays.style import TWO_COLUMNS, check_width
 from calibrant.exceptions import OptionError
@@ -257,7 +253,15 @@ def _draw_errors(display: ComparisonDisplay, ax: Axes, pen: Pen) -> None:
     rows = np.arange(frame["value"].size)
     ink, dots = pen.style.ink, pen.style.under
     ax.hlines(rows, frame["low"], frame["high"], color=ink, linewidth=pen.line(1.0))
-    ax.plot(frame["value"], rows, "o", color=dots, markersize=pen.line(4.0), zorder=3)
+    ax.plot(
+        frame["value"],
+        rows,
+        "o",
+        color=dots,
+        markersize=pen.line(4.0),
+        zorder=3,
+        clip_on=False,
+    )
     names = [
         f"{shortened(model, MAX_NAME)}   {rank}"
         for model, rank in zip(frame["model"], frame["rank"], strict=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from calibrant.displays.drawing import as_drawn, new_figure
+from calibrant.displays.drawing import new_figure
+from calibrant.displays.names import as_drawn
 from calibrant.exceptions import OptionError
 from calibrant.measures.decision_curve import (
     TREAT_ALL,

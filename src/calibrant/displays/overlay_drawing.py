@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy as np
 from calibrant.displays.curve_drawing import draw_band, free_corner
 from calibrant.displays.drawing import (
     check_no_width,
-    diagram_height,
     make_pen,
     name_axes,
-    new_figure,
-    shortened,
+    new_panels,
 )
+from calibrant.displays.layout import Layout
+from calibrant.displays.names import shortened
 from calibrant.displays.panels import (
+    HISTOGRAM_GAP,
     axes_below,
     axes_inches,
     kept,
@@ -63,10 +65,13 @@ def draw_overlay(
     first, strips = displays[0], STRIP * len(displays)
     if ax is None:
         inches = check_width(SCREEN_WIDTH if width is None else width)
-        pen = make_pen(style, inches, parts)
-        height = diagram_height(inches, pen, first, titled=False)
-        extra = (strips - 2 * STRIP) * 0.85 * inches if first.histogram else 0.0
-        ax = new_figure(inches, height + max(extra, 0.0)).add_subplot()
+        pen = make_pen(style, inches, parts, room_below=True)
+        unnamed = replace(first, name=None, kind="curve")
+        below = strips + HISTOGRAM_GAP
+        layout = Layout.of(
+            [unnamed], inches, 1, pen, entries=0, roomy=width is None, below=below
+        )
+        _, (ax,) = new_panels(layout, 1)
     else:
         check_no_width(width)
         pen = make_pen(style, axes_inches(ax), parts)
@@ -157,10 +162,10 @@ def label_spots(
     In shares of the axes; None for a curve that is nowhere far enough.
     """
     heights = [_height_at(display, LABEL_PLACES) for display in displays]
-    lines = [*heights, LABEL_PLACES]  # the diagonal too
     spots: list[tuple[float, float, bool] | None] = []
     for number, own in enumerate(heights):
-        others = np.array([line for k, line in enumerate(lines) if k != number])
+        rest = [line for k, line in enumerate(heights) if k != number]
+        others = np.array(rest or [LABEL_PLACES])  # a single curve: the diagonal
         apart = np.where(np.isnan(others), np.inf, np.abs(others - own)).min(axis=0)
         above = own > np.nanmean(others, axis=0)
         inside = np.where(above, own < 1.0 - MIN_DISTANCE, own > MIN_DISTANCE)
@@ -184,7 +189,7 @@ def _draw_strips(
     displays: Sequence[ReliabilityDisplay], ax: Axes, pen: Pen, share: float
 ) -> None:
     """Draw how the predictions of each model are distributed, in a strip for each."""
-    below = axes_below(ax, share)
+    below = axes_below(ax, pen, share)
     quiet_frame(below, pen)
     for number, display in enumerate(displays):
         parts = display.frame("histogram")
@@ -200,4 +205,4 @@ def _draw_strips(
     below.set(ylim=(-len(displays) - 0.02, 0.0), yticks=[])
     for side in ("top", "left", "right", "bottom"):
         below.spines[side].set_visible(False)
-    move_names_below(ax, below, pen)
+    move_names_below(ax, below, pen, share)

@@ -11,7 +11,7 @@ from calibrant.numerics.links import logit
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calibrant.core.array_types import FloatVector
+    from calibrant.core.array_types import FloatVector, Space
     from calibrant.displays.diagram_data import Limits
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.displays.style import Pen
@@ -41,12 +41,7 @@ def prepare_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
     """Set limits, ticks, grid and frame, and draw the diagonal."""
     low, high = display.limits
     spare = MARGIN if display.axes == "prob" and display.kind == "curve" else 0.0
-    if display.axes == "logit":
-        use_logit_axes(ax, display.limits)
-    else:
-        ticks = np.linspace(0.0, 1.0, 6)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_ticks(ticks, [f"{tick:.1f}" for tick in ticks])
+    use_axes(ax, display.axes, display.limits)
     ends = (low - spare, high + spare)
     ax.set(xlim=ends, ylim=ends, aspect="equal")
     quiet_frame(ax, pen)
@@ -69,16 +64,32 @@ def quiet_frame(ax: Axes, pen: Pen) -> None:
     ax.tick_params(labelsize=pen.size * 0.92, labelcolor=pen.style.ink, **look)
 
 
-def use_logit_axes(ax: Axes, limits: Limits) -> None:
-    """Put both axes on the logit scale, with ticks between the limits."""
+def named_ticks(axes: Space, limits: Limits) -> list[tuple[float, str]]:
+    """Return the ticks of an axis, and their names.
+
+    Examples
+    --------
+    >>> [name for _, name in named_ticks("logit", (2e-4, 0.3))]
+    ['0.001', '0.01', '0.05', '0.1', '0.2']
+    """
+    if axes == "prob":
+        return [(tick / 5.0, f"{tick / 5.0:.1f}") for tick in range(6)]
     low, high = limits
-    for named in (LOGIT_TICKS, FEWER_TICKS, FEWEST_TICKS):
-        ticks = [t for t in named if low <= t <= high]
+    ticks: list[float] = []
+    for some in (LOGIT_TICKS, FEWER_TICKS, FEWEST_TICKS):
+        ticks = [tick for tick in some if low <= tick <= high]
         if len(ticks) <= MAX_TICKS:
             break
-    ax.set(xscale="logit", yscale="logit")
+    return [(tick, f"{tick:.6g}".replace("e-0", "e-")) for tick in ticks]
+
+
+def use_axes(ax: Axes, axes: Space, limits: Limits) -> None:
+    """Put both axes on a scale, with ticks between the limits."""
+    if axes == "logit":
+        ax.set(xscale="logit", yscale="logit")
+    ticks, names = zip(*named_ticks(axes, limits), strict=True)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(ticks, [f"{tick:.6g}".replace("e-0", "e-") for tick in ticks])
+        axis.set_ticks(ticks, names)
         axis.set_ticks([], minor=True)
 
 
@@ -95,22 +106,22 @@ def places(values: FloatVector, display: ReliabilityDisplay) -> FloatVector:
     return np.asarray((values - ends[0]) / (ends[1] - ends[0]))
 
 
-def axes_below(ax: Axes, share: float = HISTOGRAM_HEIGHT) -> Axes:
+def axes_below(ax: Axes, pen: Pen, share: float = HISTOGRAM_HEIGHT) -> Axes:
     """Return axes below others, with the same horizontal axis."""
-    if ax.figure.get_layout_engine() is not None:  # makes room for all that is drawn
+    if pen.room_below:
         box = (0.0, -HISTOGRAM_GAP - share, 1.0, share)
         return ax.inset_axes(box, sharex=ax)
     # Room is taken from the axes, so that nothing beside them is covered.
     from mpl_toolkits.axes_grid1 import make_axes_locatable
 
-    divider = make_axes_locatable(ax)
-    below: Axes = divider.append_axes(
-        "bottom", size=f"{share:.0%}", pad=0.05, sharex=ax
-    )
+    sizes = {"size": f"{share:.0%}", "pad": f"{HISTOGRAM_GAP:.0%}"}
+    below: Axes = make_axes_locatable(ax).append_axes("bottom", sharex=ax, **sizes)
     return below
 
 
-def move_names_below(ax: Axes, below: Axes, pen: Pen) -> None:
+def move_names_below(
+    ax: Axes, below: Axes, pen: Pen, share: float = HISTOGRAM_HEIGHT
+) -> None:
     """Name ticks and axis of a diagram below its histogram.
 
     The label stays that of the diagram, so that ``ax.set_xlabel`` renames it.
@@ -120,14 +131,16 @@ def move_names_below(ax: Axes, below: Axes, pen: Pen) -> None:
     ax.tick_params(axis="x", labelbottom=False, length=0)
     below.tick_params(labelbottom=True)
     down = (pen.line(2.0) + (TITLE_ROOM + 0.7) * pen.size) / 72.0
-    moved = below.transAxes + ScaledTranslation(0.0, -down, ax.figure.dpi_scale_trans)
-    ax.xaxis.set_label_coords(0.5, 0.0, transform=moved)
+    shift = ScaledTranslation(0.0, -down, ax.figure.dpi_scale_trans)
+    # Not in coordinates of what is below: layout engines ask before it is in place.
+    bottom = -HISTOGRAM_GAP - share
+    ax.xaxis.set_label_coords(0.5, bottom, transform=ax.transAxes + shift)
     ax.xaxis.label.set_verticalalignment("top")
 
 
 def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
     """Draw events upwards and non-events downwards, each side by its tallest bar."""
-    below = axes_below(ax)
+    below = axes_below(ax, pen)
     quiet_frame(below, pen)
     parts = display.frame("histogram")
     left, right = (kept(parts[end], display.limits) for end in ("left", "right"))

@@ -143,11 +143,14 @@ class Pen:
         Points of text.
     changes : dict
         Keywords of matplotlib by part; False leaves the part out.
+    room_below : bool
+        Whether there is room for a histogram below the axes.
     """
 
     style: Style
     size: float
     changes: dict[str, Any]
+    room_below: bool = False
 
     def shows(self, part: str) -> bool:
         """Tell whether a part is to be drawn."""

@@ -1,0 +1,118 @@
+"""Where diagrams stand in a figure, so that nothing is cut off or left over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from calibrant.displays.names import title_of, wrapped
+from calibrant.displays.panels import HISTOGRAM_ROOM, named_ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from calibrant.displays.reliability import ReliabilityDisplay
+    from calibrant.displays.style import Pen
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where diagrams stand in a figure, in inches.
+
+    Attributes
+    ----------
+    width, side, left, gap : float
+        Of the figure and of each square; what is left of the first, and between two.
+    columns : int
+        Diagrams in a full row.
+    heads, feet : tuple of float
+        What is above the squares of each row, and below them.
+    key : float
+        What is below everything.
+    """
+
+    width: float
+    side: float
+    left: float
+    gap: float
+    columns: int
+    heads: tuple[float, ...]
+    feet: tuple[float, ...]
+    key: float
+
+    @classmethod
+    def of(
+        cls,
+        displays: Sequence[ReliabilityDisplay],
+        width: float,
+        columns: int,
+        pen: Pen,
+        *,
+        entries: int,
+        roomy: bool = False,
+        below: float = HISTOGRAM_ROOM,
+    ) -> Layout:
+        """Return a layout in which all names have room.
+
+        `entries` are those of the key, `below` is the share of a square that is drawn
+        below it, and a roomy layout has room for a title in any case.
+        """
+        line, first = pen.size / 72.0, displays[0]
+        gap = 1.5 * line
+        room = 0.9 * (width - 6.0 * line - gap * (columns - 1)) / columns
+        names = [wrapped(text, room, pen).count("\n") for text in first.axis_labels]
+        ticks = max(len(name) for _, name in named_ticks(first.axes, first.limits))
+        left = (2.9 + 0.58 * ticks + 1.25 * names[1]) * line
+        side = (width - left - 1.4 * line - gap * (columns - 1)) / columns
+        titles = [_lines(title_of(display, 0.98 * side, pen)) for display in displays]
+        titles = [max(lines, int(roomy)) for lines in titles]
+        starts = range(0, len(displays), columns)
+        heads = [(0.9 + 1.5 * max(titles[s : s + columns])) * line for s in starts]
+        named = named_rows(len(displays), columns)
+        foot = below * side if first.histogram else 0.0
+        named_foot = foot + (4.0 + 1.25 * names[0]) * line
+        feet = [named_foot if here else foot + 0.8 * line for here in named]
+        key_rows = -(-entries // key_columns(width, pen))
+        key = (1.2 + 1.6 * key_rows) * line if entries else 0.0
+        return cls(width, side, left, gap, columns, tuple(heads), tuple(feet), key)
+
+    @property
+    def height(self) -> float:
+        """Return the height of the figure."""
+        squares = self.side * len(self.heads)
+        return sum(self.heads) + squares + sum(self.feet) + self.key
+
+    def box(self, place: int, count: int) -> tuple[float, float, float, float]:
+        """Return the square of a diagram as shares of the figure.
+
+        Diagrams of a last row that is not full are centred.
+        """
+        row, column = divmod(place, self.columns)
+        missing = self.columns - min(count - row * self.columns, self.columns)
+        x = self.left + (column + 0.5 * missing) * (self.side + self.gap)
+        above = sum(self.heads[: row + 1]) + sum(self.feet[:row]) + row * self.side
+        y = self.height - above - self.side
+        sizes = (x / self.width, y / self.height)
+        return (*sizes, self.side / self.width, self.side / self.height)
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
+
+
+def named_rows(count: int, columns: int) -> list[bool]:
+    """Tell which rows name their ticks: the last, and one above a row not full.
+
+    Examples
+    --------
+    >>> named_rows(5, 3), named_rows(6, 3)
+    ([True, True], [False, True])
+    """
+    rows = -(-count // columns)
+    named = rows - 2 if count % columns else rows - 1
+    return [row >= named for row in range(rows)]
+
+
+def key_columns(width: float, pen: Pen) -> int:
+    """Return how many entries of a key stand side by side."""
+    return max(int(width * 72.0 / (15.0 * pen.size)), 1)
