@@ -17,13 +17,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from calibrant.core.array_types import FloatVector
 
@@ -32,6 +33,8 @@ Evaluator: TypeAlias = Callable[..., float]
 Map: TypeAlias = "Callable[[FloatVector], FloatVector]"
 Fitter: TypeAlias = "Callable[[FloatVector, FloatVector], Map]"
 """Called as ``fitter(p, y)``; gives the fitted map."""
+Change: TypeAlias = "Callable[[FloatVector, FloatVector], tuple[Any, Any]]"
+"""From labels and predictions to those that are passed instead."""
 Case: TypeAlias = Callable[[Any], str]
 """Takes an evaluator or a fitter; gives what is wrong, empty where nothing is."""
 
@@ -73,11 +76,29 @@ def _expect(value: float, expected: float, close: float = CLOSE) -> str:
     return "" if is_close else f"gave {value:.6g}, not {expected:.6g}"
 
 
-def zero_and_one(evaluate: Evaluator) -> str:
-    """Predict only 0 and 1, half of them wrong: the error is 1/2."""
-    p = np.repeat([0.0, 1.0], 100)
-    y = np.tile([0.0, 1.0], 100)
-    return _expect(evaluate(y, p), 0.5)
+def _knows_error(evaluate: Evaluator, y: Any, p: Any, expected: float) -> str:
+    return _expect(evaluate(np.array(y, dtype=float), np.array(p)), expected)
+
+
+LEVEL_VALUES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+KNOWN_ERRORS: dict[str, tuple[Any, Any, float]] = {  # labels, predictions, error
+    # only 0 and 1, half of them wrong
+    "zero_and_one": (np.tile([0, 1], 100), np.repeat([0.0, 1.0], 100), 0.5),
+    # one prediction: the distance to the base rate
+    "constant_prediction": (np.repeat([1, 0], [60, 140]), np.full(200, 0.4), 0.1),
+    # all labels 0: the mean prediction
+    "one_class_only": (np.zeros(201), np.linspace(0.0, 1.0, 201), 0.5),
+    # only 0 and 1, all correct
+    "separable": (np.repeat([0, 1], 100), np.repeat([0.0, 1.0], 100), 0.0),
+    # a single row: the distance to its label
+    "one_row": ([1], [0.7], 0.3),
+    # five distinct predictions, each wrong by 0.1, as if rounded
+    "five_values": (
+        np.tile(np.arange(50), 5) < np.round(np.repeat(LEVEL_VALUES - 0.1, 50) * 50),
+        np.repeat(LEVEL_VALUES, 50),
+        0.1,
+    ),
+}
 
 
 def one_inside_the_last_bin(evaluate: Evaluator) -> str:
@@ -96,44 +117,6 @@ def on_inner_edges(evaluate: Evaluator) -> str:
     value = evaluate(y, p)
     sides = (evaluate(y, np.nextafter(p, 1.0)), evaluate(y, np.nextafter(p, 0.0)))
     return min((_expect(value, side) for side in sides), key=len)
-
-
-def row_order(evaluate: Evaluator) -> str:
-    """Shuffle the rows: their order does not matter, even with ties."""
-    y, p = _example()
-    order = np.random.default_rng(1).permutation(p.size)
-    return _expect(evaluate(y[order], p[order]), evaluate(y, p))
-
-
-def constant_prediction(evaluate: Evaluator) -> str:
-    """Give all rows one prediction: the error is its distance to the base rate."""
-    y = np.repeat([1.0, 0.0], [60, 140])
-    return _expect(evaluate(y, np.full(200, 0.4)), 0.1)
-
-
-def one_class_only(evaluate: Evaluator) -> str:
-    """Set all labels to 0: the error is the mean prediction."""
-    p = np.linspace(0.0, 1.0, 201)
-    return _expect(evaluate(np.zeros(201), p), 0.5)
-
-
-def separable(evaluate: Evaluator) -> str:
-    """Predict 0 and 1, all correct: there is no error."""
-    y = np.repeat([0.0, 1.0], 100)
-    return _expect(evaluate(y, y), 0.0)
-
-
-def one_row(evaluate: Evaluator) -> str:
-    """Take a single row: the error is the distance to its label."""
-    return _expect(evaluate(np.array([1.0]), np.array([0.7])), 0.3)
-
-
-def five_values(evaluate: Evaluator) -> str:
-    """Take five distinct predictions, each wrong by 0.1, as if rounded."""
-    values = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
-    share = np.repeat(values - 0.1, 50)
-    y = (np.tile(np.arange(50), 5) < np.round(share * 50)).astype(np.float64)
-    return _expect(evaluate(y, np.repeat(values, 50)), 0.1)
 
 
 STEEP, FLAT, SHIFTED = (3.0, 0.0), (0.1, 0.0), (1.0, -1.5)
@@ -170,34 +153,11 @@ def _finds_errors(
     return ""
 
 
-def steep_map(evaluate: Evaluator) -> str:
-    """Take 50 to 300 rows of under-confident predictions: the error is found."""
-    return _finds_errors(evaluate, DISTINCT, STEEP)
-
-
-def flat_map(evaluate: Evaluator) -> str:
-    """Take 50 to 300 rows of over-confident predictions: the error is found."""
-    return _finds_errors(evaluate, DISTINCT, FLAT)
-
-
-def shifted_map(evaluate: Evaluator) -> str:
-    """Take 50 to 300 rows of predictions that are too high: the error is found."""
-    return _finds_errors(evaluate, DISTINCT, SHIFTED)
-
-
-def steep_levels(evaluate: Evaluator) -> str:
-    """Take two to five distinct predictions, under-confident: the error is found."""
-    return _finds_errors(evaluate, LEVELS, STEEP)
-
-
-def flat_levels(evaluate: Evaluator) -> str:
-    """Take two to five distinct predictions, over-confident: the error is found."""
-    return _finds_errors(evaluate, LEVELS, FLAT)
-
-
-def shifted_levels(evaluate: Evaluator) -> str:
-    """Take two to five distinct predictions that are too high: the error is found."""
-    return _finds_errors(evaluate, LEVELS, SHIFTED)
+FOUND_ERRORS = {
+    f"{name}_{end}": (samples, line)
+    for end, samples in (("map", DISTINCT), ("levels", LEVELS))
+    for name, line in (("steep", STEEP), ("flat", FLAT), ("shifted", SHIFTED))
+}
 
 
 def zero_weight(evaluate: Evaluator) -> str:
@@ -230,81 +190,74 @@ def single_precision(evaluate: Evaluator) -> str:
     return _expect(evaluate(y, single), evaluate(y, q), FLOAT32_CLOSE)
 
 
-def big_endian(evaluate: Evaluator) -> str:
-    """Pass arrays in big-endian byte order, as read from some files."""
-    y, p = _example()
-    return _expect(evaluate(y.astype(">f8"), p.astype(">f8")), evaluate(y, p))
-
-
-def read_only(evaluate: Evaluator) -> str:
-    """Pass read-only arrays: they are not modified."""
+def _is_same(evaluate: Evaluator, change: Change) -> str:
+    """Pass the same rows in another way: the error does not change."""
     y, p = _example()
     before = evaluate(y.copy(), p.copy())
+    return _expect(evaluate(*change(y, p)), before)
+
+
+def _shuffled(y: FloatVector, p: FloatVector) -> tuple[Any, Any]:
+    order = np.random.default_rng(1).permutation(p.size)
+    return y[order], p[order]
+
+
+def _read_only(y: FloatVector, p: FloatVector) -> tuple[Any, Any]:
     y.flags.writeable = p.flags.writeable = False
-    return _expect(evaluate(y, p), before)
+    return y, p
 
 
-def strided(evaluate: Evaluator) -> str:
-    """Pass every other entry of a larger array."""
-    y, p = _example()
-    wide = np.stack([p, np.zeros_like(p)], axis=1)
-    return _expect(evaluate(y, wide[:, 0]), evaluate(y, p))
+SAME_ERRORS: dict[str, Change] = {
+    "row_order": _shuffled,  # which does not matter, even with ties
+    "big_endian": lambda y, p: (y.astype(">f8"), p.astype(">f8")),
+    "read_only": _read_only,
+    "strided": lambda y, p: (y, np.stack([p, np.zeros_like(p)], axis=1)[:, 0]),
+}
 
 
-def _refuses(evaluate: Evaluator, y: Any, p: Any) -> str:
+def _refuses(evaluate: Evaluator, change: Change) -> str:
+    """Pass rows that are wrong: an error is raised."""
     try:
-        value = evaluate(y, p)
+        value = evaluate(*change(*_example()))
     except Exception:  # noqa: BLE001  (any refusal will do)
         return ""
     return f"gave {value:.6g} instead of an error"
 
 
-def refuses_nan(evaluate: Evaluator) -> str:
-    """Pass a missing prediction: an error is raised."""
-    y, p = _example()
-    p[5] = np.nan
-    return _refuses(evaluate, y, p)
+def _with(values: FloatVector, wrong: float) -> FloatVector:
+    return np.where(np.arange(values.size) == 5, wrong, values)  # noqa: PLR2004
 
 
-def refuses_masked(evaluate: Evaluator) -> str:
-    """Mask a prediction: it is missing too."""
-    y, p = _example()
-    return _refuses(evaluate, y, np.ma.masked_greater(p, 0.9))
+REFUSED: dict[str, Change] = {
+    "nan": lambda y, p: (y, _with(p, np.nan)),
+    "masked": lambda y, p: (y, np.ma.masked_greater(p, 0.9)),
+    "outside": lambda y, p: (y, _with(p, 1.2)),
+    "labels": lambda y, p: (_with(y, 2.0), p),
+    "lengths": lambda y, p: (y[1:], p),
+    "empty": lambda y, p: (y[:0], p[:0]),
+}
 
-
-def refuses_outside(evaluate: Evaluator) -> str:
-    """Pass 1.2, which is not a probability: an error is raised."""
-    y, p = _example()
-    p[5] = 1.2
-    return _refuses(evaluate, y, p)
-
-
-def refuses_labels(evaluate: Evaluator) -> str:
-    """Pass labels 0, 1 and 2, which are not binary: an error is raised."""
-    y, p = _example()
-    y[5] = 2.0
-    return _refuses(evaluate, y, p)
-
-
-def refuses_lengths(evaluate: Evaluator) -> str:
-    """Pass one label too few: an error is raised."""
-    y, p = _example()
-    return _refuses(evaluate, y[1:], p)
-
-
-def refuses_empty(evaluate: Evaluator) -> str:
-    """Pass no rows: an error is raised."""
-    return _refuses(evaluate, np.empty(0), np.empty(0))
-
-
-CASES: tuple[Case, ...] = (
-    zero_and_one, one_inside_the_last_bin, on_inner_edges, row_order,
-    constant_prediction, one_class_only, separable, one_row, five_values,
-    steep_map, flat_map, shifted_map, steep_levels, flat_levels, shifted_levels,
-    single_precision, big_endian, read_only, strided, refuses_nan, refuses_masked,
-    refuses_outside, refuses_labels, refuses_lengths, refuses_empty,
-)  # fmt: skip
-WEIGHT_CASES: tuple[Case, ...] = (zero_weight, repeated_rows, huge_weights)
+CASES: dict[str, Case] = {
+    **{
+        name: partial(_knows_error, y=y, p=p, expected=expected)
+        for name, (y, p, expected) in KNOWN_ERRORS.items()
+    },
+    "one_inside_the_last_bin": one_inside_the_last_bin,
+    "on_inner_edges": on_inner_edges,
+    **{
+        name: partial(_finds_errors, samples=samples, line=line)
+        for name, (samples, line) in FOUND_ERRORS.items()
+    },
+    "single_precision": single_precision,
+    **{name: partial(_is_same, change=how) for name, how in SAME_ERRORS.items()},
+    **{
+        f"refuses_{what}": partial(_refuses, change=how)
+        for what, how in REFUSED.items()
+    },
+}
+WEIGHT_CASES: dict[str, Case] = {
+    case.__name__: case for case in (zero_weight, repeated_rows, huge_weights)
+}
 
 
 def conformance(
@@ -344,18 +297,19 @@ def conformance(
     findings = _run_cases(CASES, evaluator, skip)
     if weights:
         return findings + _run_cases(WEIGHT_CASES, evaluator, skip)
-    names = [case.__name__ for case in WEIGHT_CASES if case.__name__ not in skip]
     return findings + [
-        Finding(name, passed=False, detail="no weights") for name in names
+        Finding(name, passed=False, detail="no weights")
+        for name in WEIGHT_CASES
+        if name not in skip
     ]
 
 
 def _run_cases(
-    cases: tuple[Case, ...], candidate: Any, skip: tuple[str, ...]
+    cases: Mapping[str, Case], candidate: Any, skip: tuple[str, ...]
 ) -> list[Finding]:
     findings = []
-    for case in cases:
-        if case.__name__ in skip:
+    for name, case in cases.items():
+        if name in skip:
             continue
         try:
             with warnings.catch_warnings():
@@ -363,7 +317,7 @@ def _run_cases(
                 detail = case(candidate)
         except Exception as error:  # noqa: BLE001  (a crash is a finding)
             detail = f"raised {type(error).__name__}"
-        findings.append(Finding(case.__name__, passed=not detail, detail=detail))
+        findings.append(Finding(name, passed=not detail, detail=detail))
     return findings
 
 
@@ -442,24 +396,12 @@ def _describe_growth(p: FloatVector, map_: Map) -> str:
     return ""
 
 
-def _leaves(fit: Fitter, draw: Callable[[np.random.Generator], FloatVector]) -> str:
+def _stays_between(
+    fit: Fitter, draw: Callable[[np.random.Generator], FloatVector]
+) -> str:
+    """Draw predictions with gaps: the map stays between neighbouring values."""
     details = (_describe_leaving(p, fit(p, y)) for p, y in _samples(draw))
     return next(filter(None, details), "")
-
-
-def between_levels(fit: Fitter) -> str:
-    """Ten tied levels with 0 and 1: the map stays between neighbouring values."""
-    return _leaves(fit, _levels)
-
-
-def between_two_heaps(fit: Fitter) -> str:
-    """Predictions only near 0 and 1: the map stays between neighbouring values."""
-    return _leaves(fit, _two_heaps)
-
-
-def across_a_gap(fit: Fitter) -> str:
-    """No predictions from 0.4 to 0.8: the map stays between neighbouring values."""
-    return _leaves(fit, _gap)
 
 
 def beyond_the_data(fit: Fitter) -> str:
@@ -511,10 +453,14 @@ def does_not_fall(fit: Fitter) -> str:
     return ""
 
 
-MAP_CASES: tuple[Case, ...] = (
-    between_levels, between_two_heaps, across_a_gap, beyond_the_data,
-    gives_probabilities, does_not_fall,
-)  # fmt: skip
+MAP_CASES: dict[str, Case] = {
+    "between_levels": partial(_stays_between, draw=_levels),
+    "between_two_heaps": partial(_stays_between, draw=_two_heaps),
+    "across_a_gap": partial(_stays_between, draw=_gap),
+    "beyond_the_data": beyond_the_data,
+    "gives_probabilities": gives_probabilities,
+    "does_not_fall": does_not_fall,
+}
 
 
 def map_conformance(fitter: Fitter, *, skip: tuple[str, ...] = ()) -> list[Finding]:
