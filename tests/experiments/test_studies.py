@@ -66,7 +66,7 @@ def test_the_oracle_and_calibrated_predictions_take_part_in_the_fresh_study():
 
 def test_all_shapes_are_seen_through_three_distributions():
     seen = {}
-    for shapes, _, distribution in FRESH_DATA.values():
+    for _, shapes, _, distribution in FRESH_DATA.values():
         seen.setdefault(distribution, set()).update(shapes)
     assert len(seen) == 3
     assert all(shapes == set(SHAPES) for shapes in seen.values())

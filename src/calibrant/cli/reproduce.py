@@ -52,17 +52,12 @@ Seeds = Annotated[int, typer.Option(min=1, help="Number of samples of each size.
 Sizes = Annotated[str, typer.Option(help="Sizes (rows) of the samples, a,b,c.")]
 Jobs = Annotated[int, typer.Option(help="Number of processes; -1 uses all cores.")]
 Output = Annotated[TableFormat, typer.Option("--format", help="Output format.")]
-Methods = Annotated[
-    str | None,
-    typer.Option(
-        help="Methods, a,b,c, instead of the default; see 'calibrant methods'."
-    ),
-]
+Methods = Annotated[str, typer.Option(help="Methods, a,b,c, instead of the default.")]
 Data = Annotated[
-    list[Path] | None,
+    list[Path],
     typer.Option(
-        help="Folder of predictions, with one npz file or one folder of npy or Parquet "
-        "files per model; may be given several times. Default: the embedded digits."
+        help="Folder of predictions of models; may be given several times. The default "
+        "is models trained here, which take part in the arena in any case."
     ),
 ]
 
@@ -73,20 +68,12 @@ def synthetic(
     quick: Quick = False,
     out: Out = Path("calibrant-synthetic"),
     seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of label draws per size; the paper's 5 give noisy tables, "
-            "100 stable ones.",
-        ),
+        int | None, typer.Option(min=1, help="Label draws per size; the paper has 5.")
     ] = None,
-    methods: Methods = None,
+    methods: Methods = "",
     as_printed: Annotated[
         bool,
-        typer.Option(
-            "--as-printed",
-            help="Choose the number of pieces of pl, pl-mse and pl-de as in the paper.",
-        ),
+        typer.Option("--as-printed", help="Choose numbers of pieces as in the paper."),
     ] = False,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
@@ -98,7 +85,7 @@ def synthetic(
     """
     from calibrant.experiments import synthetic_study
 
-    chosen = {} if methods is None else {"methods": split_list(methods)}
+    chosen = {"methods": split_list(methods)} if methods else {}
     study = synthetic_study(seeds, quick=quick, as_printed=as_printed, **chosen)
     _carry_out(ctx, study, out, jobs, output)
 
@@ -108,7 +95,7 @@ def fresh(
     ctx: typer.Context,
     out: Out = Path("calibrant-fresh"),
     seeds: Seeds = 40,
-    methods: Methods = None,
+    methods: Methods = "",
     studies: Annotated[
         str, typer.Option(help="Studies to run, a,b,c.")
     ] = "paper,other,skewed,polarised",
@@ -122,7 +109,7 @@ def fresh(
     """
     from calibrant.experiments import fresh_study
 
-    chosen = {} if methods is None else {"methods": split_list(methods)}
+    chosen = {"methods": split_list(methods)} if methods else {}
     study = fresh_study(seeds, parts=split_list(studies), **chosen)
     _carry_out(ctx, study, out, jobs, output)
 
@@ -130,25 +117,17 @@ def fresh(
 @reproduce.command("pseudo-real")
 def pseudo_real(
     ctx: typer.Context,
-    data: Data = None,
+    data: Data = [],  # noqa: B006
     quick: Quick = False,
     out: Out = Path("calibrant-pseudo-real"),
     events: Annotated[
-        str | None,
-        typer.Option(
-            help="Classes against the rest, as number or number=name, and "
-            f"confidence. With --data {CIFAR_EVENTS}, else {DIGIT_EVENTS}.",
-        ),
-    ] = None,
+        str, typer.Option(help="Classes as number or number=name, and confidence.")
+    ] = "",
     seeds: Seeds = 5,
     sizes: Sizes = "1000,3000,10000",
     variants: Annotated[
         int,
-        typer.Option(
-            min=0,
-            help="Number of samples for the slowest part: variants of pl and pl3, and "
-            "order-preserving networks (which need torch); 0 omits them.",
-        ),
+        typer.Option(min=0, help="Samples for the slowest methods; 0 omits them."),
     ] = 5,
     jobs: Jobs = 1,
     output: Output = TableFormat.markdown,
@@ -176,14 +155,13 @@ def pseudo_real(
 @reproduce.command()
 def real(
     ctx: typer.Context,
-    data: Data = None,
+    data: Data = [],  # noqa: B006
     beside: Annotated[
         Path | None,
         typer.Option(
             "--pseudo-real",
-            help="Folder of models with a very large hold-out, whose biases are used "
-            "to centre those of real data. Without it (and with --data) rows are "
-            "centred at 0.",
+            help="Folder of models with a very large hold-out, to centre biases at "
+            "theirs; without it (and with --data), at 0.",
         ),
     ] = None,
     quick: Quick = False,
@@ -208,25 +186,13 @@ def real(
 @reproduce.command()
 def arena(
     ctx: typer.Context,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Folder of real predictions, searched with its subfolders, in "
-            "addition to the models that are trained here; can be repeated."
-        ),
-    ] = None,
+    data: Data = [],  # noqa: B006
     quick: Quick = False,
     out: Out = Path("calibrant-arena"),
     kinds: Annotated[
-        str, typer.Option(help="Kinds of calibration to compare: binary,multi-class.")
+        str, typer.Option(help="Kinds to compare: binary,multi-class.")
     ] = "binary,multi-class",
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            help="Methods, a,b,c, instead of the default; 'all' selects all that do "
-            "not need torch. See 'calibrant methods'."
-        ),
-    ] = None,
+    methods: Methods = "",
     sizes: Sizes = "200,500,2000,5000",
     every: Annotated[int, typer.Option(help="Use only every n-th model.", min=1)] = 1,
     seeds: Seeds = 1,
@@ -236,7 +202,8 @@ def arena(
     """Compare calibrators by test log-loss on many models, data sets and sizes.
 
     A dozen classifiers are trained once on many data sets. Every finished cell is
-    saved immediately, so the same command continues an interrupted run.
+    saved immediately, so the same command continues an interrupted run. The method
+    'all' stands for all that do not need torch.
     """
     from calibrant.experiments import arena_sets, arena_study, train_models
     from calibrant.experiments.arena import KINDS
@@ -246,9 +213,9 @@ def arena(
     with progress_bar("training") as progress:
         trained = train_models(quick=quick, jobs=jobs, progress=progress)
     study = arena_study(
-        [one for folder in [trained, *(data or [])] for one in arena_sets(folder)],
+        [one for folder in [trained, *data] for one in arena_sets(folder)],
         kinds=chosen,
-        methods=None if methods is None else split_list(methods),
+        methods=split_list(methods) if methods else None,
         sizes=_counts(sizes)[: 1 if quick else None],
         seeds=1 if quick else seeds,
         every=every,
@@ -273,7 +240,7 @@ def figures(
         write_figure(draw(), paths[name])
 
 
-def _models(data: Sequence[Path] | None, *, quick: bool) -> list[StoredPredictions]:
+def _models(data: Sequence[Path], *, quick: bool) -> list[StoredPredictions]:
     """Return the models of folders, or of the embedded digits."""
     from calibrant.experiments import digit_models, find_predictions
 

@@ -77,20 +77,16 @@ FRESH_METHODS = (
 
 FRESH_TABLES = ("calmap", "ece", "bias")
 FRESH_TEST_ROWS = 100_000
-FRESH_DATA: dict[str, tuple[tuple[str, ...], tuple[float, ...], Distribution]] = {
-    "paper": (PAPER_SHAPES, (0.03, 0.08), UNIFORM),
-    "other": (OTHER_SHAPES, (0.03, 0.08), UNIFORM),
-    "skewed": (PAPER_SHAPES + OTHER_SHAPES, (0.05,), (2.0, 5.0)),
-    "polarised": (PAPER_SHAPES + OTHER_SHAPES, (0.05,), (0.5, 0.5)),
-}
-"""Shapes, expected errors, and the distribution of c of each part."""
-
-FRESH_TITLES = {
-    "paper": "The paper's shapes, c uniform",
-    "other": "Five other shapes, c uniform",
-    "skewed": "All ten shapes, c from Beta(2, 5)",
-    "polarised": "All ten shapes, c from Beta(0.5, 0.5)",
-}
+ALL_SHAPES = PAPER_SHAPES + OTHER_SHAPES
+FRESH_DATA: dict[str, tuple[str, tuple[str, ...], tuple[float, ...], Distribution]] = {
+    "paper": ("The paper's shapes, c uniform", PAPER_SHAPES, (0.03, 0.08), UNIFORM),
+    "other": ("Five other shapes, c uniform", OTHER_SHAPES, (0.03, 0.08), UNIFORM),
+    "skewed": ("All ten shapes, c from Beta(2, 5)", ALL_SHAPES, (0.05,), (2.0, 5.0)),
+    "polarised": (
+        "All ten shapes, c from Beta(0.5, 0.5)", ALL_SHAPES, (0.05,), (0.5, 0.5)
+    ),
+}  # fmt: skip
+"""Title, shapes, expected errors, and the distribution of c of each part."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +203,7 @@ def fresh_study(
 
 def fresh_design(part: str, seeds: int, methods: Sequence[str]) -> Design:
     """Return calibrated predictions, and each shape with each error."""
-    shapes, errors, distribution = FRESH_DATA[part]
+    _, shapes, errors, distribution = FRESH_DATA[part]
     data: Any = {"distribution": distribution, "test_rows": FRESH_TEST_ROWS}
     # All shapes are equal at error 0; the oracle gets the square.
     calibrated = SyntheticTruth("calibrated", 0.0, square, **data)
@@ -227,7 +223,7 @@ def _fresh_tables(
     overall = [overall_table(results, designs, kind) for kind in FRESH_TABLES]
     each = [
         replace(
-            result_table(results[name], designs[name], kind), study=FRESH_TITLES[name]
+            result_table(results[name], designs[name], kind), study=FRESH_DATA[name][0]
         )
         for name, kind in product(designs, FRESH_TABLES)
     ]
