@@ -121,7 +121,11 @@ def pseudo_real(
     quick: Quick = False,
     out: Out = Path("calibrant-pseudo-real"),
     events: Annotated[
-        str, typer.Option(help="Classes as number or number=name, and confidence.")
+        str,
+        typer.Option(
+            help="Classes as number or number=name, and confidence. With --data "
+            f"{CIFAR_EVENTS}, else {DIGIT_EVENTS}.",
+        ),
     ] = "",
     seeds: Seeds = 5,
     sizes: Sizes = "1000,3000,10000",
