@@ -143,3 +143,8 @@ def test_mixed_label_types_are_told():
         cb.calibration_error(
             np.array([0, "a"] * 20, dtype=object), np.full(40, 0.5), pos_label="a"
         )
+
+
+def test_an_unknown_method_is_told_before_data_are_looked_at():
+    with pytest.raises(UnknownNameError, match="unknown method 'nope'"):
+        cb.calibration_error([0, 2], [0.5, "x"], method="nope")

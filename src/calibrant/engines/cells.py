@@ -268,22 +268,33 @@ def cells_of_rows(
     own = np.bincount(group[used], minlength=len(groups))
     exact = origin.limits.keeps(own, int(own.sum()) * len(events))[group]
     parts: list[dict[str, NDArray[Any]]] = []
-    for number, (p, y) in enumerate(events):
-        for keep, chosen in ((True, used & exact), (False, used & ~exact)):
-            if chosen.any():
-                own_weight = None if weight is None else weight[chosen]
-                if keep:
-                    one_each = np.ones(p[chosen].size, dtype=np.int64)
-                    counts = one_each, y[chosen].astype(np.int64)
-                    part = exact_columns(p[chosen], *counts, own_weight)
-                    part["group"] = group[chosen]
-                else:
-                    sums = sum_cells(p[chosen], y[chosen], own_weight, group[chosen])
-                    part = {k: v for k, v in vars(sums).items() if v is not None}
-                parts.append(part | {"event": np.full(part["cell"].size, number)})
+    for kept, chosen in ((True, used & exact), (False, used & ~exact)):
+        if not chosen.any():
+            continue
+        rows = slice(None) if chosen.all() else chosen
+        own_weight = None if weight is None else weight[rows]
+        for number, (p, y) in enumerate(events):
+            part = _cell_columns(p[rows], y[rows], own_weight, group[rows], exact=kept)
+            parts.append(part | {"event": np.full(part["cell"].size, number)})
     columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
     keys = tuple(tuple(one.key.values()) for one in groups)
     return AggregatedCells.of_columns(origin, keys, columns)
+
+
+def _cell_columns(
+    p: FloatVector,
+    y: FloatVector,
+    weight: FloatVector | None,
+    group: IntVector,
+    *,
+    exact: bool,
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of one cell per row, or of sums over each group and cell."""
+    if exact:
+        one = np.ones(p.size, dtype=np.int64)
+        return exact_columns(p, one, y.astype(np.int64), weight) | {"group": group}
+    sums = vars(sum_cells(p, y, weight, group))
+    return {name: values for name, values in sums.items() if values is not None}
 
 
 def merge_cells(tables: Iterable[AggregatedCells]) -> AggregatedCells:

@@ -23,7 +23,7 @@ from calibrant.numerics.smooth_calibration_test import (
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.clustered import Dependence
     from calibrant.numerics.weighted_points import WeightedPoints
