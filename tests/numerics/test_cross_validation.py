@@ -38,7 +38,7 @@ def test_the_search_goes_on_while_one_of_the_last_weighs():
 @pytest.mark.parametrize("scale", ["prob", "logit"])
 def test_the_map_is_that_of_the_whole_search(scale, monkeypatch):
     p, y, _ = synthetic.sample("beta2", 0.05, 3000, 1)
-    sample, family = BinarySample(p, y), PiecewiseLinear(scale=scale)
+    sample, family = BinarySample(p, y), PiecewiseLinear(space=scale)
     short = family.fit_event(sample)
     monkeypatch.setattr(piece_search, "is_past_the_best", lambda *_: False)
     whole = family.fit_event(sample)
