@@ -61,7 +61,7 @@ def test_labels_of_the_wrong_kind_are_refused():
 def test_set_params_changes_what_is_fitted(sample):
     calibrator = cb.make_calibrator("es15").set_params(bins=4, tops="flat")
     assert calibrator.fit(*sample).fit_.n_pieces == 4
-    assert repr(calibrator) == "Binned(bins=4, tops='flat')"
+    assert repr(calibrator) == "Binned(tops='flat', bins=4)"
     with pytest.raises(cb.exceptions.OptionError, match="bins must be a whole number"):
         calibrator.set_params(bins=0).fit(*sample)
 

@@ -371,6 +371,7 @@ class Calibrator:
         p: ArrayLike,
         y: ArrayLike = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> FloatVector | FloatMatrix:
         """Fit the map and return calibrated probabilities of the same rows.
 
@@ -382,13 +383,15 @@ class Calibrator:
             Labels, as for `fit`.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
+        groups : array-like of shape (n,) or (n, columns), optional
+            The group of each row, as for `fit`.
 
         Returns
         -------
         ndarray of shape (n,) or (n, k)
             Calibrated probabilities in the shape of `p`.
         """
-        return self.fit(p, y, sample_weight).transform(p)
+        return self.fit(p, y, sample_weight, groups).transform(p, groups)
 
     @property
     def map_(self) -> CalibrationMap | MulticlassMap | GroupedMap:

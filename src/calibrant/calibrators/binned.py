@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 import numpy as np
 
@@ -112,29 +112,50 @@ class BinnedFit:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Binned(EventCalibrator):
-    """A given number of bins.
-
-    Parameters
-    ----------
-    bins : int
-        Number of bins, from 1 to the number of rows.
-    spacing : {"size", "width"}
-        Bins with equal numbers of rows, or of equal width.
-    tops : {"slope-1", "flat"}
-        Tops parallel to the diagonal, whose mean distance to it is the classical
-        ECE; or flat tops at the observed rate.
-    """
+class Bins(EventCalibrator):
+    """Bins, whatever their number."""
 
     fitted_by: ClassVar[str] = BRIER
-    solves_equations: ClassVar[bool] = False
-    bins: int = 15
     spacing: Spacing = "size"
     tops: Tops = "slope-1"
 
     def check_parameters(self) -> None:
         """Raise where a parameter is invalid."""
-        _check_shape(self)
+        check_choice(self.spacing, get_args(Spacing), name="spacing")
+        check_choice(self.tops, get_args(Tops), name="tops")
+
+    def _fit_bins(
+        self, sample: BinarySample, n_bins: int, losses: FloatVector | None = None
+    ) -> BinnedFit:
+        if self.spacing == "width":
+            edges = width_edges(n_bins)
+        else:
+            edges = size_edges(sample.p, sample.weight, n_bins)
+        table = tabulate(sample.p, sample.y, sample.weight, edges)
+        return BinnedFit(table, self.tops, losses)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Binned(Bins):
+    """A given number of bins.
+
+    Parameters
+    ----------
+    spacing : {"size", "width"}
+        Bins with equal numbers of rows, or of equal width.
+    tops : {"slope-1", "flat"}
+        Tops parallel to the diagonal, whose mean distance to it is the classical
+        ECE; or flat tops at the observed rate.
+    bins : int
+        Number of bins, from 1 to the number of rows.
+    """
+
+    solves_equations: ClassVar[bool] = False
+    bins: int = 15
+
+    def check_parameters(self) -> None:
+        """Raise where a parameter is invalid."""
+        super().check_parameters()
         check_count(self.bins, name="bins")
 
     def fit_event(self, sample: BinarySample) -> BinnedFit:
@@ -147,11 +168,11 @@ class Binned(EventCalibrator):
                 f"{sample.total:g} rows. Use fewer bins, for example {prefix}{fewer} "
                 f"or {prefix}-cv."
             )
-        return _fit_bins(self, sample, self.bins)
+        return self._fit_bins(sample, self.bins)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CrossValidatedBins(EventCalibrator):
+class CrossValidatedBins(Bins):
     """The number of bins with the least cross-validated Brier score.
 
     Parameters
@@ -171,9 +192,6 @@ class CrossValidatedBins(EventCalibrator):
         depend on their order.
     """
 
-    fitted_by: ClassVar[str] = BRIER
-    spacing: Spacing = "size"
-    tops: Tops = "slope-1"
     max_bins: int = 40
     folds: int = 10
     tolerance: float = 1e-3
@@ -181,7 +199,7 @@ class CrossValidatedBins(EventCalibrator):
 
     def check_parameters(self) -> None:
         """Raise where a parameter is invalid."""
-        _check_shape(self)
+        super().check_parameters()
         check_count(self.max_bins, name="max_bins")
         check_count(self.folds, name="folds", least=2)
         if self.tolerance:
@@ -191,7 +209,7 @@ class CrossValidatedBins(EventCalibrator):
         """Estimate the calibration map of a sample."""
         losses = self._losses(sample)
         bins = 1 + simplest_within(losses, self.tolerance)
-        return _fit_bins(self, sample, bins, losses)
+        return self._fit_bins(sample, bins, losses)
 
     def _losses(self, sample: BinarySample) -> FloatVector:
         if sample.n_data == 1:  # nothing to hold out, and nothing to choose
@@ -208,7 +226,7 @@ class CrossValidatedBins(EventCalibrator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SweptBins(EventCalibrator):
+class SweptBins(Bins):
     """The largest number of bins before the observed rates first fall.
 
     Parameters
@@ -222,14 +240,11 @@ class SweptBins(EventCalibrator):
         classes are separable.
     """
 
-    fitted_by: ClassVar[str] = BRIER
-    spacing: Spacing = "size"
-    tops: Tops = "slope-1"
     max_bins: int = 1000
 
     def check_parameters(self) -> None:
         """Raise where a parameter is invalid."""
-        _check_shape(self)
+        super().check_parameters()
         check_count(self.max_bins, name="max_bins")
 
     def fit_event(self, sample: BinarySample) -> BinnedFit:
@@ -237,26 +252,4 @@ class SweptBins(EventCalibrator):
         max_bins = min(self.max_bins, int(sample.total))
         ordered = sorted_rows(sample)
         bins = sweep(ordered, max_bins=max_bins, spacing=self.spacing)
-        return _fit_bins(self, sample, bins)
-
-
-BinnedMethod: TypeAlias = Binned | CrossValidatedBins | SweptBins
-
-
-def _check_shape(method: BinnedMethod) -> None:
-    check_choice(method.spacing, get_args(Spacing), name="spacing")
-    check_choice(method.tops, get_args(Tops), name="tops")
-
-
-def _fit_bins(
-    method: BinnedMethod,
-    sample: BinarySample,
-    n_bins: int,
-    losses: FloatVector | None = None,
-) -> BinnedFit:
-    if method.spacing == "width":
-        edges = width_edges(n_bins)
-    else:
-        edges = size_edges(sample.p, sample.weight, n_bins)
-    table = tabulate(sample.p, sample.y, sample.weight, edges)
-    return BinnedFit(table, method.tops, losses)
+        return self._fit_bins(sample, bins)
