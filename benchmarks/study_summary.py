@@ -4,7 +4,8 @@ Logits of predictions are normal; labels follow a line of logits, so that interc
 slope are known. O:E and calibration in the large are compared with their values for the
 drawn predictions; scores and AUROC with those of very many rows.
 
-Run ``python benchmarks/study_summary.py [--runs 1000] [--out FILE.csv]``.
+Run ``python benchmarks/study_summary.py [--runs 400] [--sizes 100 300]
+[--out FILE.csv]``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import sys
-import warnings
 from itertools import product
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -43,7 +42,19 @@ LINES = {
 """Intercept and slope."""
 MIN_EVENTS = 8
 """Cases with fewer events on average are left out."""
-MANY = 1_000_000
+MANY = 200_000
+FOR_MANY_ROWS = ("calibrated", "both")
+"""Labels that are also drawn for the largest size."""
+COLUMNS = (
+    "predictions",
+    "labels",
+    "n",
+    "events",
+    "measure",
+    "covered",
+    "given",
+    "runs",
+)
 SCORES = {
     "Brier": linearised.brier,
     "scaled Brier": linearised.scaled_brier,
@@ -69,10 +80,11 @@ def summarised(x, line, rng):
     return {one.measure: one for one in parts}
 
 
-def coverage(n, predictions, line, runs, seed):
+def coverage(n, predictions, line, runs):
     """Return how often each interval contains the truth, and how often there is one."""
     mean, spread = PREDICTIONS[predictions]
-    rng = np.random.default_rng(seed)
+    places = [list(PREDICTIONS).index(predictions), list(LINES).index(line)]
+    rng = np.random.default_rng([90_000, n, *places])
     many = points_of(rng.normal(mean, spread, MANY), LINES[line])
     truth = {name: score(many).value for name, score in SCORES.items()}
     truth["intercept"], truth["slope"] = LINES[line]
@@ -94,34 +106,40 @@ def coverage(n, predictions, line, runs, seed):
             "n": n,
             "events": round(events),
             "measure": name,
-            "covered": 100 * inside[name] / max(given[name], 1),
-            "given": 100 * given[name] / runs,
+            "covered": round(float(100 * inside[name] / max(given[name], 1)), 1),
+            "given": round(float(100 * given[name] / runs), 1),
             "runs": runs,
         }
         for name in inside
     ]
 
 
+def cases(sizes):
+    """Give predictions, labels and sizes, with at least a few events on average."""
+    for n, predictions, line in product(sizes, PREDICTIONS, LINES):
+        mean, spread = PREDICTIONS[predictions]
+        drawn = points_of(
+            np.random.default_rng(0).normal(mean, spread, MANY), LINES[line]
+        )
+        enough = n * drawn.label_sum.mean() >= MIN_EVENTS
+        if enough and (n < SIZES[-1] or line in FOR_MANY_ROWS):
+            yield n, predictions, line
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--out")
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--out", default=os.devnull)
     chosen = parser.parse_args()
-    warnings.simplefilter("ignore")
-    rows = []
-    for seed, case in enumerate(product(PREDICTIONS, LINES, SIZES)):
-        predictions, line, n = case
-        mean, spread = PREDICTIONS[predictions]
-        x = np.random.default_rng(0).normal(mean, spread, MANY)
-        if n * expit(LINES[line][0] + LINES[line][1] * x).mean() < MIN_EVENTS:
-            continue
-        rows += coverage(n, predictions, line, chosen.runs, 90_000 + seed)
-        told = {row["measure"]: f"{row['covered']:.1f}" for row in rows[-9:]}
-        print(predictions, line, n, told, file=sys.stderr, flush=True)
-    with open(chosen.out or os.devnull, "w", newline="", encoding="utf-8") as file:  # noqa: PTH123
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    with open(chosen.out, "w", newline="", encoding="utf-8") as file:  # noqa: PTH123
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()
-        table.writerows(rows)
+        for case in cases(chosen.sizes):
+            rows = coverage(*case, chosen.runs)
+            table.writerows(rows)
+            file.flush()
+            print(*case, {row["measure"]: row["covered"] for row in rows}, flush=True)
 
 
 if __name__ == "__main__":

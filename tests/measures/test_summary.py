@@ -9,7 +9,12 @@ from scipy.special import expit, logit
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import calibrant as cb
-from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
+from calibrant.exceptions import (
+    OptionError,
+    SmallSampleWarning,
+    TooFewRowsError,
+    UnknownNameError,
+)
 from calibrant.measures.summary_measures import MEASURES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -387,3 +392,95 @@ def test_other_tasks():
     assert only(y, logit(p), scale="logit")["slope"].value == pytest.approx(
         only(y, p)["slope"].value
     )
+
+
+def repeated_visits(patients=60, visits=5, seed=3):
+    """Return rows of patients whose visits all have the same label and prediction."""
+    y, p = clinic(patients, seed)
+    return (
+        np.repeat(y, visits),
+        np.repeat(p, visits),
+        np.repeat(np.arange(patients), visits),
+    )
+
+
+def test_clusters_of_one_row_change_little():
+    y, p = clinic(400)
+    alone, single = only(y, p), only(y, p, clusters=np.arange(400))
+    for one, two in zip(alone.measures, single.measures, strict=True):
+        assert two.value == pytest.approx(one.value, abs=0.02), one.measure
+        width = one.high - one.low
+        assert two.high - two.low == pytest.approx(width, rel=0.25), one.measure
+
+
+def test_repeated_rows_say_no_more_than_one():
+    """Five copies of each patient: the standard errors are those of single rows."""
+    y, p, patient = repeated_visits()
+    copies = only(y, p, clusters=patient)
+    once = only(y[::5], p[::5], clusters=patient[::5])
+    naive = only(y, p)
+    for name in ("in-the-large", "intercept", "slope", "O:E", "Brier", "AUROC"):
+        assert copies[name].error == pytest.approx(once[name].error, rel=1e-6), name
+        assert limits(copies[name]) == pytest.approx(limits(once[name]), rel=1e-6), name
+        assert naive[name].error < 0.6 * copies[name].error, name
+
+
+def test_names_of_clusters_do_not_matter():
+    y, p, patient = repeated_visits()
+    names = np.array([f"patient {1000 - k}" for k in patient])
+    assert only(y, p, clusters=names).measures == only(y, p, clusters=patient).measures
+
+
+def test_clustered_errors_are_those_of_the_sandwich():
+    """The slope's standard error, by the formula of Liang and Zeger."""
+    y, p, _ = repeated_visits(100, 1)
+    cluster = np.arange(100) // 4
+    unit = only(y, p, clusters=cluster)
+    x = np.column_stack([np.ones(100), logit(p)])
+    c = expit(x @ [unit["intercept"].value, unit["slope"].value])
+    bread = np.linalg.inv(x.T @ (x * (c * (1 - c))[:, np.newaxis]))
+    sums = np.stack(
+        [(x * (y - c)[:, np.newaxis])[cluster == g].sum(0) for g in range(25)]
+    )
+    sandwich = bread @ sums.T @ sums @ bread * 25 / 24
+    assert unit["slope"].error == pytest.approx(np.sqrt(sandwich[1, 1]))
+    assert unit["intercept"].error == pytest.approx(np.sqrt(sandwich[0, 0]))
+    reach = 2.0638986  # of Student's distribution with 24 degrees of freedom
+    assert unit["slope"].high == pytest.approx(
+        unit["slope"].value + reach * unit["slope"].error
+    )
+
+
+def test_one_cluster_is_an_error():
+    y, p = clinic()
+    with pytest.raises(TooFewRowsError, match="at least 2 clusters"):
+        cb.summary(y, p, clusters=np.zeros(150))
+
+
+def test_few_events_have_wider_intervals_of_the_area():
+    """On the logit scale and by Student's distribution with 9 degrees of freedom."""
+    y, p = clinic(60, 11)
+    y = np.where(np.cumsum(y) <= 10, y, 0)
+    area = only(y, p)["AUROC"]
+    reach = 2.2621572 * area.error / (area.value * (1 - area.value))
+    expected = expit(logit(area.value) + np.array([-reach, reach]))
+    assert limits(area) == pytest.approx(expected.tolist())
+
+
+def test_lower_limits_of_distances_rise_with_the_quantile():
+    for seed in range(3):
+        y, p = clinic(1000, seed, slope=0.5)
+        unit = only(y, p)
+        lows = [unit[name].low for name in ("E50", "E90", "Emax")]
+        assert 0.0 < lows[0] <= lows[1] <= lows[2]
+        assert unit["ICI"].low <= lows[2]
+
+
+def test_the_largest_distance_is_not_overstated():
+    """The curve of a line too steep for the labels: its Emax of 0.112 is known."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(-1.2, 1.2, 400)
+        p, rate = expit(x), expit(0.6 * x)
+        unit = only(rng.random(400) < rate, p)
+        assert unit["Emax"].low <= np.abs(rate - p).max() <= unit["Emax"].high

@@ -114,12 +114,12 @@ class CalibrationSummary:
     O:E            1.000 (0.976 to 1.024)
     ICI            0.012 (0.007 to 0.024)
     E50            0.007 (0.002 to 0.014)
-    E90            0.031 (0.017 to 0.076)
-    Emax           0.036 (0.031 to 0.264)
+    E90            0.031 (0.002 to 0.076)
+    Emax           0.036 (0.007 to 0.264)
     Brier          0.062 (0.054 to 0.070)
     scaled Brier   0.751 (0.718 to 0.785)
     log-loss       0.229 (0.180 to 0.277)
-    Nagelkerke R2  0.807 (0.756 to 0.857)
+    Nagelkerke R2  0.807 (0.755 to 0.858)
     AUROC          0.973 (0.967 to 0.980)
     n                               1,797
     events                            891
@@ -318,7 +318,8 @@ def summary(  # noqa: PLR0913
     groups : array-like of shape (n,), optional
         The group of each row, such as the hospital; each has its own summary.
     clusters : array-like of shape (n,), optional
-        Which rows belong together. Not supported yet: raises an error.
+        Which rows belong together, such as those of one patient: intervals then allow
+        for labels of a cluster that turn out alike.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional
@@ -351,8 +352,11 @@ def summary(  # noqa: PLR0913
 
     Intervals are by profile likelihood for intercept and slope; exact (mid-P) for the
     number of events, which decides about O:E and in-the-large; from the posterior of
-    "smooth" for ICI, E50, E90 and Emax, whatever the smoother; DeLong's for AUROC; and
-    normal with the standard error of a mean for the scores. Measures that the data do
+    "smooth" for ICI, E50, E90 and Emax, whatever the smoother; DeLong's for AUROC, on
+    the logit scale with fewer than 30 events or other rows; and Student's, with the
+    standard error of a mean, for the scores. With clusters, all but those of the
+    posterior have standard errors from sums over clusters, and one degree of freedom
+    less than there are clusters. Measures that the data do
     not determine are NaN, with a warning: for example the slope, if predictions
     separate the events from all other rows.
 
@@ -390,7 +394,7 @@ def summary(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("summary")
+    preds.store.check_fields("summary", uses_clusters=True)
     if preds.task == "classwise":
         raise OptionError(
             "a summary is about one event; pass ",

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.parameters import generator, whole_seed
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from calibrant.calibrators.smooth_fits import SmoothFit
-    from calibrant.core.array_types import FloatVector
+    from calibrant.core.array_types import FloatVector, IntVector
+    from calibrant.core.sample import BinarySample
     from calibrant.measures.estimate import FittedTasks
     from calibrant.numerics.linearised import Linearised
     from calibrant.numerics.weighted_points import WeightedPoints
@@ -37,8 +38,17 @@ if TYPE_CHECKING:
 Smoother: TypeAlias = Literal["smooth", "loess", "lowess"]
 Limits: TypeAlias = tuple[float, float]
 NO_LIMITS: Limits = (np.nan, np.nan)
+ANYWHERE: Limits = (-np.inf, np.inf)
 QUANTILES = {"E50": 0.5, "E90": 0.9, "Emax": 1.0}
 """Which quantiles of the distance between curve and predictions have names."""
+MAX_TIED = 0.002
+"""If a larger share of pairs shares a cell, very many rows are sorted for the AUROC.
+Within a cell, predictions hardly tell events from other rows: a thousandth of the pairs
+in common cells changes the AUROC by about a millionth."""
+MIN_FOR_DELONG = 30
+"""With fewer events, or other rows, DeLong's interval holds the AUROC too seldom."""
+HALF = 0.5
+FEW = "it needs at least two rows with and two without the event"
 ONE_LABEL = "all labels are equal"
 SEPARATED = "no row with the event has a lower prediction than a row without it"
 CONSTANT = "all predictions are equal"
@@ -100,7 +110,49 @@ class SampleMeasures:
     @cached_property
     def points(self) -> WeightedPoints:
         """Return the distinct predictions, or fine cells of very many."""
-        return compress_on_log_grid(self.fitted.tasks.samples[0])
+        if self.sample.clusters is not None:
+            return distinct_predictions(self.sample)
+        return compress_on_log_grid(self.sample)
+
+    @property
+    def sample(self) -> BinarySample:
+        """Return the sample."""
+        return self.fitted.tasks.samples[0]
+
+    @cached_property
+    def clusters(self) -> IntVector | None:
+        """Return the cluster of each row, numbered from 0."""
+        codes = self.sample.clusters
+        return None if codes is None else np.unique(codes, return_inverse=True)[1]
+
+    @property
+    def fewer(self) -> float:
+        """Return the number of events or of other rows, whichever is smaller."""
+        return min(self.logits.events, self.logits.total - self.logits.events)
+
+    @property
+    def reach(self) -> float:
+        """Return how many standard errors limits are off.
+
+        Standard errors are not known better than few events or few clusters tell.
+        """
+        level = 0.5 + 0.5 * float(self.confidence or 0.0)
+        units = self.fewer if self.has_both else self.logits.total
+        if self.clusters is not None:
+            units = float(self.clusters.max()) + 1.0
+        return float(stdtrit(max(units - 1.0, 1.0), level))
+
+    def error(self, statistic: Linearised) -> float:
+        """Return the standard error of a statistic of the points."""
+        if self.clusters is None:
+            return statistic.standard_error(self.points)
+        rows = self._place, self.sample.y, self.sample.weights
+        return statistic.clustered_error(*rows, self.clusters)
+
+    @cached_property
+    def _place(self) -> IntVector:
+        """Return which point each row belongs to."""
+        return np.searchsorted(self.points.p, self.sample.p)
 
     @cached_property
     def logits(self) -> LogitPoints:
@@ -110,7 +162,7 @@ class SampleMeasures:
     @property
     def smooth(self) -> SmoothFit:
         """Return the curve of the reliability diagram."""
-        return smooth_fit(self.fitted.tasks.samples[0])
+        return smooth_fit(self.sample)
 
     @property
     def has_both(self) -> bool:
@@ -134,42 +186,65 @@ class SampleMeasures:
 
     def large(self) -> Iterator[Measure]:
         """Give calibration in the large and O:E, which the number of events decides."""
-        logits, base = self.logits, self.logits.x
-        base = base if self._line is None else self._line.logits
+        logits = self.logits
         expected = float(self.points.weight @ self.points.p)
         limits = NO_LIMITS
         if self.confidence is not None:
-            limits = event_limits(logits, base, self.confidence)
+            limits = self._event_limits()
+        missing = ""
+        if self.confidence is not None and np.isnan(limits[0]):
+            missing = FEW
         if expected > 0.0:
             ratio = linearised.observed_to_expected(self.points)
-            error = ratio.standard_error(self.points) if self.has_both else np.nan
+            error = self.error(ratio) if self.has_both else np.nan
             low, high = (limit / expected for limit in limits)
-            yield Measure("O:E", ratio.value, low, high, error)
+            yield Measure("O:E", ratio.value, low, high, error, missing)
         else:
             yield Measure("O:E", np.nan, missing="all predictions are 0")
         if not self.has_both:
             yield Measure("in-the-large", np.nan, missing=ONE_LABEL)
             return
         shift = logits.in_the_large()
-        error = shift.standard_error(self.points)
-        if self.confidence is not None:
-            limits = (
-                logits.shift_to(logits.x, limits[0]),
-                logits.shift_to(logits.x, limits[1]),
-            )
-        yield Measure("in-the-large", shift.value, *limits, error)
+        if not np.isnan(limits[0]):
+            low, high = (logits.shift_to(logits.x, limit) for limit in limits)
+            limits = low, high
+        yield Measure("in-the-large", shift.value, *limits, self.error(shift), missing)
+
+    def _event_limits(self) -> Limits:
+        """Return between which numbers of events the expected one lies.
+
+        Exact for independent rows; else by the standard error of a common shift.
+        """
+        logits = self.logits
+        centred = logits.x if self._line is None else self._line.logits
+        if self.clusters is None:
+            return event_limits(logits, centred, float(self.confidence or 0.0))
+        if not self.has_both:
+            return NO_LIMITS
+        shift = logits.shift_from(centred)
+        reach = self.reach * self.error(shift)
+        low, high = (
+            float(logits.weight @ expit(centred + shift.value + step))
+            for step in (-reach, reach)
+        )
+        return low, high
 
     def line(self) -> Iterator[Measure]:
         """Give intercept and slope of the recalibration line."""
-        for which, name in enumerate(("intercept", "slope")):
-            if self._line is None:
-                yield Measure(name, np.nan, missing=self._without_line())
+        names = ("intercept", "slope")
+        if self._line is None:
+            missing = self._without_line()
+            yield from (Measure(name, np.nan, missing=missing) for name in names)
+            return
+        for which, coefficient in enumerate(self._line.linearised()):
+            name, value = names[which], coefficient.value
+            if self.clusters is not None:
+                yield self._normal(name, value, self.error(coefficient))
                 continue
+            error = float(np.sqrt(self._line.covariance[which, which]))
             limits = NO_LIMITS
             if self.confidence is not None:
                 limits = self._line.profile_limits(which, self.confidence)
-            error = float(np.sqrt(self._line.covariance[which, which]))
-            value = float(self._line.coefficients[which])
             yield Measure(name, value, *limits, error)
 
     def distances(self) -> Iterator[Measure]:
@@ -190,7 +265,8 @@ class SampleMeasures:
             return
         lows, highs = self._drawn_limits(levels)
         # Errors of drawn maps are never 0: the test of the ICI decides about all.
-        lows = np.where(estimate.low > 0.0, lows, 0.0)
+        mean = estimate.low
+        lows = self._lowered(lows, levels, mean) if mean > 0.0 else 0.0 * lows
         for name, *one in zip(QUANTILES, values, lows, highs, strict=True):
             yield Measure(name, one[0], *self._widened(*one))
 
@@ -216,6 +292,29 @@ class SampleMeasures:
         low, high = np.quantile(drawn, (tail, 1.0 - tail), axis=1)
         return low, high
 
+    def _lowered(
+        self, lows: FloatVector, levels: tuple[float, ...], mean: float
+    ) -> FloatVector:
+        """Return lower limits of high quantiles as a simultaneous band gives them.
+
+        The largest distances of a drawn map are too large, as its noise adds to them.
+        If the true map lies within the band, it is at least as far from the
+        predictions as the band is.
+        """
+        p, weight = self.smooth.cells.p, self.smooth.cells.weight
+        band = self.smooth.band(
+            p,
+            float(self.confidence or 0.0),
+            simultaneous=True,
+            random_state=whole_seed(self.fitted.settings.random_state),
+        )
+        away = np.maximum(np.maximum(band[0] - p, p - band[1]), 0.0)
+        least = count_quantiles(away[:, np.newaxis], weight, levels)[:, 0]
+        lowered = np.where(np.array(levels) > HALF, np.minimum(lows, least), lows)
+        # No quantile is below a lower one, and the maximum not below the mean.
+        lowered[-1] = max(lowered[-1], mean)
+        return np.maximum.accumulate(lowered)
+
     def scores(self) -> Iterator[Measure]:
         """Give the scores, and the area under the ROC curve."""
         yield self._score("Brier", linearised.brier(self.points), (0.0, 1.0))
@@ -229,24 +328,42 @@ class SampleMeasures:
         below = (-np.inf, 1.0)
         yield self._score("scaled Brier", linearised.scaled_brier(self.points), below)
         yield self._score("Nagelkerke R2", linearised.nagelkerke(self.points), below)
-        # Cells would tie predictions that are distinct.
-        points = distinct_predictions(self.fitted.tasks.samples[0])
+        points = self.points
+        if linearised.tied_share(points) > MAX_TIED:  # in cells of distinct predictions
+            points = distinct_predictions(self.sample)
         area = linearised.auroc(points)
-        error = linearised.delong_error(area, points)
-        yield self._normal("AUROC", area.value, error, (0.0, 1.0))
+        if self.clusters is None:
+            error = linearised.delong_error(area, points)
+        else:
+            error = self.error(area)
+        yield self._area(area.value, error)
+
+    def _area(self, value: float, error: float) -> Measure:
+        """Return the AUROC: DeLong's interval, on the logit scale for few events."""
+        plain = self._normal("AUROC", value, error, (0.0, 1.0))
+        if np.isnan(plain.low):
+            return plain
+        if self.clusters is None and self.fewer >= MIN_FOR_DELONG:
+            reach = float(ndtri(0.5 + 0.5 * float(self.confidence or 0.0))) * error
+            low, high = max(value - reach, 0.0), min(value + reach, 1.0)
+        else:
+            reach = self.reach * error / (value * (1.0 - value))
+            low, high = expit(logit(value) + np.array([-reach, reach])).tolist()
+        return Measure("AUROC", value, low, high, error)
 
     def _score(self, name: str, score: Linearised, within: Limits) -> Measure:
-        return self._normal(
-            name, score.value, score.standard_error(self.points), within
-        )
+        return self._normal(name, score.value, self.error(score), within)
 
-    def _normal(self, name: str, value: float, error: float, within: Limits) -> Measure:
+    def _normal(
+        self, name: str, value: float, error: float, within: Limits = ANYWHERE
+    ) -> Measure:
         """Return a measure with a normal interval; none where all rows agree."""
         if self.confidence is None:
             return Measure(name, value, error=error)
         if not error > 0.0:
-            return Measure(name, value, missing="its estimated standard error is 0")
-        reach = float(ndtri(0.5 + 0.5 * self.confidence)) * error
+            missing = "its estimated standard error is 0" if error == 0.0 else FEW
+            return Measure(name, value, missing=missing)
+        reach = self.reach * error
         low, high = np.clip((value - reach, value + reach), *within).tolist()
         return Measure(name, value, low, high, error)
 

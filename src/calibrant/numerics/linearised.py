@@ -173,6 +173,20 @@ def auroc(points: WeightedPoints) -> Linearised:
     return Linearised(area, (above - area) / no.sum(), (below - area) / yes.sum())
 
 
+def tied_share(points: WeightedPoints) -> float:
+    """Return the share of pairs, of a row with and one without the event, at a point.
+
+    Examples
+    --------
+    >>> from calibrant.numerics.weighted_points import WeightedPoints
+    >>> p, weight = np.array([0.1, 0.4]), np.array([2.0, 2.0])
+    >>> tied_share(WeightedPoints(p, weight, np.array([1.0, 1.0])))
+    0.5
+    """
+    yes, no = points.label_sum, points.weight - points.label_sum
+    return float(yes @ no / (yes.sum() * no.sum()))
+
+
 def delong_error(area: Linearised, points: WeightedPoints) -> float:
     """Return the standard error of an area; NaN with fewer than two rows of a kind.
 

@@ -83,8 +83,12 @@ class LogitPoints:
 
     def in_the_large(self) -> Linearised:
         """Return the intercept with the slope fixed at 1, from 1 to n - 1 events."""
-        shift = self.shift_to(self.x, self.events)
-        q = expit(self.x + shift)
+        return self.shift_from(self.x)
+
+    def shift_from(self, logits: FloatVector) -> Linearised:
+        """Return the shift of logits at which the observed events are expected."""
+        shift = self.shift_to(logits, self.events)
+        q = expit(logits + shift)
         information = float(self.weight @ (q * (1.0 - q)))
         return Linearised(shift, -q / information, (1.0 - q) / information)
 
