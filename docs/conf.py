@@ -28,6 +28,7 @@ extensions = [
     "check_pages",
     "commands",
     "data_tables",
+    "live_report",
     "llms",
 ]
 templates_path = ["_templates"]

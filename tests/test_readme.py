@@ -1,4 +1,4 @@
-"""The README's commands run as they stand there; its Python blocks are doctests."""
+"""Commands in README and docs run as they stand there; Python blocks are doctests."""
 
 import re
 import shlex
@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "docs/command_line.md")
+TEXT = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 BLOCKS = [block for language, block in FENCED if not language]
 SHOWN = [block for block in BLOCKS if block.startswith("$ calibrant")]
