@@ -16,9 +16,7 @@ MODELS = ("forest", "bayes", "logistic")
 def _write(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
-    preds = cb.Predictions.from_table(
-        cb.datasets.BINARY_FILE, y="even", p=list(MODELS)
-    )
+    preds = cb.Predictions.from_table(cb.datasets.BINARY_FILE, y="even", p=list(MODELS))
     path = Path(app.outdir, "_static", "report.html")
     cb.Report.from_predictions(preds).save(path)
 
