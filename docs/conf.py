@@ -58,6 +58,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),
     "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -68,6 +69,7 @@ html_js_files = ["tables.js"]
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
+    "header_links_before_dropdown": 8,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -2,8 +2,8 @@
 The top label
 =============
 
-Is the most probable class right as often as its probability says? This is the diagram of
-most papers on neural networks.
+Is the most probable class right as often as its probability says? This is the diagram
+of most papers on neural networks.
 """
 
 import calibrant as cb

@@ -2,9 +2,9 @@
 The same data by several methods
 ================================
 
-A diagram is the graph of a calibration map that was fitted to the test data. Each method
-fits another family of maps: bins jump, isotonic regression has steps, `smooth` follows
-the data no more closely than they justify.
+A diagram is the graph of a calibration map that was fitted to the test data. Each
+method fits another family of maps: bins jump, isotonic regression has steps, `smooth`
+follows the data no more closely than they justify.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Bins with slanted tops
 ======================
 
-The classical ECE is the mean distance to the diagonal of a map with slope 1 in each bin.
-Filled up to that map, the area shows exactly what is measured; flat bars do not.
+The classical ECE is the mean distance to the diagonal of a map with slope 1 in each
+bin. Filled up to that map, the area shows exactly what is measured; flat bars do not.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Calibration maps of several repairs
 ===================================
 
-What would each repair do to a prediction? All maps were fitted to the same 400 rows of an
-over-confident model; the dashed line leaves predictions as they are.
+What would each repair do to a prediction? All maps were fitted to the same 400 rows of
+an over-confident model; the dashed line leaves predictions as they are.
 """
 
 import matplotlib.pyplot as plt

@@ -148,9 +148,9 @@ def diagnose(  # noqa: PLR0913
 ) -> Diagnosis:
     """Explain what is wrong with predicted probabilities.
 
-    Each check has a code that keeps its meaning; docs/checks/how_checks_work.md lists them. The
-    false-alarm rate of a check is about 1 %; with several classes, of all classes
-    together.
+    Each check has a code that keeps its meaning; ``calibrant rule`` lists and explains
+    them. The false-alarm rate of a check is about 1 %; with several classes, of all
+    classes together.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.displays.drawing import new_figure
 from calibrant.displays.names import as_drawn
+from calibrant.displays.style import SCREEN_WIDTH, check_width, find_style, text_size
 from calibrant.exceptions import OptionError
 from calibrant.measures.decision_curve import (
     TREAT_ALL,
@@ -22,14 +23,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame
+    from calibrant.displays.style import Style, StyleName
     from calibrant.predictions.predictions import Predictions
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-"""Colour-blind safe (Okabe and Ito), one per model in turn."""
-STRATEGIES: dict[str, dict[str, Any]] = {
-    TREAT_ALL: {"color": "0.45", "linestyle": "--"},
-    TREAT_NONE: {"color": "0.25", "linestyle": ":"},
+STRATEGIES: dict[str, tuple[float, tuple[float, ...]]] = {
+    TREAT_ALL: (0, (4.0, 2.0)),
+    TREAT_NONE: (0, (1.0, 1.5)),
 }
+"""The dashes of strategies that need no model."""
+ASPECT = 0.78
+"""Height of a figure by its width."""
 ROOM_BELOW = 0.15
 """Share of the height that shows negative net benefits."""
 
@@ -179,13 +182,24 @@ class DecisionCurveDisplay:
         """Draw on a new figure and return it."""
         return cast("Figure", self.plot().figure)
 
-    def plot(self, ax: Axes | None = None, **line_style: Any) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        style: StyleName = "colour",
+        width: float | None = None,
+        **line_style: Any,
+    ) -> Axes:
         """Draw the curves of all models, and of treating all and none.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
+        style : {"colour", "grey"}
+            Colours that are safe for colour-blind readers, or greys for print.
+        width : float, optional
+            Inches of a new figure: 3.5 for one column of a journal, 7 for two.
         **line_style
             Passed to the lines of the models, such as ``linewidth=2``.
 
@@ -194,44 +208,46 @@ class DecisionCurveDisplay:
         matplotlib Axes
             ``ax.figure.savefig(...)`` writes it.
         """
+        colours = find_style(style)
+        inches = SCREEN_WIDTH if width is None else check_width(width)
+        size = text_size(inches)
         if ax is None:
-            ax = new_figure(5.2, 4.0).add_subplot()
+            ax = new_figure(inches, ASPECT * inches).add_subplot()
         frame = self.frame()
         names = list(dict.fromkeys(frame["model"].tolist()))
-        models = [name for name in names if name not in STRATEGIES]
-        for name in names:
+        for place, name in enumerate(names):
             rows = frame["model"] == name
             columns = ("threshold", "net_benefit", "low", "high")
-            own = [frame[column][rows] for column in columns]
+            x, benefit, low, high = (frame[column][rows] for column in columns)
             if name in STRATEGIES:
-                style: dict[str, Any] = {
-                    "linewidth": 1.0,
-                    "zorder": 1.5,
-                    **STRATEGIES[name],
-                }
+                look: dict[str, Any] = {"color": colours.soft, "linewidth": 0.14 * size}
+                look["linestyle"] = STRATEGIES[name]
             else:
-                colour = COLOURS[models.index(name) % len(COLOURS)]
-                style = {"color": colour, "linewidth": 1.4, **line_style}
+                colour = colours.series[place % len(colours.series)]
+                dashes = colours.dashes[place % len(colours.dashes)]
+                look = {"color": colour, "linestyle": dashes, "linewidth": 0.2 * size}
+                look |= line_style
                 ax.fill_between(
-                    own[0], own[2], own[3], color=style["color"], alpha=0.15, lw=0.0
+                    x, low, high, color=colour, alpha=colours.band_alpha, linewidth=0.0
                 )
-            ax.plot(own[0], own[1], label=as_drawn(name), **style)
-        self._describe(ax, frame["net_benefit"])
+            ax.plot(x, benefit, label=as_drawn(name), **look)
+        self._describe(ax, frame["net_benefit"], colours, size)
         return ax
 
-    def _describe(self, ax: Axes, benefit: FloatVector) -> None:
+    def _describe(
+        self, ax: Axes, benefit: FloatVector, style: Style, size: float
+    ) -> None:
         top = 1.05 * float(max(benefit.max(), 0.01))
-        ax.set(
-            xlim=(0.0, 1.0),
-            ylim=(-ROOM_BELOW * top, top),
-            xlabel="Threshold probability",
-            ylabel="Standardised net benefit" if self.standardised else "Net benefit",
-        )
-        ax.grid(color="0.92", linewidth=0.8)
+        ax.set(xlim=(0.0, 1.0), ylim=(-ROOM_BELOW * top, top))
+        ax.set_xlabel("Threshold probability", fontsize=size)
+        what = "Standardised net benefit" if self.standardised else "Net benefit"
+        ax.set_ylabel(what, fontsize=size)
+        ax.tick_params(labelsize=size)
+        ax.grid(color=style.light, linewidth=0.1 * size)
         ax.set_axisbelow(True)
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(frameon=False, fontsize=size)
 
     def __repr__(self) -> str:
         models = [u.model for u in self.curve.units if u.model not in STRATEGIES]
