@@ -132,3 +132,12 @@ def test_simultaneous_limits_are_wider(y, models):
     used = each["model"] == "model"
     assert (whole["high"] >= each["high"])[used].all()
     assert (whole["low"] < each["low"])[used].any()
+
+
+def test_clusters_widen_intervals_where_their_rows_turn_out_alike(y, models):
+    five = np.arange(y.size).repeat(5)
+    p = models["bayes"]
+    alone = cb.decision_curve(y, p, thresholds=[0.3]).frame()
+    fives = cb.decision_curve(y[five], p[five], thresholds=[0.3], clusters=five).frame()
+    assert_allclose(fives["low"], alone["low"], atol=5e-4)
+    assert_allclose(fives["high"], alone["high"], atol=5e-4)

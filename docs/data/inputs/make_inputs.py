@@ -19,6 +19,8 @@ import numpy as np
 from scipy.special import expit, softmax
 
 FOLDER = Path(__file__).parent
+OWN = 0.6
+"""Share of visits whose outcome does not depend on the others of the patient."""
 
 
 def write_csv(name: str, columns: dict[str, np.ndarray]) -> None:
@@ -30,7 +32,7 @@ def write_csv(name: str, columns: dict[str, np.ndarray]) -> None:
 
 
 def churn(rng: np.random.Generator, n: int = 4000) -> None:
-    """Write scores of a model that was trained on as many churned as loyal customers."""
+    """Write scores of a model that was trained on balanced classes."""
     region = rng.choice(["north", "south", "east", "west"], n)
     logits = rng.normal(-2.2, 1.3, n)
     churned = rng.random(n) < expit(logits + 0.25 * (region == "west"))
@@ -78,7 +80,7 @@ def patients(rng: np.random.Generator) -> None:
     level = rng.normal(-1.2, 1.0, 120)[patient]
     p = expit(level + rng.normal(0.0, 0.3, patient.size))
     same = rng.random(120)[patient]
-    own = rng.random(patient.size) < 0.6
+    own = rng.random(patient.size) < OWN
     outcome = np.where(own, rng.random(patient.size), same) < p
     columns = {"patient": patient, "risk": p.round(4), "event": outcome.astype(int)}
     write_csv("visits.csv", columns)

@@ -15,6 +15,7 @@ from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import Argument, OptionError, Setting
 from calibrant.measures.results import as_columns, result_key
+from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.net_benefit import (
     NetBenefit,
     Outcomes,
@@ -22,7 +23,6 @@ from calibrant.numerics.net_benefit import (
     thresholds_reached,
 )
 from calibrant.numerics.resampling import widen_to
-from calibrant.numerics.smooth_calibration_test import min_p_values
 from calibrant.numerics.weighted_points import compress_on_log_grid, compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
@@ -262,7 +262,10 @@ def _stack(parts: Any) -> Frame:
 
 def _outcomes(sample: BinarySample, thresholds: FloatVector) -> Outcomes:
     event = sample.y * sample.weights
-    return Outcomes(thresholds, event, sample.weights - event)
+    codes = sample.clusters
+    if codes is not None:  # those of a group may leave numbers out
+        codes = np.unique(codes, return_inverse=True)[1]
+    return Outcomes(thresholds, event, sample.weights - event, codes)
 
 
 def _strategies(outcomes: Outcomes) -> dict[str, IntVector]:
@@ -287,7 +290,7 @@ def _lost_limits(
     lost = lost_benefit(cells.p, cells.weight, maps, thresholds)
     tail = 0.5 * (1.0 - confidence)
     low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
-    rejected = min_p_values([cells])[0].rejects(tail)
+    rejected = smooth_p_value(sample).rejects(tail)
     return low if rejected else np.zeros_like(low), high
 
 
@@ -335,7 +338,8 @@ def decision_curve(  # noqa: PLR0913
     groups : array-like of shape (n,), optional
         The group of each row; each group has its own curves.
     clusters : array-like of shape (n,), optional
-        Which rows belong together, such as those of one patient.
+        Which rows belong together, such as those of one patient. Intervals then
+        allow for outcomes of a cluster that turn out alike.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional
@@ -395,7 +399,7 @@ def decision_curve(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("decision_curve")
+    preds.store.check_fields("decision_curve", uses_clusters=True)
     checked = _check_thresholds(thresholds)
     return DecisionCurve(
         tuple(_units(preds, checked)),
