@@ -349,7 +349,10 @@ def test_demo_prints_and_draws(run, tmp_path):
     code, out, err = run("demo", "--out", tmp_path / "demo.png")
     assert code == 0
     assert "forest" in out
-    assert f"wrote {tmp_path / 'demo.png'}" in err
+    assert "before  smooth (binary)" in out
+    for name in ("demo.png", "demo.html"):
+        assert f"wrote {tmp_path / name}" in err
+        assert (tmp_path / name).exists()
 
 
 def test_version_and_module_entry():

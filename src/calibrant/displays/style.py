@@ -21,7 +21,7 @@ ONE_COLUMN, TWO_COLUMNS = 3.5, 7.0
 """Inches that journals give to a figure."""
 MIN_WIDTH, MAX_WIDTH = 2.0, 40.0
 SCREEN_WIDTH = 4.6
-"""Inches of a diagram whose width nobody asked for."""
+"""Inches of a diagram by default."""
 SOLID = "-"
 
 
