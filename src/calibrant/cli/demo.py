@@ -52,7 +52,8 @@ def demo(
     both = {"before": p[1::2], "after": calibrator.transform(p[1::2])}
     typer.echo(f"\nRepair {REPAIRED} on half of the rows, and measure the other half:")
     typer.echo(str(evaluate(y[1::2], both, methods="smooth")))
-    write_figure(ReliabilityGrid.from_predictions(y[1::2], both).overlay().figure, path)
+    axes = ReliabilityGrid.from_predictions(y[1::2], both).overlay()
+    write_figure(cast("Figure", axes.figure), path)
     with progress_bar("writing the report"):
         Report.from_predictions(preds).save(page)
     typer.echo(f"wrote {page}", err=True)
