@@ -128,7 +128,11 @@ def move_names_below(
     """
     from matplotlib.transforms import ScaledTranslation
 
-    ax.tick_params(axis="x", labelbottom=False, length=0)
+    # Layout engines see only the names of the upper axes: they stay, without colour.
+    unseen: dict[str, Any] = {"labelcolor": "none"}
+    if pen.room_below:
+        unseen = {"labelbottom": False}
+    ax.tick_params(axis="x", length=0, **unseen)
     below.tick_params(labelbottom=True)
     down = (pen.line(2.0) + (TITLE_ROOM + 0.7) * pen.size) / 72.0
     shift = ScaledTranslation(0.0, -down, ax.figure.dpi_scale_trans)

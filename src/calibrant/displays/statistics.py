@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.calibrators.logistic import Platt
+from calibrant.numerics.recalibration_line import LogitPoints, RecalibrationLine
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import Frame
     from calibrant.core.sample import BinarySample
-    from calibrant.maps.beta import BetaMap
     from calibrant.measures.estimate import Estimate
 
 MINUS = "\N{MINUS SIGN}"
@@ -33,7 +33,8 @@ class Statistics:
         there is no interval.
     slope, intercept : float
         Of the logistic regression of labels on logits of predictions: 1 and 0 where
-        predictions are calibrated. NaN where all labels are equal.
+        predictions are calibrated, as in `summary`. NaN where events and non-events
+        do not overlap.
     confidence : float
         Level of the interval.
     """
@@ -96,11 +97,12 @@ def counted(events: float) -> str:
 
 
 def recalibration_line(sample: BinarySample) -> tuple[float, float]:
-    """Return slope and intercept of labels on logits; NaN where labels are equal."""
-    if not 0.0 < sample.mean(sample.y) < 1.0:
+    """Return slope and intercept of labels on logits; NaN where there is no line."""
+    points = LogitPoints.of(compress_on_log_grid(sample))
+    if not points.has_line:
         return math.nan, math.nan
-    line = cast("BetaMap", Platt().fit_sample(sample).map)
-    return line.a, line.intercept
+    intercept, slope = RecalibrationLine.of(points).coefficients.tolist()
+    return slope, intercept
 
 
 def _signed(value: float) -> str:
