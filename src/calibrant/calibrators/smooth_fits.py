@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtri
 
 from calibrant.calibrators.fits import CurveFit
 from calibrant.calibrators.smooth_terms import STRAIGHT
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 BAND_DRAWS = 1000
 """Drawn maps from which simultaneous limits are found."""
+SUPPORT = 8.0
+"""Expected events farther out, with fewer of which a simultaneous lower limit falls to
+0; events that do not happen for the upper limit. Maps may bend there unseen."""
 LOOSE = 0.01
 """A penalty of this share of the information about a constant moves the fit by about
 a hundredth."""
@@ -130,7 +133,8 @@ class SmoothFit(CurveFit):
         """Return limits of the map at predictions.
 
         They come from the posterior of the logit, as a normal distribution with a
-        spread of its own on either side of the median, and hold the map itself.
+        spread of its own on either side of the mean, and hold the map itself.
+        Simultaneous limits open towards 0 and 1 where hardly any rows lie farther out.
 
         Parameters
         ----------
@@ -148,11 +152,22 @@ class SmoothFit(CurveFit):
         reach = float(ndtri(0.5 + 0.5 * confidence))
         if simultaneous:
             reach = _reach(self.terms.design(self.cells.p), draws, confidence)
-        low, middle, high = _spreads(self.terms.design(p), draws)
-        u, map_ = self.terms.logits(p), self.map.values(p)
-        lower = expit(u + middle - reach * (middle - low))
-        upper = expit(u + middle + reach * (high - middle))
+        below, middle, above = _spreads(self.terms.design(p), draws)
+        u, map_ = self.terms.logits(p) + middle, self.map.values(p)
+        lower, upper = expit(u - reach * below), expit(u + reach * above)
+        if simultaneous:
+            events, others = self._support(p)
+            lower, upper = events * lower, 1.0 - others * (1.0 - upper)
         return np.minimum(lower, map_), np.maximum(upper, map_)
+
+    def _support(self, p: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Return how well limits are supported by events below, and others above."""
+        cells, rate = self.cells, self.map.values(self.cells.p)
+        events = np.cumsum(cells.weight * rate) / SUPPORT
+        others = np.cumsum((cells.weight * (1.0 - rate))[::-1])[::-1] / SUPPORT
+        below = np.interp(p, cells.p, events, left=0.0)
+        above = np.interp(p, cells.p, others, right=0.0)
+        return np.minimum(below, 1.0), np.minimum(above, 1.0)
 
     def drawn_terms(self, count: int, rng: np.random.Generator) -> FloatMatrix:
         """Return drawn coefficients of the terms, one column per draw.
@@ -284,17 +299,24 @@ class FewRowsFit(SmoothFit):
 def _spreads(
     design: FloatMatrix, draws: FloatMatrix
 ) -> tuple[FloatVector, FloatVector, FloatVector]:
-    """Return where a normal distribution has -1, 0 and 1 standard deviations."""
-    blocks = np.array_split(design, 1 + len(design) // 1024)
-    parts = [np.quantile(block @ draws, ndtr([-1, 0, 1]), axis=1) for block in blocks]
-    low, middle, high = np.hstack(parts)
-    return low, middle, high
+    """Return the spread below the mean, the mean, and the spread above it.
+
+    They are roots of mean squares: quantiles of draws would jump from point to point.
+    """
+    middle = design @ draws.mean(axis=1)
+    below, above = np.empty_like(middle), np.empty_like(middle)
+    for part in np.array_split(np.arange(middle.size), 1 + middle.size // 1024):
+        apart = design[part] @ draws - middle[part, np.newaxis]
+        below[part] = np.square(np.minimum(apart, 0.0)).mean(axis=1)
+        above[part] = np.square(np.maximum(apart, 0.0)).mean(axis=1)
+    return np.sqrt(2.0 * below), middle, np.sqrt(2.0 * above)
 
 
 def _reach(design: FloatMatrix, draws: FloatMatrix, confidence: float) -> float:
     """Return how many standard deviations hold whole drawn maps so often."""
-    low, middle, high = (line[:, np.newaxis] for line in _spreads(design, draws))
+    below, middle, above = (line[:, np.newaxis] for line in _spreads(design, draws))
     apart = design @ draws - middle
-    spread = np.where(apart > 0.0, high - middle, middle - low)
-    apart = np.abs(apart) / np.maximum(spread, np.finfo(float).tiny)
+    apart = np.abs(apart) / np.maximum(
+        np.where(apart > 0.0, above, below), np.finfo(float).tiny
+    )
     return float(np.quantile(apart.max(axis=0), confidence))
