@@ -484,3 +484,11 @@ def test_the_largest_distance_is_not_overstated():
         p, rate = expit(x), expit(0.6 * x)
         unit = only(rng.random(400) < rate, p)
         assert unit["Emax"].low <= np.abs(rate - p).max() <= unit["Emax"].high
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+def test_curves_of_r_may_leave_the_unit_interval():
+    p = np.array([0.01, 0.02, 0.4, 0.5, 0.6, 0.98, 0.99])
+    unit = only([0, 0, 1, 1, 1, 0, 0], p, smoother="loess")
+    for name in ("ICI", "E50", "E90", "Emax"):
+        assert unit[name].low <= unit[name].value <= unit[name].high

@@ -73,3 +73,10 @@ def test_extreme_labels_do_not_stop_newton():
     for which in (0, 1):
         low, high = line.profile_limits(which, 0.95)
         assert low < line.coefficients[which] < high
+
+
+def test_nearly_certain_predictions_have_limits_too():
+    x = np.array([-36.0, -30.0, 20.0, 36.0])
+    points = LogitPoints(x, np.full(4, 5.0), np.array([0.0, 1.0, 5.0, 5.0]))
+    low, high = event_limits(points, x, 0.95)
+    assert 0.0 < low < 11.0 < high < 20.0

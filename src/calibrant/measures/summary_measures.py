@@ -19,7 +19,6 @@ from calibrant.numerics.recalibration_line import (
     RecalibrationLine,
     event_limits,
 )
-from calibrant.numerics.resampling import widen_to
 from calibrant.numerics.weighted_points import (
     compress_on_log_grid,
     distinct_predictions,
@@ -271,7 +270,8 @@ class SampleMeasures:
             yield Measure(name, one[0], *self._widened(*one))
 
     def _widened(self, value: float, low: float, high: float) -> Limits:
-        return NO_LIMITS if np.isnan(low) else widen_to(value, float(low), float(high))
+        """Return limits that hold the estimate; curves of R may leave [0, 1]."""
+        return (min(float(low), value), max(float(high), value))
 
     def _curve(self) -> FloatVector:
         """Return the curve at the points."""

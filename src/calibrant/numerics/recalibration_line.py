@@ -18,10 +18,14 @@ from calibrant.numerics.links import logit_within, regression_ends
 from calibrant.numerics.logistic import fit_logistic
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.numerics.weighted_points import WeightedPoints
 
 MAX_STEPS = 100
+MIN_ROOT = 0.1
+"""Nearer to the estimate, the saddlepoint formula divides rounding errors."""
 PRECISION = 1e-10
 """Newton's steps end where they are shorter, as a share of the standard error."""
 
@@ -257,13 +261,28 @@ def _tail_shift(points: LogitPoints, centred: FloatVector, reach: float) -> floa
     root_information = float(np.sqrt(points.weight @ (c * (1.0 - c))))
     best = points.log_likelihood(centred)
 
-    def excess(shift: float) -> float:
+    def root(shift: float) -> float:
         drop = best - points.log_likelihood(centred + shift)
-        root = np.copysign(np.sqrt(max(2.0 * drop, 0.0)), shift)
-        wald = 2.0 * np.tanh(0.5 * shift) * root_information
-        return float(root + np.log(wald / root) / root) - reach
+        return float(np.copysign(np.sqrt(max(2.0 * drop, 0.0)), shift))
 
-    near, far = 0.1 * reach / root_information, 2.0 * reach / root_information
-    while excess(far) * np.sign(reach) < 0.0:
-        far *= 2.0
+    def excess(shift: float) -> float:
+        wald = 2.0 * np.tanh(0.5 * shift) * root_information
+        return float(root(shift) + np.log(wald / root(shift)) / root(shift)) - reach
+
+    sign = np.sign(reach)
+    near = far = brentq(lambda shift: root(shift) - reach, 0.0, _beyond(root, reach))
+    while sign * excess(near) > 0.0 and abs(root(near)) > MIN_ROOT:
+        near *= 0.5
+    while sign * excess(far) < 0.0:
+        far *= 1.5
+    if near == far or sign * excess(near) > 0.0:
+        return float(far)  # predictions are nearly certain
     return float(brentq(excess, near, far, rtol=1e-12))
+
+
+def _beyond(root: Callable[[float], float], reach: float) -> float:
+    """Return a shift at which the signed root is beyond `reach`."""
+    shift = reach
+    while abs(root(shift)) < abs(reach):
+        shift *= 2.0
+    return shift
