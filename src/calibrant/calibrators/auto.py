@@ -1,8 +1,8 @@
 """The best supported repair, or none, with a certificate.
 
 A few families are fitted by cross-validation and pooled on the logarithmic scale, with
-the weights that are best for rows not used to fit. Where these rows do not support the
-repair, predictions stay as they are.
+the weights that are best for rows not used to fit. Unless the labels of all rows speak
+against calibrated predictions, these stay as they are.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ FOLDS, FOLDS_OF_MANY = 10, 5
 MANY_CLASS_ROWS, MANY_CLASSES, FEWEST_FOLDS = 2_000, 18, 3
 """With more rows of several classes there are fewer folds, and with more classes only
 three: fits take long."""
-MIN_ROWS = 20
+MIN_ROWS = 30
 """With fewer rows nothing is tried."""
 MANY = 1_000.0
-"""Rows from which methods without a penalty take part."""
+"""Rows from which methods that fit any rising map take part."""
 MIN_OUTCOMES = 100.0
 """Rows of the rarer outcome that they need besides."""
 FINE = 0.001
@@ -120,6 +120,7 @@ def certify(
         share = 0.5 if isinstance(raw, EventRows) else 1.0
         return share * brier_scores(log_prob, target)
 
+    before, changed = _error(raw.event(raw.log_prob)), after is not raw.log_prob
     tried = [
         Trial(name, float(share), float(np.average(gain(alone), weights=weight)))
         for name, share in zip(held_out.names, held_out.weights, strict=True)
@@ -130,8 +131,8 @@ def certify(
         rounded=held_out.rows is not raw,
         log_loss_gain=mean_bounds(gain(after), weight),
         brier_gain=mean_bounds(gain(after, brier), weight),
-        error_before=_error(raw.event(raw.log_prob)),
-        error_after=_error(raw.event(after)),
+        error_before=before,
+        error_after=_expected_error(raw.event(after)) if changed else before,
         evidence=held_out.evidence,
         needed=NEEDED,
         n=round(float(weight.sum())),
@@ -152,14 +153,23 @@ def mean_bounds(values: FloatVector, weight: FloatVector) -> Bounds:
 
 def _error(sample: BinarySample) -> Bounds:
     """Return the calibration error by the smooth map, with its interval."""
-    fit = smooth_fit(sample)
-    value = fit.error(sample, alpha=1.0, debias=False)
+    value = smooth_fit(sample).error(sample, alpha=1.0, debias=False)
+    _, low, high = _expected_error(sample)
+    return Bounds(value, *widen_to(value, low, high))
+
+
+def _expected_error(sample: BinarySample) -> Bounds:
+    """Return the median of errors of drawn maps, with their interval.
+
+    After a repair, the smooth map finds nothing more to repair and often an error of
+    0. But the repair was estimated, and new rows show by how much it is off.
+    """
     tail = 0.5 - 0.5 * DEFAULT_CONFIDENCE
-    low, high = fit.error_quantiles((tail, 1.0 - tail), n_draws=DRAWS)
+    levels = (0.5, tail, 1.0 - tail)
+    drawn = smooth_fit(sample).error_quantiles(levels, n_draws=DRAWS)
+    value, low, high = drawn.tolist()
     test = min_p_values([compress_to_at_most(sample)])[0]
-    if not test.rejects(tail):  # no drawn error is 0
-        low = 0.0
-    return Bounds(value, *widen_to(value, float(low), float(high)))
+    return Bounds(value, low if test.rejects(tail) else 0.0, high)  # no draw is 0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -167,11 +177,13 @@ class Auto(ClassCalibrator, EventCalibrator):
     """The repair that is best on held-out rows, or none.
 
     A few methods are fitted by cross-validation and pooled on the scale of logits or
-    log-probabilities, with the weights that make held-out rows most probable. Unless
-    this makes held-out labels more than exp(2) times more probable, predictions stay
-    unchanged. Predictions of an event of exactly 0 and 1 are treated as rounded if
-    labels contradict them; beyond the data, its map shifts logits by as much as at the
-    outermost predictions.
+    log-probabilities, with the weights that make held-out rows most probable. How
+    probable `smooth` makes the labels of all rows, compared with the predictions, gives
+    the chance that these are not calibrated, if it was one half before. With at most
+    40 %, predictions stay unchanged; otherwise the chance is the strength of the
+    repair. Predictions of an event of exactly 0 and 1 are treated as rounded if
+    predictions come in steps or labels contradict them; beyond the data, its map shifts
+    logits by as much as at the outermost predictions.
 
     Parameters
     ----------
@@ -209,7 +221,7 @@ class Auto(ClassCalibrator, EventCalibrator):
     def fit_event(self, sample: BinarySample) -> EventRepairFit:
         """Choose the repair of a sample."""
         held_out = self.held_out(sample)
-        rows = held_out.raw.all_rows()
+        rows = held_out.raw.all_rows
         fits = _used(held_out, event_families(sample, monotone=self.monotone), rows)
         map_ = self._map(rows, held_out.rows.ends, fits)
         data = row_hash(sample.p, sample.y, sample.weight)
@@ -258,7 +270,7 @@ class Auto(ClassCalibrator, EventCalibrator):
         self, sample: BinarySample, held_out: HeldOut[EventRows]
     ) -> CalibrationMap:
         """Return the map of a sample that held-out rows support."""
-        rows = held_out.raw.all_rows()
+        rows = held_out.raw.all_rows
         fits = _used(held_out, event_families(sample, monotone=self.monotone), rows)
         return self._map(rows, held_out.rows.ends, fits)
 
@@ -303,13 +315,17 @@ def _usual_class_folds(sample: ClassSample) -> int:
 
 def event_families(sample: BinarySample, *, monotone: bool) -> dict[str, Any]:
     """Return the families that are tried on a sample of so many rows."""
-    if sample.n_data < MIN_ROWS:
+    if min(sample.n_data, sample.total) < MIN_ROWS:
         return {}
-    families: dict[str, Any] = {"smooth": Smooth(monotone=monotone)}
+    families: dict[str, Any] = {
+        "smooth": Smooth(monotone=monotone),
+        "temperature": Temperature(),
+        "quadratic": Quadratic(),
+    }
     events = sample.total * sample.mean(sample.y)
     rarer = min(events, sample.total - events)
     if sample.total >= MANY and rarer >= MIN_OUTCOMES:
-        families |= {"quadratic": Quadratic(), "venn-abers": VennAbers()}
+        families["venn-abers"] = VennAbers()
     return families
 
 

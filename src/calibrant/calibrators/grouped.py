@@ -22,7 +22,7 @@ from calibrant.calibrators.auto import (
     mean_bounds,
 )
 from calibrant.calibrators.held_out import (
-    NEEDED,
+    HELD_OUT_NEEDED,
     EventRows,
     HeldOut,
     event_log_prob,
@@ -185,7 +185,7 @@ class GroupedAuto:
         gain = log_losses(held_out.after, target) - log_losses(after, target)
         evidence = float(weight @ gain)
         bounds = mean_bounds(gain, weight)
-        return GroupTrial(len(self.keys), evidence > NEEDED, evidence, bounds)
+        return GroupTrial(len(self.keys), evidence > HELD_OUT_NEEDED, evidence, bounds)
 
     def _maps(
         self, sample: BinarySample, common: CalibrationMap, curves: GroupCurves

@@ -7,7 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+from scipy.special import expit
 
+from calibrant.calibrators.multiclass_smooth import fit_classes
+from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
@@ -35,9 +38,14 @@ if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.multiclass import MulticlassMap
 
-NEEDED = 2.0
-"""Predictions are repaired where held-out labels are exp(2) times more probable then.
-Fewer than one in twenty calibrated samples reach that."""
+NEEDED = float(np.log(2.0 / 3.0))
+"""Evidence above which predictions are repaired: miscalibration then has a chance of
+40 %, if it had 50 % before. Fewer than one in twenty calibrated samples reach that."""
+HELD_OUT_NEEDED = 2.0
+"""Log-likelihood by which groups, or rounding 0 and 1, must be better."""
+MAX_STEPS, ROWS_PER_STEP = 101, 3.0
+"""Predictions come in steps, as votes and percentages do, if they have at most so many
+values between 0 and 1, each of them so many times on average."""
 
 
 class FoldedRows(Protocol):
@@ -54,7 +62,12 @@ class FoldedRows(Protocol):
         ...
 
     def rounded(self) -> Self:
-        """Return the rows with predictions of 0 and 1 as rounded, if labels ask so."""
+        """Return the rows, predictions of 0 and 1 as rounded if they seem to be."""
+        ...
+
+    @property
+    def evidence(self) -> float:
+        """Return the log of how many times more probable `smooth` makes labels."""
         ...
 
     @property
@@ -101,16 +114,32 @@ class EventRows:
         return cls(rows.p, rows.y, weight, fold)
 
     def rounded(self) -> Self:
-        """Return the rows with predictions of 0 and 1 as rounded, if labels ask for it.
+        """Return the rows, predictions of 0 and 1 as rounded if they seem to be.
 
-        No label is fitted: how far from 0 and 1 they are is the data's resolution.
+        They do if labels contradict them, and if predictions come in steps: then 0
+        stands for less than a step. No label is fitted: how far from 0 and 1 they are
+        is the data's resolution.
         """
-        if ((self.p > 0.0) & (self.p < 1.0)).all():
+        inside = (self.p > 0.0) & (self.p < 1.0)
+        if inside.all():
             return self
         rounded = replace(self, ends=regression_ends(self.p, self.weight))
+        if self._has_steps(inside):
+            return rounded
         losses = (log_losses(one.log_prob, one.target) for one in (self, rounded))
         before, after = (float(self.weight @ loss) for loss in losses)
-        return rounded if before - after > NEEDED else self
+        return rounded if before - after > HELD_OUT_NEEDED else self
+
+    def _has_steps(self, inside: BoolVector) -> bool:
+        """Return whether predictions between 0 and 1 have few values, all repeated."""
+        steps = np.unique(self.p[inside]).size
+        rows = float(self.weight[inside].sum())
+        return 0 < steps <= min(MAX_STEPS, rows / ROWS_PER_STEP)
+
+    @property
+    def evidence(self) -> float:
+        """Return the log of how many times more probable `smooth` makes labels."""
+        return smooth_fit(self.all_rows).evidence
 
     @cached_property
     def log_prob(self) -> FloatMatrix:
@@ -126,6 +155,7 @@ class EventRows:
         """Return some of the rows as a sample to fit."""
         return BinarySample(self.p[rows], self.y[rows], self.weight[rows])
 
+    @cached_property
     def all_rows(self) -> BinarySample:
         """Return all rows, or the cells that they were aggregated into."""
         return BinarySample(self.p, self.y, self.weight)
@@ -164,6 +194,11 @@ class ClassRows:
     def rounded(self) -> Self:
         """Return the rows: their logarithms are never those of 0."""
         return self
+
+    @property
+    def evidence(self) -> float:
+        """Return the log of how many times more probable `smooth` makes labels."""
+        return fit_classes(self.rows).evidence
 
     @cached_property
     def log_prob(self) -> FloatMatrix:
@@ -242,21 +277,20 @@ class HeldOut(Generic[RowsT]):
 
     @cached_property
     def evidence(self) -> float:
-        """Return the log-likelihood that pooling gains on held-out rows."""
-        before, after = (
-            log_losses(log_prob, self.repaired.target)
-            for log_prob in (self.repaired.scores, self.pooled)
-        )
-        return float(self.rows.weight @ (before - after))
+        """Return the log of how many times more probable `smooth` makes labels.
+
+        All rows count: held-out rows alone would tell less.
+        """
+        return self.raw.evidence if self.names else 0.0
 
     @property
     def strength(self) -> float:
-        """Return what part of the repair rows support; 0 where that is too little.
+        """Return the chance of miscalibration, or 0 if it is too small to repair.
 
-        Of a shift that exceeds its noise z times, 1 - 1 / z^2 is best (James and Stein
-        1961). The evidence is then near z^2 / 2; less is taken, since it was chosen.
+        Averaged over both possibilities, logits move by this part of the repair.
         """
-        return 1.0 - 1.0 / self.evidence if self.evidence > NEEDED else 0.0
+        tried = bool(self.names) and self.evidence > NEEDED
+        return float(expit(self.evidence)) if tried else 0.0
 
     @cached_property
     def weights(self) -> FloatVector:

@@ -35,6 +35,8 @@ MAX_MATRIX = 128
 """Most classes for which scores may depend on the predictions of other classes."""
 CURVE_UNIT = 3.0
 """Prior spread of the curve, in units of that of the common slope."""
+TEMPERING_PARAMETERS = 2.0
+"""A temperature and a share; each gains about 1 by chance alone."""
 DISTINCT = 1.5
 """Ratio from which two shares of the uniform distribution are both tried."""
 
@@ -49,10 +51,14 @@ class MulticlassSmoothFit(MulticlassFit):
         The map, with parameters averaged over spreads.
     posterior : SoftmaxPosterior
         The distribution of the parameters.
+    evidence : float
+        Logarithm of how many times more probable labels are by the map than by the
+        predictions themselves, whatever its parameters: a Bayes factor.
     """
 
     map: SmoothSoftmaxMap
     posterior: SoftmaxPosterior
+    evidence: float
 
     def drawn_maps(
         self, count: int, random_state: Seed = 0
@@ -139,7 +145,11 @@ def fit_classes(sample: ClassSample) -> MulticlassSmoothFit:
         fits.append((posterior, inputs))
     posterior, inputs = max(fits, key=lambda fit: fit[0].value)
     map_ = inputs.map(posterior.mean, sample.n_classes)
-    return MulticlassSmoothFit(map=map_, posterior=posterior)
+    log_prob = log_probabilities(sample.scores, sample.scale)
+    own = log_prob[np.arange(sample.n), sample.column]
+    gained = posterior.value - sample.total * float(share @ own)
+    evidence = gained - TEMPERING_PARAMETERS
+    return MulticlassSmoothFit(map=map_, posterior=posterior, evidence=evidence)
 
 
 def _tempered(sample: ClassSample, weight: FloatVector) -> list[_Inputs]:

@@ -189,7 +189,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
         share[share < NEGLIGIBLE] = 0.0
         share /= share.sum()
         return tuple(
-            Member.of(fits[k].mode, kept[k], float(share[k]))
+            Member.of(fits[k].mode, kept[k], float(share[k]), -float(value[k]))
             for k in np.argsort(-share, kind="stable")
             if share[k] > 0.0
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import nan
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -69,17 +70,27 @@ class Member:
         Those of the terms that it has.
     share : float
         How probable it is; shares of all members sum to 1.
+    log_likelihood : float
+        Logarithm of how probable it makes the labels, whatever its coefficients, less
+        what fitting its penalties gains by chance; nan if they were not fitted.
     """
 
     kept: BoolVector
     penalties: FloatVector
     coefficients: FloatVector
     share: float
+    log_likelihood: float = nan
 
     @classmethod
-    def of(cls, mode: Mode, kept: BoolVector, share: float = 1.0) -> Member:
+    def of(
+        cls,
+        mode: Mode,
+        kept: BoolVector,
+        share: float = 1.0,
+        log_likelihood: float = nan,
+    ) -> Member:
         """Return the member that a penalised fit is."""
-        return cls(kept, mode.penalties, mode.coefficients, share)
+        return cls(kept, mode.penalties, mode.coefficients, share, log_likelihood)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,6 +132,15 @@ class SmoothFit(CurveFit):
         # One spread for shift and tilt: there are eight times fewer to go through.
         joined = self.problem.joined(len(STRAIGHT))
         return posterior(joined, self.coefficients)
+
+    @property
+    def evidence(self) -> float:
+        """Return the logarithm of how many times more probable labels are by the map.
+
+        A Bayes factor of the most probable member against the predictions themselves.
+        """
+        unrepaired = self.problem.loss(self.problem.offset)
+        return unrepaired + self.members[0].log_likelihood
 
     def band(
         self,

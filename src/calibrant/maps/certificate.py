@@ -6,11 +6,16 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from calibrant.exceptions import MapFormatError
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import Frame, JsonObject
+
+
+SURE = 0.995
+"""A chance that is printed as certainty."""
 
 
 class Bounds(NamedTuple):
@@ -73,7 +78,7 @@ class Certificate:
     """What was tried for an automatic repair, and what it gains.
 
     All gains were measured by cross-validation: on rows that neither the maps nor
-    their weights were fitted on.
+    their weights were fitted on. Whether to repair at all was decided by all rows.
 
     Attributes
     ----------
@@ -87,9 +92,11 @@ class Certificate:
         By how much the repair lowers log-loss and Brier score, with intervals.
     error_before, error_after : Bounds
         Calibration error by ``smooth``, before and after the repair; for several
-        classes, that of the top label.
+        classes, that of the top label. After a repair it is the median of the errors
+        that rows leave possible.
     evidence : float
-        Logarithm of how many times more probable the repair makes held-out labels.
+        Logarithm of how many times more probable labels are if predictions are repaired
+        by ``smooth`` than if they are calibrated (a Bayes factor).
     needed : float
         The evidence above which predictions are repaired.
     n : int
@@ -116,7 +123,9 @@ class Certificate:
     >>> certificate.changed
     True
     >>> [trial.method for trial in certificate.tried]
-    ['smooth', 'quadratic', 'venn-abers']
+    ['smooth', 'temperature', 'quadratic', 'venn-abers']
+    >>> round(certificate.chance, 3)
+    1.0
     """
 
     tried: tuple[Trial, ...]
@@ -139,6 +148,11 @@ class Certificate:
         by_group = self.groups is not None and self.groups.used
         return self.rounded or by_group or any(one.weight for one in self.tried)
 
+    @property
+    def chance(self) -> float:
+        """Return the chance of miscalibration, if it was one half before."""
+        return float(expit(self.evidence))
+
     def frame(self) -> Frame:
         """Return methods, weights and gains as columns; the first row is no repair."""
         unchanged = Trial("none", 1.0 - sum(one.weight for one in self.tried), 0.0)
@@ -157,16 +171,27 @@ class Certificate:
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
             return (
-                f"Predictions stay unchanged: with {self.n:,} rows, no repair lowers "
-                f"the log-loss of held-out rows by more than chance would (the best, "
-                f"{best.method}, changes it by {-best.gain:+.4f}).{self._of_groups()}"
+                f"Predictions stay unchanged: {self._why()}, and they are repaired "
+                f"above {100 * expit(self.needed):.0f} %. On held-out rows, the best "
+                f"repair, {best.method}, changes the log-loss by {-best.gain:+.4f}."
+                f"{self._of_groups()}"
             )
         return (
-            f"Repaired by {self._parts()}, fitted to {self.n:,} rows. On held-out "
+            f"Repaired by {self._parts()}: {self._why()}. On held-out "
             f"rows, the log-loss falls by {_said(self.log_loss_gain, level)} and the "
             f"Brier score by {_said(self.brier_gain)}; the calibration error changes "
             f"from {_said(self.error_before)} to {_said(self.error_after)}."
             f"{self._of_groups()}"
+        )
+
+    def _why(self) -> str:
+        """Return why predictions are repaired, or not."""
+        if self.changed and self.evidence <= self.needed and self.groups is None:
+            return f"{self.n:,} rows suggest that these are rounded values"
+        if self.chance >= SURE:
+            return f"{self.n:,} rows show that predictions are miscalibrated"
+        return (
+            f"{self.n:,} rows give miscalibration a chance of {100 * self.chance:.0f} %"
         )
 
     def _parts(self) -> str:

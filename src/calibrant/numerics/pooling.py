@@ -3,10 +3,10 @@
 With log-probabilities L_0 of the predictions as they are and L_j of those repaired by
 map j, the pooled ones are the softmax of
 
-    L_0 + sum_j w_j (L_j - L_0),    w_j >= 0,  sum_j w_j <= 1.
+    L_0 + s sum_j w_j (L_j - L_0),    w_j >= 0,  sum_j w_j = 1,
 
-What the weights leave of 1 belongs to the predictions as they are. The log-loss is
-convex in the weights.
+where s, from 0 to 1, is the strength of the repair. The log-loss is convex in the
+weights.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class RepairedRows:
         two maps that are nearly as good comes first is mostly chance.
         """
         count, total = len(self.moves), float(self.weight.sum())
-        if not count:
-            return np.zeros(0)
+        if count <= 1:
+            return np.ones(count)
         share, penalty = self.weight / total, PENALTY / total
 
         def loss(weights: FloatVector) -> tuple[float, FloatVector]:
@@ -89,21 +89,21 @@ class RepairedRows:
             return value + penalty * float(apart @ apart), slope
 
         sums_to_one = {
-            "type": "ineq",
-            "fun": lambda weights: 1.0 - weights.sum(),
-            "jac": lambda weights: -np.ones(weights.size),
+            "type": "eq",
+            "fun": lambda weights: weights.sum() - 1.0,
+            "jac": lambda weights: np.ones(weights.size),
         }
         found = minimize(
             loss,
-            np.full(count, 1.0 / (count + 1)),
+            np.full(count, 1.0 / count),
             jac=True,
             bounds=[(0.0, 1.0)] * count,
             constraints=[sums_to_one],
             method="SLSQP",
             options={"ftol": FLAT},
         )
-        weights = np.asarray(found.x) / max(1.0, float(found.x.sum()))
-        return np.where(weights < MIN_WEIGHT, 0.0, weights)
+        weights = np.where(found.x < MIN_WEIGHT, 0.0, found.x)
+        return np.asarray(weights / weights.sum())
 
 
 def log_losses(log_prob: FloatMatrix, target: FloatMatrix) -> FloatVector:
