@@ -91,6 +91,39 @@ def test_wrong_predictions_of_0_and_1_count_as_rounded():
     assert 0.95 < repaired[1] < 0.999
 
 
+@pytest.mark.parametrize(("steps", "rounded"), [(20, True), (10_000, False)])
+def test_0_and_1_are_rounded_where_predictions_come_in_steps(steps, rounded):
+    """No label contradicts them; but 0 of 20 votes is not impossible."""
+    rng = np.random.default_rng(0)
+    truth = np.clip(rng.normal(0.5, 0.5, 400), 0, 1)
+    p = np.round(truth * steps) / steps
+    fitted = cb.make_calibrator().fit(p, rng.random(400) < p)
+    assert fitted.certificate_.evidence < fitted.certificate_.needed
+    assert fitted.certificate_.rounded == rounded == fitted.certificate_.changed
+    inner = p[(p > 0) & (p < 1)]
+    assert_array_equal(fitted.transform(inner), inner)
+    assert (fitted.transform([0.0])[0] > 0.0) == rounded
+    assert ("rounded values" in str(fitted.certificate_)) == rounded
+
+
+def test_the_strength_of_a_repair_is_the_chance_of_miscalibration():
+    p, y, _ = distorted(60, slope=1.6)
+    certificate = cb.make_calibrator().fit(p, y).certificate_
+    assert 0.4 < certificate.chance < 0.99
+    total = sum(trial.weight for trial in certificate.tried)
+    assert total == pytest.approx(expit(certificate.evidence))
+    assert f"a chance of {100 * certificate.chance:.0f} %" in str(certificate)
+
+
+def test_few_rows_suffice_for_large_errors():
+    """Held-out rows alone supported a repair of fewer than half of these samples."""
+    repaired = 0
+    for seed in range(20):
+        p, y, _ = distorted(100, seed, slope=2.0)
+        repaired += cb.make_calibrator().fit(p, y).certificate_.changed
+    assert repaired >= 14
+
+
 def test_several_classes_are_repaired_together():
     prob, digit = cb.datasets.load_multiclass("forest")
     fitted = cb.make_calibrator().fit(prob[::2], digit[::2])
@@ -220,3 +253,18 @@ def test_errors_that_may_be_nothing_have_intervals_from_0():
     assert certificate.error_before.low == pytest.approx(before, abs=0.01)
     assert certificate.error_before.low > 0.0
     assert certificate.error_after.low == 0.0
+
+
+def test_the_error_after_a_repair_is_within_its_limits():
+    """Rows that were repaired show hardly any error, but new ones do."""
+    held = 0
+    for seed in range(12):
+        p, y, _ = distorted(500, seed)
+        fitted = cb.make_calibrator().fit(p, y)
+        new_p, _, truth = distorted(20_000, seed=100 + seed)
+        error = np.abs(fitted.transform(new_p) - truth).mean()
+        _, low, high = fitted.certificate_.error_after
+        held += low <= error <= high
+        said = f"at most {high:.4f}" if low == 0.0 else f"({low:.4f} to {high:.4f})"
+        assert said in str(fitted.certificate_)
+    assert held >= 11

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
+from scipy.stats import norm
 
 from calibrant.calibrators.smooth import Smooth
 from calibrant.core.sample import BinarySample
@@ -28,6 +29,27 @@ def test_bands_of_a_constant_prediction_are_those_of_a_proportion():
     assert_allclose(
         [low[0], high[0]], expit(logit(0.3) + half * np.array([-1, 1])), rtol=0.01
     )
+
+
+def test_evidence_is_an_integral_over_the_coefficients():
+    """Shift and tilt on a grid, instead of Laplace's approximation."""
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.05, 0.95, 150)
+    fit = Smooth().fit_event(BinarySample(p, (rng.random(150) < p**1.5).astype(float)))
+    best, problem = fit.members[0], fit.problem
+    assert best.kept.tolist() == [True, True, False, False]
+    spread = best.penalties[:2] ** -0.5
+    shift, tilt = (np.linspace(-6, 6, 241) * one for one in spread)
+    loss = [
+        [problem.loss(problem.offset + problem.design[:, :2] @ [a, b]) for b in tilt]
+        for a in shift
+    ]
+    density = norm.pdf(np.linspace(-6, 6, 241)) * 0.05
+    integral = density @ np.exp(-np.array(loss) + np.min(loss)) @ density
+    size = max(1.0, np.sqrt(np.mean(problem.offset**2)))
+    prior = np.sum(spread**2) / (2 * (3 * size) ** 2)
+    expected = problem.loss(problem.offset) - np.min(loss) + np.log(integral)
+    assert fit.evidence == pytest.approx(expected - prior - 2.0, abs=0.05)
 
 
 def test_bands_lie_around_the_map_and_grow_with_confidence():

@@ -20,7 +20,7 @@ def saved(run, tmp_path):
         "calibrate", BINARY, "--y", "even", "--p", "forest", "--out", out
     )
     assert code == 0, err
-    assert "fitted to 1,797 rows. On held-out rows, the log-loss falls by" in told
+    assert "1,797 rows show that predictions are miscalibrated. On held-out" in told
     return out
 
 

@@ -120,7 +120,6 @@ def certify(
         share = 0.5 if isinstance(raw, EventRows) else 1.0
         return share * brier_scores(log_prob, target)
 
-    before, changed = _error(raw.event(raw.log_prob)), after is not raw.log_prob
     tried = [
         Trial(name, float(share), float(np.average(gain(alone), weights=weight)))
         for name, share in zip(held_out.names, held_out.weights, strict=True)
@@ -131,8 +130,8 @@ def certify(
         rounded=held_out.rows is not raw,
         log_loss_gain=mean_bounds(gain(after), weight),
         brier_gain=mean_bounds(gain(after, brier), weight),
-        error_before=before,
-        error_after=_expected_error(raw.event(after)) if changed else before,
+        error_before=_error(raw.event(raw.log_prob)),
+        error_after=_error(raw.event(after)),
         evidence=held_out.evidence,
         needed=NEEDED,
         n=round(float(weight.sum())),
@@ -153,23 +152,14 @@ def mean_bounds(values: FloatVector, weight: FloatVector) -> Bounds:
 
 def _error(sample: BinarySample) -> Bounds:
     """Return the calibration error by the smooth map, with its interval."""
-    value = smooth_fit(sample).error(sample, alpha=1.0, debias=False)
-    _, low, high = _expected_error(sample)
-    return Bounds(value, *widen_to(value, low, high))
-
-
-def _expected_error(sample: BinarySample) -> Bounds:
-    """Return the median of errors of drawn maps, with their interval.
-
-    After a repair, the smooth map finds nothing more to repair and often an error of
-    0. But the repair was estimated, and new rows show by how much it is off.
-    """
+    fit = smooth_fit(sample)
+    value = fit.error(sample, alpha=1.0, debias=False)
     tail = 0.5 - 0.5 * DEFAULT_CONFIDENCE
-    levels = (0.5, tail, 1.0 - tail)
-    drawn = smooth_fit(sample).error_quantiles(levels, n_draws=DRAWS)
-    value, low, high = drawn.tolist()
+    low, high = fit.error_quantiles((tail, 1.0 - tail), n_draws=DRAWS)
     test = min_p_values([compress_to_at_most(sample)])[0]
-    return Bounds(value, low if test.rejects(tail) else 0.0, high)  # no draw is 0
+    if not test.rejects(tail):  # no drawn error is 0
+        low = 0.0
+    return Bounds(value, *widen_to(value, float(low), float(high)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -166,6 +166,8 @@ class EventRows:
 
     def event(self, log_prob: FloatMatrix) -> BinarySample:
         """Return the rows with other predictions."""
+        if log_prob is self.log_prob:  # its fit is known already
+            return self.all_rows
         return BinarySample(np.exp(log_prob[:, 1]), self.y, self.weight)
 
 

@@ -92,8 +92,8 @@ class Certificate:
         By how much the repair lowers log-loss and Brier score, with intervals.
     error_before, error_after : Bounds
         Calibration error by ``smooth``, before and after the repair; for several
-        classes, that of the top label. After a repair it is the median of the errors
-        that rows leave possible.
+        classes, that of the top label. After a repair the same rows show hardly any
+        error; by how much the repair is off may be as large as the upper limit.
     evidence : float
         Logarithm of how many times more probable labels are if predictions are repaired
         by ``smooth`` than if they are calibrated (a Bayes factor).
@@ -180,9 +180,15 @@ class Certificate:
             f"Repaired by {self._parts()}: {self._why()}. On held-out "
             f"rows, the log-loss falls by {_said(self.log_loss_gain, level)} and the "
             f"Brier score by {_said(self.brier_gain)}; the calibration error changes "
-            f"from {_said(self.error_before)} to {_said(self.error_after)}."
+            f"from {_said(self.error_before)} to {self._error_left()}."
             f"{self._of_groups()}"
         )
+
+    def _error_left(self) -> str:
+        """Return the error after the repair; one that may be 0 by its upper limit."""
+        if self.error_after.low > 0.0:
+            return _said(self.error_after)
+        return f"at most {self.error_after.high:.4f}"
 
     def _why(self) -> str:
         """Return why predictions are repaired, or not."""
