@@ -1,6 +1,7 @@
 """Fixtures that several tests share."""
 
 import os
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,15 @@ import numpy as np
 import pytest
 
 mpl.use("Agg")
+BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def pytest_report_header():
@@ -75,3 +85,20 @@ def pytest_runtest_setup(item):
     values = params.params.values() if params else ()
     if find_spec("torch") is None and any(str(v).startswith("iop") for v in values):
         pytest.skip("torch is not installed (make heavy)")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium; without it the tests are skipped, unless they are required."""
+    path = os.environ.get("CALIBRANT_CHROMIUM") or shutil.which("chromium")
+    if path is None:
+        told = "chromium is not installed (make browser)"
+        if os.environ.get("CALIBRANT_REQUIRE_BROWSER"):
+            pytest.fail(told)
+        pytest.skip(told)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=BROWSER_FLAGS)
+        yield chromium
+        chromium.close()

@@ -1,8 +1,6 @@
 """The page in a real browser: Debian's Chromium, driven by Playwright."""
 
 import csv
-import os
-import shutil
 
 import numpy as np
 import pytest
@@ -10,33 +8,7 @@ import pytest
 import calibrant as cb
 from calibrant.report.svg import LEFT, SIDE, TOP, WIDTH
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SERIOUS = ("serious", "critical")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Chromium; without it the tests are skipped, unless they are required."""
-    path = os.environ.get("CALIBRANT_CHROMIUM") or shutil.which("chromium")
-    if path is None:
-        told = "chromium is not installed (make browser)"
-        if os.environ.get("CALIBRANT_REQUIRE_BROWSER"):
-            pytest.fail(told)
-        pytest.skip(told)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
