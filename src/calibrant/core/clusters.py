@@ -31,8 +31,9 @@ class ClusterSums:
     weights, mixed, labels : ndarray of shape (k, k)
         Products of the sums that a cluster has in two cells, summed over clusters:
         of weights, of labels (row) and weights (column), and of labels.
-    powers : ndarray of shape (4,)
-        Sums over clusters of the first to fourth power of their weight.
+    second, fourth : float
+        Sums over clusters of the second and fourth power of their sum of label less
+        prediction.
     count : int
         Number of clusters.
     """
@@ -43,7 +44,8 @@ class ClusterSums:
     weights: FloatMatrix
     mixed: FloatMatrix
     labels: FloatMatrix
-    powers: FloatVector
+    second: float
+    fourth: float
     count: int
 
 

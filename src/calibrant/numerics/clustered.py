@@ -48,6 +48,8 @@ FEW_FUNCTIONS = 4
 """Smooth functions whose sums all vary by at least some factor more."""
 MIN_FREEDOM = 2.0
 MIN_CLUSTERS = 2
+MIN_EXCESS = 0.2
+"""Kurtosis exceeds 1 by at least this much."""
 ORDERS = 100
 """Terms of the series of the covariance of two labels."""
 MOST = 0.95
@@ -84,7 +86,7 @@ def sum_clusters(sample: BinarySample, codes: IntVector) -> ClusterSums:
         np.bincount(cell, weight * values).astype(np.float64)
         for values in (1.0, sample.y, sample.p)
     )
-    size = np.bincount(cluster, weight)
+    gaps = np.bincount(cluster, weight * (sample.y - sample.p))
     return ClusterSums(
         p=prob / in_cell,
         weight=in_cell,
@@ -92,7 +94,8 @@ def sum_clusters(sample: BinarySample, codes: IntVector) -> ClusterSums:
         weights=(rows.T @ rows).toarray(),
         mixed=(labels.T @ rows).toarray(),
         labels=(labels.T @ labels).toarray(),
-        powers=np.array([(size**power).sum() for power in range(1, 5)]),
+        second=float((gaps**2).sum()),
+        fourth=float((gaps**4).sum()),
         count=count,
     )
 
@@ -167,29 +170,31 @@ class Dependence:
         return float(whole - own)
 
     @cached_property
+    def _effective_count(self) -> float:
+        """Return how many clusters with normal sums tell as much about the variance.
+
+        Sums of clusters of unequal size have long tails, and those of labels that are
+        nearly the same have short ones.
+        """
+        sums, count = self.sums, self.sums.count
+        kurtosis = count * sums.fourth / max(sums.second**2, TINY)
+        kurtosis *= (count + 1.0) / (count - 1.0)  # that of few normal sums is less
+        return 2.0 * count / max(kurtosis - 1.0, MIN_EXCESS)
+
+    @cached_property
     def factor(self) -> float:
         """Return by what factor dependence changes the variance of the mean label.
 
         Corrected for the line, which follows the clusters that it is fitted to.
         """
         plain = 1.0 + self._products / max(self._own, TINY)
-        count = self._effective_count(plain)
+        count = min(self._effective_count, self.sums.count)
         return plain * count / max(count - FITTED, 1.0)
 
     @property
     def freedom(self) -> float:
         """Return the degrees of freedom of the variance between clusters."""
-        return max(self._effective_count(self.factor) - FITTED, MIN_FREEDOM)
-
-    def _effective_count(self, factor: float) -> float:
-        """Return how many clusters of one size would tell as much of the variance."""
-        first, second, third, fourth = self.sums.powers
-        partners = max(second / first - 1.0, TINY)
-        rho = float(np.clip((factor - 1.0) / partners, 0.0, 1.0))
-        # Sums of variances and of squared variances: size + rho size (size - 1).
-        total = (1.0 - rho) * first + rho * second
-        squares = (1.0 - rho) ** 2 * second + 2.0 * rho * (1.0 - rho) * third
-        return float(total**2 / (squares + rho**2 * fourth))
+        return max(self._effective_count - FITTED, MIN_FREEDOM)
 
     def correlation(self, factor: float) -> float:
         """Return the latent correlation that changes the variance by a factor."""
