@@ -69,6 +69,22 @@ TRIPS = {
 }
 
 
+def test_dependent_rows_are_said_with_the_width_of_honest_intervals():
+    p, y = np.tile(GOOD[0], 4), np.tile(GOOD[1], 4)
+    told = finding(p, y, "CAL014", clusters=np.tile(np.arange(N), 4))
+    assert told.evidence["wider"] == pytest.approx(2.0, rel=0.02)
+    assert "2.0 times as wide" in told.message
+    assert "CAL014" not in cb.diagnose(*GOOD[::-1], clusters=np.arange(N) // 4).codes
+
+
+def test_copies_of_rows_are_no_more_evidence_of_faults():
+    p, y = drawn(lambda p: 0.93 * p, n=1000)
+    copies = np.tile(np.arange(1000), 9)
+    plain = cb.diagnose(np.tile(y, 9), np.tile(p, 9)).codes
+    clustered = cb.diagnose(np.tile(y, 9), np.tile(p, 9), clusters=copies).codes
+    assert set(clustered) - {"CAL014"} < set(plain)
+
+
 @pytest.mark.parametrize("code", TRIPS)
 def test_each_check_speaks_up_about_what_it_is_for(code):
     p, y = TRIPS[code]
@@ -80,7 +96,7 @@ def test_each_check_speaks_up_about_what_it_is_for(code):
 
 
 def test_every_check_is_tested():
-    assert {*TRIPS, "CAL010"} == set(CHECKS)
+    assert {*TRIPS, "CAL010", "CAL014"} == set(CHECKS)
 
 
 def test_balanced_training_is_taken_back():

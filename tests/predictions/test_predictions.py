@@ -172,13 +172,15 @@ def test_what_predictions_already_say_is_not_said_again(rows):
         cb.evaluate(rows["y"])
 
 
-def test_clusters_are_refused_until_they_can_be_used(rows):
-    options = {"clusters": rows["question"] // 3}
-    with pytest.raises(OptionError, match="does not use clusters yet"):
-        cb.diagnose(rows["y"], rows["a"], **options)
-    preds = cb.Predictions.from_table(rows, y="y", p=["a", "b"], cluster="question")
-    with pytest.raises(OptionError, match="compare does not use clusters yet"):
-        cb.compare(preds)
+def test_clusters_of_a_table_are_those_of_an_array(rows):
+    rows["patient"] = [f"p{k // 3}" for k in range(len(rows["y"]))]
+    preds = cb.Predictions.from_table(rows, y="y", p=["a", "b"], cluster="patient")
+    models = {name: rows[name] for name in ("a", "b")}
+    clusters = np.arange(len(rows["y"])) // 3
+    for verb in (cb.evaluate, cb.compare):
+        ours, same = verb(preds), verb(rows["y"], models, clusters=clusters)
+        np.testing.assert_array_equal(ours.frame()["low"], same.frame()["low"])
+        assert str(ours) != str(verb(rows["y"], models))
 
 
 def test_invalid_rows_are_named_by_their_place_in_the_table(rows):
@@ -257,8 +259,6 @@ def test_clusters_are_not_lost_by_aggregating():
     preds = cb.Predictions.from_table(LONG, y="y", p="a", cluster="m")
     with pytest.raises(cb.exceptions.OptionError, match="do not keep clusters yet"):
         preds.aggregate()
-    with pytest.raises(cb.exceptions.OptionError, match="does not use clusters yet"):
-        cb.ReliabilityDisplay.from_predictions(preds)
 
 
 def test_aggregates_of_opposite_events_are_not_added(rows, tmp_path):

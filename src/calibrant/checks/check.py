@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import BinTable, bin_index, size_edges, tabulate
+from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 
@@ -121,6 +122,20 @@ class Subject:
     event: str = "binary"
     level: float = LEVEL
     groups: Mapping[str, BinarySample] = field(default_factory=dict)
+
+    @cached_property
+    def independent(self) -> Subject:
+        """Return rows of clusters as fewer independent rows, for tests."""
+        dependence = dependence_of(self.sample)
+        if dependence is None:
+            return self
+        factor = max(dependence.factor, 1.0)
+
+        def fewer(sample: BinarySample) -> BinarySample:
+            return replace(sample, weight=sample.weights / factor, clusters=None)
+
+        groups = {name: fewer(sample) for name, sample in self.groups.items()}
+        return replace(self, sample=fewer(self.sample), groups=groups)
 
     @property
     def top_label(self) -> bool:

@@ -12,6 +12,7 @@ from calibrant.checks.check import Finding, severity_of
 from calibrant.checks.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
+from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.paired import holm
 from calibrant.numerics.weighted_points import compress_on_log_grid
@@ -35,6 +36,8 @@ MIN_NOISE = 10.0
 """Groups whose sums of labels vary less than this are not judged: a chi-square would
 be a poor approximation."""
 MIN_GROUPS = 2
+MIN_WIDER = 1.1
+"""Intervals that should be wider by less than this factor are not worth a word."""
 APART = "Recalibrate this group by itself, or add a feature that identifies it."
 
 
@@ -184,6 +187,35 @@ def one_outcome(subject: Subject) -> Finding | None:
         "It cannot be judged how well predictions distinguish events; check that "
         "the right label column was read.",
         evidence={"rows": subject.total, "positives": subject.positives},
+    )
+
+
+def dependent_rows(subject: Subject) -> Finding | None:
+    """CAL014: rows of a cluster turn out alike, so that all rows tell less."""
+    dependence = dependence_of(subject.sample)
+    if dependence is None or subject.one_outcome:
+        return None
+    wider = float(np.sqrt(dependence.factor))
+    if wider < MIN_WIDER or dependence.pvalue >= subject.level:
+        return None
+    rows, count = subject.total, dependence.sums.count
+    return Finding(
+        "CAL014",
+        "dependent rows",
+        "note",
+        f"Rows of a cluster turn out alike: two of their labels have a correlation of "
+        f"{dependence.label_correlation:.2f}. {format_count(rows)} rows in "
+        f"{format_count(count)} clusters tell as much about the mean label as "
+        f"{format_count(round(rows / dependence.factor))} independent rows: an honest "
+        f"interval of it is {wider:.1f} times as wide.",
+        "Name the clusters wherever you evaluate, compare or test these predictions, "
+        "as you did here.",
+        evidence={
+            "correlation": dependence.label_correlation,
+            "clusters": float(count),
+            "wider": wider,
+            "pvalue": dependence.pvalue,
+        },
     )
 
 

@@ -20,6 +20,7 @@ from calibrant.checks.curve_checks import (
 )
 from calibrant.checks.data_checks import (
     certain,
+    dependent_rows,
     few_rows,
     groups_that_differ,
     one_outcome,
@@ -52,8 +53,11 @@ CHECKS: dict[str, Callable[[Subject], Finding | list[Finding] | None]] = {
     "CAL011": one_outcome,
     "CAL012": reversed_order,
     "CAL013": balanced_training,
+    "CAL014": dependent_rows,
 }
 """Every check by its code. A code keeps its meaning for ever."""
+FACTS = ("CAL006", "CAL007", "CAL008", "CAL009", "CAL011", "CAL014")
+"""Checks of the rows as they are; others test them as fewer independent rows."""
 NOTHING_TO_FIT = (
     "No map can be fitted to a single outcome: collect rows with the other outcome."
 )
@@ -171,7 +175,8 @@ def diagnose(  # noqa: PLR0913
         The group of each row; groups are compared with all rows. Rows without a value
         are the group "(missing)".
     clusters : array-like of shape (n,), optional
-        Which rows belong together. Not supported yet: raises an error.
+        Which rows belong together, such as those of one patient. Tests then count as
+        many independent rows as tell as much about the mean label.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional
@@ -213,7 +218,7 @@ def diagnose(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("diagnose")
+    preds.store.check_fields("diagnose", uses_clusters=True)
     several = len(preds.models) > 1
     findings = [
         diagnose_tasks(
@@ -252,8 +257,10 @@ def diagnose_tasks(
 
 def _run_checks(subject: Subject, mute: Sequence[str]) -> list[Finding]:
     findings: list[Finding] = []
+    independent = subject.independent
     for code, check in CHECKS.items():
-        result = None if code in mute else check(subject)
+        rows = subject if code in FACTS else independent
+        result = None if code in mute else check(rows)
         if result is not None:
             findings += result if isinstance(result, list) else [result]
     if not subject.one_outcome:

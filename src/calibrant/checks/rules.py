@@ -89,6 +89,15 @@ def _drawn(
     return {"p": p, "y": (rng.random(p.size) < rate).astype(int)}
 
 
+def _clustered(rng: np.random.Generator) -> dict[str, Any]:
+    """Draw forty rows of each patient, whose rate varies around the prediction."""
+    patient = np.arange(100).repeat(40)
+    p = rng.uniform(0.1, 0.9, patient.size)
+    effect = rng.uniform(-0.5, 0.5, 100)[patient]
+    effect *= np.minimum(p, 1.0 - p)
+    return _drawn(rng, p, p + effect) | {"clusters": patient}
+
+
 def _of_map(
     change: Callable[[FloatVector], FloatVector],
     a: float = 1.0,
@@ -276,6 +285,20 @@ RULES = (
         "It needs a shift of at least one unit of log-odds: events that are nearly as "
         "frequent as others look the same either way.",
         _of_map(lambda p: expit(logit(p) - 2.2), 6.0, 6.0),
+    ),
+    Rule(
+        "CAL014",
+        "dependent rows",
+        "Clusters were named, and labels of one cluster turn out alike, so much that "
+        "an interval of the mean label must be at least 1.1 times as wide.",
+        "A hundred rows of one patient tell little more than a few. Intervals and "
+        "tests that take them as independent are too sure.",
+        "Name the clusters (clusters=, --cluster) wherever you evaluate, compare or "
+        "test, or collect more clusters instead of more rows.",
+        "Labels of a cluster are compared with a line through all rows: a map with a "
+        "strong bend looks like dependence where rows of a cluster share their "
+        "prediction. Ten clusters or fewer hardly show dependence.",
+        _clustered,
     ),
 )
 """Every rule, in the order of the codes."""

@@ -34,7 +34,7 @@ BINARY = 2
 """Number of columns of a binary classifier."""
 
 
-@takes_predictions("task", "model", "id_", "engine")
+@takes_predictions("task", "model", "id_", "engine", "cluster")
 def calibrate(
     data: DataOptions,
     out: Annotated[

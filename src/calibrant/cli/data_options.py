@@ -92,6 +92,14 @@ class DataOptions:
     weight: Annotated[
         str | None, typer.Option("--weight", help="Column of sample weights.")
     ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            help="Column of rows that belong together, such as a patient or prompt: "
+            "intervals and tests then allow for rows that turn out alike.",
+        ),
+    ] = None
     pos_label: Annotated[
         str | None, typer.Option("--pos-label", help="Label that counts as the event.")
     ] = None
@@ -175,6 +183,7 @@ class DataOptions:
             model=self.model,
             id=self.id_,
             weight=self.weight,
+            cluster=self.cluster,
             scale=scales(self.scale),
             bad_rows=self.bad_rows,  # type: ignore[arg-type]
             max_dropped=self.max_dropped,
@@ -219,6 +228,8 @@ class DataOptions:
     def _needs_memory(self) -> bool:
         from calibrant.engines.opening import needs_memory
 
+        if self.cluster is not None and self.engine in ("auto", "memory"):
+            return True  # aggregates do not keep clusters
         return needs_memory([*(self.y or ()), self.model, *self.groups])
 
     def _fits_in_memory(self) -> bool:

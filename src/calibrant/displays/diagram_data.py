@@ -14,6 +14,7 @@ from calibrant.core.arrays import as_float, as_vector, check_same_length
 from calibrant.core.parameters import check_choice, check_fraction, generator
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import bin_index, size_edges, tabulate, width_edges
+from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.links import logit
 from calibrant.numerics.rate_interval import exact_interval
 from calibrant.numerics.weighted_points import compress_on_log_grid
@@ -318,10 +319,24 @@ def picked_instances(
     return Points(p, fit.map.values(p))
 
 
-def bin_columns(table: BinTable, confidence: float) -> Frame:
-    """Return ends, means, exact interval and weight of each bin that has rows."""
+def bin_factors(sample: BinarySample, edges: FloatVector) -> FloatVector | None:
+    """Return how many rows of each bin tell as much as one independent row."""
+    dependence = dependence_of(sample)
+    return None if dependence is None else dependence.bin_factors(edges)
+
+
+def bin_columns(
+    table: BinTable, confidence: float, factors: FloatVector | None = None
+) -> Frame:
+    """Return ends, means, exact interval and weight of each bin that has rows.
+
+    `factors` are those of `bin_factors`.
+    """
     used = table.weight > 0.0
-    low, high = exact_interval(table.label_sum[used], table.weight[used], confidence)
+    rows = 1.0 if factors is None else factors[used]
+    low, high = exact_interval(
+        table.label_sum[used] / rows, table.weight[used] / rows, confidence
+    )
     predicted, observed = table.mean_prob[used], table.mean_label[used]
     return {
         "left": table.edges[:-1][used],

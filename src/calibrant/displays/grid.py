@@ -73,6 +73,7 @@ class ReliabilityGrid:
         task: Task = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         pos_label: Any = None,
         labels: Sequence[Any] | None = None,
         scale: Scale | Mapping[str, Scale] = "prob",
@@ -97,6 +98,8 @@ class ReliabilityGrid:
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
             The group of each row; each has a diagram of its own.
+        clusters : array-like of shape (n,), optional
+            Which rows belong together, such as those of one patient.
         pos_label : object, optional
             The label that counts as the event.
         labels : sequence, optional
@@ -136,11 +139,12 @@ class ReliabilityGrid:
             task=task,
             sample_weight=sample_weight,
             groups=groups,
+            clusters=clusters,
             pos_label=pos_label,
             labels=labels,
             scale=scale,
         )
-        preds.store.check_fields("ReliabilityGrid")
+        preds.store.check_fields("ReliabilityGrid", uses_clusters=True)
         samples, left_out = _named_samples(preds)
         options["axis_labels"] = axis_names(preds.task, preds.store.event)
         options["axes"] = choose_axes(axes, [sample for _, sample in samples])

@@ -25,6 +25,7 @@ from calibrant.displays.diagram_data import (
     axis_names,
     band_of,
     bin_columns,
+    bin_factors,
     choose_axes,
     data_range,
     histogram_of,
@@ -132,6 +133,7 @@ class ReliabilityDisplay:
     instances: Points | None = None
     true_map: Points | None = None
     band: Band | None = None
+    bin_factors: FloatVector | None = None
 
     @property
     def error(self) -> float:
@@ -157,6 +159,7 @@ class ReliabilityDisplay:
         confidence: float = DEFAULT_CONFIDENCE,
         task: Task = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         pos_label: Any = None,
         labels: Sequence[Any] | None = None,
         scale: Scale = "prob",
@@ -207,6 +210,8 @@ class ReliabilityDisplay:
             by label or column number: that class against the rest.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
+        clusters : array-like of shape (n,), optional
+            Which rows belong together, such as those of one patient.
         pos_label : object, optional
             The label that counts as the event.
         labels : sequence, optional
@@ -235,11 +240,12 @@ class ReliabilityDisplay:
             y_prob,
             task=task,
             sample_weight=sample_weight,
+            clusters=clusters,
             pos_label=pos_label,
             labels=labels,
             scale=scale,
         )
-        preds.store.check_fields("ReliabilityDisplay")
+        preds.store.check_fields("ReliabilityDisplay", uses_clusters=True)
         tasks = preds.store.single_tasks("ReliabilityDisplay")
         check_one_event(tasks.task)
         warn_if_small(tasks.samples[0])
@@ -340,7 +346,8 @@ class ReliabilityDisplay:
         """
         check_choice(part, get_args(Part), name="part")
         if part == "bins":
-            return bin_columns(self.table, self.statistics.confidence)
+            level = self.statistics.confidence
+            return bin_columns(self.table, level, self.bin_factors)
         if part == "histogram":
             return self.histogram_data.frame()
         if part == "statistics":
@@ -451,6 +458,7 @@ def display_of_sample(  # noqa: PLR0913
         instances=picked_instances(sample, fit, truth, instances, seed),
         true_map=truth,
         band=band_of(fit, ends, band, confidence, seed),
+        bin_factors=bin_factors(sample, table.edges),
     )
 
 

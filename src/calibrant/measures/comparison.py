@@ -242,7 +242,8 @@ def compare(  # noqa: PLR0913
     groups : array-like of shape (n,), optional
         The group of each row; models are compared in each group.
     clusters : array-like of shape (n,), optional
-        Which rows belong together. Not supported yet: raises an error.
+        Which rows belong together, such as those of one patient: resamples draw whole
+        clusters, and differences have Student's distribution.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional
@@ -325,7 +326,7 @@ def compare(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("compare")
+    preds.store.check_fields("compare", uses_clusters=True)
     if len(preds.models) < MIN_MODELS:
         raise OptionError(
             f"at least {MIN_MODELS} models are needed to compare; got "
@@ -372,7 +373,10 @@ def compare_fitted(
     if level is None:
         raise OptionError("confidence must be given to compare models.")
     rng = generator(settings.random_state)
-    shared = RowGroups.draw(sample.n, settings.n_resamples, rng, sample.weight)
+    shared = RowGroups.draw(
+        sample.n, settings.n_resamples, rng, sample.weight, sample.clusters
+    )
+    freedom = np.inf if sample.clusters is None else shared.counts.shape[1] - 1.0
     estimates = {name: one.estimates(method)[0] for name, one in models.items()}
     # Whatever the order of the models was, numbers and order are the same.
     names = sorted(estimates, key=lambda name: (estimates[name].value, name))
@@ -381,7 +385,7 @@ def compare_fitted(
     )
     low, high = np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
     draws = [_resampled_errors(models[name], method, shared) for name in names]
-    paired = paired_differences(value, low, high, np.stack(draws), level)
+    paired = paired_differences(value, low, high, np.stack(draws), level, freedom)
     distinct = significantly_different(paired.probability, 1.0 - level)
     rank = ranks(paired.difference, distinct)
     order = np.argsort(rank, kind="stable").tolist()

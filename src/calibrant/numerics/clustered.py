@@ -21,10 +21,11 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from scipy.optimize import brentq
 from scipy.sparse import csr_array
-from scipy.special import expit, ndtri
+from scipy.special import chdtrc, expit, ndtri
 
 from calibrant.core.clusters import ClusterSums
 from calibrant.exceptions import TooFewRowsError
+from calibrant.numerics.binning import bin_index
 from calibrant.numerics.links import clip_probability, logit
 from calibrant.numerics.natural_splines import interpolate_rows
 from calibrant.numerics.penalised_logistic import PenalisedProblem, solve_penalised
@@ -216,11 +217,37 @@ class Dependence:
         given at ascending predictions `p`, shape (m, f).
         """
         at = interpolate_rows(logit(self.sums.p), logit(p), functions)
+        return np.asarray(at.T @ self._covariance(factor) @ at)
+
+    def _covariance(self, factor: float) -> FloatMatrix:
+        """Return what dependence adds to the covariance of sums over cells."""
         powers = self.correlation(factor) ** np.arange(1, ORDERS + 1)
         covariance = (self._series.T * powers) @ self._series * self._pairs
         reached, aim = float(covariance.sum()), (factor - 1.0) * self._own
         scale = max(aim / reached, 1.0) if reached > TINY else 1.0
-        return np.asarray(scale * (at.T @ covariance @ at))
+        return np.asarray(scale * covariance)
+
+    @cached_property
+    def label_correlation(self) -> float:
+        """Return the mean correlation of two labels of a cluster, at least 0."""
+        spread = np.sqrt(self.rates * (1.0 - self.rates))
+        pairs = float(spread @ self._pairs @ spread)
+        added = (self.factor - 1.0) * self._own
+        return float(np.clip(added / pairs, 0.0, 1.0)) if pairs > TINY else 0.0
+
+    @property
+    def pvalue(self) -> float:
+        """Return the chance of so large a factor if rows were independent."""
+        return float(chdtrc(self.freedom, self.freedom * self.factor))
+
+    def bin_factors(self, edges: FloatVector) -> FloatVector:
+        """Return by what factors dependence raises the variance of rates in bins."""
+        bins = edges.size - 1
+        members = np.eye(bins)[:, bin_index(self.sums.p, edges)]
+        covariance = self._covariance(self.factor)
+        own = members @ (self.sums.weight * self.rates * (1.0 - self.rates))
+        added = np.einsum("ba,ac,bc->b", members, covariance, members)
+        return np.asarray(1.0 + np.maximum(added, 0.0) / np.maximum(own, TINY))
 
     def effective(self, cells: WeightedPoints) -> Effective:
         """Return as many independent rows as tell as much, and what is missing.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from calibrant.numerics.cross_validation import ROUNDING
 
@@ -44,6 +44,7 @@ def paired_differences(
     high: FloatVector,
     draws: FloatMatrix,
     confidence: float,
+    freedom: float = np.inf,
 ) -> PairedDifferences:
     """Return the differences of errors with intervals, from resamples of all at once.
 
@@ -62,8 +63,13 @@ def paired_differences(
         Errors of resamples, the same resamples for all.
     confidence : float
         Level of the intervals.
+    freedom : float
+        Degrees of freedom of standard deviations: clusters that were drawn, less 1.
     """
-    z = float(ndtri(0.5 + 0.5 * confidence))
+    few, level = np.isfinite(freedom), 0.5 + 0.5 * confidence
+    z = float(stdtrit(freedom, level) if few else ndtri(level))
+    if few:  # a resample varies less than the clusters do, by one in so many
+        draws = draws * np.sqrt((freedom + 1.0) / freedom)
     error = np.maximum(value, 0.0)
     difference = error[:, np.newaxis] - error
     spread = z * np.array([(draws - one).std(axis=1) for one in draws])
@@ -79,7 +85,8 @@ def paired_differences(
     with np.errstate(divide="ignore"):  # no spread at all: certain
         np.divide(z * difference, towards_zero, out=score, where=difference != 0.0)
     lowest, highest = np.clip([difference - down, difference + up], -1.0, 1.0)
-    return PairedDifferences(difference, lowest, highest, ndtr(-score))
+    chance = stdtr(freedom, -score) if few else ndtr(-score)
+    return PairedDifferences(difference, lowest, highest, np.asarray(chance))
 
 
 def holm(pvalues: ArrayLike) -> FloatVector:

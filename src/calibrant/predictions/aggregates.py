@@ -347,7 +347,9 @@ def check_can_be_aggregated(request: TableRequest) -> None:
         if value is not None:
             raise OptionError(
                 f"aggregated predictions do not keep {field} yet; read the rows into "
-                f"memory without aggregating them, or leave {field} out."
+                "memory without aggregating them (",
+                Setting("engine", "memory"),
+                f"), or leave {field} out.",
             )
     if not isinstance(request.y, str):
         raise OptionError(

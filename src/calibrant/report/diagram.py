@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.checks.formatting import decimals_to_distinguish
-from calibrant.displays.diagram_data import bin_columns, logit_edges
+from calibrant.displays.diagram_data import bin_columns, bin_factors, logit_edges
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import tabulate, width_edges
 from calibrant.numerics.links import logit
@@ -110,7 +110,7 @@ def _bins(
     name: str, fit: Fit, sample: BinarySample, confidence: float
 ) -> dict[str, Any]:
     table = tabulate(sample.p, sample.y, sample.weight, fit.edges)
-    bins = bin_columns(table, confidence)
+    bins = bin_columns(table, confidence, bin_factors(sample, fit.edges))
     ends = zip(bins["left"].tolist(), bins["right"].tolist(), strict=True)
     return {
         "method": name,

@@ -120,7 +120,8 @@ class Report:
         groups : array-like of shape (n,), optional
             The group of each row; all rows are judged together, and each group too.
         clusters : array-like of shape (n,), optional
-            Which rows belong together. Not supported yet: raises an error.
+            Which rows belong together, such as those of one patient. Repairs are
+            still chosen on rows held out at random.
         pos_label : object, optional
             The label that counts as the event.
         labels : sequence, optional
@@ -179,7 +180,7 @@ class Report:
             labels=labels,
             scale=scale,
         )
-        preds.store.check_fields("Report")
+        preds.store.check_fields("Report", uses_clusters=True)
         return cls(
             summarise(preds, settings, title=title, created=created, progress=progress)
         )

@@ -1,0 +1,43 @@
+"""``--cluster``: rows that belong together, on the command line."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.numerics.test_clustered import correlated
+
+import calibrant as cb
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    sample = correlated(50, 10, 0.5, seed=12)
+    path = tmp_path_factory.mktemp("clusters") / "rows.parquet"
+    columns = {"y": sample.y.astype(int), "p": sample.p, "patient": sample.clusters}
+    pl.DataFrame(columns).write_parquet(path)
+    return path, sample
+
+
+def test_numbers_are_those_of_the_library(run, table):
+    path, sample = table
+    arguments = (path, "--y", "y", "--p", "p", "--cluster", "patient")
+    code, out, err = run("evaluate", *arguments, "--format", "json")
+    assert code == 0, err
+    found = json.loads(out)["rows"][0]
+    expected = cb.evaluate(sample.y, sample.p, clusters=sample.clusters).frame()
+    np.testing.assert_allclose(found["high"], expected["high"][0])
+
+
+def test_explanations_name_dependent_rows(run, table):
+    arguments = (table[0], "--y", "y", "--p", "p", "--cluster", "patient")
+    _, out, _ = run("evaluate", *arguments, "--explain")
+    assert "CAL014" in out
+
+
+def test_engines_that_aggregate_say_what_to_do(run, table):
+    arguments = (table[0], "--y", "y", "--p", "p", "--cluster", "patient")
+    code, _, err = run("evaluate", *arguments, "--engine", "duckdb")
+    assert code == 2
+    assert "do not keep clusters" in " ".join(err.split())
+    assert "--engine memory" in " ".join(err.split())
