@@ -43,6 +43,13 @@ def test_json_on_standard_output_is_that_of_the_library(run):
     assert "calibrate digits_even.csv" in own["models"][0]["repairs"]["command"]
 
 
+def test_a_title(run):
+    code, out, err = run("report", *ONE, "--format", "json", "--title", "Even & odd")
+    assert code == 0, err
+    data = json.loads(out)["data"]
+    assert (data["title"], data["source"]) == ("Even & odd", "digits_even.csv")
+
+
 def test_markdown_by_the_name(run, tmp_path):
     out = tmp_path / "page.md"
     assert run("report", *ONE, "--out", out)[0] == 0
@@ -52,7 +59,7 @@ def test_markdown_by_the_name(run, tmp_path):
 @pytest.mark.parametrize(
     ("out", "told"),
     [
-        ("page.pdf", "reports are written as .html, .htm, .json, .md"),
+        ("page.doc", "reports are written as .html, .htm, .json, .md, .pdf"),
         ("nowhere/page.html", "does not exist"),
         (".", "is a folder"),
     ],

@@ -1,6 +1,7 @@
 """Weights of pooled predictions are those of the smallest log-loss."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
@@ -25,9 +26,10 @@ def penalised(some, weights):
     return loss + PENALTY * np.sum((weights - [1, 0, 0]) ** 2)
 
 
-def test_weights_are_those_of_a_general_optimiser():
+@pytest.mark.parametrize("k", [2, 3])
+def test_weights_are_those_of_a_general_optimiser(k):
     for seed in range(5):
-        some = rows(seed)
+        some = rows(seed, k=k)
 
         def loss(free, some=some):
             shares = np.exp(np.append(free, 0.0))

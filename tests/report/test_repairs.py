@@ -96,7 +96,8 @@ def test_classes_are_repaired_by_smooth(fast):
         digit, prob, task="confidence", **fast
     ).summary["models"][0]["repairs"]
     by_name = {row["method"]: row for row in repairs["rows"]}
-    assert by_name["smooth"]["error"] < 0.1 * by_name["none"]["error"]
+    assert by_name["auto"]["error"] < 0.1 * by_name["none"]["error"]
+    assert by_name["smooth"]["log_loss"] < by_name["none"]["log_loss"]
 
 
 def test_repairs_are_measured_on_rows_left_out():
@@ -142,3 +143,12 @@ def test_repairs_of_few_rows_are_not_tried():
     sample = InputSpec().tasks([0, 1] * 10, [0.5] * 20).samples[0]
     settings = ErrorSettings()
     assert repairs_of(sample, "binary", measure="es15", settings=settings) is None
+
+
+def test_a_certificate_has_the_errors_of_the_table():
+    p, y = cb.datasets.load_binary("bayes")
+    repairs = cb.Report.from_predictions(y, p).summary["models"][0]["repairs"]
+    for row in repairs["rows"][:2]:
+        limits = f"({row['low']:.4f} to {row['high']:.4f})"
+        assert f"{row['error']:.4f} {limits}" in repairs["certificate"]
+    assert all(row["error"] is None for row in repairs["rows"][2:])

@@ -176,7 +176,7 @@ def test_models_must_be_there_and_differ_in_name(models, told):
 
 
 def test_reports_are_saved_only_under_known_endings(report, tmp_path):
-    with pytest.raises(OptionError, match=r"as \.html, .*\.md; got '\.pdf'.*output="):
-        report.save(tmp_path / "report.pdf")
+    with pytest.raises(OptionError, match=r"as \.html, .*\.pdf; got '\.doc'.*output="):
+        report.save(tmp_path / "report.doc")
     assert not list(tmp_path.iterdir())
-    report.save(tmp_path / "report.pdf", output="markdown")
+    report.save(tmp_path / "report.doc", output="markdown")

@@ -102,10 +102,12 @@ def certify(
     data: str,
     groups: GroupTrial | None = None,
     by_group: FloatMatrix | None = None,
+    errors: tuple[Bounds, Bounds] | None = None,
 ) -> Certificate:
     """Return what was tried and what it brings, compared with raw predictions.
 
-    `by_group` are log-probabilities of held-out rows after the maps of their groups.
+    `by_group` are log-probabilities of held-out rows after the maps of their groups;
+    `errors` those by "smooth" before and after the repair, where they are known.
     """
     raw, target, weight = held_out.raw, held_out.repaired.target, held_out.rows.weight
     after = held_out.after
@@ -125,13 +127,16 @@ def certify(
         for name, share in zip(held_out.names, held_out.weights, strict=True)
         for alone in [held_out.alone(name)]
     ]
+    before, repaired = errors or tuple(
+        _error(raw.event(log_prob)) for log_prob in (raw.log_prob, after)
+    )
     return Certificate(
         tried=tuple(tried),
         rounded=held_out.rows is not raw,
         log_loss_gain=mean_bounds(gain(after), weight),
         brier_gain=mean_bounds(gain(after, brier), weight),
-        error_before=_error(raw.event(raw.log_prob)),
-        error_after=_error(raw.event(after)),
+        error_before=before,
+        error_after=repaired,
         evidence=held_out.evidence,
         needed=NEEDED,
         n=round(float(weight.sum())),

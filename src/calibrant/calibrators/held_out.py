@@ -299,7 +299,7 @@ class HeldOut(Generic[RowsT]):
         """Return the weight of each method."""
         return self.strength * self.repaired.best_weights()
 
-    @property
+    @cached_property
     def after(self) -> FloatMatrix:
         """Return log-probabilities after the repair, on rows it was not fitted on."""
         scores = self.repaired.scores

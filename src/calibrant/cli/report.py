@@ -27,6 +27,7 @@ class ReportFormat(StrEnum):
     html = "html"
     json = "json"
     markdown = "markdown"
+    pdf = "pdf"
 
 
 @takes_predictions("engine")
@@ -36,10 +37,13 @@ def report(
         Path | None,
         typer.Option(
             "--out",
-            help="File to write: .html, .json or .md. By default, HTML goes to "
-            "report.html and other formats to standard output.",
+            help="File to write: .html, .json, .md or .pdf. By default, HTML goes to "
+            "report.html, PDF to report.pdf, and text to standard output.",
         ),
     ] = None,
+    title: Annotated[
+        str, typer.Option("--title", help="Title; by default the name of the file.")
+    ] = "",
     output: Annotated[
         ReportFormat | None,
         typer.Option(
@@ -66,7 +70,9 @@ def report(
         written = output.value
     else:
         written = "html" if out is None else format_of(out)
-    page = Path("report.html") if out is None and written == "html" else out
+    page = out
+    if out is None and written in ("html", "pdf"):
+        page = Path(f"report.{written}")
     if page is not None:
         check_not_source(data.source, check_place(page))
         check_outputs(page, written, named=out is not None)
@@ -77,7 +83,7 @@ def report(
             confidence=confidence,
             mute=muted,
             random_state=seed,
-            title=data.describe(),
+            title=title or data.describe(),
             progress=progress,
         )
     if page is None:

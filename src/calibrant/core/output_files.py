@@ -171,6 +171,7 @@ REPORT_PAGE = OutputKind(
     ((r'\A\s*<!doctype html>.*<meta name="generator" content="calibrant ', ""),),
 )
 REPORT_TEXT = OutputKind("a report", (".md",), ((r"\A# Calibration report", ""),))
+REPORT_PRINT = OutputKind("a report", (".pdf",))
 AGGREGATES = OutputKind(
     "aggregated predictions", (".parquet", ".pq"), ((r"\APAR1", "calibrant_cells"),)
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,7 @@ def folded_rows(
     rng = legacy_generator(random_state)
     folds = min(folds, sample.n_data)
     if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
-        sample = sum_cells(sample.p, sample.y, sample.weight).sample()
+        sample = sample.cached("cells", partial(_cells, sample))
     if sample.row_counts is None:
         rows = sorted_rows(sample)
         return rows, fold_numbers(sample.n, folds, rng)
@@ -50,6 +51,10 @@ def folded_rows(
     if sample.weight is not None:
         weight *= sample.weight[each] / row_counts[row]
     return BinarySample(sample.p[each], sample.y[each], weight), fold
+
+
+def _cells(sample: BinarySample) -> BinarySample:
+    return sum_cells(sample.p, sample.y, sample.weight).sample()
 
 
 MAX_POINTS = 1024

@@ -10,10 +10,15 @@ import numpy as np
 from calibrant.calibrators.auto import Auto, certify
 from calibrant.calibrators.held_out import EventRows
 from calibrant.calibrators.registry import find_method
-from calibrant.core.defaults import DEFAULT_REPAIR
+from calibrant.core.defaults import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_METHOD,
+    DEFAULT_REPAIR,
+)
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks, InputSpec
 from calibrant.core.threads import one_blas_thread
+from calibrant.maps.certificate import Bounds
 from calibrant.measures.estimate import FittedTasks
 from calibrant.numerics.pooling import brier_scores, log_losses
 from calibrant.numerics.scores import brier_score, log_loss
@@ -52,39 +57,38 @@ def repairs_of(
 
     Returns None where there are too few rows, or only one outcome. Keys: "folds";
     "rows", one per repair with "none" first and "auto" second: "method", "error" with
-    its interval "low" and "high", "brier", "log_loss", the same of the event alone
-    ("event_brier", "event_log_loss"; they differ where all classes are repaired),
-    "gain" in log-loss and its standard error "gain_error"; "advised", "auto" or
-    "none"; "certificate", what the repair gains, in words; "scored", what the scores
-    measure.
+    its interval "low" and "high" (None for methods that "auto" only combines),
+    "brier", "log_loss", the same of the event alone ("event_brier",
+    "event_log_loss"; they differ where all classes are repaired), "gain" in log-loss
+    and its standard error "gain_error"; "advised", "auto" or "none"; "certificate",
+    what the repair gains, in words; "scored", what the scores measure.
     """
     if not _can_be_repaired(sample):
         return None
     with one_blas_thread():
         held_out = Auto(random_state=settings.random_state).held_out(sample)
-        certificate = certify(held_out, "")
-    repaired = {
-        NONE: held_out.raw.log_prob,
-        DEFAULT_REPAIR: held_out.after,
-        **{name: held_out.alone(name) for name in held_out.names},
-    }
-    rows = []
-    for name, log_prob in repaired.items():
-        tasks = _tasks(held_out, sample, task, log_prob)
-        estimate = unrepaired if name == NONE else None
-        if task == "classwise" and len(tasks.samples) > MAX_CLASSES:
-            estimate = None
-        elif estimate is None:
-            estimate = FittedTasks(tasks, settings).estimates(measure)[0]
-        scores = _scores(held_out, tasks, log_prob)
-        rows.append(
-            {
-                "method": name,
-                "summary": _summary(name),
-                **error_numbers(estimate),
-                **scores,
-            }
+        repaired = {
+            NONE: held_out.raw.log_prob,
+            DEFAULT_REPAIR: held_out.after,
+            **{name: held_out.alone(name) for name in held_out.names},
+        }
+        tasks = {n: _tasks(held_out, sample, task, p) for n, p in repaired.items()}
+        few = task != "classwise" or len(tasks[NONE].samples) <= MAX_CLASSES
+        errors: dict[str, Estimate] = {}
+        if few:
+            errors = _errors(tasks, unrepaired, measure, settings)
+        certificate = certify(
+            held_out, "", errors=_certified(errors, task, measure, settings)
         )
+    rows = [
+        {
+            "method": name,
+            "summary": _summary(name),
+            **error_numbers(errors.get(name)),
+            **_scores(held_out, tasks[name], log_prob),
+        }
+        for name, log_prob in repaired.items()
+    ]
     return {
         "folds": certificate.folds,
         "rows": rows,
@@ -92,6 +96,35 @@ def repairs_of(
         "certificate": str(certificate),
         "scored": "the event" if isinstance(sample, BinarySample) else "all classes",
     }
+
+
+def _errors(
+    tasks: Mapping[str, BinaryTasks],
+    unrepaired: Estimate | None,
+    measure: str,
+    settings: ErrorSettings,
+) -> dict[str, Estimate]:
+    """Return the error before and after the repair."""
+
+    def estimate(name: str) -> Estimate:
+        return FittedTasks(tasks[name], settings).estimates(measure)[0]
+
+    before = unrepaired or estimate(NONE)
+    return {NONE: before, DEFAULT_REPAIR: estimate(DEFAULT_REPAIR)}
+
+
+def _certified(
+    errors: Mapping[str, Estimate], task: str, measure: str, settings: ErrorSettings
+) -> tuple[Bounds, Bounds] | None:
+    """Return errors as a certificate has them, None where they are not the same."""
+    plain = settings.alpha == 1.0 and settings.confidence == DEFAULT_CONFIDENCE
+    if not errors or measure != DEFAULT_METHOD or task == "classwise" or not plain:
+        return None
+    before, after = (errors[name] for name in (NONE, DEFAULT_REPAIR))
+    return (
+        Bounds(before.value, before.low, before.high),
+        Bounds(after.value, after.low, after.high),
+    )
 
 
 def _summary(name: str) -> str:
@@ -128,17 +161,21 @@ def _scores(
     def mean(values: FloatVector) -> float:
         return float(np.average(values, weights=weight))
 
-    event_brier, event_loss = (
-        float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
-        for score in (brier_score, log_loss)
-    )
     losses = log_losses(log_prob, target)
     gains = log_losses(held_out.raw.log_prob, target) - losses
     variance = mean(np.square(gains - mean(gains))) / weight.sum()
-    one_event = isinstance(held_out.raw, EventRows)
+    brier, loss = mean(brier_scores(log_prob, target)), mean(losses)
+    if isinstance(held_out.raw, EventRows):  # each square is there twice
+        event_brier = brier = 0.5 * brier
+        event_loss = loss
+    else:
+        event_brier, event_loss = (
+            float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
+            for score in (brier_score, log_loss)
+        )
     return {
-        "brier": event_brier if one_event else mean(brier_scores(log_prob, target)),
-        "log_loss": mean(losses),
+        "brier": brier,
+        "log_loss": loss,
         "event_brier": event_brier,
         "event_log_loss": event_loss,
         "gain": mean(gains),

@@ -13,6 +13,7 @@ from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.output_files import (
     REPORT_DATA,
     REPORT_PAGE,
+    REPORT_PRINT,
     REPORT_TEXT,
     atomic_write,
     check_derived,
@@ -25,6 +26,7 @@ from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import check_methods
 from calibrant.predictions.predictions import as_predictions
 from calibrant.report.model_summary import ReportSettings
+from calibrant.report.pdf import find_browser, print_page
 from calibrant.report.summary import summarise
 
 if TYPE_CHECKING:
@@ -35,8 +37,14 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, Scale, Seed, Task
     from calibrant.predictions.predictions import Predictions
 
-FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown"}
-KINDS = {"html": REPORT_PAGE, "json": REPORT_DATA, "markdown": REPORT_TEXT}
+KINDS = {
+    "html": REPORT_PAGE,
+    "json": REPORT_DATA,
+    "markdown": REPORT_TEXT,
+    "pdf": REPORT_PRINT,
+}
+FORMATS = {end: name for name, kind in KINDS.items() for end in kind.suffixes}
+TEXTS = ("html", "json", "markdown")
 FRAME_HEIGHT = 900
 
 
@@ -214,7 +222,7 @@ class Report:
         str
             What `save` would write.
         """
-        check_choice(output, set(FORMATS.values()), name="format")
+        check_choice(output, TEXTS, name="format")
         writers = {"html": self.to_html, "json": self.to_json}
         return writers.get(output, self.to_markdown)()
 
@@ -228,8 +236,9 @@ class Report:
         Parameters
         ----------
         path : path
-            The extension determines the format: .html, .json or .md.
-        output : {"html", "json", "markdown"}, optional
+            The extension determines the format: .html, .json, .md or .pdf; the last is
+            printed by an installed Chromium, Chrome or Edge.
+        output : {"html", "json", "markdown", "pdf"}, optional
             The format, whatever the name.
 
         Returns
@@ -239,6 +248,10 @@ class Report:
         """
         output = output or format_of(Path(path))
         paths = check_outputs(Path(path), output)
+        if output == "pdf":
+            with atomic_write(paths[0]) as temporary:
+                print_page(self.to_html(), temporary)
+            return paths
         texts = [self.text(output), self.to_json()]
         for name, text in zip(paths, texts, strict=False):  # data beside a page only
             with atomic_write(name) as temporary:
@@ -284,8 +297,10 @@ def check_outputs(path: Path, output: str, *, named: bool = True) -> list[Path]:
     A page has its data beside it. A file that the user has not `named` is replaced only
     if a report wrote it.
     """
-    check_choice(output, set(FORMATS.values()), name="format")
+    check_choice(output, KINDS, name="format")
     (check_named if named else check_derived)(path, KINDS[output])
+    if output == "pdf":
+        find_browser()
     if output != "html":
         return [path]
     data = path.with_suffix(".json")

@@ -5,7 +5,8 @@ user's: bins, cells, curves and counts only.
 
 - ``format``: "calibrant-report"; ``version``: 1.
 - ``made``: ``calibrant`` (version), ``time`` (ISO, UTC), ``seed``.
-- ``data``: ``source``, ``rows``, ``label``, ``task``, ``weight`` and ``by`` (columns).
+- ``data``: ``title``, ``source`` (names of files), ``rows``, ``label``, ``task``,
+  ``weight`` and ``by`` (columns).
 - ``measured``: ``method`` of the verdict, all ``methods`` with a summary each,
   ``alpha``, ``confidence``, ``n_resamples``.
 - ``models``, as many as there are, in the order given, each with
@@ -32,6 +33,7 @@ user's: bins, cells, curves and counts only.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from calibrant.__about__ import __version__
@@ -163,7 +165,9 @@ def _data(preds: Predictions, title: str) -> dict[str, Any]:
     request = preds.store.table_request
     y = "as aggregated" if request is None else request.y
     return {
-        "source": title,
+        "title": title,
+        "source": ", ".join(PurePath(file).name for file in preds.store.files[:3])
+        + (f" and {len(preds.store.files) - 3} more" if preds.store.files[3:] else ""),
         "rows": preds.n,
         "label": y if isinstance(y, str) else ", ".join(y.values()),
         "task": preds.task,
