@@ -26,7 +26,8 @@ import scipy
 from scipy.special import expit, logit
 
 import calibrant as cb
-from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.calibrators.kernel_error import KernelError
+from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.sample import BinarySample
 from calibrant.experiments.synthetic import (
     PAPER_SHAPES,
@@ -46,15 +47,43 @@ DISTRIBUTIONS = {
     "Beta(0.2, 0.2)": (0.2, 0.2),
     "Beta(5, 1)": (5.0, 1.0),
 }
-SMALL_CASES = {  # parameters of the Beta distribution of p, and the true map
-    "calibrated": ((1.0, 1.0), lambda p: p),
-    "calibrated, rare": ((1.0, 19.0), lambda p: p),
-    "shifted": ((1.0, 1.0), lambda p: expit(logit(p) - 0.7)),
-    "over-confident": ((0.5, 0.5), lambda p: expit(0.5 * logit(p))),
-    "under-confident": ((2.0, 2.0), lambda p: expit(2.5 * logit(p))),
-    "rare, doubled": ((1.0, 19.0), lambda p: 0.5 * p),
+
+
+def over_confident(p):
+    return expit(0.5 * logit(p))
+
+
+def beta(a, b):
+    return lambda rng, n: np.clip(rng.beta(a, b, n), 1e-6, 1.0 - 1e-6)
+
+
+def few_positives(rng, n):
+    """Return predictions that expect 10 events."""
+    return beta(1.0, n / 10.0 - 1.0)(rng, n)
+
+
+def exact_ends(rng, n):
+    """Return predictions of which one in five is exactly 0 or 1."""
+    p = beta(1.0, 1.0)(rng, n)
+    return np.where(rng.random(n) < 0.2, np.round(p), p)
+
+
+SMALL_CASES = {  # how predictions are drawn, and the true map
+    "calibrated": (beta(1.0, 1.0), lambda p: p),
+    "calibrated, rare": (beta(1.0, 19.0), lambda p: p),
+    "shifted": (beta(1.0, 1.0), lambda p: expit(logit(p) - 0.7)),
+    "over-confident": (beta(0.5, 0.5), over_confident),
+    "under-confident": (beta(2.0, 2.0), lambda p: expit(2.5 * logit(p))),
+    "rare, doubled": (beta(1.0, 19.0), lambda p: 0.5 * p),
+    "calibrated, 10 events": (few_positives, lambda p: p),
+    "10 events, doubled": (few_positives, lambda p: 0.5 * p),
+    "over-confident, 9 levels": (
+        lambda rng, n: rng.integers(1, 10, n) / 10.0,
+        over_confident,
+    ),
+    "wrong certainties": (exact_ends, lambda p: np.clip(p, 0.05, 0.95)),
 }
-SMALL_METHODS = ("smooth", "pl", "es15", "es-sweep", "ew15")
+SMALL_METHODS = ("smooth", "es15", "es-sweep", "ew15", "kce")
 SMALL_COLUMNS = (
     "n",
     "case",
@@ -169,7 +198,7 @@ def study_bands(seeds, sizes=(1000, 3000, 10_000)):
         found = []
         for k in range(seeds):
             rows, c = known(shape, error, n, k)
-            fit = Smooth().fit_event(rows)
+            fit = smooth_fit(rows)
             step = max(n // 500, 1)
             p, c = rows.p[::step], c[::step]
             held = []
@@ -181,10 +210,17 @@ def study_bands(seeds, sizes=(1000, 3000, 10_000)):
         row(n, shape, error, *[percent(v) for v in zip(*found, strict=True)])
 
 
-def study_small(runs, sizes=(50, 100, 300), *, methods=SMALL_METHODS, csv_file=None):
-    """How often 90 % intervals contain the true error with few rows.
+def study_small(
+    runs,
+    sizes=(20, 50, 100, 300, 1000, 10_000),
+    *,
+    methods=SMALL_METHODS,
+    csv_file=None,
+):
+    """How often 90 % intervals contain the true error.
 
-    The true error is the mean of abs(c(p) - p) over the drawn predictions.
+    The true error is the mean of abs(c(p) - p) over the drawn predictions; for kce, its
+    squared kernel norm.
     """
     head(*SMALL_COLUMNS)
     written = []
@@ -197,21 +233,25 @@ def study_small(runs, sizes=(50, 100, 300), *, methods=SMALL_METHODS, csv_file=N
             cells += f"{width:.3f}", percent(empty), percent(outside)
             row(*cells)
             written.append(cells)
-    if csv_file is not None:
-        with Path(csv_file).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([SMALL_COLUMNS, *written])
+        if csv_file is not None:
+            with Path(csv_file).open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([SMALL_COLUMNS, *written])
 
 
 def small_run(case, n, k, methods):
     """Return per method: covered, width, whether width is 0, estimate outside."""
     rng = np.random.default_rng([FIRST_SEED, list(SMALL_CASES).index(case), n, k])
-    shape, true_map = SMALL_CASES[case]
-    p = np.clip(rng.beta(*shape, n), 1e-6, 1.0 - 1e-6)
+    draw, true_map = SMALL_CASES[case]
+    p = draw(rng, n)
     c = true_map(p)
     y = rng.random(n) < c
     frame = cb.evaluate(y, p, methods=list(methods), confidence=0.9).frame()
     value, low, high = (frame[name] for name in ("value", "low", "high"))
-    truth = np.abs(c - p).mean()
+    kernel = KernelError().fit_sample(BinarySample(p, c)).kernel
+    truth = np.full(len(methods), np.abs(c - p).mean())
+    truth[np.array(methods) == "kce"] = kernel.errors(
+        p, c[np.newaxis], np.ones(n), debias=False
+    )[0]
     held = (low - 1e-12 <= truth) & (truth <= high)
     outside = (value < low) | (value > high)
     return np.stack([held, high - low, high <= low, outside], axis=1)

@@ -189,16 +189,6 @@ def test_intervals_hold_the_true_error_and_little_else(method):
     assert held >= 9
 
 
-@pytest.mark.parametrize("method", [name for name in NAMES if name in FREE])
-def test_bootstrap_intervals_come_near_the_error(method):
-    """Of 3,000 rows, whose errors scatter by about 0.009."""
-    p, y, c = paper_sample("square", 0.05, 3000, seed=4)
-    options = {"methods": method, "n_resamples": 200, "interval": "basic"}
-    frame = cb.evaluate(y, p, **options).frame()
-    assert_allclose(frame["low"][0], np.abs(c - p).mean() - 0.015, atol=0.02)
-    assert_allclose(frame["high"][0], np.abs(c - p).mean() + 0.015, atol=0.02)
-
-
 @pytest.mark.parametrize("method", NAMES)
 def test_refitting_the_sample_gives_the_sample_s_error(method):
     """A resample that draws every cell once is the sample, but for its cells."""

@@ -3,10 +3,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
+from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics import folded_points, weighted_points
+from calibrant.numerics.resampling import RowGroups, bootstrap_cells
 from calibrant.numerics.sorted_rows import sorted_rows
 
 METHODS = ["pl", "pl-mse", "pl3", "pl3-mse"]
@@ -260,9 +262,11 @@ def test_resamples_are_fitted_with_as_many_pieces(method, n):
     p, y = np.repeat([0.3, 0.7], n), events([0.05, 0.95], n)
 
     def ends(name):
-        options = {"n_resamples": 100, "interval": "percentile"}
-        found = cb.evaluate(y, p, methods=(name,), **options)
-        return [found.frame()[end][0] for end in ("low", "high")]
+        fit = find_evaluator(name).fit_sample(BinarySample(p, y))
+        cells = bootstrap_cells(p, y, None, fit.edges)
+        weights = RowGroups.draw(p.size, 100, np.random.default_rng(0)).weights(cells)
+        errors = fit.resampled_errors(cells, weights, alpha=1.0, debias=False)
+        return np.quantile(errors, [0.025, 0.975])
 
     assert ends("isotonic")[0] > 0.15  # its refits are the rates of both levels
     assert_allclose(ends(method), ends("isotonic"), atol=0.01)

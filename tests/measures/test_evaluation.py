@@ -1,5 +1,4 @@
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,11 +9,8 @@ from sklearn.isotonic import IsotonicRegression
 
 import calibrant as cb
 from calibrant.core.sample import BinarySample
-from calibrant.core.tasks import InputSpec
 from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
 from calibrant.experiments.synthetic import sample as paper_sample
-from calibrant.measures.estimate import ErrorSettings, FittedTasks
-from calibrant.measures.intervals import bootstrap_limits
 
 
 def test_frame_is_one_row_a_method(sample):
@@ -107,11 +103,10 @@ def test_classwise_has_the_classes_at_hand():
     assert_allclose(evaluation.frame()["value"][0], first)
 
 
-@pytest.mark.parametrize("kind", ["posterior", "basic"])
-def test_classwise_of_two_classes_has_the_interval_of_one(smooth_sample, kind):
+def test_classwise_of_two_classes_has_the_interval_of_one(smooth_sample):
     p, y = smooth_sample
     both = np.stack([1 - p, p], axis=1)
-    options = {"methods": "ew10", "interval": kind}
+    options = {"methods": "ew10"}
     two = cb.evaluate(y.astype(int), both, task="classwise", **options).frame()
     one = cb.evaluate(y.astype(int), both, task=1, **options).frame()
     assert_allclose(two["value"], one["value"], atol=0.002)
@@ -191,28 +186,6 @@ def test_calibrators_need_not_be_hashable(sample):
     assert_allclose(found["value"], [p.mean() / 2, 0.0], atol=1e-12)
 
 
-def test_resampling_in_parts_changes_nothing(sample):
-    p, y = sample
-    tasks = InputSpec().tasks(y, p)
-    settings = ErrorSettings(confidence=0.95, interval="basic")
-    fits = FittedTasks(tasks, settings).fits("es15")
-    values, _ = settings.errors(fits, tasks.samples, "es15")
-    limits = partial(
-        bootstrap_limits, fits, tasks, settings, values, debias=True, squared=False
-    )
-    whole, parts = limits(), limits(max_at_once=10_000)
-    high = whole.ends(float(values[0]), slice(None))[1]
-    assert parts.ends(float(values[0]), slice(None))[1] == pytest.approx(high, abs=2e-3)
-
-
-def test_very_many_bins_are_resampled_in_little_memory():
-    rng = np.random.default_rng(0)
-    p = rng.random(60_000)
-    options = {"methods": "ew20000", "n_resamples": 200, "interval": "basic"}
-    found = cb.evaluate(rng.random(60_000) < p, p, **options)
-    assert found.frame()["low"][0] == 0.0
-
-
 def test_twelve_rows_are_evaluated_by_the_methods_that_can():
     rng = np.random.default_rng(0)
     p = rng.random(12)
@@ -265,19 +238,6 @@ def test_classwise_intervals_of_smooth_are_means_over_classes():
     classes = found.per_class()
     assert_allclose(found.frame()["high"][0], classes["high"].mean(), rtol=0.02)
     assert found.frame()["low"][0] <= classes["low"].mean() + 1e-9
-
-
-def test_kinds_of_intervals_can_be_chosen(smooth_sample):
-    p, y = smooth_sample
-    auto, posterior, basic = (
-        cb.evaluate(y, p, methods="smooth", interval=kind, n_resamples=200).frame()
-        for kind in ("auto", "posterior", "basic")
-    )
-    assert auto["high"][0] == posterior["high"][0] != basic["high"][0]
-    with pytest.raises(OptionError, match="not possible for method 'kce'"):
-        cb.evaluate(y, p, methods="kce", interval="posterior")
-    with pytest.raises(OptionError, match="unknown interval 'bca'"):
-        cb.evaluate(y, p, interval="bca")
 
 
 @pytest.mark.slow

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit, softmax
+from scipy.stats import beta
 
 import calibrant as cb
+from calibrant.calibrators.smooth import smooth_fit
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import TooFewRowsError
 
 pytestmark = pytest.mark.filterwarnings(
@@ -59,13 +62,11 @@ def methods_for(name):
     return fitting
 
 
-def outlaws(frame, *, absent=False):
+def outlaws(frame):
     """Return the methods whose interval breaks a rule."""
     value, low, high = (frame[name] for name in ("value", "low", "high"))
     kept = (low >= 0.0) & (low <= value) & (value <= high) & (high <= 1.0)
     kept &= low < high
-    none = np.isnan(low) & np.isnan(high)
-    kept |= none & (absent | (frame["method"] == "kce"))  # its own bootstrap or none
     return frame["method"][~kept].tolist()
 
 
@@ -75,14 +76,6 @@ def test_intervals_hold_their_estimate_within_0_and_1_and_have_a_width(name, alp
     p, y = SAMPLES[name]
     options = {"methods": methods_for(name), "alpha": alpha, "n_resamples": 60}
     assert not outlaws(cb.evaluate(y, p, **options).frame())
-
-
-@pytest.mark.parametrize("kind", ["basic", "percentile"])
-@pytest.mark.parametrize("name", SAMPLES)
-def test_bootstrap_intervals_keep_the_rules_or_are_absent(name, kind):
-    p, y = SAMPLES[name]
-    options = {"methods": methods_for(name), "interval": kind, "n_resamples": 60}
-    assert not outlaws(cb.evaluate(y, p, **options).frame(), absent=True)
 
 
 @pytest.mark.parametrize("debias", ["auto", False])
@@ -184,3 +177,30 @@ def test_a_narrow_interval_is_printed_with_the_digits_that_it_needs():
     text = str(cb.evaluate(y, p, methods="kce", n_resamples=100))  # 0.0006
     low, high = text.partition("[")[2].partition("]")[0].split(", ")
     assert float(low) < float(high)
+
+
+def test_wrong_certain_predictions_do_not_raise_the_lower_end_of_all():
+    """Half of them fail; the others are calibrated, and each has one error only."""
+    rng = np.random.default_rng(11)
+    p = np.append(rng.uniform(0.05, 0.95, 900), np.repeat([0.0, 1.0], 50))
+    c = np.where((p == 0.0) | (p == 1.0), 0.5, p)
+    y = (rng.random(p.size) < c).astype(float)
+    wrong = [y[p == 0.0].sum(), (1.0 - y[p == 1.0]).sum()]
+    found = cb.evaluate(y, p, methods="smooth", confidence=0.9).frame()
+    assert found["low"][0] <= np.abs(c - p).mean() <= found["high"][0]
+    exact = sum(50 * beta.ppf(0.05, k, 50 - k + 1) for k in wrong) / p.size
+    assert found["low"][0] <= exact + 1e-12
+
+
+def test_the_kernel_error_has_the_interval_of_drawn_maps():
+    rng = np.random.default_rng(12)
+    p = rng.random(40)
+    y = (rng.random(40) < p**2).astype(float)
+    found = cb.evaluate(y, p, methods="kce", confidence=0.9, n_resamples=300).frame()
+    fit = smooth_fit(BinarySample(p, y))
+    maps = fit.drawn_maps(p, 4000, np.random.default_rng(1))
+    gaps = maps - p[:, np.newaxis]
+    near = np.exp(-0.5 * np.square(p[:, np.newaxis] - p))
+    factor = 2.0 - 2.0 * np.exp(-0.5)
+    norms = factor * np.einsum("id,ij,jd->d", gaps, near, gaps) / 40**2
+    assert_allclose(found["high"][0], np.quantile(norms, 0.95), rtol=0.15)

@@ -10,6 +10,7 @@ from calibrant.calibrators.kernel_error import KernelError
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
 from calibrant.experiments.synthetic import PAPER_SHAPES, sample
+from calibrant.numerics.resampling import RowGroups, bootstrap_cells
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "kernel.json").read_text(encoding="ascii")
@@ -144,12 +145,12 @@ def test_resampling_cells_agrees_with_resampling_rows():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, p.size, (1500, p.size))
     draws = [cb.kernel_calibration_error(y[i], p[i]) for i in rows]
-    found = cb.evaluate(
-        y, p, methods="kce", interval="percentile", n_resamples=1500, confidence=0.9
-    ).frame()
-    ends = np.array([found["low"][0], found["high"][0]])
-    wanted = np.maximum(np.quantile(draws, [0.05, 0.95]), 0.0)
-    assert_allclose(ends, wanted, rtol=0.1)
+    fit = KernelError().fit_sample(BinarySample(p, y))
+    cells = bootstrap_cells(p, y, None, fit.edges)
+    weights = RowGroups.draw(p.size, 1500, rng).weights(cells)
+    found = fit.resampled_errors(cells, weights, alpha=1.0, debias=True)
+    levels = [0.05, 0.95]
+    assert_allclose(np.quantile(found, levels), np.quantile(draws, levels), rtol=0.1)
 
 
 def test_kce_is_for_measuring_only():

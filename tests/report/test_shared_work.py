@@ -11,8 +11,6 @@ from calibrant.calibrators.binned import Binned
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import InputSpec
 from calibrant.core.threads import one_blas_thread
-from calibrant.measures.estimate import ErrorSettings, FittedTasks
-from calibrant.measures.intervals import bootstrap_limits
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
 
 
@@ -46,28 +44,6 @@ def test_cells_are_gathered_once_and_are_the_same():
         again = compress_to_at_most(BinarySample(sample.p, sample.y, sample.weight))
         np.testing.assert_array_equal(found.p, again.p)
         np.testing.assert_array_equal(found.label_sum, again.label_sum)
-
-
-@pytest.mark.parametrize("power", [1.0, 1.05, 3.0])
-@pytest.mark.parametrize("method", ["ew15", "pl"])
-def test_noise_that_need_not_be_drawn_changes_nothing(power, method):
-    rng = np.random.default_rng(5)
-    p = rng.random(1500)
-    tasks = InputSpec().tasks((rng.random(1500) < p**power).astype(int), p)
-    settings = ErrorSettings(
-        confidence=0.9, n_resamples=300, interval="basic", debias=False
-    )
-    fits = FittedTasks(tasks, settings).fits(method)
-    values, _ = settings.errors(fits, tasks.samples, method)
-    few, all_ = (
-        bootstrap_limits(
-            fits, tasks, settings, values, debias=False, squared=False, **options
-        )
-        for options in ({}, {"far": np.inf})
-    )
-    assert few.noise.size < all_.noise.size or power < 3
-    which = slice(None)
-    assert few.ends(float(values[0]), which) == all_.ends(float(values[0]), which)
 
 
 @pytest.fixture(scope="module")

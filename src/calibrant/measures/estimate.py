@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.calibrators.kernel_error import KernelFit
 from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.core.parameters import (
@@ -19,11 +20,7 @@ from calibrant.core.parameters import (
 )
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError
-from calibrant.measures.intervals import (
-    BootstrapLimits,
-    PosteriorLimits,
-    bootstrap_limits,
-)
+from calibrant.measures.intervals import PosteriorLimits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
     from calibrant.core.tasks import BinaryTasks
 
-
-Interval: TypeAlias = Literal["auto", "posterior", "basic", "percentile"]
 
 MIN_DECIMALS, MAX_DECIMALS = 4, 12
 """Of printed estimates."""
@@ -93,7 +88,6 @@ class ErrorSettings:
     alpha: float = 1.0
     debias: Debias = "auto"
     confidence: float | None = None
-    interval: Interval = "auto"
     n_resamples: int = 1000
     random_state: Seed = 0
     _evaluators: dict[str | int, Any] = field(
@@ -103,7 +97,6 @@ class ErrorSettings:
     def __post_init__(self) -> None:
         check_positive(self.alpha, name="alpha")
         check_choice(self.debias, ["auto", True, False], name="debias")
-        check_choice(self.interval, get_args(Interval), name="interval")
         check_count(self.n_resamples, name="n_resamples", least=2)
         if self.confidence is not None:
             check_fraction(self.confidence, name="confidence")
@@ -173,7 +166,10 @@ class FittedTasks:
 
     @cached_property
     def _posterior_limits(self) -> PosteriorLimits:
-        """Return limits of the true errors, the same for all methods."""
+        """Return limits of the true errors, the same for all methods with a map."""
+        return self._drawn_limits([])
+
+    def _drawn_limits(self, kernels: list[KernelFit]) -> PosteriorLimits:
         settings = self.settings
         seed = whole_seed(settings.random_state)
         with one_blas_thread():
@@ -183,33 +179,15 @@ class FittedTasks:
                 alpha=settings.alpha,
                 n_draws=settings.n_resamples,
                 seed=seed,
+                kernels=kernels,
             )
 
-    def _limits(
-        self,
-        fits: list[ErrorFit],
-        method: str,
-        values: FloatVector,
-        *,
-        debias: bool,
-        has_map: bool,
-    ) -> BootstrapLimits | PosteriorLimits | None:
+    def _limits(self, fits: list[ErrorFit]) -> PosteriorLimits | None:
         """Return between which limits the errors of the events lie."""
-        settings = self.settings
-        if settings.confidence is None:
+        if self.settings.confidence is None:
             return None
-        if settings.interval == "posterior" and not has_map:
-            raise OptionError(
-                f'interval="posterior" is not possible for method {method!r}, '
-                'which has no map; pass interval="auto" or "basic".'
-            )
-        if has_map and settings.interval in {"auto", "posterior"}:
-            return self._posterior_limits
-        # Without a map there is only the kernel error, which is a squared norm.
-        with one_blas_thread():
-            return bootstrap_limits(
-                fits, self.tasks, settings, values, debias=debias, squared=not has_map
-            )
+        kernels = [fit for fit in fits if isinstance(fit, KernelFit)]
+        return self._drawn_limits(kernels) if kernels else self._posterior_limits
 
     def _estimate(self, method: str) -> tuple[Estimate, ...]:
         tasks = self.tasks
@@ -217,9 +195,7 @@ class FittedTasks:
         values, debias = self.settings.errors(fits, tasks.samples, method)
         pieces = np.array([float(fit.n_pieces) for fit in fits])
         n, name = tasks.samples[0].n_data, method_name(method)
-        limits = self._limits(
-            fits, method, values, debias=debias, has_map=pieces[0] > 0
-        )
+        limits = self._limits(fits)
 
         def row(task: str, which: slice) -> Estimate:
             value = max(float(np.mean(values[which])), 0.0)

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.core.tasks import BinaryTasks
-    from calibrant.measures.estimate import Interval
     from calibrant.predictions.aggregates import Unit
     from calibrant.predictions.predictions import Predictions
 
@@ -200,7 +199,6 @@ def evaluate(  # noqa: PLR0913
     alpha: float = 1,
     debias: Debias = "auto",
     confidence: float | None = DEFAULT_CONFIDENCE,
-    interval: Interval = "auto",
     n_resamples: int = 1000,
     task: Task = None,
     sample_weight: ArrayLike | None = None,
@@ -233,19 +231,12 @@ def evaluate(  # noqa: PLR0913
         "auto" subtracts the estimated bias if it is known for the method; False gives
         the raw, classical value.
     confidence : float or None
-        Level of the intervals; None for no intervals.
-    interval : {"auto", "posterior", "basic", "percentile"}
-        "posterior": quantiles of the errors of maps drawn from the posterior of
-        "smooth", whichever method gives the estimate; the lower end is 0 where
-        `calibration_test` is not significant. "auto" is the same, but "basic" for
-        "kce", which has no map.
-        "percentile": quantiles of what the method gives for bootstrap resamples.
-        "basic": these reflected at the estimate, which removes the bias that
-        resampling adds. Intervals lie within [0, 1] and contain the estimate; where
-        all resamples give the same value there is none.
+        Level of the intervals; None for no intervals. Ends are quantiles of the errors
+        of maps drawn from the posterior of "smooth", whichever method gives the
+        estimate; the lower end is 0 where `calibration_test` is not significant.
+        Intervals lie within [0, 1] and contain the estimate.
     n_resamples : int
-        Number of maps drawn; or of bootstrap resamples, in which bins stay as they
-        were fitted.
+        Number of maps drawn for the intervals.
     task : None, "confidence", "classwise", or a class
         None: binary. "confidence": the top class and whether it is right. A class, by
         label or column number: that class against the rest. "classwise": the mean over
@@ -303,7 +294,6 @@ def evaluate(  # noqa: PLR0913
         alpha=alpha,
         debias=debias,
         confidence=confidence,
-        interval=interval,
         n_resamples=n_resamples,
         random_state=random_state,
     )

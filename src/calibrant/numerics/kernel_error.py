@@ -19,13 +19,15 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
 from calibrant.numerics.binning import GRID_CELLS, grid_cell
-from calibrant.numerics.resampling import MAX_DRAW
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 KernelName: TypeAlias = Literal["rbf", "laplace"]
 OutcomeKernelName: TypeAlias = Literal["linear", "white", "rbf"]
+
+MAX_DRAW = 2**53
+"""Draws are whole numbers; beyond this many rows there is no noise left to show."""
 
 OUTCOME_FACTORS: dict[str, float] = {
     "linear": 1.0,

@@ -1,4 +1,4 @@
-"""Bootstrap: resampled counts, and intervals from resampled errors.
+"""Bootstrap: resampled counts of rows.
 
 Rows are aggregated into cells first: a cell has the rows of one label whose predictions
 lie in one short interval. How often a resample draws from each cell is multinomial, so
@@ -8,7 +8,7 @@ a thousand resamples cost the same for a thousand rows or a billion.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,10 +26,6 @@ GROUPS = 512
 """How many groups of rows are resampled where several events share the rows."""
 MAX_COPIES = 2**22
 """How many copies of weighted rows are kept apart where several events share rows."""
-MAX_DRAW = 2**53
-"""Draws are whole numbers; beyond this many rows there is no noise left to show."""
-
-IntervalKind: TypeAlias = Literal["basic", "percentile"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,40 +79,6 @@ def bootstrap_cells(
         weight=total[used],
         row_cell=position[code],
     )
-
-
-def multinomial_weights(
-    cells: BootstrapCells, replicates: int, rng: np.random.Generator
-) -> FloatMatrix:
-    """Return the weight of each cell in each resample, shape (replicates, m)."""
-    total = cells.weight.sum()
-    draws = int(min(max(round(total), 1), MAX_DRAW))
-    counts = rng.multinomial(draws, cells.weight / total, size=replicates)
-    return np.asarray(counts, dtype=np.float64)
-
-
-def calibrated_weights(
-    cells: BootstrapCells, replicates: int, rng: np.random.Generator
-) -> tuple[BootstrapCells, FloatMatrix]:
-    """Return cells and their weights in resamples of perfectly calibrated labels.
-
-    Predictions stay as they are; each label is drawn again with the predicted
-    probability. Errors of these resamples are pure noise.
-    """
-    left, interval_of = np.unique(cells.left, return_inverse=True)
-    total = np.bincount(interval_of, weights=cells.weight)
-    p = np.bincount(interval_of, weights=cells.weight * cells.p) / total
-    draws = np.clip(np.round(total), 1, MAX_DRAW).astype(np.int64)
-    share = rng.binomial(draws, np.clip(p, 0.0, 1.0), (replicates, p.size)) / draws
-    weights = np.stack([(1.0 - share) * total, share * total], axis=2)
-    both = BootstrapCells(
-        left=np.repeat(left, 2),
-        p=np.repeat(p, 2),
-        y=np.tile([0.0, 1.0], p.size),
-        weight=np.repeat(total, 2),
-        row_cell=cells.row_cell,
-    )
-    return both, weights.reshape(replicates, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,54 +161,3 @@ def widen_to(value: float, low: float, high: float) -> tuple[float, float]:
     """
     low, high = min(low, value), max(high, value)
     return max(float(low), 0.0), min(float(high), 1.0)
-
-
-def interval(
-    value: float,
-    replicates: FloatVector,
-    *,
-    truth: float,
-    noise: FloatVector,
-    confidence: float,
-    kind: IntervalKind,
-    squared: bool = False,
-) -> tuple[float, float]:
-    """Return a bootstrap interval for an error, within [0, 1].
-
-    "percentile" takes the quantiles of the replicates. "basic" assumes that the
-    estimate lies as far from the unknown error as replicates lie from `truth`, the
-    plain error of the sample that they were drawn from: so the bias that resampling
-    adds is removed. Its lower end is 0 unless the estimate exceeds the errors that the
-    same predictions have by chance if they are perfectly calibrated (`noise`). Both
-    include the estimate. Replicates that do not scatter, or only beyond the possible
-    errors, give no information about uncertainty: then both ends are NaN.
-
-    If the error is a squared norm, the norm itself scatters evenly, so its interval is
-    computed and squared. Near 0 there is nothing left to reflect, so the upper end is
-    at least that of the percentiles.
-    """
-    if squared:
-        low, high = interval(
-            float(_root(value)),
-            _root(replicates),
-            truth=float(_root(truth)),
-            noise=_root(noise),
-            confidence=confidence,
-            kind=kind,
-        )
-        widest = float(np.quantile(replicates, 0.5 * (1.0 + confidence)))
-        return widen_to(value, low**2, max(high**2, widest))
-    tail = 0.5 * (1.0 - confidence)
-    low, high = np.quantile(replicates, [tail, 1.0 - tail])
-    scattered = high - low > ROUNDING
-    if kind == "basic":
-        centre = value + truth
-        low, high = centre - high, centre - low
-        if value <= np.quantile(noise, 1.0 - tail) + ROUNDING:
-            low = 0.0
-    low, high = widen_to(value, low, high)
-    return (low, high) if scattered and high - low > ROUNDING else (np.nan, np.nan)
-
-
-def _root(values: FloatVector | float) -> FloatVector:
-    return np.sqrt(np.maximum(values, 0.0))
