@@ -3,7 +3,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import FewerPiecesWarning, OptionError
 from calibrant.experiments.synthetic import sample as paper_sample
@@ -262,8 +261,8 @@ def test_resamples_are_fitted_with_as_many_pieces(method, n):
     p, y = np.repeat([0.3, 0.7], n), events([0.05, 0.95], n)
 
     def ends(name):
-        fit = find_evaluator(name).fit_sample(BinarySample(p, y))
-        cells = bootstrap_cells(p, y, None, fit.edges)
+        fit = cb.make_calibrator(name).fit_event(BinarySample(p, y.astype(float)))
+        cells = bootstrap_cells(p, y.astype(float), None, fit.edges)
         weights = RowGroups.draw(p.size, 100, np.random.default_rng(0)).weights(cells)
         errors = fit.resampled_errors(cells, weights, alpha=1.0, debias=False)
         return np.quantile(errors, [0.025, 0.975])

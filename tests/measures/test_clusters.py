@@ -25,14 +25,6 @@ def test_intervals_are_wider_with_clusters(rows, method):
     assert width(clustered) > 1.2 * width(plain)
 
 
-def test_a_bootstrap_draws_whole_clusters(rows):
-    y, p, clusters = rows
-    options = {"methods": "es15", "interval": "percentile"}
-    plain = cb.evaluate(y, p**2, **options).frame()
-    clustered = cb.evaluate(y, p**2, clusters=clusters, **options).frame()
-    assert width(clustered) > 1.2 * width(plain)
-
-
 def test_differences_are_less_certain_with_clusters(rows):
     y, p, clusters = rows
     models = {"a": p, "b": p**2}

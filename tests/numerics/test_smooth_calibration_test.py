@@ -162,6 +162,16 @@ def test_a_calibrated_model_is_rejected_as_often_as_promised(a, b):
     assert abs(np.mean(found <= 0.05) - 0.05) < 0.02
 
 
+@pytest.mark.parametrize(("p", "y"), [([0.1], [1.0]), ([0.2, 0.8], [1.0, 0.0])])
+def test_no_pvalue_is_below_the_chance_of_the_labels(p, y):
+    """Of one row, exactly one in ten calibrated ones surprises as much as this one."""
+    found = min_p_values([points(np.array(p), np.array(y))])[0]
+    chance = np.prod(np.where(np.array(y) == 1.0, p, 1.0 - np.array(p)))
+    assert_allclose(found.outcome.pvalue, chance)
+    assert found.rejects(chance * 1.01)
+    assert not found.rejects(chance * 0.99)
+
+
 def test_one_prediction_gives_the_normal_test_of_a_share():
     y = np.repeat([1.0, 0.0], [24, 76])
     z = (24 - 30) / np.sqrt(100 * 0.3 * 0.7)

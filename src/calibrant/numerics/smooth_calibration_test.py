@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
-from scipy.special import chdtrc, chdtri, gammaln
+from scipy.special import chdtrc, chdtri, gammaln, xlogy
 
 from calibrant.numerics.classical_tests import Outcome
 from calibrant.numerics.links import clip_probability, logit
@@ -60,15 +60,20 @@ class MinPValue(NamedTuple):
         The logarithm of the smallest p-value after division by its level share.
     orders : tuple of int
         Numbers of squares that were summed.
+    log_chance : float
+        The logarithm of how probable the labels themselves are, if the predictions are
+        calibrated. No p-value is smaller; with a few rows, the normal one may be.
     """
 
     log_least: float
     orders: tuple[int, ...]
+    log_chance: float = -np.inf
 
     @property
     def outcome(self) -> Outcome:
         """Return minus the logarithm, and the p-value of the smallest quotient."""
         chance = p_value_of_min(self.orders, float(np.exp(self.log_least)))
+        chance = max(chance, float(np.exp(self.log_chance)))
         return Outcome(0.0 - self.log_least, chance)
 
     def rejects(self, level: float) -> bool:
@@ -79,7 +84,8 @@ class MinPValue(NamedTuple):
         >>> MinPValue(-3.5, (1, 2)).rejects(0.05), MinPValue(-3.0, (1, 2)).rejects(0.05)
         (True, False)
         """
-        return self.log_least <= critical_log_least(self.orders, level)
+        possible = self.log_chance <= np.log(level)
+        return possible and self.log_least <= critical_log_least(self.orders, level)
 
 
 def smooth_test(points: WeightedPoints, max_functions: int = ORDERS[-1]) -> Outcome:
@@ -103,7 +109,8 @@ def min_p_values(
         places = [k for k, own in enumerate(orders) if own == each]
         batch = WeightedPoints.side_by_side([samples[k] for k in places])
         logs = least_log_tails(score_statistics(batch, each[-1]) ** 2, each).tolist()
-        tails |= {k: MinPValue(log, each) for k, log in zip(places, logs, strict=True)}
+        for k, log in zip(places, logs, strict=True):
+            tails[k] = MinPValue(log, each, _log_chance(samples[k]))
     return [tails[k] for k in range(len(samples))]
 
 
@@ -156,6 +163,12 @@ def _turned(plane: FloatMatrix, target: FloatMatrix) -> FloatMatrix:
     first, second = plane[..., 0], plane[..., 1]
     lead, rest = cosine * first + sine * second, cosine * second - sine * first
     return np.stack([lead, rest], axis=-1)
+
+
+def _log_chance(points: WeightedPoints) -> float:
+    chance = xlogy(points.label_sum, points.p)
+    chance += xlogy(points.weight - points.label_sum, 1.0 - points.p)
+    return float(chance.sum())
 
 
 def label_variance(points: WeightedPoints) -> FloatMatrix:
