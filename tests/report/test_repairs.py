@@ -148,7 +148,9 @@ def test_repairs_of_few_rows_are_not_tried():
 def test_a_certificate_has_the_errors_of_the_table():
     p, y = cb.datasets.load_binary("bayes")
     repairs = cb.Report.from_predictions(y, p).summary["models"][0]["repairs"]
-    for row in repairs["rows"][:2]:
-        limits = f"({row['low']:.4f} to {row['high']:.4f})"
-        assert f"{row['error']:.4f} {limits}" in repairs["certificate"]
+    before, after = repairs["rows"][:2]
+    limits = f"({before['low']:.4f} to {before['high']:.4f})"
+    assert f"{before['error']:.4f} {limits}" in repairs["certificate"]
+    assert after["low"] == 0.0
+    assert f"to at most {after['high']:.4f}." in repairs["certificate"]
     assert all(row["error"] is None for row in repairs["rows"][2:])
