@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 INDEX = """# Checks
 
-`cb.diagnose(y, p)`, `calibrant evaluate ... --explain` and every report say in words
-what is wrong with predicted probabilities. Each check has a code whose meaning never
-changes, so that you can mute it (`--mute CAL008`) or let it fail a build (`--fail-on
-severe`, `--fail-on CAL001,CAL010`: exit code 1). `calibrant rule CAL004` prints the
-text of these pages. [How the checks work](how_checks_work.md) gives the tests and their
-false-alarm rates.
+`cb.diagnose(y, p)`, `calibrant evaluate ... --explain` and every report explain in
+words what is wrong with predicted probabilities. Each check has a code whose meaning
+never changes, so that you can mute it (`--mute CAL008`) or let it fail a build
+(`--fail-on severe`, `--fail-on CAL001,CAL010`: exit code 1). `calibrant rule CAL004`
+prints the text of these pages. [How the checks work](how_checks_work.md) describes the
+tests and their false-alarm rates.
 
 | code | title | reported if |
 | --- | --- | --- |

@@ -12,7 +12,7 @@ from scipy.special import expit
 import calibrant as cb
 
 rng = np.random.default_rng(9)
-score = rng.normal(-2.2, 1.3, 5000)
+score = rng.normal(-2.85, 1.3, 5000)
 y = rng.random(score.size) < expit(score)
 p = expit(score + np.log(0.9 / 0.1))
 both = {"trained on balanced data": p}

@@ -16,7 +16,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 FOLDER = Path(__file__).parent
 OWN = 0.6
@@ -36,7 +36,7 @@ def churn(rng: np.random.Generator, n: int = 4000) -> None:
     region = rng.choice(["north", "south", "east", "west"], n)
     logits = rng.normal(-2.2, 1.3, n)
     churned = rng.random(n) < expit(logits + 0.25 * (region == "west"))
-    score = expit(logits + 2.2)
+    score = expit(logits - logit(churned.mean()))  # as many churners as others
     write_csv(
         "churn.csv",
         {
