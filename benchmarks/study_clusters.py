@@ -1,4 +1,4 @@
-"""Error rates and coverage where rows of a cluster turn out alike, with a known map.
+"""Error rates and coverage where rows of a cluster are correlated, with a known map.
 
     python benchmarks/study_clusters.py size --runs 1000 --csv size.csv
     python benchmarks/study_clusters.py coverage --runs 400 --csv coverage.csv

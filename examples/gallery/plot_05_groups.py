@@ -2,8 +2,8 @@
 Groups as small multiples
 =========================
 
-A model can be calibrated on average and wrong for a group. Here the rate of clinic B is
-lower than predicted.
+A model can be calibrated on average and wrong for a group. Here the observed rate of
+clinic B is lower than predicted.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 Decision curves
 ===============
 
-The net benefit of acting on predictions from a threshold on, against acting on all rows
-and on none.
+The net benefit of acting on predictions above a threshold, compared with acting on all
+rows and on none.
 """
 
 import calibrant as cb

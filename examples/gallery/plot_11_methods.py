@@ -3,8 +3,8 @@ The same data by several methods
 ================================
 
 A diagram is the graph of a calibration map that was fitted to the test data. Each
-method fits another family of maps: bins jump, isotonic regression has steps, `smooth`
-follows the data no more closely than they justify.
+method fits a different family of maps: bins jump, isotonic regression has steps, and
+`smooth` follows the data no more closely than they justify.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 An estimate and the truth
 =========================
 
-Synthetic data have a known calibration map. The band of `smooth` should contain it.
+The true calibration map of synthetic data is known. The band of `smooth` should contain
+it.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 A clinical validation with 30 events
 ====================================
 
-With 150 patients the band is wide, and that is the message of the figure. The size is
-that of one journal column.
+With 150 patients the band is wide, and that is the message of the figure. It has the
+width of one journal column.
 """
 
 import numpy as np

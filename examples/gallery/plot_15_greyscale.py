@@ -2,7 +2,7 @@
 For print: greys
 ================
 
-The same figure in greys, legible without colours.
+A reliability diagram in shades of grey, legible without colours.
 """
 
 import calibrant as cb

@@ -2,8 +2,8 @@
 Confidences that a language model states
 ========================================
 
-Stated confidences take few values, with many exact 100 percents. Dots are the levels;
-between neighbouring levels the curve is straight on the scale of log-odds.
+Stated confidences have few distinct values, many of them exactly 100 %. Dots show
+these levels; between neighbouring levels the curve is straight on the log-odds scale.
 """
 
 import numpy as np

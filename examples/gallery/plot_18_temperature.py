@@ -2,8 +2,8 @@
 Temperature scaling of ten classes
 ==================================
 
-A forest with ten classes is under-confident: its temperature is below 1. The top label
-before and after.
+A forest with ten classes is under-confident: its temperature is below 1. The diagram
+shows the top label before and after.
 """
 
 import calibrant as cb

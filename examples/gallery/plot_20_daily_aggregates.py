@@ -2,8 +2,8 @@
 A week of daily aggregates
 ==========================
 
-Each day is aggregated where its rows are. The sum of the days is evaluated and drawn as
-if it were the rows.
+Each day is aggregated where its rows are. The sum of all days can be evaluated and
+drawn like the rows themselves.
 """
 
 import numpy as np

@@ -102,7 +102,11 @@ def test_findings_decide_the_exit_code(run, tmp_path, fail_on, expected):
 @pytest.mark.parametrize("command", ["evaluate", "report"])
 @pytest.mark.parametrize(
     ("fail_on", "told"),
-    [("CAL999", "unknown check 'CAL999'"), (" ,", "--fail-on must name at least one")],
+    [
+        ("CAL999", "unknown check 'CAL999'"),
+        ("terrible", "unknown severity or check 'terrible'; known: 'note', 'minor'"),
+        (" ,", "--fail-on must name at least one"),
+    ],
 )
 def test_what_to_fail_on_is_refused_before_any_work(run, command, fail_on, told):
     wanted = ("no-such-file.csv", "--y", "y", "--p", "p")

@@ -119,7 +119,7 @@ def test_percentages_with_gaps_are_told_before_the_gaps(binary):
         cb.calibration_error(y, percent)
     words = str(told.value)
     assert 'These look like percentages: pass scale="percent".' in words
-    assert "(298 of 300 values are outside, 2 are missing or infinite)" in words
+    assert "(298 of 300 values outside, 2 missing or infinite)" in words
     with pytest.raises(ex.MissingValueError, match=r"row 3 is nan \(2 of 300"):
         cb.calibration_error(y, percent, scale="percent")
 

@@ -249,9 +249,9 @@ def test_separated_labels_have_no_slope_and_say_so():
     with pytest.warns(SmallSampleWarning) as caught:
         unit = only((p > 0.5).astype(int), p)
     assert sorted(str(one.message) for one in caught) == [
-        "no interval of AUROC: its estimated standard error is 0.",
+        "no interval for AUROC: its estimated standard error is 0.",
         (
-            "no interval of intercept, slope: no row with the event has a lower "
+            "no interval for intercept, slope: no row with the event has a lower "
             "prediction than a row without it."
         ),
     ]
@@ -282,7 +282,7 @@ def test_reasons_name_groups_once():
     told = [str(one.message) for one in caught if "all labels" in str(one.message)]
     assert told == [
         (
-            "no interval of in-the-large, intercept, slope, scaled Brier, Nagelkerke "
+            "no interval for in-the-large, intercept, slope, scaled Brier, Nagelkerke "
             "R2, AUROC for b; c: all labels are equal."
         )
     ]

@@ -172,13 +172,13 @@ class Auto(ClassCalibrator, EventCalibrator):
     """The repair that is best on held-out rows, or none.
 
     A few methods are fitted by cross-validation and pooled on the scale of logits or
-    log-probabilities, with the weights that make held-out rows most probable. How
-    probable `smooth` makes the labels of all rows, compared with the predictions, gives
-    the chance that these are not calibrated, if it was one half before. With at most
-    40 %, predictions stay unchanged; otherwise the chance is the strength of the
-    repair. Predictions of an event of exactly 0 and 1 are treated as rounded if
-    predictions come in steps or labels contradict them; beyond the data, its map shifts
-    logits by as much as at the outermost predictions.
+    log-probabilities, with the weights that make held-out rows most probable. The
+    probability that predictions are miscalibrated, if it is one half beforehand,
+    follows from how much more probable the labels are under `smooth` than under the
+    predictions. At 40 % or less, predictions stay unchanged; otherwise this probability
+    is the strength of the repair. For one event, predictions of exactly 0 and 1 are
+    treated as rounded if predictions come in steps or labels contradict them; beyond
+    the data, the map shifts logits by as much as at the outermost predictions.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ MANY_CLASSES = (
 )
 
 NO_GROUPS = (
-    "only the method 'auto' fits maps of groups of one event; choose it, or remove ",
+    "only the method 'auto' fits maps of groups, for one event; use it, or remove ",
     Argument("groups"),
     ".",
 )

@@ -173,7 +173,7 @@ class Binned(Bins):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CrossValidatedBins(Bins):
-    """The number of bins with the least cross-validated Brier score.
+    """The number of bins with the smallest cross-validated Brier score.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class CrossValidatedBins(Bins):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SweptBins(Bins):
-    """The largest number of bins before the observed rates first fall.
+    """The largest number of bins before the observed rates first decrease.
 
     Parameters
     ----------
@@ -236,8 +236,8 @@ class SweptBins(Bins):
     tops : {"slope-1", "flat"}
         Tops parallel to the diagonal, or flat tops at the observed rate.
     max_bins : int
-        Where to stop even if the rates still rise, as they do for ever where the
-        classes are separable.
+        Where to stop even if the rates still increase, as they always do for separable
+        classes.
     """
 
     max_bins: int = 1000

@@ -34,7 +34,7 @@ BINARY = 2
 
 
 class CalibratedClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier whose probabilities go through a calibrator.
+    """A classifier whose probabilities are corrected by a calibrator.
 
     Without `cv` the classifier must already be fitted: `fit` then fits only the
     calibrator, and needs rows that the classifier has not seen. If the calibrator is
@@ -45,14 +45,14 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     classifier : classifier
-        With `predict_proba`, or with `decision_function`, whose values are taken as
+        With `predict_proba`, or with `decision_function`, whose values are treated as
         logits.
     calibrator : str or calibrator
-        A method's name, or a calibrator of `make_calibrator`. With more than two
-        classes a binary method is applied to each class against the rest.
+        The name of a method, or a calibrator made by `make_calibrator`. With more than
+        two classes, a binary method is applied to each class against the rest.
     cv : int, splitter or None
         How to split the rows, as in scikit-learn's `cross_val_predict`; None for a
-        classifier that is fitted.
+        classifier that is already fitted.
 
     Attributes
     ----------

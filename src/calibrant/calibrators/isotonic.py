@@ -30,7 +30,7 @@ Evaluation: TypeAlias = Literal["interpolate", "step"]
 class Isotonic(EventCalibrator):
     """Isotonic regression by pooling adjacent violators.
 
-    The fit minimises the Brier score and the log-loss alike.
+    The fit minimises both the Brier score and the log-loss.
 
     Parameters
     ----------

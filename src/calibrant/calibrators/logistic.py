@@ -136,7 +136,7 @@ class Beta(EventCalibrator):
     """Beta calibration: logistic regression on log(p) and -log(1 - p).
 
     The map is the odds of two beta densities, and includes the identity. Its
-    coefficients a and b are not negative, so that it does not fall.
+    coefficients a and b are not negative, so it does not decrease.
 
     Parameters
     ----------

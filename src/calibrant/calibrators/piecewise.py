@@ -97,7 +97,7 @@ class PiecewiseLinear(PieceSearch, EventCalibrator):
     score : {"brier", "loss"}
         The score that chooses pieces: the Brier score, as in the paper, or `loss`.
     monotone : bool
-        Whether the map must not fall.
+        Whether the map must not decrease.
     folds : int
         Number of folds.
     random_state : int, generator or None
@@ -143,8 +143,8 @@ class PiecewiseLinear(PieceSearch, EventCalibrator):
 class GlobalPiecewise(EventCalibrator):
     """Continuous piecewise lines or parabolas with the least squared error.
 
-    The paper fits these by differential evolution; here knots are exchanged for
-    better ones as long as there are any, from many starts.
+    The paper fits these by differential evolution; here knots are replaced by better
+    ones until there are none, from many starting points.
 
     Parameters
     ----------

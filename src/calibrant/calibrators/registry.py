@@ -340,7 +340,7 @@ def find_method(name: str) -> Method:
         raise OptionError(
             f"method {name!r} only measures: it has no calibration map, so it can "
             "neither calibrate nor be drawn. For a map, use another method, such as "
-            "'pl'."
+            "'smooth'."
         )
     return _find(name)
 

@@ -59,7 +59,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
 
     For one event, the logit of the map is logit(p) + a + b logit(p) + s1(logit(p)) +
     s2(p) with natural cubic splines s1 and s2. Their curvatures are penalised, and so
-    are a and b: where the data do not object, the map is the identity. The four
+    are a and b: without evidence to the contrary, the map is the identity. The four
     penalties are those that make the labels most probable.
 
     For several classes it is softmax regression on logits and probabilities (see

@@ -46,9 +46,9 @@ class Finding:
     title : str
         The check in two or three words.
     severity : {"note", "minor", "moderate", "severe"}
-        "note": worth knowing, but no fault of the probabilities. The others go by how
-        far probabilities are off, as the root of the mean square over all rows: less
-        than 0.01, less than 0.05, more. So few rows that are far off weigh less.
+        "note": worth knowing, but not a fault of the probabilities. The others
+        depend on how far probabilities are off, as a root mean square over all rows:
+        below 0.01, below 0.05, or above. So a few rows with large errors count less.
     message : str
         What was found, in words and numbers.
     remedy : str
@@ -59,7 +59,7 @@ class Finding:
     besides : str
         The part of the remedy that is not about a calibrator.
     evidence : dict
-        The numbers behind the message; "off_by" is what the severity goes by.
+        The numbers behind the message; "off_by" determines the severity.
     where : dict
         Model, class or group that it is about; empty where there is one only.
 

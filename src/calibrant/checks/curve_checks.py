@@ -133,9 +133,9 @@ def balanced_training(subject: Subject) -> Finding | None:
         "balanced training data",
         severity_of(gap),
         f"Predictions are too {'low' if shift > 0.0 else 'high'} by a constant, "
-        f"{abs(shift):.2f} in log-odds, as if the model was trained on balanced data: "
-        f"the rate of events in training would be {trained:.2f}; the observed rate is "
-        f"{format_probability(rate)}.",
+        f"{abs(shift):.2f} in log-odds, as if the model had been trained on balanced "
+        f"data: the rate of events in training would be {trained:.2f}; the observed "
+        f"rate is {format_probability(rate)}.",
         f"If training data or classes were balanced, adjust_prior({rate:.3g}, "
         "old_rate=0.5) reverses this, without labels.",
         "",

@@ -191,7 +191,7 @@ def one_outcome(subject: Subject) -> Finding | None:
 
 
 def dependent_rows(subject: Subject) -> Finding | None:
-    """CAL014: rows of a cluster turn out alike, so that all rows tell less."""
+    """CAL014: labels of a cluster are correlated, so that all rows tell less."""
     dependence = dependence_of(subject.sample)
     if dependence is None or subject.one_outcome:
         return None
@@ -203,12 +203,12 @@ def dependent_rows(subject: Subject) -> Finding | None:
         "CAL014",
         "dependent rows",
         "note",
-        f"Rows of a cluster turn out alike: two of their labels have a correlation of "
-        f"{dependence.label_correlation:.2f}. {format_count(rows)} rows in "
-        f"{format_count(count)} clusters tell as much about the mean label as "
-        f"{format_count(round(rows / dependence.factor))} independent rows: an honest "
-        f"interval of it is {wider:.1f} times as wide.",
-        "Name the clusters wherever you evaluate, compare or test these predictions, "
+        f"Labels within a cluster are correlated ({dependence.label_correlation:.2f}). "
+        f"{format_count(rows)} rows in {format_count(count)} clusters say as much "
+        "about the mean label as "
+        f"{format_count(round(rows / dependence.factor))} independent rows: its "
+        f"interval must be {wider:.1f} times as wide.",
+        "Pass the clusters wherever you evaluate, compare or test these predictions, "
         "as you did here.",
         evidence={
             "correlation": dependence.label_correlation,

@@ -175,8 +175,8 @@ def diagnose(  # noqa: PLR0913
         The group of each row; groups are compared with all rows. Rows without a value
         are the group "(missing)".
     clusters : array-like of shape (n,), optional
-        Which rows belong together, such as those of one patient. Tests then count as
-        many independent rows as tell as much about the mean label.
+        Which rows belong together, such as those of one patient. Tests then use the
+        number of independent rows that would say as much about the mean label.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional

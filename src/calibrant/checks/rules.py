@@ -137,9 +137,9 @@ RULES = (
         "middle or on one side, which the message names. For the top label: the mean "
         "confidence exceeds the accuracy. A shift that is common to all predictions "
         "is removed first.",
-        "High risks are overstated and low risks understated, so decisions at strict "
-        "thresholds are made on too little evidence. Modern neural networks and "
-        "naive Bayes classifiers are typical cases.",
+        "High risks are overstated and low risks understated, so the model looks more "
+        "certain than it is, and extreme thresholds are reached too often. Modern "
+        "neural networks and naive Bayes classifiers are typical cases.",
         "Recalibrate with one slope (platt, or temperature for the top label), or "
         "with beta if only one side is affected; auto chooses.",
         "It tests one slope: curves that bend without a slope are left to CAL004.",
@@ -162,7 +162,7 @@ RULES = (
         "The mean prediction differs significantly from the observed rate. Top labels "
         "are left to CAL001 and CAL002.",
         "Sums over predictions, such as expected cases, costs or capacity, are wrong "
-        "by the same proportion. The usual cause is a population in which the event is "
+        "in the same proportion. The usual cause is a population in which the event is "
         "rarer or more common than in training.",
         "Recalibrate the level with platt on recent rows, or, if only the rate has "
         "changed, use adjust_prior.",
@@ -226,14 +226,15 @@ RULES = (
         "Rounding hides the difference between unlikely and very unlikely, and turns "
         "likely into certain.",
         "Keep the full precision of the model's output.",
-        "Verbalised confidences and scores of decision trees take few values by "
-        "nature; then nothing is lost.",
+        "Verbalised confidences and scores of decision trees have few distinct values "
+        "by nature; then nothing was lost.",
         _rounded,
     ),
     Rule(
         "CAL009",
         "certain predictions",
-        "Some predictions are exactly 0 or 1. It is severe if any of them is wrong.",
+        "Some predictions are exactly 0 or 1. The finding is severe if any of them is "
+        "wrong.",
         "A wrong prediction of exactly 0 or 1 makes the log-loss infinite; no "
         "evidence justifies certainty.",
         "Keep the full precision of the model's output, or recalibrate with smooth or "
@@ -249,15 +250,15 @@ RULES = (
         "A model that is calibrated on average can be unfair or useless for a group.",
         "Recalibrate the group by itself (calibrate --by), or add a feature that "
         "identifies it.",
-        "Groups must be given; groups of fewer than 30 rows are not tested.",
+        "Only groups that you name are tested, and none of fewer than 30 rows.",
         _groups,
     ),
     Rule(
         "CAL011",
         "one outcome only",
         "All labels are equal.",
-        "Calibration can then be judged only against the overall level, and nothing "
-        "can be recalibrated.",
+        "Then only the overall level of the predictions can be judged, and nothing can "
+        "be recalibrated.",
         "Check that the right label column was read, and that pos_label names a label "
         "that occurs.",
         "Few rows of a rare event can have one outcome by chance.",
@@ -268,9 +269,9 @@ RULES = (
         "upside down",
         "Predictions and labels are significantly negatively correlated, in at least "
         "30 rows.",
-        "Almost always labels or columns are swapped.",
-        "Check the labels, and whether the column holds the probability of the other "
-        "class.",
+        "Almost always, labels or columns have been swapped.",
+        "Check the labels, and whether the column contains the probability of the "
+        "other class.",
         "A model without skill can look like this by chance in 1 % of samples.",
         _of_map(lambda p: 1.0 - p),
     ),
@@ -282,22 +283,23 @@ RULES = (
         "Resampled or reweighted training data make all predictions of a rare event "
         "too high, by a known amount.",
         "adjust_prior(rate, old_rate=0.5) reverses the shift without labels.",
-        "It needs a shift of at least one unit of log-odds: events that are nearly as "
-        "frequent as others look the same either way.",
+        "The shift must be at least one unit of log-odds: if events are nearly as "
+        "frequent as other rows, balancing changes little.",
         _of_map(lambda p: expit(logit(p) - 2.2), 6.0, 6.0),
     ),
     Rule(
         "CAL014",
         "dependent rows",
-        "Clusters were named, and labels of one cluster turn out alike, so much that "
-        "an interval of the mean label must be at least 1.1 times as wide.",
-        "A hundred rows of one patient tell little more than a few. Intervals and "
-        "tests that take them as independent are too sure.",
-        "Name the clusters (clusters=, --cluster) wherever you evaluate, compare or "
+        "Clusters were given, and the labels within a cluster are so strongly "
+        "correlated that an interval for the mean label must be at least 1.1 times as "
+        "wide.",
+        "A hundred rows of one patient say little more than a few. Intervals that "
+        "treat them as independent are too narrow, and tests reject too often.",
+        "Pass the clusters (clusters=, --cluster) wherever you evaluate, compare or "
         "test, or collect more clusters instead of more rows.",
         "Labels of a cluster are compared with a line through all rows: a map with a "
         "strong bend looks like dependence where rows of a cluster share their "
-        "prediction. Ten clusters or fewer hardly show dependence.",
+        "prediction. With ten clusters or fewer, dependence is hardly ever found.",
         _clustered,
     ),
 )

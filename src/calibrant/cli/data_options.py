@@ -96,8 +96,8 @@ class DataOptions:
         str | None,
         typer.Option(
             "--cluster",
-            help="Column of rows that belong together, such as a patient or prompt: "
-            "intervals and tests then allow for rows that turn out alike.",
+            help="Column that identifies rows that belong together, such as those of a "
+            "patient or prompt: intervals and tests then allow for their dependence.",
         ),
     ] = None
     pos_label: Annotated[

@@ -130,8 +130,8 @@ def check_figure_path(path: Path | None, *, named: bool = True) -> None:
         return
     if path.suffix.lower() not in FIGURE.suffixes:
         raise OptionError(
-            f"{path}: figures are written as {', '.join(FIGURE.suffixes)}; got "
-            f"{path.suffix or 'no extension'!r}."
+            f"{path}: figures are written as {', '.join(FIGURE.suffixes)}, not as "
+            f"{path.suffix or 'files without extension'}."
         )
     (check_named if named else check_derived)(path, FIGURE)
 

@@ -56,8 +56,8 @@ Methods = Annotated[str, typer.Option(help="Methods, a,b,c, instead of the defau
 Data = Annotated[
     list[Path],
     typer.Option(
-        help="Folder of predictions of models; may be given several times. The default "
-        "is models trained here, which take part in the arena in any case."
+        help="Folder with predictions of models; may be given several times. By "
+        "default, models are trained here; in the arena, these always take part."
     ),
 ]
 

@@ -14,7 +14,7 @@ from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.wording import visible
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -251,6 +251,8 @@ def _read_fail_on(fail_on: str | None) -> Failing:
     wanted = named_list(fail_on, "--fail-on")
     if len(wanted) == 1 and wanted[0] in SEVERITIES:
         return Failing(severities=frozenset(SEVERITIES[SEVERITIES.index(wanted[0]) :]))
+    if len(wanted) == 1 and not wanted[0].startswith("CAL"):
+        raise UnknownNameError.among("severity or check", wanted[0], SEVERITIES)
     return Failing(codes=frozenset(check_codes(wanted)))
 
 

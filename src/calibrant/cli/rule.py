@@ -10,7 +10,9 @@ import typer
 def rule(
     code: Annotated[
         str | None,
-        typer.Argument(help="Code of the check, such as CAL004; all without one."),
+        typer.Argument(
+            help="Code of the check, such as CAL004; without it, all checks."
+        ),
     ] = None,
 ) -> None:
     """Explain a check: what it finds, why it matters, and what to do."""

@@ -62,8 +62,8 @@ def cluster_codes(values: NDArray[Any], *, name: str) -> IntVector:
         codes = [first.setdefault(value, len(first)) for value in values.tolist()]
     except TypeError:
         raise OptionError(
-            f"{name} must hold simple values (text, numbers, dates), the same for rows "
-            "that belong together."
+            f"{name} must contain simple values (text, numbers or dates), the same for "
+            "rows that belong together."
         ) from None
     missing = next((value for value in first if is_missing(value)), first)
     if missing is not first:
@@ -71,7 +71,7 @@ def cluster_codes(values: NDArray[Any], *, name: str) -> IntVector:
         raise MissingValueError.of(
             name,
             "must not contain missing values",
-            f"row {row} has none",
+            f"row {row} has no value",
             DROP_ROWS,
             place=(row,),
             value=missing,

@@ -39,7 +39,7 @@ def check_fraction(value: float, *, name: str) -> float:
     if not (isinstance(value, Real) and 0.0 < value < 1.0):
         raise OptionError(
             Argument(name),
-            f" must lie strictly between 0 and 1, for example 0.9; got {value!r}.",
+            f" must lie strictly between 0 and 1; got {value!r}.",
         )
     return float(value)
 

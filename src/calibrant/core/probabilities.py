@@ -72,7 +72,7 @@ def check_probabilities(
     Traceback (most recent call last):
     ...
     calibrant.exceptions.ScaleError: y_prob must contain probabilities in [0, 1]; row 1
-    is -0.9 (2 of 3 values are outside). If these are logits, pass scale="logit".
+    is -0.9 (2 of 3 values outside). If these are logits, pass scale="logit".
     """
     return event_probabilities(
         as_array(values, name=wording.prob), scale=scale, wording=wording
@@ -186,11 +186,11 @@ def _out_of_range(
     outside = finite & ((numbers < ends[0]) | (numbers > ends[1]))
     place = first_place(outside)
     missing = numbers.size - int(finite.sum())
-    also = f", {missing} are missing or infinite" if missing else ""
+    also = f", {missing} missing or infinite" if missing else ""
     return rule.broken(
         wording.prob,
         f"{shown_place(place)} is {shown(numbers[place])} "
-        f"({outside.sum()} of {numbers.size} values are outside{also})",
+        f"({outside.sum()} of {numbers.size} values outside{also})",
         remedy,
         place=place,
         value=numbers[place],

@@ -51,7 +51,7 @@ class Wording:
     )
     purpose: str = "task"
     vector: Text = (
-        "For a vector of probabilities of one event use ",
+        "For the probabilities of one event, use ",
         Setting("task", None),
         ".",
     )
@@ -86,7 +86,7 @@ CLASS_CALIBRATOR_WORDING = Wording(
     prob="P",
     purpose="multi-class method",
     vector=(
-        "For a vector of probabilities of one event use a binary method, such as pl3.",
+        "For the probabilities of one event, use a binary method, such as smooth.",
     ),
 )
 

@@ -65,7 +65,7 @@ class ComparisonDisplay:
     def from_comparison(
         cls, comparison: Comparison, *, ax: Axes | None = None
     ) -> ComparisonDisplay:
-        """Return the figure of a comparison; drawn at once where `ax` is given.
+        """Return the figure of a comparison; drawn at once if `ax` is given.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class ComparisonDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> ComparisonDisplay:
-        """Compare models; drawn at once where `ax` is given.
+        """Compare models; drawn at once if `ax` is given.
 
         Parameters
         ----------
@@ -153,9 +153,9 @@ class ComparisonDisplay:
         return self.comparison.frame()
 
     def matrix(self) -> FloatMatrix:
-        """Return how probable it is that row's model is better than column's.
+        """Return how probable it is that a row's model is better than a column's.
 
-        Models stand in the order of `frame`; the diagonal is NaN.
+        Models are in the order of `frame`; the diagonal is NaN.
         """
         place = {s.model: i for i, s in enumerate(self.comparison.standings)}
         matrix = np.full((len(place), len(place)), np.nan)

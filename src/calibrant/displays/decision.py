@@ -48,7 +48,7 @@ class DecisionCurveDisplay:
     standardised : bool
         Whether net benefits are divided by the share of events.
     simultaneous : bool
-        Whether bands hold the curves at all thresholds at once.
+        Whether bands contain the true curves at all thresholds at once.
 
     See Also
     --------
@@ -76,7 +76,7 @@ class DecisionCurveDisplay:
         simultaneous: bool = False,
         ax: Axes | None = None,
     ) -> DecisionCurveDisplay:
-        """Return the figure of a decision curve; drawn at once where `ax` is given.
+        """Return the figure of a decision curve; drawn at once if `ax` is given.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class DecisionCurveDisplay:
         standardised : bool
             Whether to divide net benefits by the share of events.
         simultaneous : bool
-            Whether bands hold the curves at all thresholds at once.
+            Whether bands contain the true curves at all thresholds at once.
         ax : matplotlib Axes, optional
             Draw onto these axes now; otherwise call `plot`.
 
@@ -133,7 +133,7 @@ class DecisionCurveDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> DecisionCurveDisplay:
-        """Compute decision curves; drawn at once where `ax` is given.
+        """Compute decision curves; drawn at once if `ax` is given.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class DecisionCurveDisplay:
         standardised : bool
             Whether to divide net benefits by the share of events.
         simultaneous : bool
-            Whether bands hold the curves at all thresholds at once.
+            Whether bands contain the true curves at all thresholds at once.
         ax : matplotlib Axes, optional
             Draw onto these axes now; otherwise call `plot`.
         **options

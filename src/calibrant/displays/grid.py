@@ -44,7 +44,7 @@ class ReliabilityGrid:
     displays : tuple of ReliabilityDisplay
         One per model, class and group.
     left_out : int
-        How many more there would be, of a table with very many groups.
+        How many more there would be, if a table has very many groups.
 
     See Also
     --------
@@ -97,7 +97,7 @@ class ReliabilityGrid:
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
-            The group of each row; each has a diagram of its own.
+            The group of each row; each group has its own diagram.
         clusters : array-like of shape (n,), optional
             Which rows belong together, such as those of one patient.
         pos_label : object, optional
@@ -105,9 +105,9 @@ class ReliabilityGrid:
         labels : sequence, optional
             The label of each class column, in order; by default 0 .. k-1.
         scale : {"prob", "logit", "percent", "logprob"} or dict
-            What predictions hold, for all models or for each.
+            What the predictions are, for all models or for each.
         axes : {"prob", "logit", "auto"}
-            How all axes are drawn; "auto" takes logit axes where at least 90 % of the
+            How all axes are drawn; "auto" uses logit axes if at least 90 % of the
             predictions of any diagram are below 0.05, or above 0.95.
         **options
             How diagrams are drawn: `method`, `kind` and the other options of

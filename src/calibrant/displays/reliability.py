@@ -83,7 +83,7 @@ class ReliabilityDisplay:
     curve : Points
         The estimated calibration map, where there are predictions.
     knots : Points
-        Where a map without bins bends, its ends apart; empty for one with bins.
+        Where a map without bins bends, except for its ends; empty for one with bins.
     histogram_data : Histogram
         What the histogram shows.
     statistics : Statistics
@@ -102,7 +102,7 @@ class ReliabilityDisplay:
     true_map : Points or None
         The true calibration map.
     band : Band or None
-        Limits of the true map, where the method knows any.
+        Limits of the true map, if the method has any.
 
     See Also
     --------
@@ -165,7 +165,7 @@ class ReliabilityDisplay:
         scale: Scale = "prob",
         random_state: Seed = 0,
     ) -> ReliabilityDisplay:
-        """Compute the diagram of predictions; drawn at once where `ax` is given.
+        """Compute the diagram of predictions; drawn at once if `ax` is given.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class ReliabilityDisplay:
             filled up to the estimated map, so that the mean distance between fill
             and diagonal is the error.
         axes : {"prob", "logit", "auto"}
-            How the axes are drawn; "auto" takes logit axes where at least 90 % of the
+            How the axes are drawn; "auto" uses logit axes if at least 90 % of the
             predictions are below 0.05, or above 0.95.
         histogram : bool
             Show below how predictions of events and of non-events are distributed.
@@ -199,9 +199,9 @@ class ReliabilityDisplay:
             For how many rows, spread over the bins, to draw the distance to the
             diagonal: that of the true map if given, else of the estimated one.
         tops : {"slope-1", "flat"}, optional
-            Tops of the bins, by default as the method has them.
+            Tops of the bins; by default those of the method.
         band : {"point-wise", "simultaneous"}, optional
-            Limits of the true map for methods that know them, such as "smooth": at
+            Limits of the true map for methods that have them, such as "smooth": at
             each prediction, or at all at once; None for no band.
         confidence : float
             Level of the band and of the intervals.
@@ -378,7 +378,7 @@ class ReliabilityDisplay:
             Inches of a new figure: 3.5 for one column of a journal, 7 for two.
         **parts
             Keywords of matplotlib for a part of the diagram, such as
-            ``curve={"color": "black"}``, or False to leave it out: curve, band, bins,
+            ``curve={"color": "black"}``, or False to omit it: curve, band, bins,
             over, under, diagonal, grid, events, non_events, statistics, directions,
             title, true_map, instances; of the paper's diagrams also fill, outline,
             gaps.

@@ -184,8 +184,8 @@ def is_arrays(source: Any) -> bool:
 def check_file(path: Path) -> None:
     """Raise unless the path is a file that is not empty, or a pipe."""
     if path.is_dir() or not path.exists():
-        there = "is a folder" if path.is_dir() else "does not exist"
-        raise SourceError(f"{path} {there}; a file is needed.")
+        there = "is a folder, not a file" if path.is_dir() else "does not exist"
+        raise SourceError(f"{path} {there}.")
     if path.is_file() and path.stat().st_size == 0:
         raise SourceError(f"{path} is empty.")
 
@@ -265,7 +265,7 @@ def unreadable(path: Path, what: str) -> SourceError:
     suffix = suffix_of(path)
     hint = " Check the separator, and that all rows have the same number of fields."
     return SourceError(
-        f"{path} cannot be read as {suffix[1:]}: {what}."
+        f"{path} cannot be read as {suffix[1:].upper()}: {what}."
         f"{hint if suffix in SEPARATORS else ''}"
     )
 

@@ -473,7 +473,7 @@ def check_some_numbers(
                 f"column {name!r}",
                 "must contain numbers",
                 f"it contains {'text' if kind.kind == 'U' else kind}",
-                ("Convert the values to numbers, or pass others.",),
+                ("Convert the values to numbers, or choose another column.",),
             )
     binary = not spec.models[0].labels and spec.pos_label is None
     if binary and table.dtype_example(spec.y).dtype.kind not in "biuf":

@@ -234,11 +234,11 @@ def calibration_test(  # noqa: PLR0913
     y_prob : array-like of shape (n,) or (n, k)
         Predicted probability of the event, or of each class.
     method : {"smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox"}
-        "smooth": lines and curves of growing order, most of the level for lines,
-        without draws;
-        "kce": the kernel calibration error, which detects any departure, given enough
-        rows; "spiegelhalter": the Brier score; "hosmer-lemeshow": observed rates in
-        groups; "cox": intercept and slope of a logistic regression.
+        "smooth": lines and curves of increasing order, with most of the level for
+        lines; nothing is simulated. "kce": the kernel calibration error, which detects
+        any departure, given enough rows. "spiegelhalter": the Brier score.
+        "hosmer-lemeshow": observed rates in groups. "cox": intercept and slope of a
+        logistic regression.
     task : None, "confidence" or a class
         None: binary. "confidence": the top class and whether it is right. A class, by
         label or column number: that class against the rest.
@@ -246,7 +246,7 @@ def calibration_test(  # noqa: PLR0913
         Counts: a weight of 2 counts the row twice.
     clusters : array-like of shape (n,), optional
         Which rows belong together, such as those of one patient, for "smooth",
-        "spiegelhalter" and "cox": labels of a cluster may then turn out alike.
+        "spiegelhalter" and "cox", which then allow for correlated labels.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional

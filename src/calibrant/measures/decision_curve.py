@@ -59,7 +59,7 @@ class DecisionUnit:
     model : str
         Name of the model or strategy.
     group : dict
-        Which rows, where there are groups.
+        The group of rows; empty if there are no groups.
     benefit : NetBenefit
         Shares of rows that are acted on, and what they are worth.
     sample : BinarySample or None
@@ -85,7 +85,7 @@ class DecisionCurve:
     confidence : float
         Level of the intervals.
     predictions : Predictions
-        What the curves are of.
+        The predictions that the curves were computed from.
     random_state : int
         Seeds what is drawn for bands and losses.
 
@@ -120,8 +120,8 @@ class DecisionCurve:
             Divide by the share of events, which is the largest possible net benefit;
             the interval treats that share as known.
         simultaneous : bool
-            Limits that hold the true curve at all thresholds at once, instead of at
-            each.
+            Limits that contain the true curve at all thresholds at once, instead of
+            at each threshold separately.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class DecisionCurve:
         -------
         dict of ndarray
             Columns: model_a, model_b, groups where there are any, threshold,
-            difference (net benefit of a less that of b), low, high.
+            difference (net benefit of a minus that of b), low, high.
         """
         rows: list[tuple[DecisionUnit, dict[str, Any]]] = []
         for group, models in self.predictions.store.paired_tasks():
@@ -339,7 +339,7 @@ def decision_curve(  # noqa: PLR0913
         The group of each row; each group has its own curves.
     clusters : array-like of shape (n,), optional
         Which rows belong together, such as those of one patient. Intervals then
-        allow for outcomes of a cluster that turn out alike.
+        allow for correlated outcomes within a cluster.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional

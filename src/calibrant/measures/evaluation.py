@@ -247,7 +247,7 @@ def evaluate(  # noqa: PLR0913
         The group of each row; groups are evaluated separately.
     clusters : array-like of shape (n,), optional
         Which rows belong together, such as those of one patient: intervals and the
-        curve of "smooth" then allow for labels of a cluster that turn out alike.
+        curve of "smooth" then allow for correlated labels within a cluster.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional

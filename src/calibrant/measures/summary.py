@@ -54,7 +54,7 @@ class UnitSummary:
     Attributes
     ----------
     key : dict
-        Model and group; empty where there is one model without groups.
+        Model and group; empty if there is one model without groups.
     n : int
         Number of rows.
     events, total : float
@@ -160,7 +160,7 @@ class CalibrationSummary:
         and AUROC as its logit. The variance between groups is estimated by restricted
         maximum likelihood; the interval is that of Hartung and Knapp; a new group is
         expected within the prediction interval. Groups without a standard error are
-        left out.
+        omitted.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class CalibrationSummary:
         Returns
         -------
         str
-            In the words of the TRIPOD statement.
+            In the terms that the TRIPOD statement uses.
         """
         level = "" if self.confidence is None else f"{100 * self.confidence:g}% CI "
         return "\n".join(_sentence(unit, level) for unit in self.units)
@@ -319,7 +319,7 @@ def summary(  # noqa: PLR0913
         The group of each row, such as the hospital; each has its own summary.
     clusters : array-like of shape (n,), optional
         Which rows belong together, such as those of one patient: intervals then allow
-        for labels of a cluster that turn out alike.
+        for correlated labels within a cluster.
     pos_label : object, optional
         The label that counts as the event.
     labels : sequence, optional
@@ -350,15 +350,15 @@ def summary(  # noqa: PLR0913
     "intercept" belongs to the line whose "slope" is estimated too; by itself it says
     little.
 
-    Intervals are by profile likelihood for intercept and slope; exact (mid-P) for the
-    number of events, which decides about O:E and in-the-large; from the posterior of
+    Intervals are by profile likelihood for intercept and slope; exact (mid-P) for O:E
+    and in-the-large, which depend on the number of events; from the posterior of
     "smooth" for ICI, E50, E90 and Emax, whatever the smoother; DeLong's for AUROC, on
     the logit scale with fewer than 30 events or other rows; and Student's, with the
     standard error of a mean, for the scores. With clusters, all but those of the
     posterior have standard errors from sums over clusters, and one degree of freedom
-    less than there are clusters. Measures that the data do
-    not determine are NaN, with a warning: for example the slope, if predictions
-    separate the events from all other rows.
+    less than there are clusters. Measures that the data do not determine are NaN, with
+    a warning: for example the slope, if predictions separate the events from all other
+    rows.
 
     Predictions of exactly 0 and 1 are treated as rounded by the regressions and the
     curve; in the log-loss, a wrong one costs 36.04.
@@ -455,4 +455,4 @@ def _warn_of_missing(units: Iterable[UnitSummary]) -> None:
         where = f" for {'; '.join(named[:MAX_NAMED])}" if named else ""
         more = f" and {len(named) - MAX_NAMED} more" * (len(named) > MAX_NAMED)
         what = ", ".join(names)
-        warn(f"no interval of {what}{where}{more}: {reason}.", SmallSampleWarning)
+        warn(f"no interval for {what}{where}{more}: {reason}.", SmallSampleWarning)

@@ -270,7 +270,7 @@ class SampleMeasures:
             yield Measure(name, one[0], *self._widened(*one))
 
     def _widened(self, value: float, low: float, high: float) -> Limits:
-        """Return limits that hold the estimate; curves of R may leave [0, 1]."""
+        """Return limits that contain the estimate; curves of R may leave [0, 1]."""
         return (min(float(low), value), max(float(high), value))
 
     def _curve(self) -> FloatVector:

@@ -1,6 +1,6 @@
 """Dependence of rows that belong together, from sums over clusters.
 
-Labels of a cluster turn out alike as if each were a normal variable below a threshold,
+Labels of a cluster are correlated as if each were a normal variable below a threshold,
 and variables of one cluster were equally correlated. This single correlation, which
 twenty clusters suffice to estimate, gives the covariance of any sums over rows. Where
 rows of a cluster share their prediction, every sum varies more, by about the same
@@ -335,7 +335,7 @@ def check_two_clusters(count: int) -> None:
     """Raise where all rows are in one cluster, so that nothing can be compared."""
     if count < MIN_CLUSTERS:
         raise TooFewRowsError(
-            f"at least {MIN_CLUSTERS} clusters are needed; all rows are in one."
+            f"at least {MIN_CLUSTERS} clusters are needed; all rows have the same one."
         )
 
 

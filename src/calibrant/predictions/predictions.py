@@ -500,8 +500,8 @@ def _columns_by_model(
     models = list(map(str, values))
     if len(set(models)) < max(len(models), 1):
         raise OptionError(
-            f"{word} must have at least one model, and different names; as text "
-            f"they are {', '.join(map(repr, models)) or 'none'}."
+            f"{word} must have at least one model, and a different name for each; the "
+            f"names are {', '.join(map(repr, models)) or 'none'}."
         )
     columns = {str(model): f"{word}[{model!r}]" for model in values}
     return columns, dict(zip(columns.values(), values.values(), strict=True))
