@@ -8,7 +8,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import (
+    InputError,
+    OptionError,
+    SmallSampleWarning,
+    TooFewRowsError,
+)
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "dcurves.json").read_text())
 MODELS = ("logistic", "forest", "bayes", "boosting", "network")
@@ -141,3 +146,47 @@ def test_clusters_widen_intervals_where_their_rows_turn_out_alike(y, models):
     fives = cb.decision_curve(y[five], p[five], thresholds=[0.3], clusters=five).frame()
     assert_allclose(fives["low"], alone["low"], atol=5e-4)
     assert_allclose(fives["high"], alone["high"], atol=5e-4)
+
+
+def test_benefits_lost_may_exceed_one():
+    p, y = np.full(40, 0.95), np.zeros(40)
+    lost = cb.decision_curve(y, p, thresholds=[0.9]).lost()
+    assert lost["lost"][0] > 1.0
+    assert lost["low"][0] <= lost["lost"][0] <= lost["high"][0]
+
+
+def test_without_events_no_benefit_can_be_standardised():
+    curve = cb.decision_curve(np.zeros(40), np.linspace(0.1, 0.9, 40))
+    assert np.isnan(curve.frame(standardised=True)["net_benefit"]).all()
+
+
+def test_no_model_may_be_called_like_a_strategy(models, y):
+    with pytest.raises(OptionError, match="a strategy called 'treat-all'; rename"):
+        cb.decision_curve(y, {"treat-all": models["forest"]})
+
+
+def test_groups_by_a_column_called_threshold_keep_their_values(models, y):
+    table = {"y": y, "p": models["forest"], "threshold": np.arange(y.size) % 2}
+    preds = cb.Predictions.from_table(table, y="y", p="p", by="threshold")
+    curve = cb.decision_curve(preds, thresholds=[0.3])
+    assert set(curve.frame()["threshold"].tolist()) == {0.3}
+    assert set(curve.frame()["by_threshold"].tolist()) == {0, 1}
+    assert set(curve.differences()["by_threshold"].tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("wrong", [["a"], [0.3 + 1j]])
+def test_thresholds_must_be_numbers(wrong, models, y):
+    with pytest.raises(InputError, match="thresholds must contain numbers"):
+        cb.decision_curve(y, models, thresholds=wrong)
+
+
+def test_one_cluster_is_too_few_and_skipped_in_groups(models, y):
+    with pytest.raises(TooFewRowsError, match="at least 2 clusters"):
+        cb.decision_curve(y, models, clusters=np.zeros(y.size))
+    clusters = np.arange(y.size)
+    clusters[: y.size // 2] = -1
+    groups = np.where(clusters < 0, "one", "many")
+    with pytest.warns(SmallSampleWarning, match="one is skipped"):
+        curve = cb.decision_curve(y, models, clusters=clusters, groups=groups)
+    assert set(curve.frame()["group"].tolist()) == {"many"}
+    assert set(curve.differences()["group"].tolist()) == {"many"}

@@ -492,3 +492,33 @@ def test_curves_of_r_may_leave_the_unit_interval():
     unit = only([0, 0, 1, 1, 1, 0, 0], p, smoother="loess")
     for name in ("ICI", "E50", "E90", "Emax"):
         assert unit[name].low <= unit[name].value <= unit[name].high
+
+
+def test_an_unknown_measure_is_named():
+    y, p = clinic()
+    with pytest.raises(UnknownNameError, match="unknown measure 'ici'; did you mean"):
+        only(y, p)["ici"]
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_weights_that_round_leave_a_perfect_auroc_without_interval(mirror):
+    p, y = np.linspace(0.1, 0.9, 17), np.arange(17) > 8
+    weight = 0.37 * (1.0 + np.arange(17) % 4)
+    with pytest.warns(SmallSampleWarning):
+        area = only(y, 1.0 - p if mirror else p, sample_weight=weight)["AUROC"]
+    assert area.value == float(not mirror)
+    assert np.isnan(area.low)
+
+
+def test_predictions_that_differ_by_rounding_count_as_equal():
+    y, p = clinic()
+    p = 0.3 + np.spacing(0.3) * np.arange(y.size)
+    with pytest.warns(SmallSampleWarning, match="all predictions are equal, or nearly"):
+        assert np.isnan(only(y, p)["slope"].value)
+
+
+def test_predictions_near_zero_give_no_warning_of_numpy():
+    y = np.arange(60) < 4
+    with pytest.warns(SmallSampleWarning):
+        ratio = only(y, np.full(60, 1e-300))["O:E"]
+    assert ratio.value == pytest.approx(4 / 60 * 1e300)

@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 
-from calibrant.numerics.natural_splines import CurvatureBasis, curve_at, spaced_knots
+from calibrant.numerics.natural_splines import (
+    CurvatureBasis,
+    curve_at,
+    interpolate_rows,
+    spaced_knots,
+)
 
 KNOTS = np.array([-3.0, -1.0, -0.8, 0.1, 2.0, 6.5])
 
@@ -54,3 +59,9 @@ def test_knots_are_quantiles_and_keep_apart():
     crowd = np.concatenate([[0.0], 0.5 + 1e-9 * np.arange(50), [1 - 1e-9, 1.0]])
     assert_allclose(spaced_knots(crowd, np.ones(53), 20), [0, 0.5, 1], atol=1e-6)
     assert spaced_knots(np.array([0.3]), np.ones(1), 20).tolist() == [0.3]
+
+
+def test_interpolation_passes_over_nodes_that_coincide():
+    nodes, values = np.array([1.0, 1.0, 2.0]), np.array([[3.0], [3.0], [5.0]])
+    found = interpolate_rows(np.array([0.0, 1.0, 1.5]), nodes, values)
+    assert found[:, 0].tolist() == [3.0, 3.0, 4.0]

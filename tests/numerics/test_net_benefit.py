@@ -128,3 +128,13 @@ def test_the_benefit_lost_is_the_gain_of_acting_by_the_true_chances():
     )
     lost = lost_benefit(p, weight, chance[:, np.newaxis], THRESHOLDS)[:, 0]
     assert_allclose(lost, best - own, atol=1e-12)
+
+
+def test_shares_of_weights_that_round_are_never_negative():
+    event = np.array([0.7, 0.0, 0.3, 0.0, 0.0, 0.7, 0.7, 0.1])
+    other = np.array([0.0, 0.3, 0.0, 0.7, 0.3, 0.0, 0.0, 0.0])
+    rows = Outcomes(THRESHOLDS, event, other)
+    a, b = np.array([0, 1, 1, 4, 4, 0, 2, 4]), np.array([0, 3, 0, 2, 4, 1, 1, 1])
+    benefit = NetBenefit.difference(rows, a, b)
+    assert (benefit.shares >= 0.0).all()
+    assert np.isfinite(benefit.limits(0.95)).all()

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import binom
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import expit, logit
+from scipy.stats import binom, chi2
 
 from calibrant.numerics.recalibration_line import (
     LogitPoints,
@@ -80,3 +80,34 @@ def test_nearly_certain_predictions_have_limits_too():
     points = LogitPoints(x, np.full(4, 5.0), np.array([0.0, 1.0, 5.0, 5.0]))
     low, high = event_limits(points, x, 0.95)
     assert 0.0 < low < 11.0 < high < 20.0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_limits_exist_where_events_and_others_hardly_overlap(which):
+    # One event lies just below the only other row: the likelihood is nearly flat.
+    x = np.array([-3.003, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0])
+    points = LogitPoints(x, np.ones(9), np.array([1.0, 0, 1, 1, 1, 1, 1, 1, 1]))
+    line = RecalibrationLine.of(points)
+    best = points.log_likelihood(line.logits)
+    fixed, free = (np.ones(9), x)[:: 1 - 2 * which]
+    for limit in line.profile_limits(which, 0.95):
+        drop = minimize_scalar(
+            lambda other, limit=limit: (
+                best - points.log_likelihood(limit * fixed + other * free)
+            ),
+            bracket=(0.0, limit * 3.0 ** (2 * which - 1)),
+        )
+        assert 2.0 * drop.fun == pytest.approx(chi2.ppf(0.95, 1), abs=1e-3)
+
+
+def test_logits_that_differ_by_rounding_give_no_line():
+    p = np.array([0.2, np.nextafter(0.5, 0.0), 0.5, 0.8])
+    points = LogitPoints(logit(p), np.ones(4), np.array([0.0, 1.0, 0.0, 1.0]))
+    assert not points.has_line
+    assert LogitPoints(logit(p[1:3]), np.ones(2), np.array([1.0, 0.0])).constant
+
+
+def test_as_many_events_as_rows_need_an_infinite_shift():
+    points = LogitPoints(np.zeros(1), np.array([10.0]), np.array([5.0]))
+    assert points.shift_to(points.x, 10.0) == np.inf
+    assert points.shift_to(points.x, 0.0) == -np.inf

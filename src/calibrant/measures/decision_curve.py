@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.core.arrays import as_array
+from calibrant.core.arrays import as_array, as_numbers
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
 from calibrant.exceptions import Argument, OptionError, Setting
-from calibrant.measures.results import as_columns, result_key
+from calibrant.measures.results import SkippedGroups, as_columns, result_key
+from calibrant.numerics.clustered import check_two_clusters
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.net_benefit import (
     NetBenefit,
@@ -22,12 +23,11 @@ from calibrant.numerics.net_benefit import (
     lost_benefit,
     thresholds_reached,
 )
-from calibrant.numerics.resampling import widen_to
 from calibrant.numerics.weighted_points import compress_on_log_grid, compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import (
         ArrayLike,
@@ -40,9 +40,12 @@ if TYPE_CHECKING:
     )
     from calibrant.core.sample import BinarySample
     from calibrant.core.tasks import BinaryTasks
+    from calibrant.engines.groups import Group
     from calibrant.predictions.predictions import Predictions
 
 TREAT_ALL, TREAT_NONE = "treat-all", "treat-none"
+RESERVED = ("threshold", "net_benefit", "lost", "difference", "model_a", "model_b")
+"""Columns of results, which no column of groups may be called."""
 PERCENTAGES = np.arange(1, 100) / 100
 """The thresholds by default."""
 SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5)
@@ -118,7 +121,7 @@ class DecisionCurve:
         ----------
         standardised : bool
             Divide by the share of events, which is the largest possible net benefit;
-            the interval treats that share as known.
+            the interval treats that share as known. NaN without events.
         simultaneous : bool
             Limits that contain the true curve at all thresholds at once, instead of
             at each threshold separately.
@@ -154,7 +157,7 @@ class DecisionCurve:
             low, high = benefit.limits(self.confidence, reach)
         columns = {"net_benefit": benefit.value, "low": low, "high": high}
         if standardised:
-            most = self._event_rate(unit)
+            most = self._event_rate(unit) or np.nan
             columns = {k: np.minimum(v / most, 1.0) for k, v in columns.items()}
         return {"threshold": self.thresholds, **columns}
 
@@ -179,7 +182,10 @@ class DecisionCurve:
             difference (net benefit of a minus that of b), low, high.
         """
         rows: list[tuple[DecisionUnit, dict[str, Any]]] = []
+        used = [unit.group for unit in self.units]
         for group, models in self.predictions.store.paired_tasks():
+            if _group_key(group) not in used:
+                continue
             first = next(iter(models.values())).samples[0]
             outcomes = _outcomes(first, self.thresholds)
             reached = {
@@ -199,7 +205,7 @@ class DecisionCurve:
                     "low": low,
                     "high": high,
                 }
-                rows.append((DecisionUnit(a, result_key(group.key), benefit), columns))
+                rows.append((DecisionUnit(a, _group_key(group), benefit), columns))
         frame = _stack(rows)
         return {"model_a": frame.pop("model"), "model_b": frame.pop("model_b"), **frame}
 
@@ -228,8 +234,7 @@ class DecisionCurve:
         low, high = _lost_limits(
             sample, self.thresholds, self.confidence, generator(self.random_state)
         )
-        ends = [widen_to(*one) for one in zip(value, low, high, strict=True)]
-        low, high = np.transpose(ends)
+        low, high = np.minimum(low, value), np.maximum(high, value)
         return {"threshold": self.thresholds, "lost": value, "low": low, "high": high}
 
     def __repr__(self) -> str:
@@ -250,6 +255,10 @@ class DecisionCurve:
         return "\n".join(lines)
 
 
+def _group_key(group: Group) -> dict[str, Any]:
+    return result_key(group.key, RESERVED)
+
+
 def _stack(parts: Any) -> Frame:
     """Return columns of several units below each other, with model and group."""
     rows = [
@@ -264,7 +273,8 @@ def _outcomes(sample: BinarySample, thresholds: FloatVector) -> Outcomes:
     event = sample.y * sample.weights
     codes = sample.clusters
     if codes is not None:  # those of a group may leave numbers out
-        codes = np.unique(codes, return_inverse=True)[1]
+        values, codes = np.unique(codes, return_inverse=True)
+        check_two_clusters(values.size)
     return Outcomes(thresholds, event, sample.weights - event, codes)
 
 
@@ -400,6 +410,7 @@ def decision_curve(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_fields("decision_curve", uses_clusters=True)
+    _check_names(preds.models)
     checked = _check_thresholds(thresholds)
     return DecisionCurve(
         tuple(_units(preds, checked)),
@@ -410,11 +421,21 @@ def decision_curve(  # noqa: PLR0913
     )
 
 
+def _check_names(models: Iterable[str]) -> None:
+    """Raise where a model is called like a strategy that needs no model."""
+    for name in models:
+        if name in (TREAT_ALL, TREAT_NONE):
+            raise OptionError(
+                f"decision curves add a strategy called {name!r}; rename the model."
+            )
+
+
 def _check_thresholds(thresholds: ArrayLike | None) -> FloatVector:
     """Return the thresholds in ascending order, each once."""
     if thresholds is None:
         return PERCENTAGES
-    values = np.unique(as_array(thresholds, name="thresholds").astype(np.float64))
+    given = as_array(thresholds, name="thresholds")
+    values = np.unique(as_numbers(given, name="thresholds"))
     outside = values[~((values > 0.0) & (values < 1.0))]
     if outside.size or not values.size:
         got = f"{outside[0]:g}" if outside.size else "none"
@@ -429,22 +450,26 @@ def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
     """Return the curve of each model in each group, then those without a model."""
     units: dict[str, list[DecisionUnit]] = {}
     strategies: dict[str, list[DecisionUnit]] = {}
+    skipped = SkippedGroups()
     for unit in preds.store.units():
         sample = _only_sample(unit.read())
         if not unit.group.key:
             warn_if_small(sample)
-        outcomes = _outcomes(sample, thresholds)
-        key, name = result_key(unit.group.key), str(unit.group)
-        reached = thresholds_reached(sample.p, thresholds)
-        benefit = NetBenefit.of(outcomes, reached)
+        key, name = _group_key(unit.group), str(unit.group)
         model = preds.store.display_name(unit.model) or "model"
-        own = DecisionUnit(model, key, benefit, sample)
-        units.setdefault(name, []).append(own)
-        strategies[name] = [
-            DecisionUnit(strategy, key, NetBenefit.of(outcomes, always))
-            for strategy, always in _strategies(outcomes).items()
-        ]
-    return [unit for name, own in units.items() for unit in own + strategies[name]]
+        with skipped.skipping(unit.group):
+            outcomes = _outcomes(sample, thresholds)
+            reached = thresholds_reached(sample.p, thresholds)
+            benefit = NetBenefit.of(outcomes, reached)
+            own = DecisionUnit(model, key, benefit, sample)
+            units.setdefault(name, []).append(own)
+            strategies[name] = [
+                DecisionUnit(strategy, key, NetBenefit.of(outcomes, always))
+                for strategy, always in _strategies(outcomes).items()
+            ]
+    return skipped.checked(
+        [unit for name, own in units.items() for unit in own + strategies[name]]
+    )
 
 
 def _only_sample(tasks: BinaryTasks) -> BinarySample:

@@ -70,6 +70,7 @@ class UnitSummary:
     measures: tuple[Measure, ...]
 
     def __getitem__(self, name: str) -> Measure:
+        check_choice(name, MEASURES, name="measure")
         return next(one for one in self.measures if one.measure == name)
 
     @property

@@ -47,10 +47,12 @@ in common cells changes the AUROC by about a millionth."""
 MIN_FOR_DELONG = 30
 """With fewer events, or other rows, DeLong's interval holds the AUROC too seldom."""
 HALF = 0.5
+ROUNDING = 64.0 * np.finfo(float).eps
+"""A smaller standard error, as a share of the value, is 0 but for rounding."""
 FEW = "it needs at least two rows with and two without the event"
 ONE_LABEL = "all labels are equal"
 SEPARATED = "no row with the event has a lower prediction than a row without it"
-CONSTANT = "all predictions are equal"
+CONSTANT = "all predictions are equal, or nearly so"
 FALLING = "no row with the event has a higher prediction than a row without it"
 
 
@@ -177,11 +179,13 @@ class SampleMeasures:
         """Return why there is no line."""
         if not self.has_both:
             return ONE_LABEL
-        if self.points.p.size == 1:
+        if self.logits.constant:
             return CONSTANT
-        p, yes = self.points.p, self.points.label_sum > 0.0
-        others = p[self.points.label_sum < self.points.weight]
-        return SEPARATED if p[yes].min() >= others.max() else FALLING
+        x, yes = self.logits.x, self.points.label_sum > 0.0
+        others = x[self.points.label_sum < self.points.weight]
+        return (
+            SEPARATED if others.max() - x[yes].min() <= self.logits.close else FALLING
+        )
 
     def large(self) -> Iterator[Measure]:
         """Give calibration in the large and O:E, which the number of events decides."""
@@ -340,6 +344,8 @@ class SampleMeasures:
 
     def _area(self, value: float, error: float) -> Measure:
         """Return the AUROC: DeLong's interval, on the logit scale for few events."""
+        separated = min(value, 1.0 - value) < ROUNDING
+        error = 0.0 * error if separated else error
         plain = self._normal("AUROC", value, error, (0.0, 1.0))
         if np.isnan(plain.low):
             return plain
@@ -360,8 +366,8 @@ class SampleMeasures:
         """Return a measure with a normal interval; none where all rows agree."""
         if self.confidence is None:
             return Measure(name, value, error=error)
-        if not error > 0.0:
-            missing = "its estimated standard error is 0" if error == 0.0 else FEW
+        if not error > ROUNDING * abs(value):
+            missing = FEW if np.isnan(error) else "its estimated standard error is 0"
             return Measure(name, value, missing=missing)
         reach = self.reach * error
         low, high = np.clip((value - reach, value + reach), *within).tolist()

@@ -41,7 +41,8 @@ class Linearised:
     def standard_error(self, points: WeightedPoints) -> float:
         """Return the standard error where all rows are independent."""
         others = points.weight - points.label_sum
-        total = float(others @ self.no**2 + points.label_sum @ self.yes**2)
+        with np.errstate(over="ignore"):  # infinite for O:E, if hardly any is expected
+            total = float(others @ self.no**2 + points.label_sum @ self.yes**2)
         return _root_of(total, float(points.weight.sum()))
 
     def clustered_error(
@@ -60,7 +61,8 @@ class Linearised:
         """
         part = self.no[place] + y * (self.yes - self.no)[place]
         sums = np.bincount(cluster, weight * part)
-        return _root_of(float(sums @ sums), float(sums.size))
+        with np.errstate(over="ignore"):
+            return _root_of(float(sums @ sums), float(sums.size))
 
 
 def _root_of(total: float, units: float) -> float:
@@ -169,7 +171,7 @@ def auroc(points: WeightedPoints) -> Linearised:
     yes, no = points.label_sum, points.weight - points.label_sum
     below = (np.cumsum(no) - 0.5 * no) / no.sum()
     above = 1.0 - (np.cumsum(yes) - 0.5 * yes) / yes.sum()
-    area = float(yes @ below / yes.sum())
+    area = min(float(yes @ below / yes.sum()), 1.0)  # weights may round to more
     return Linearised(area, (above - area) / no.sum(), (below - area) / yes.sum())
 
 

@@ -104,7 +104,8 @@ def interpolate_rows(
         return np.repeat(values, x.size, axis=0)
     right = np.clip(np.searchsorted(nodes, x), 1, nodes.size - 1)
     left = right - 1
-    share = (x - nodes[left]) / (nodes[right] - nodes[left])
+    gap = nodes[right] - nodes[left]
+    share = (x - nodes[left]) / np.where(gap > 0.0, gap, 1.0)  # nodes may coincide
     share = np.clip(share, 0.0, 1.0)[:, np.newaxis]
     return np.asarray((1.0 - share) * values[left] + share * values[right])
 

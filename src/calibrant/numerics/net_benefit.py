@@ -77,7 +77,8 @@ class Outcomes:
         above = np.stack([self._above(reached, kind) for kind in kinds])
         if start is not None:
             above -= np.stack([self._above(start, kind) for kind in kinds])
-        return above / self.total
+        # Sums of weights that are not whole may leave less than nothing.
+        return np.asarray(np.clip(above / self.total, 0.0, 1.0))
 
     def _above(self, reached: IntVector, weight: FloatVector) -> FloatVector:
         sums = np.bincount(reached, weight, minlength=self.thresholds.size + 1)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from calibrant.numerics.weighted_points import WeightedPoints
 
 MAX_STEPS = 100
+MIN_DISTANCE = 1e-5
+"""Of logits, relative to their size; those nearer to each other count as equal."""
 MIN_ROOT = 0.1
 """Nearer to the estimate, the saddlepoint formula divides rounding errors."""
 PRECISION = 1e-10
@@ -63,16 +65,31 @@ class LogitPoints:
         return float(self.weight.sum())
 
     @property
+    def close(self) -> float:
+        """Return the distance of logits below which rounding decides about a slope."""
+        return float(MIN_DISTANCE * max(1.0, np.abs(self.x).max()))
+
+    @property
+    def constant(self) -> bool:
+        """Tell whether all logits are equal, or nearly so."""
+        return bool(np.ptp(self.x) <= self.close)
+
+    @property
     def has_line(self) -> bool:
         """Tell whether a line exists: events and others overlap in both directions."""
         yes, no = self.label_sum > 0.0, self.label_sum < self.weight
         if not (yes.any() and no.any()):
             return False
-        ahead = self.x[no].max() > self.x[yes].min()
-        return bool(ahead and self.x[yes].max() > self.x[no].min())
+        ahead = self.x[no].max() - self.x[yes].min() > self.close
+        return bool(ahead and self.x[yes].max() - self.x[no].min() > self.close)
 
     def shift_to(self, logits: FloatVector, events: float) -> float:
-        """Return what to add to logits so that so many events are expected."""
+        """Return what to add to logits so that so many events are expected.
+
+        Infinite for no event, and for as many events as rows.
+        """
+        if not 0.0 < events < self.total:
+            return float(np.copysign(np.inf, events - 0.5 * self.total))
         rate = np.log(events) - np.log(self.total - events)
 
         def excess(shift: float) -> float:
@@ -187,20 +204,23 @@ class RecalibrationLine:
 def _maximise(
     points: LogitPoints, offset: FloatVector, direction: FloatVector, start: float
 ) -> float:
-    """Return the multiple of a direction with the largest likelihood."""
-    value, best = start, points.log_likelihood(offset + start * direction)
+    """Return the multiple of a direction with the largest likelihood.
+
+    Newton's steps, kept between values from which the score is known to point inwards:
+    far from the maximum, all chances are 0 or 1, and steps would be endless.
+    """
+    value, low, high = start, -np.inf, np.inf
     for _ in range(MAX_STEPS):
         c = expit(offset + value * direction)
         score = float(direction @ (points.label_sum - points.weight * c))
         curvature = float(direction**2 @ (points.weight * c * (1.0 - c)))
-        step = score / curvature
-        if abs(score * step) <= PRECISION**2 * max(1.0, abs(best)):
+        if score**2 <= PRECISION**2 * curvature:
             break
-        trial = points.log_likelihood(offset + (value + step) * direction)
-        while trial < best - PRECISION * max(1.0, abs(best)):
-            step *= 0.5
-            trial = points.log_likelihood(offset + (value + step) * direction)
-        value, best = value + step, trial
+        low, high = (value, high) if score > 0.0 else (low, value)
+        longest = 2.0 * max(1.0, abs(value))
+        value += score / max(curvature, abs(score) / longest)
+        if not low < value < high:
+            value = 0.5 * (low + high)
     return value
 
 
