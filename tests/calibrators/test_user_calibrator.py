@@ -94,3 +94,20 @@ def test_a_report_can_be_about_an_object_alone(rows, method):
     model = cb.Report.from_predictions(y, p, methods=method).summary["models"][0]
     assert model["verdict"]["method"] == type(method).__name__
     assert model["verdict"]["value"] == cb.calibration_error(y, p, method=method)
+
+
+@pytest.mark.parametrize("faulty", ["fit", "transform"])
+def test_errors_of_a_calibrator_of_classes_say_what_it_got(faulty):
+    class Shrunk(Shift):
+        def fit(self, p, y):
+            return super().fit(p[:, 0] if faulty == "fit" else p, y)
+
+        def transform(self, p):
+            return 0.8 * p + 0.2 / p.shape[1]
+
+    prob = np.full((60, 3), 1.0 / 3.0)
+    with pytest.raises(IndexError) as caught:
+        cb.evaluate([0, 1, 2] * 20, prob, task=0, methods=[Shrunk()], confidence=None)
+    assert (
+        "got predictions of one event, a vector of shape" in caught.value.__notes__[0]
+    )

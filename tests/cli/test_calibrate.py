@@ -156,6 +156,55 @@ def test_bad_predictions_are_told_and_nothing_is_written(run, saved, tmp_path, c
     assert out.read_text(encoding="utf-8") == "precious"
 
 
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_rows_without_a_prediction_stay_empty_if_allowed(
+    run, saved, tmp_path, engine, recwarn
+):
+    rows, out = tmp_path / "gaps.csv", tmp_path / "out.csv"
+    rows.write_text("forest,id\n0.2,a\n,b\n0.9,c\nNaN,d\n")
+    apply = ("apply", saved, rows, "--p", "forest", "--out", out, "--engine", engine)
+    code, _, err = run(*apply)
+    assert code == 2
+    assert "leave the new columns empty there: --allow-missing." in err
+    code, told, err = run(*apply, "--allow-missing")
+    assert code == 0, err
+    assert "4 rows, new forest_calibrated" in told
+    assert not recwarn.list  # a gap is not a prediction out of range
+    first, second, third, fourth = pl.read_csv(out)["forest_calibrated"]
+    assert_allclose([first, third], cb.load_map(saved).transform([0.2, 0.9]))
+    assert second is None
+    assert fourth is None
+    rows.write_text("forest,id\n,b\n1.9,c\n")
+    code, _, err = run(*apply, "--allow-missing")
+    assert code == 2
+    assert "must contain probabilities in [0, 1]" in err
+    assert "1.9" in err
+
+
+def test_infinite_logits_are_not_called_missing(run, saved, tmp_path):
+    rows = tmp_path / "infinite.csv"
+    rows.write_text("forest\n0.2\ninf\n")
+    options = ("--p", "forest", "--out", tmp_path / "out.csv")
+    code, _, err = run("apply", saved, rows, *options)
+    assert code == 2
+    assert "--allow-missing" not in err
+
+
+def test_classes_of_a_row_with_a_gap_stay_empty(run, tmp_path):
+    prob, digit = cb.datasets.load_multiclass("forest")
+    saved, out = tmp_path / "map.json", tmp_path / "out.npz"
+    cb.save_map(cb.make_calibrator("temperature").fit(prob, digit).map_, saved)
+    gaps = prob[:3].copy()
+    gaps[1, 4] = np.nan
+    np.savez(tmp_path / "gaps.npz", prob=gaps)
+    apply = ("apply", saved, tmp_path / "gaps.npz", "--p", "prob", "--out", out)
+    assert run(*apply)[0] == 2
+    assert run(*apply, "--allow-missing")[0] == 0
+    found = np.load(out)["prob_calibrated"]
+    assert np.isnan(found[1]).all()
+    assert_allclose(found[[0, 2]], cb.load_map(saved).transform(prob[[0, 2]]))
+
+
 def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     new = ("--p", "forest", "--out", tmp_path / "out.csv")
     hostile = tmp_path / "hostile.json"

@@ -247,7 +247,7 @@ WRAPPERS: dict[str, tuple[type[Wrapper], str]] = {
 
 CLASSICAL_ECE = (
     "the classical binned ECE is 'ew15' (15 bins of equal width) or 'es15' (15 bins of "
-    "equal size)"
+    "equal size), in papers without debiasing"
 )
 HISTOGRAM = (
     "histogram binning is 'es15' or 'ew15' (bins of equal size or width) with "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +17,7 @@ from calibrant.exceptions import OptionError
 from calibrant.maps.base import CalibrationMap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -79,7 +80,8 @@ class UserMap(CalibrationMap):
         if p.size == 0:
             return p.copy()
         name = "transform" if hasattr(self.calibrator, "transform") else "predict"
-        values = np.asarray(getattr(self.calibrator, name)(p), dtype=np.float64)
+        with _told_what_it_gets(p):
+            values = np.asarray(getattr(self.calibrator, name)(p), dtype=np.float64)
         if values.shape != p.shape or not np.isfinite(values).all():
             raise OptionError(
                 f"{name} of {type(self.calibrator).__name__} must return one finite "
@@ -154,10 +156,26 @@ class UserMethod(EventCalibrator):
     ) -> UserMap:
         calibrator = copy.deepcopy(self.calibrator)
         if weight is None or (weight == 1.0).all():
-            return UserMap(calibrator.fit(p, y) or calibrator)
+            with _told_what_it_gets(p):
+                return UserMap(calibrator.fit(p, y) or calibrator)
         if "sample_weight" not in inspect.signature(calibrator.fit).parameters:
             raise OptionError(
                 f"fit of {type(calibrator).__name__} does not accept "
                 "sample_weight, which weighted rows and resampling need."
             )
-        return UserMap(calibrator.fit(p, y, sample_weight=weight) or calibrator)
+        with _told_what_it_gets(p):
+            return UserMap(calibrator.fit(p, y, sample_weight=weight) or calibrator)
+
+
+@contextmanager
+def _told_what_it_gets(p: FloatVector) -> Iterator[None]:
+    """Add to errors of the user's code what was passed to it."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(
+            f"This calibrator got predictions of one event, a vector of shape {p.shape}, "
+            "as all methods do. Apply a calibrator of several classes to the matrix "
+            "first, and evaluate what it returns."
+        )
+        raise

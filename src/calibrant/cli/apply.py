@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -24,12 +25,12 @@ from calibrant.core.probabilities import check_class_scores, check_probabilities
 from calibrant.core.tasks import InputSpec
 from calibrant.core.wording import CALIBRATOR_WORDING, CLASS_CALIBRATOR_WORDING, visible
 from calibrant.engines.file_formats import APPLIED
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import MissingValueError, OptionError
 from calibrant.maps.grouped import GroupedMap, group_keys
 from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -94,6 +95,14 @@ def apply(
         str,
         typer.Option("--engine", help="memory or duckdb; auto chooses by file size."),
     ] = "auto",
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing",
+            help="Leave the new columns empty in rows without a prediction, which are "
+            "an error otherwise.",
+        ),
+    ] = False,
 ) -> None:
     """Add calibrated probabilities to files, keeping all rows and columns."""
     from calibrant.engines.files import check_writable, find_files, is_arrays
@@ -119,6 +128,7 @@ def apply(
         out=out,
         suffix=suffix,
         scale=scale,
+        allow_missing=allow_missing,
     )
     if of_arrays:
         job.to_npz(source[0])
@@ -161,6 +171,7 @@ class Application:
     out: Path
     suffix: str
     scale: ScaleChoice | None
+    allow_missing: bool
 
     def in_duckdb(self, files: FileSet) -> None:
         """Write the rows of files without reading them into memory."""
@@ -187,7 +198,16 @@ class Application:
         name = f"{column}{self.suffix}"
         to_sql = partial(self.map_.to_sql, dialect="duckdb", accuracy=0.0)
         limits = None if self.fitted_range is None else usual_range(self.fitted_range)
-        done = apply_in_duckdb(to_sql, files, column, name, self.out, limits=limits)
+        with self._hinting():
+            done = apply_in_duckdb(
+                to_sql,
+                files,
+                column,
+                name,
+                self.out,
+                limits=limits,
+                allow_missing=self.allow_missing,
+            )
         if self.fitted_range is not None:
             warn_if_many_outside(done.outside, done.rows, self.fitted_range)
         self._say_written(done.rows, [name])
@@ -211,7 +231,7 @@ class Application:
             frame = typed_frame(frame)
         new = self._new_columns(model, calibrated)
         _check_names_free(source, new, frame.columns)
-        columns = (pl.Series(name, values) for name, values in new.items())
+        columns = (pl.Series(n, values).fill_nan(None) for n, values in new.items())
         write_frame(frame.with_columns(*columns), self.out)
         self._say_written(frame.height, list(new))
 
@@ -240,19 +260,57 @@ class Application:
         (model,) = models_of_table(table, {"": self.columns}, InputSpec())
         if self.fitted is not None and set(self.fitted) == set(model.columns):
             model = replace(model, columns=tuple(self.fitted))  # in order of the fit
-        values, map_ = model.read(table), self.map_
-        if isinstance(map_, MulticlassMap):
-            return model, self._calibrated_classes(model, values)
+        values, missing = self._filled(model.read(table))
+        with self._hinting():
+            if isinstance(self.map_, MulticlassMap):
+                calibrated = self._calibrated_classes(model, values)
+            else:
+                calibrated = self._calibrated_events(model, values, missing, table)
+        calibrated[missing] = np.nan
+        return model, calibrated
+
+    def _filled(self, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return predictions, missing ones filled if allowed, and which these are.
+
+        They are filled rather than left out, so that errors count rows as files do.
+        """
+        missing = np.zeros(len(values), dtype=bool)
+        if self.allow_missing and values.dtype.kind == "f":
+            missing = np.isnan(values.reshape(len(values), -1)).any(axis=1)
+        if missing.any() and not missing.all():
+            values = np.array(values)
+            values[missing] = values[np.argmin(missing)]
+        return values, missing
+
+    @contextmanager
+    def _hinting(self) -> Iterator[None]:
+        """Name the way to leave rows without a prediction empty."""
+        try:
+            yield
+        except MissingValueError as error:
+            if self.allow_missing or error.value in (np.inf, -np.inf):
+                raise
+            remedy = "Repair these rows, or leave the new columns empty there: "
+            raise error.with_remedy(remedy, "--allow-missing.") from None
+
+    def _calibrated_events(
+        self,
+        model: ModelColumns,
+        values: NDArray[Any],
+        missing: NDArray[np.bool_],
+        table: MemoryTable,
+    ) -> FloatMatrix:
+        map_ = self.map_
         if values.ndim > 1:
             raise OptionError(_needed("one column", model))
         words = replace(CALIBRATOR_WORDING, prob=str(model), takes_scale=True)
         held: Any = (self.scale or ScaleChoice.prob).value
         p = check_probabilities(values, scale=held, wording=words)
         if self.fitted_range is not None:
-            warn_if_outside(p, self.fitted_range)
+            warn_if_outside(p[~missing], self.fitted_range)
         if isinstance(map_, GroupedMap):
             map_ = _of_rows(map_, table)
-        return model, np.asarray(map_.transform(p))[:, np.newaxis]
+        return np.array(map_.transform(p))[:, np.newaxis]
 
     def _calibrated_classes(
         self, model: ModelColumns, values: NDArray[Any]
@@ -267,7 +325,7 @@ class Application:
             )
         words = replace(CLASS_CALIBRATOR_WORDING, prob=str(model))
         scores = check_class_scores(values, scale=self.map_.scale, wording=words)
-        return np.asarray(self.map_.calibrated(scores))
+        return np.array(self.map_.calibrated(scores))
 
     def _new_columns(
         self, model: ModelColumns, calibrated: FloatMatrix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from calibrant.core.parameters import check_choice
@@ -17,6 +18,8 @@ LATEX_SIGNS = {
     "^": r"\textasciicircum{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
+MINUS = re.compile(r"(?<!\w)-(?=\d)")
+"""A hyphen before a number is a minus; in words and exponents it stays."""
 
 
 def text_table(
@@ -67,10 +70,7 @@ def _markdown(lines: list[list[str]], right: Sequence[bool]) -> str:
 
 def _latex(lines: list[list[str]], right: Sequence[bool]) -> str:
     """Return a tabular, which needs the package booktabs."""
-    head, *rows = (
-        " & ".join("".join(LATEX_SIGNS.get(s, s) for s in cell) for cell in line)
-        for line in lines
-    )
+    head, *rows = (" & ".join(map(_latex_cell, line)) for line in lines)
     columns = "".join("r" if flush else "l" for flush in right)
     return "\n".join(
         [
@@ -83,3 +83,7 @@ def _latex(lines: list[list[str]], right: Sequence[bool]) -> str:
             r"\end{tabular}",
         ]
     )
+
+
+def _latex_cell(text: str) -> str:
+    return MINUS.sub("$-$", "".join(LATEX_SIGNS.get(sign, sign) for sign in text))

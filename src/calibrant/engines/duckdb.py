@@ -313,11 +313,13 @@ def apply_in_duckdb(
     out: Path,
     *,
     limits: tuple[float, float] | None = None,
+    allow_missing: bool = False,
 ) -> Applied:
     """Write all rows of files with a new column of calibrated probabilities.
 
     The file `out` is written atomically. `to_sql` returns the expression of a map
-    for a column; the new column is called `name`.
+    for a column; the new column is called `name`. With `allow_missing` it is NULL
+    where there is no prediction.
     """
     check_writable(out)
     suffix = out.suffix.lower()
@@ -339,13 +341,15 @@ def apply_in_duckdb(
             read = source.select([*kept, (column, "f8")])
             chosen = [f"c_{place} AS {quoted(own)}" for place, own in enumerate(names)]
             calibrated = f"COALESCE({to_sql(SCORE)}, ERROR('{NO_PROBABILITY}'))"
+            if allow_missing:
+                calibrated = f"CASE WHEN {_known(SCORE)} THEN {calibrated} END"
             chosen.append(f"{calibrated} AS {quoted(name)}")
             score = f"SELECT *, CAST(c_{len(names)} AS DOUBLE) AS {SCORE} FROM ({read})"
             query = f"SELECT {', '.join(chosen)} FROM ({score})"
             rows = _write(source, query, temporary)
     except SourceError as error:
         if NO_PROBABILITY in str(error):
-            _raise_no_probability(source, column)
+            _raise_no_probability(source, column, allow_missing=allow_missing)
         what = str(error).partition("cannot be read: ")[2]
         if "write" in what.lower():
             raise SourceError(f"{out} cannot be written: {what}") from None
@@ -354,9 +358,9 @@ def apply_in_duckdb(
 
 
 def _outside(source: FileSource, column: str, low: float, high: float) -> int:
-    beyond = f"c_0 < {number(low)} OR c_0 > {number(high)}"
+    beyond = f"(c_0 < {number(low)} OR c_0 > {number(high)})"
     query = f"SELECT COUNT(*) AS n FROM ({source.select([(column, 'f8')])})"
-    return int(source.run(f"{query} WHERE {beyond}")["n"][0])
+    return int(source.run(f"{query} WHERE {beyond} AND {_known('c_0')}")["n"][0])
 
 
 def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:
@@ -386,13 +390,23 @@ def _write(source: FileSource, query: str, path: Path) -> int:
     return int(count[0])
 
 
-def _raise_no_probability(source: FileSource, column: str) -> None:
+def _known(value: str) -> str:
+    """Return the condition that a number is there."""
+    return f"({value} IS NOT NULL AND NOT ISNAN({value}))"
+
+
+def _raise_no_probability(
+    source: FileSource, column: str, *, allow_missing: bool
+) -> None:
     """Raise the error about predictions that are not probabilities."""
     kinds = source.kinds([column])
     _check_numbers(column, kinds)
     rules = prediction_rules(column, "x_0", precision_of(np.dtype(kinds[column])))
     read = source.select([(column, "f8")])
     rows = f"(SELECT CAST(c_0 AS DOUBLE) AS x_0 FROM ({read}))"
+    if allow_missing:
+        filled = f"CASE WHEN {_known('x_0')} THEN x_0 ELSE 0 END"
+        rows = f"(SELECT {filled} AS x_0 FROM {rows})"
     RowFaults.count(rules, source.run, rows).raise_first(droppable=False)
     raise InputError(
         f"column {column!r} is outside [0, 1] because of rounding; apply the map "

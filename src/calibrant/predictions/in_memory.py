@@ -333,10 +333,10 @@ class RowPredictions(Store):
                 f"no value of column {column!r} occurs for all models, and models "
                 "are compared only on values that they share."
             )
-        most = max(map(len, places.values()))
-        if len(common) < most:
+        known = len(set().union(*places.values()))
+        if len(common) < known:
             warn(
-                f"{len(common):,} of {most:,} values of column {column!r} occur "
+                f"{len(common):,} of {known:,} values of column {column!r} occur "
                 "for all models; only these are compared.",
                 UnpairedRowsWarning,
             )
