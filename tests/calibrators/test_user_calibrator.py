@@ -109,5 +109,5 @@ def test_errors_of_a_calibrator_of_classes_say_what_it_got(faulty):
     with pytest.raises(IndexError) as caught:
         cb.evaluate([0, 1, 2] * 20, prob, task=0, methods=[Shrunk()], confidence=None)
     assert (
-        "got predictions of one event, a vector of shape" in caught.value.__notes__[0]
+        "got predictions of one event, of shape" in caught.value.__notes__[0]
     )

@@ -174,8 +174,8 @@ def _told_what_it_gets(p: FloatVector) -> Iterator[None]:
         yield
     except Exception as error:
         error.add_note(
-            f"This calibrator got predictions of one event, a vector of shape {p.shape}, "
-            "as all methods do. Apply a calibrator of several classes to the matrix "
+            f"This calibrator got predictions of one event, of shape {p.shape}, as "
+            "all methods do. Apply a calibrator of several classes to the matrix "
             "first, and evaluate what it returns."
         )
         raise
