@@ -108,6 +108,4 @@ def test_errors_of_a_calibrator_of_classes_say_what_it_got(faulty):
     prob = np.full((60, 3), 1.0 / 3.0)
     with pytest.raises(IndexError) as caught:
         cb.evaluate([0, 1, 2] * 20, prob, task=0, methods=[Shrunk()], confidence=None)
-    assert (
-        "got predictions of one event, of shape" in caught.value.__notes__[0]
-    )
+    assert "got predictions of one event, of shape" in caught.value.__notes__[0]
