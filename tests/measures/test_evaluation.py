@@ -9,7 +9,12 @@ from sklearn.isotonic import IsotonicRegression
 
 import calibrant as cb
 from calibrant.core.sample import BinarySample
-from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
+from calibrant.exceptions import (
+    OptionError,
+    SmallSampleWarning,
+    TooFewRowsError,
+    UnknownNameError,
+)
 from calibrant.experiments.synthetic import sample as paper_sample
 
 
@@ -295,3 +300,9 @@ def test_calibrators_of_one_class_are_told_apart(sample):
     report = cb.Report.from_predictions(y, p, methods=several)
     told = [row["method"] for row in report.summary["models"][0]["errors"]]
     assert told == names
+
+
+def test_a_number_is_no_method(sample):
+    p, y = sample
+    with pytest.raises(UnknownNameError, match="unknown method 3"):
+        cb.evaluate(y, p, methods=3)

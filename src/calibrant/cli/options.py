@@ -65,7 +65,7 @@ FailOn = Annotated[
     str | None,
     typer.Option(
         "--fail-on",
-        help="Exit with code 1 if a finding has at least this severity (minor, "
+        help="Exit with code 1 if a finding has at least this severity (note, minor, "
         "moderate or severe) or one of these codes (CAL001,CAL010).",
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from html import escape
@@ -316,8 +317,8 @@ def evaluate(  # noqa: PLR0913
 
 def check_methods(methods: Any) -> tuple[Any, ...]:
     """Return methods as a tuple, also where there is only one."""
-    several = isinstance(methods, list | tuple)
-    alone = not several and (isinstance(methods, str) or is_calibrator(methods))
+    alone = isinstance(methods, str) or not isinstance(methods, Iterable)
+    alone = alone or (not isinstance(methods, list | tuple) and is_calibrator(methods))
     names = (methods,) if alone else tuple(methods)
     if not names:
         raise OptionError(Argument("methods"), " must name at least one method.")
