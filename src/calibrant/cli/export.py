@@ -9,10 +9,10 @@ import typer
 
 from calibrant.cli.data_options import split_list
 from calibrant.exceptions import OptionError
-from calibrant.maps.exports import ACCURACY
 from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.languages import DIALECTS
 from calibrant.maps.multiclass import MulticlassMap
+from calibrant.maps.sql_and_python import ACCURACY
 
 
 def export(

@@ -16,7 +16,7 @@ from calibrant.core.probabilities import (
 )
 from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.exports import ACCURACY, python_function, sql_expression
+from calibrant.maps.sql_and_python import ACCURACY, python_function, sql_expression
 from calibrant.numerics.links import WHOLE
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import Argument, MapFormatError, OptionError
 from calibrant.maps.base import CalibrationMap, StoredMap, stored_maps
 from calibrant.maps.certificate import Certificate
-from calibrant.maps.exports import ACCURACY
 from calibrant.maps.languages import DIALECTS
+from calibrant.maps.sql_and_python import ACCURACY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

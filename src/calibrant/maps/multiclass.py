@@ -20,8 +20,8 @@ from calibrant.maps.base import (
     stored_maps,
     stored_numbers,
 )
-from calibrant.maps.exports import check_accuracy
 from calibrant.maps.python_source import function_of_classes, probabilities_text
+from calibrant.maps.sql_and_python import check_accuracy
 from calibrant.numerics.class_probabilities import (
     class_probabilities,
     log_probabilities,

@@ -11,7 +11,7 @@ from scipy.special import expit, logit, ndtri, stdtrit
 
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.parameters import generator, whole_seed
-from calibrant.numerics import linearised
+from calibrant.numerics import standard_errors
 from calibrant.numerics.count_quantiles import count_quantiles
 from calibrant.numerics.loess import loess, lowess
 from calibrant.numerics.recalibration_line import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.core.sample import BinarySample
     from calibrant.measures.estimate import FittedTasks
-    from calibrant.numerics.linearised import Linearised
+    from calibrant.numerics.standard_errors import Linearised
     from calibrant.numerics.weighted_points import WeightedPoints
 
 Smoother: TypeAlias = Literal["smooth", "loess", "lowess"]
@@ -198,7 +198,7 @@ class SampleMeasures:
         if self.confidence is not None and np.isnan(limits[0]):
             missing = FEW
         if expected > 0.0:
-            ratio = linearised.observed_to_expected(self.points)
+            ratio = standard_errors.observed_to_expected(self.points)
             error = self.error(ratio) if self.has_both else np.nan
             low, high = (limit / expected for limit in limits)
             yield Measure("O:E", ratio.value, low, high, error, missing)
@@ -321,23 +321,29 @@ class SampleMeasures:
 
     def scores(self) -> Iterator[Measure]:
         """Give the scores, and the area under the ROC curve."""
-        yield self._score("Brier", linearised.brier(self.points), (0.0, 1.0))
+        yield self._score("Brier", standard_errors.brier(self.points), (0.0, 1.0))
         yield self._score(
-            "log-loss", linearised.mean_log_loss(self.points), (0.0, np.inf)
+            "log-loss", standard_errors.mean_log_loss(self.points), (0.0, np.inf)
         )
         if not self.has_both:
             for name in ("scaled Brier", "Nagelkerke R2", "AUROC"):
                 yield Measure(name, np.nan, missing=ONE_LABEL)
             return
         below = (-np.inf, 1.0)
-        yield self._score("scaled Brier", linearised.scaled_brier(self.points), below)
-        yield self._score("Nagelkerke R2", linearised.nagelkerke(self.points), below)
+        yield self._score(
+            "scaled Brier", standard_errors.scaled_brier(self.points), below
+        )
+        yield self._score(
+            "Nagelkerke R2", standard_errors.nagelkerke(self.points), below
+        )
         points = self.points
-        if linearised.tied_share(points) > MAX_TIED:  # in cells of distinct predictions
+        if (
+            standard_errors.tied_share(points) > MAX_TIED
+        ):  # in cells of distinct predictions
             points = distinct_predictions(self.sample)
-        area = linearised.auroc(points)
+        area = standard_errors.auroc(points)
         if self.clusters is None:
-            error = linearised.delong_error(area, points)
+            error = standard_errors.delong_error(area, points)
         else:
             error = self.error(area)
         yield self._area(area.value, error)
