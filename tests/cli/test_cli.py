@@ -355,6 +355,15 @@ def test_demo_prints_and_draws(run, tmp_path):
         assert (tmp_path / name).exists()
 
 
+def test_demo_replaces_no_page_of_the_user(run, tmp_path):
+    page = tmp_path / "demo.html"
+    page.write_text("mine", encoding="utf-8")
+    code, _, err = run("demo", "--out", tmp_path / "demo.png")
+    assert code == 2
+    assert "demo.html" in err
+    assert page.read_text(encoding="utf-8") == "mine"
+
+
 def test_version_and_module_entry():
     found = subprocess.run(
         [sys.executable, "-m", "calibrant", "--version"],

@@ -42,7 +42,7 @@ def demo(
     path = out or Path(FIGURE_NAME)
     check_figure_path(path, named=out is not None)
     page = path.with_suffix(".html")
-    check_outputs(page, "html")
+    check_outputs(page, "html", named=False)
     typer.echo("Is a handwritten digit even? Five classifiers on 1797 unseen digits.\n")
     preds = Predictions.from_table(BINARY_FILE, y="even", p=list(CLASSIFIERS))
     print_results(evaluate(preds, methods="smooth"), Format.table)

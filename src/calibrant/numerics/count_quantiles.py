@@ -33,7 +33,7 @@ def count_quantiles(
     order = np.argsort(values, axis=0)
     ordered = np.take_along_axis(values, order, axis=0)
     ranks = np.cumsum(weight[order], axis=0) * (1.0 - ROUNDING)
-    last = float(weight.sum()) - 1.0
+    last = max(float(weight.sum()) - 1.0, 0.0)  # rows may count less than one
 
     def at(rank: float) -> FloatMatrix:
         """Return the row of each column that so many rows precede."""
@@ -42,7 +42,9 @@ def count_quantiles(
 
     rows = []
     for level in levels:
-        below = max(np.floor(level * last), 0.0)
+        below = np.floor(level * last)
         share = level * last - below
-        rows.append((1.0 - share) * at(below) + share * at(below + 1.0))
+        between = (1.0 - share) * at(below) + share * at(below + 1.0)
+        # The maximum may count less than one row.
+        rows.append(ordered[-1] if level == 1.0 else between)
     return np.stack(rows)
