@@ -67,7 +67,7 @@ def printed(run, *arguments):
 def without_names(found):
     """Return results without what the file and its columns are called."""
     if isinstance(found, dict):
-        named = ("name", "source", "made", "command", "python", "n_classes")
+        named = ("name", "title", "source", "made", "command", "python", "n_classes")
         return {k: without_names(v) for k, v in found.items() if k not in named}
     return [without_names(v) for v in found] if isinstance(found, list) else found
 

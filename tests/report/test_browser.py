@@ -69,7 +69,7 @@ def test_hovering_a_bin_shows_its_numbers(opened, report):
     bins = report.summary["models"][0]["diagrams"][0]["bins"][0]
     hover(page, figure, bins["predicted"][7], bins["observed"][7])
     told = figure.locator(".tip").inner_text()
-    assert told.startswith("es15")
+    assert told.startswith("10 bins")
     assert (
         f"predicted {bins['predicted'][7]:.3f}, observed {bins['observed'][7]:.3f}"
         in told
@@ -102,19 +102,19 @@ def test_leaving_takes_the_numbers_away(opened):
 def test_methods_are_switched_on_and_off(opened):
     page = opened()
     figure = diagram(page)
-    bins, widths = figure.locator(".on-prob .l2"), figure.locator(".on-prob .l3")
+    bins, sizes = figure.locator(".on-prob .l2"), figure.locator(".on-prob .l3")
     assert bins.is_visible()
-    assert not widths.is_visible()
-    figure.get_by_label("es15").uncheck()
-    figure.get_by_label("ew15").check()
+    assert not sizes.is_visible()
+    figure.get_by_label("10 bins").uncheck()
+    figure.get_by_label("es15").check()
     assert not bins.is_visible()
-    assert widths.is_visible()
+    assert sizes.is_visible()
 
 
 def test_models_are_switched_on_and_off(opened):
     page = opened()
     overview = diagram(page, 0)
-    curve = overview.locator(".on-prob .curve.l0")
+    curve = overview.locator(".on-prob .l0 .curve")
     assert curve.is_visible()
     overview.get_by_label("good").uncheck()
     assert not curve.is_visible()
@@ -188,20 +188,42 @@ def test_the_diagram_is_downloaded_as_csv(opened, report, tmp_path, hostile):
     button = diagram(page, 2).get_by_role("button", name="Download the diagram")
     rows = downloaded(page, button, tmp_path)
     panel = report.summary["models"][1]["diagrams"][0]
-    bins = [row for row in rows if row["method"] == "es15"]
+    bins = [row for row in rows if row["method"] == "10 bins"]
     assert [float(row["observed"]) for row in bins] == panel["bins"][0]["observed"]
     assert {row["model"] for row in rows} == {hostile}
 
 
 def test_downloaded_text_is_no_formula(opened, tmp_path, hostile):
     page = opened(accept_downloads=True)
-    button = page.get_by_role("button", name="table of groups").first
+    button = page.get_by_role("button", name="Download the table of groups").first
     rows = downloaded(page, button, tmp_path)
     assert {row["region"] for row in rows} == {
         "'=HYPERLINK(1)",
         hostile,
         "north",
     }
+
+
+@pytest.mark.parametrize(
+    ("output", "first"),
+    [
+        ("CSV", "Method,Error,low,high,What it fits"),
+        ("Markdown", "| Method | Error | Interval | What it fits |"),
+        ("LaTeX", r"\begin{tabular}{lrrl}"),
+    ],
+)
+def test_tables_are_copied(opened, output, first):
+    page = opened()
+    page.evaluate(
+        "navigator.clipboard.writeText = text => { window.copied = text;"
+        " return Promise.resolve(); }"
+    )
+    button = page.get_by_role("button", name=f"Copy the table of errors as {output}")
+    button.first.click()
+    copied = page.evaluate("window.copied")
+    assert copied.splitlines()[0] == first
+    assert "smooth" in copied
+    assert page.get_by_text("copied").first.is_visible()
 
 
 def test_hostile_names_stay_text(opened, hostile):
@@ -243,6 +265,20 @@ def test_axe_finds_no_serious_fault(opened, width, scheme):
 def test_nothing_sticks_out_sideways(opened, width):
     page = opened(width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_table_that_can_be_scrolled_shows_it(opened):
+    page = opened(width=390)
+    table = page.locator(".scroll").first
+    assert table.evaluate("box => box.scrollWidth > box.clientWidth")
+    shown = table.evaluate("box => getComputedStyle(box).backgroundImage")
+    assert "radial-gradient" in shown
+
+
+@pytest.mark.usefixtures("browser")
+def test_chromium_prints_a_report(report, tmp_path):
+    (path,) = report.save(tmp_path / "report.pdf")
+    assert path.read_bytes().startswith(b"%PDF")
 
 
 def test_dark_and_light_differ(opened):
@@ -288,9 +324,12 @@ def crowded(tmp_path_factory):
 def test_names_of_ticks_never_overlap_nor_leave_the_drawing(opened, crowded, width):
     page = opened(width=width, url=crowded)
     assert page.locator("input[value=logit]").is_checked()
-    chart = page.locator("svg.chart").bounding_box()
+    chart = page.locator("figure.diagram svg.chart").bounding_box()
     for names in (".on-logit .tick.across", ".on-logit .tick:not(.across)"):
-        boxes = [tick.bounding_box() for tick in page.locator(names).all()]
+        boxes = [
+            tick.bounding_box()
+            for tick in page.locator("figure.diagram").locator(names).all()
+        ]
         assert len(boxes) > 4
         for k, one in enumerate(boxes):
             assert one["x"] >= chart["x"] - 1
@@ -312,7 +351,7 @@ def test_bins_of_crowded_predictions_can_be_significantly_different(opened, crow
     ends = [row.locator("td").all_inner_texts()[:2] for row in rows]
     assert all(left != right for left, right in ends)
     assert len({left for left, _ in ends}) == len(ends)
-    page.locator(".plot").focus()
+    page.locator("figure.diagram .plot").focus()
     for left, right in ends[:3]:
         page.keyboard.press("ArrowRight")
         assert f"es15, {left} to {right}" in page.locator(".tip").inner_text()

@@ -176,16 +176,16 @@ def test_findings_of_many_classes_are_told_once_a_code(fast):
 
 @pytest.mark.parametrize("scale", ["prob", "logit"])
 def test_axes_are_symmetric_and_rise(scale):
-    axes = Axes(scale, 0.001)
+    axes = Axes(scale, 0.001, 0.999)
     values = np.linspace(0.001, 0.999, 50).tolist()
     places = [axes.share(value) for value in values]
     assert places == sorted(places)
-    assert axes.share(0.5) == 0.5
+    assert axes.share(0.5) == pytest.approx(0.5)
     assert axes.share(0.1) == pytest.approx(1 - axes.share(0.9))
 
 
 def test_logit_axes_are_those_of_the_logit():
-    axes = Axes("logit", 0.01)  # logit(0.99) = log 99, so logit(0.9) lies at
+    axes = Axes("logit", 0.01, 0.99)  # log 99 at the end, so logit(0.9) lies at
     assert axes.share(0.9) == pytest.approx(0.5 + 0.5 * np.log(9) / np.log(99))
 
 
@@ -202,7 +202,7 @@ def test_five_models_of_very_many_rows_stay_small():
 
 @pytest.mark.parametrize("low", [0.05, 0.01, 1e-3, 1e-4, 1e-5, 1e-6])
 def test_names_across_logit_axes_keep_apart(low):
-    axes = Axes("logit", low)
+    axes = Axes("logit", low, 1.0 - low)
     named = axes.named_across()
     assert (0.5, "0.5") in named
     halves = [3.7 * len(name) for _, name in named]  # 13 px digits are 7.4 px wide
@@ -225,3 +225,55 @@ def test_bins_next_to_one_are_written_shortly():
     assert ">1 - 1e-13<" in page
     assert ">1.000<" in page
     assert ">1.000000000000<" not in page
+
+
+def test_a_page_has_a_sentence_and_the_measures_for_a_paper():
+    p, y = cb.datasets.load_binary("logistic")
+    report = cb.Report.from_predictions(y, p)
+    (model,) = report.summary["models"]
+    own = cb.summary(y, p)
+    assert model["sentence"].endswith(own.sentence())
+    assert model["sentence"].startswith(
+        "The calibration error was 0.012 (95 % interval"
+    )
+    assert [row["value"] for row in model["measures"]] == own.frame()["value"].tolist()
+    assert "doi:10.1002/sim.8281" in report.to_html()
+
+
+def test_only_groups_that_are_worse_are_marked(report):
+    """Models by groups: a group that differs by a smaller error has no badge."""
+    (model, *_) = report.summary["models"]
+    groups = [
+        model["groups"][0] | {"group": "worse", "pvalue": 1e-4, "error": 0.2},
+        model["groups"][0] | {"group": "better", "pvalue": 1e-4, "error": 0.0},
+        model["groups"][0] | {"group": "alike", "pvalue": 0.4, "error": 0.2},
+    ]
+    models = [model | {"groups": groups, "name": name} for name in "ab"]
+    page = cb.Report(report.summary | {"models": models, "comparison": None}).to_html()
+    assert page.count('<tr class="flag"><th scope="row">worse') == 2
+    assert page.count('class="flag"') == 2
+    assert "Models by group" in page
+    assert page.count("<b>0.200</b>") == 2
+
+
+def test_a_repair_is_drawn_before_and_after(report):
+    good, bold = report.summary["models"]
+    assert good["repairs"]["after"] is None
+    after = bold["repairs"]["after"]
+    gap = np.abs(np.array(after["calibrated"]) - after["p"])
+    before = bold["diagrams"][0]["curves"][0]
+    assert gap.max() < 0.5 * np.abs(np.array(before["calibrated"]) - before["p"]).max()
+    assert report.to_html().count('class="curve after"') == 2  # on both axes
+
+
+def test_models_in_a_column_of_groups_are_not_pooled_without_a_word(rows, fast):
+    data = rows(n=300)
+    names = np.where(np.arange(300) % 2, "a", "b")
+    table = {"y": data["label"], "p": data["good"], "model": names}
+    by = cb.Predictions.from_table(table, y="y", p="p", by="model")
+    (note,) = cb.Report.from_predictions(by, **fast).summary["notes"]
+    assert "--model" in note
+    long = cb.Predictions.from_table(table, y="y", p="p", model="model")
+    found = cb.Report.from_predictions(long, **fast)
+    assert [model["name"] for model in found.summary["models"]] == ["a", "b"]
+    assert "Models side by side" in found.to_html()

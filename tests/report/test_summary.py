@@ -140,7 +140,8 @@ def test_few_rows_leave_out_default_methods_with_many_bins():
     told = [row["method"] for row in report.summary["measured"]["methods"]]
     assert told == named
     (diagram,) = model["diagrams"]
-    assert [c["method"] for c in diagram["curves"] + diagram["bins"]] == named
+    drawn = [one["method"] for one in diagram["curves"] + diagram["bins"]]
+    assert drawn == [*named, "9 bins"]
     assert "not enough data" in report.to_html()
     with pytest.raises(TooFewRowsError):
         cb.Report.from_predictions(y, p, methods=["es15"], n_resamples=20)
@@ -167,7 +168,7 @@ def test_every_model_has_the_same_folds_and_draws(rows, fast, seed):
     ("models", "told"),
     [
         ({}, "y_prob must have at least one model"),
-        ({1: [0.5], "1": [0.5]}, "different names"),
+        ({1: [0.5], "1": [0.5]}, "different name"),
     ],
 )
 def test_models_must_be_there_and_differ_in_name(models, told):
@@ -180,3 +181,22 @@ def test_reports_are_saved_only_under_known_endings(report, tmp_path):
         report.save(tmp_path / "report.doc")
     assert not list(tmp_path.iterdir())
     report.save(tmp_path / "report.doc", output="markdown")
+
+
+def test_decision_curves_are_those_of_the_library(report, rows, hostile):
+    data = rows()
+    models = {"good": data["good"], hostile: data[hostile]}
+    own = cb.decision_curve(data["label"], models).frame()
+    decisions = report.summary["decisions"]
+    for curve in decisions["curves"]:
+        which = own["model"] == curve["name"]
+        np.testing.assert_allclose(
+            curve["net_benefit"], own["net_benefit"][which], rtol=1e-5
+        )
+        np.testing.assert_allclose(curve["low"], own["low"][which], rtol=1e-5)
+    assert [curve["name"] for curve in decisions["curves"]] == [*models, "treat-all"]
+    prob, digit = cb.datasets.load_multiclass("forest")
+    top = cb.Report.from_predictions(
+        digit, prob, task="confidence", methods="es15", n_resamples=20
+    )
+    assert top.summary["decisions"] is None

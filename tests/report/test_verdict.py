@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.core.tasks import InputSpec
-from calibrant.report.regions import regions_of
+from calibrant.report.regions import regions_of, remark_of
 from calibrant.report.verdict import reconcile, verdict_of
 
 GOOD = {
@@ -162,3 +162,30 @@ def test_a_verdict_names_its_certainty(rows, hostile):
     assert "95 % interval" in text
     assert "the observed rate is" in text
     assert "would reduce the error to" in text
+
+
+def test_findings_name_the_regions_of_the_verdict():
+    p, y = cb.datasets.load_binary("forest")
+    (model,) = cb.Report.from_predictions(y, p).summary["models"]
+    (finding,) = [f for f in model["findings"] if f["code"] == "CAL004"]
+    region = model["verdict"]["sentences"][0].split(" too low ")[1].split(":")[0]
+    assert f"too low {region} and too high" in finding["message"]
+
+
+@pytest.mark.parametrize(
+    ("low", "significant", "words"),
+    [
+        (0.05, False, "at all predictions at once, no gap is significant"),
+        (-0.05, True, "only together are the gaps significant"),
+        (0.05, True, ""),
+        (-0.05, False, ""),
+    ],
+)
+def test_a_band_that_seems_to_contradict_the_verdict_is_explained(
+    low, significant, words
+):
+    p = np.linspace(0.1, 0.8, 20)
+    panel = {"curves": [{"p": p, "low": p + low, "high": p + 0.1}]}
+    told = remark_of(panel, [], significant=significant)
+    assert words in told
+    assert bool(told) == bool(words)

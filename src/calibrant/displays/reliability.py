@@ -428,13 +428,17 @@ def display_of_sample(  # noqa: PLR0913
     band: BandKind | None = "point-wise",
     confidence: float = DEFAULT_CONFIDENCE,
     random_state: Seed = 0,
+    fitted: tuple[Fit, Estimate] | None = None,
 ) -> ReliabilityDisplay:
-    """Compute the diagram of a sample that has been checked."""
+    """Compute the diagram of a sample that has been checked.
+
+    `fitted` are the map and its error, where they are known.
+    """
     check_choice(kind, get_args(Kind), name="kind")
     drawn_axes = choose_axes(axes, [sample])
     check_count(instances, name="instances", least=0)
     seed = whole_seed(random_state)
-    fit, estimate = _fitted(sample, method, tops, confidence, seed)
+    fit, estimate = fitted or _fitted(sample, method, tops, confidence, seed)
     binned = isinstance(fit.map, BinnedMap)
     # The paper's diagrams show whole bins; a curve ends with the data.
     ends = PROB_LIMITS if binned and kind != "curve" else data_range(sample)

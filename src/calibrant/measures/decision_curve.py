@@ -458,18 +458,27 @@ def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
         key, name = _group_key(unit.group), str(unit.group)
         model = preds.store.display_name(unit.model) or "model"
         with skipped.skipping(unit.group):
-            outcomes = _outcomes(sample, thresholds)
-            reached = thresholds_reached(sample.p, thresholds)
-            benefit = NetBenefit.of(outcomes, reached)
-            own = DecisionUnit(model, key, benefit, sample)
+            own, *others = units_of(model, key, sample, thresholds)
             units.setdefault(name, []).append(own)
-            strategies[name] = [
-                DecisionUnit(strategy, key, NetBenefit.of(outcomes, always))
-                for strategy, always in _strategies(outcomes).items()
-            ]
+            strategies[name] = others
     return skipped.checked(
         [unit for name, own in units.items() for unit in own + strategies[name]]
     )
+
+
+def units_of(
+    model: str, key: dict[str, Any], sample: BinarySample, thresholds: FloatVector
+) -> list[DecisionUnit]:
+    """Return the curve of a model, then those of the same rows without a model."""
+    outcomes = _outcomes(sample, thresholds)
+    reached = thresholds_reached(sample.p, thresholds)
+    return [
+        DecisionUnit(model, key, NetBenefit.of(outcomes, reached), sample),
+        *(
+            DecisionUnit(strategy, key, NetBenefit.of(outcomes, always))
+            for strategy, always in _strategies(outcomes).items()
+        ),
+    ]
 
 
 def _only_sample(tasks: BinaryTasks) -> BinarySample:

@@ -428,13 +428,14 @@ def _summarise_units(
             key = {"model": unit.model} if preds.store.named else {}
             key |= result_key(unit.group.key, ("measure",))
             with skipped.skipping(unit.group):
-                results.append(_summarise(fitted, smoother, key))
+                results.append(summarise_fitted(fitted, smoother, key))
     return skipped.checked(results)
 
 
-def _summarise(
+def summarise_fitted(
     fitted: FittedTasks, smoother: Smoother, key: dict[str, Any]
 ) -> UnitSummary:
+    """Return the measures of one event, by fits that may have been made before."""
     sample = fitted.tasks.samples[0]
     found = SampleMeasures(fitted, smoother)
     return UnitSummary(

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.check import Subject
 from calibrant.checks.data_checks import group_gaps
 from calibrant.checks.diagnosis import diagnose_tasks
+from calibrant.checks.formatting import MIN_DECIMALS, decimals_to_distinguish
+from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import FEW_ROWS
-from calibrant.displays.diagram_data import axis_names
+from calibrant.displays.diagram_data import axis_names, data_range, map_points
 from calibrant.exceptions import TooFewRowsError, WeightError
+from calibrant.maps.binned import BinnedMap
 from calibrant.measures.estimate import FittedTasks
 from calibrant.measures.evaluation import assess_one
+from calibrant.measures.summary import CalibrationSummary, summarise_fitted
+from calibrant.measures.summary_measures import MEASURES
 from calibrant.report.commands import Origin, command, python
-from calibrant.report.diagram import diagram_of, on_same_axes
+from calibrant.report.diagram import curve_numbers, diagrams_of
 from calibrant.report.json_numbers import error_numbers, number
-from calibrant.report.regions import Region, regions_of
+from calibrant.report.regions import Region, regions_of, remark_of
 from calibrant.report.repairs import (
     MAX_CLASSES,
     NONE,
@@ -117,8 +123,12 @@ def summarise_model(
     diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
     findings = advise(diagnosis.findings, repairs)
     step()
+    sure = bool(significant_findings(findings)) or not estimate.low <= 0.0
+    if len(panels) == 1:
+        panels[0]["remark"] = remark_of(panels[0], regions, significant=sure)
     errors = [estimate_row(estimate) for estimate in assessment.estimates]
     classes = [_class_row(tasks, k, own[k]) for k in order]
+    measures = _measures(fitted, settings)
     verdict = verdict_of(
         estimate_row(estimate),
         regions,
@@ -145,10 +155,12 @@ def summarise_model(
         ],
         "scored": SCORED_EVENTS.get(tasks.task, f"class {tasks.task} against the rest"),
         "diagrams": panels,
-        "findings": [_finding_row(finding) for finding in findings],
+        "findings": [_finding_row(finding, regions) for finding in findings],
         "repairs": repairs,
         "classes": classes,
         "groups": _group_rows(tasks, groups, settings, step),
+        "measures": [] if measures is None else _measure_rows(measures),
+        "sentence": _sentence(estimate, measures, settings),
     }
 
 
@@ -179,13 +191,68 @@ def _class_row(tasks: BinaryTasks, place: int, estimate: Estimate) -> dict[str, 
     }
 
 
-def _finding_row(finding: Finding) -> dict[str, Any]:
+def _measures(
+    fitted: FittedTasks, settings: ReportSettings
+) -> CalibrationSummary | None:
+    """Return what validation studies report, None for several events."""
+    if len(fitted.tasks.samples) > 1:
+        return None
+    try:
+        unit = summarise_fitted(fitted, "smooth", {})
+    except (TooFewRowsError, WeightError):  # all weight on a few rows
+        return None
+    return CalibrationSummary((unit,), settings.confidence, "smooth")
+
+
+def _measure_rows(measures: CalibrationSummary) -> list[dict[str, Any]]:
+    return [
+        {
+            "measure": one.measure,
+            "value": number(one.value),
+            "low": number(one.low),
+            "high": number(one.high),
+            "summary": MEASURES[one.measure],
+        }
+        for one in measures.units[0].measures
+    ]
+
+
+def _sentence(
+    estimate: Estimate, measures: CalibrationSummary | None, settings: ReportSettings
+) -> str:
+    """Return what a paper can say about the error, and about measures if any."""
+    low, high = number(estimate.low), number(estimate.high)
+    places = MIN_DECIMALS
+    if low is not None and high is not None:
+        places = decimals_to_distinguish(low, high)
+    said = f"The calibration error was {estimate.value:.{places}f} ("
+    if low is not None:
+        said += f"{100 * settings.confidence:g} % interval {low:.{places}f} to "
+        said += f"{high:.{places}f}; "
+    said += f"{estimate.method}, calibrant {__version__})."
+    return said if measures is None else f"{said} {measures.sentence()}"
+
+
+def _finding_row(finding: Finding, regions: Sequence[Region]) -> dict[str, Any]:
+    if finding.code == "CAL004" and regions and not finding.where:
+        first = finding.message
+        finding = replace(
+            finding,
+            message=f"Predictions are {_join_regions(regions)}. In the worst bin, "
+            f"{first[:1].lower()}{first[1:]}",
+        )
     evidence = {
         name: value if isinstance(value, str) else number(value)
         for name, value in finding.evidence.items()
     }
     where = {name: str(value) for name, value in finding.where.items()}
     return asdict(finding) | {"evidence": evidence, "where": where}
+
+
+def _join_regions(regions: Sequence[Region]) -> str:
+    """Return the regions of the verdict, as findings name them too."""
+    off = [f"too {'high' if one.too_high else 'low'} {one}" for one in regions[:2]]
+    return " and ".join(off)
 
 
 def _panels(
@@ -202,19 +269,35 @@ def _panels(
         if method_name(method) not in EVALUATORS
     ]
     tasks, several = fitted.tasks, len(fitted.tasks.samples) > 1
+    if not methods:  # nothing but squared norms
+        return [], []
     places = order[:WORST_CLASSES] if several else [0]
-    panels = []
-    for k in places:
-        fits = {method_name(m): cast("Fit", fitted.fits(m)[k]) for m in methods}
-        panel = diagram_of(tasks.samples[k], fits, confidence=settings.confidence)
-        label = tasks.names[k] if several else event
-        names = {"event": tasks.names[k] if several else tasks.task}
-        axes = {"axis_labels": list(axis_names(tasks.task, label))}
-        panels.append(names | axes | panel)
-    if several:
-        return on_same_axes(panels, [tasks.samples[k] for k in places]), []
-    banded = [curve for curve in panels[0]["curves"] if "low" in curve]
-    return panels, regions_of(banded[0], tasks.samples[0]) if banded else []
+    fits = [
+        {method_name(m): cast("Fit", fitted.fits(m)[k]) for m in methods}
+        for k in places
+    ]
+    estimates = fitted.estimates(settings.measure)
+    drawn = diagrams_of(
+        [tasks.samples[k] for k in places],
+        fits,
+        [estimates[k + several] for k in places],
+        confidence=settings.confidence,
+        seed=whole_seed(settings.errors.random_state),
+    )
+    panels = [
+        {
+            "event": tasks.names[k] if several else tasks.task,
+            "axis_labels": [
+                *axis_names(tasks.task, tasks.names[k] if several else event)
+            ],
+            **panel,
+        }
+        for k, panel in zip(places, drawn, strict=True)
+    ]
+    banded = [curve for curve in panels[0]["curves"] if "whole_low" in curve]
+    if several or not banded:
+        return panels, []
+    return panels, regions_of(banded[0], tasks.samples[0])
 
 
 def _repairs(
@@ -276,11 +359,12 @@ def largest_error_first(row: Mapping[str, Any]) -> tuple[bool, float]:
 def _group_row(
     name: str, tasks: BinaryTasks, pvalue: float | None, settings: ReportSettings
 ) -> dict[str, Any]:
-    estimate = None
+    estimate, curve = None, None
     if tasks.samples[0].total >= FEW_ROWS:
         try:
             fitted = FittedTasks(tasks, settings.errors)
             estimate = fitted.estimates(settings.measure)[0]
+            curve = _group_curve(fitted, settings)
         except (TooFewRowsError, WeightError):
             pass
     return {
@@ -290,4 +374,17 @@ def _group_row(
         "mean_prob": float(np.mean([s.mean(s.p) for s in tasks.samples])),
         **error_numbers(estimate),
         "pvalue": number(pvalue),
+        "curve": curve,
     }
+
+
+def _group_curve(
+    fitted: FittedTasks, settings: ReportSettings
+) -> dict[str, Any] | None:
+    """Return the curve of a group, where it has one event and a map without bins."""
+    if len(fitted.tasks.samples) > 1 or settings.measure_name in EVALUATORS:
+        return None
+    fit = cast("Fit", fitted.fits(settings.measure)[0])
+    if isinstance(fit.map, BinnedMap):
+        return None
+    return curve_numbers(map_points(fit, data_range(fitted.tasks.samples[0])).frame())

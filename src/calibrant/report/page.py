@@ -117,6 +117,9 @@ def _environment(purpose: str) -> Environment:
     }
     environment.globals |= {
         "reliability_svg": svg.reliability_svg,
+        "mini_svg": svg.mini_svg,
+        "repair_svg": svg.repair_svg,
+        "decision_svg": svg.decision_svg,
         "overview_svg": svg.overview_svg,
         "interval_svg": svg.interval_svg,
         "scales": {"prob": "probability", "logit": "logit"},

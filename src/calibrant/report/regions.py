@@ -134,3 +134,25 @@ def _region(
         margin=float(margin[worst]),
         error=float(error.sum()),
     )
+
+
+def remark_of(
+    panel: Mapping[str, Any], regions: list[Region], *, significant: bool
+) -> str:
+    """Return why verdict and band seem to disagree, empty where they do not."""
+    curve = next((one for one in panel["curves"] if "low" in one), None)
+    if curve is None or regions:
+        return ""
+    p, low, high = (np.asarray(curve[name]) for name in ("p", "low", "high"))
+    outside = bool(((low > p) | (high < p)).any())
+    if outside and not significant:
+        return (
+            "The band excludes the diagonal in places, because it holds at each "
+            "prediction by itself; at all predictions at once, no gap is significant."
+        )
+    if significant and not outside:
+        return (
+            "The band includes the diagonal everywhere, because no single prediction "
+            "is far off; only together are the gaps significant."
+        )
+    return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,18 +15,22 @@ from calibrant.core.defaults import (
     DEFAULT_METHOD,
     DEFAULT_REPAIR,
 )
+from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks, InputSpec
 from calibrant.core.threads import one_blas_thread
+from calibrant.displays.diagram_data import band_of, data_range, map_points
 from calibrant.maps.certificate import Bounds
 from calibrant.measures.estimate import FittedTasks
 from calibrant.numerics.pooling import brier_scores, log_losses
 from calibrant.numerics.scores import brier_score, log_loss
+from calibrant.report.diagram import curve_numbers
 from calibrant.report.json_numbers import error_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from calibrant.calibrators.fits import Fit
     from calibrant.calibrators.held_out import HeldOut
     from calibrant.checks.check import Finding
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -61,7 +65,9 @@ def repairs_of(
     "brier", "log_loss", the same of the event alone ("event_brier",
     "event_log_loss"; they differ where all classes are repaired), "gain" in log-loss
     and its standard error "gain_error"; "advised", "auto" or "none"; "certificate",
-    what the repair gains, in words; "scored", what the scores measure.
+    what the repair gains, in words; "scored", what the scores measure;
+    "after", the curve of predictions of one event after the advised repair: "p",
+    "calibrated", "low" and "high".
     """
     if not _can_be_repaired(sample):
         return None
@@ -74,9 +80,13 @@ def repairs_of(
         }
         tasks = {n: _tasks(held_out, sample, task, p) for n, p in repaired.items()}
         few = task != "classwise" or len(tasks[NONE].samples) <= MAX_CLASSES
+        after = FittedTasks(tasks[DEFAULT_REPAIR], settings)
         errors: dict[str, Estimate] = {}
         if few:
-            errors = _errors(tasks, unrepaired, measure, settings)
+            before = (
+                unrepaired or FittedTasks(tasks[NONE], settings).estimates(measure)[0]
+            )
+            errors = {NONE: before, DEFAULT_REPAIR: after.estimates(measure)[0]}
         certificate = certify(
             held_out, "", errors=_certified(errors, task, measure, settings)
         )
@@ -95,22 +105,27 @@ def repairs_of(
         "advised": DEFAULT_REPAIR if certificate.changed else NONE,
         "certificate": str(certificate),
         "scored": "the event" if isinstance(sample, BinarySample) else "all classes",
+        "after": _after(
+            after,
+            settings.confidence or DEFAULT_CONFIDENCE,
+            whole_seed(settings.random_state),
+        )
+        if certificate.changed
+        else None,
     }
 
 
-def _errors(
-    tasks: Mapping[str, BinaryTasks],
-    unrepaired: Estimate | None,
-    measure: str,
-    settings: ErrorSettings,
-) -> dict[str, Estimate]:
-    """Return the error before and after the repair."""
-
-    def estimate(name: str) -> Estimate:
-        return FittedTasks(tasks[name], settings).estimates(measure)[0]
-
-    before = unrepaired or estimate(NONE)
-    return {NONE: before, DEFAULT_REPAIR: estimate(DEFAULT_REPAIR)}
+def _after(fitted: FittedTasks, confidence: float, seed: int) -> dict[str, Any] | None:
+    """Return the curve of repaired predictions, None for several events."""
+    if len(fitted.tasks.samples) > 1:
+        return None
+    fit = cast("Fit", fitted.fits(DEFAULT_METHOD)[0])
+    ends = data_range(fitted.tasks.samples[0])
+    columns = map_points(fit, ends).frame()
+    band = band_of(fit, ends, "point-wise", confidence, seed)
+    if band is not None:
+        columns |= {"low": band.low, "high": band.high}
+    return curve_numbers(columns)
 
 
 def _certified(
@@ -129,7 +144,7 @@ def _certified(
 
 def _summary(name: str) -> str:
     """Return what a repair is, in one line."""
-    return "unchanged" if name == NONE else find_method(name).summary
+    return "unchanged" if name == NONE else find_method(name).summary.partition(";")[0]
 
 
 def _can_be_repaired(sample: BinarySample | ClassSample) -> bool:

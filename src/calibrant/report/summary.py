@@ -18,15 +18,18 @@ user's: bins, cells, curves and counts only.
   ``scores``: ``name``, ``score``, ``calibration``, ``discrimination``, ``uncertainty``,
   ``refinement``; ``scored``: the event that they are about;
   ``diagrams``, one, or one for each of the worst classes: ``event``, ``axis_labels``
-  and what `diagram_of` says;
+  what `diagrams_of` says, and ``remark``, why verdict and band seem to disagree;
   ``findings``: see `Finding`; ``repairs``: see `repairs_of`, or None, with ``command``
   and ``python`` that make the advised one, empty where there is none;
   ``classes``, worst first: ``class``, ``error``, ``low``, ``high``, ``base_rate``,
   ``mean_prob``; ``groups``, worst first: ``group``, ``rows``, ``base_rate``,
-  ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010).
+  ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010),
+  ``curve`` or None; ``measures`` of one event (see `CalibrationSummary`):
+  ``measure``, ``value``, ``low``, ``high``, ``summary``; ``sentence``, for a paper.
 - ``comparison``: None, or ``method``, ``models`` (``model``, ``value``, ``low``,
   ``high``, ``rank``) and ``pairs`` (``model_a``, ``model_b``, ``difference``, ``low``,
   ``high``, ``probability``, ``distinct``); see `_comparison`.
+- ``decisions``: None, or what `decisions_of` says.
 - ``notes``: sentences about what was left out.
 """
 
@@ -40,6 +43,7 @@ from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.measures.comparison import MIN_MODELS, compare_fitted
 from calibrant.measures.estimate import FittedTasks
+from calibrant.report.decisions import decisions_of
 from calibrant.report.json_numbers import number
 from calibrant.report.model_summary import count_steps, summarise_model
 
@@ -62,6 +66,10 @@ AGGREGATED = (
 NOT_PAIRED = (
     "Models are not compared in pairs, because it is not known which of their "
     "rows belong together."
+)
+BY_MODEL = (
+    "The verdict is about all rows together. If {} names the model of each row, pass "
+    "it as model (--model on the command line): then models are compared."
 )
 NO_CLASSES = "Repairing all classes together needs rows, not aggregated predictions."
 
@@ -112,8 +120,7 @@ def summarise(
         "measured": {
             "method": settings.measure_name,
             "methods": [
-                {"method": name, "summary": find_evaluator(methods[name]).summary}
-                for name in used
+                {"method": name, "summary": _plain(methods[name])} for name in used
             ],
             "alpha": settings.errors.alpha,
             "confidence": settings.confidence,
@@ -121,8 +128,16 @@ def summarise(
         },
         "models": models,
         "comparison": _comparison(named, settings) if store.paired else None,
+        "decisions": decisions_of(
+            {name: one.tasks for name, one in named.items()}, settings.confidence
+        ),
         "notes": notes,
     }
+
+
+def _plain(method: str) -> str:
+    """Return what a method is, without how its variants are called."""
+    return str(find_evaluator(method).summary).partition(";")[0]
 
 
 def _largest_groups(groups: dict[str, BinaryTasks]) -> dict[str, BinaryTasks]:
@@ -146,6 +161,7 @@ def _notes(
             if len(own) > MAX_GROUPS
         )
     )
+    notes += [BY_MODEL.format(one) for one in preds.by if "model" in one.lower()]
     if preds.aggregated:
         notes.append(AGGREGATED)
     if len(preds.models) > 1 and not preds.store.paired:

@@ -1,4 +1,7 @@
-"""Diagrams as SVG, drawn from the numbers of a summary. Text is always escaped."""
+"""Diagrams as SVG, drawn from the numbers of a summary. Text is always escaped.
+
+They look like the figures of `calibrant.displays`, in the colours of the style sheet.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
+from calibrant.displays.panels import named_ticks
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -15,43 +21,55 @@ if TYPE_CHECKING:
 
 LEFT, TOP, SIDE = 60.0, 12.0, 356.0
 """The square of the diagram within the drawing."""
-WIDTH, HEIGHT = 430.0, 492.0
-BARS_TOP, BARS_HEIGHT = 382.0, 54.0
-"""Where the histogram stands."""
+WIDTH, HEIGHT = 430.0, 500.0
+BARS_MIDDLE, BARS_HEIGHT = 414.0, 32.0
+"""Where the histogram stands: events above the middle, others below."""
 SCALES: tuple[Space, Space] = ("prob", "logit")
 DIGIT, GAP = 7.4, 8.0
 """How wide a digit is where text is largest, and what names keep between them."""
-PROB_TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-LOWER_TICKS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1)
-LOGIT_TICKS = (*LOWER_TICKS, 0.5, *(1.0 - tick for tick in reversed(LOWER_TICKS)))
+LINE = 15.0
+"""Distance of lines of text."""
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
 DIAGONAL = f'<path class="diagonal" d="M{LEFT:g},{BOTTOM:g}L{RIGHT:g},{TOP:g}"/>'
 MAX_TICK_NAME = 7
 """Signs of a tick's name that fit left of the square."""
 MAX_CURVES = 20
 """The style sheet has a switch for so many; more could not be distinguished."""
+DECISION_HEIGHT = 240.0
+DECISION_STEPS = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""Distances of net benefits that are named.
+
+A net benefit is at most 1, the share of events."""
+SPARK = 110.0
+"""Width of the picture of an interval in a table."""
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Both axes of a diagram; on the logit scale they reach from `low` to 1 - `low`."""
+    """Both axes of a diagram, from `low` to `high`."""
 
     scale: Space
     low: float
+    high: float
+
+    @classmethod
+    def of(cls, panel: Mapping[str, Any], scale: Space | None = None) -> Axes:
+        """Return the axes of a panel, on its own scale by default."""
+        scale = scale or panel["axes"]
+        return cls(scale, *panel["limits"][scale])
 
     def share(self, value: float) -> float:
         """Return how far along the axis a value lies, 0 to 1.
 
         Examples
         --------
-        >>> Axes("prob", 0.01).share(0.25), Axes("logit", 0.01).share(0.5)
+        >>> Axes("prob", 0, 1).share(0.25), round(Axes("logit", 0.1, 0.9).share(0.5), 9)
         (0.25, 0.5)
         """
-        if self.scale == "prob":
-            return value
-        held = min(max(value, self.low), 1.0 - self.low)
-        end = math.log(self.low / (1.0 - self.low))
-        return 0.5 - 0.5 * math.log(held / (1.0 - held)) / end
+        low, held, high = self.low, min(max(value, self.low), self.high), self.high
+        if self.scale == "logit":
+            low, held, high = (math.log(v / (1.0 - v)) for v in (low, held, high))
+        return (held - low) / (high - low)
 
     def x(self, value: float) -> float:
         """Return the place from the left."""
@@ -65,25 +83,18 @@ class Axes:
         """Return points as those of an SVG path, without the first letter."""
         return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
 
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return the values that are named, and their names."""
-        if self.scale == "prob":
-            return [(tick, f"{tick:g}") for tick in PROB_TICKS]
-        inside = [t for t in LOGIT_TICKS if self.low <= t <= 1.0 - self.low]
-        return [(tick, f"{tick:.6g}".replace("e-0", "e-")) for tick in inside]
-
     def named_across(self) -> list[tuple[float, str]]:
         """Return the ticks whose names fit beside each other, from the middle on.
 
         Examples
         --------
-        >>> [name for _, name in Axes("logit", 1e-6).named_across()]
+        >>> [name for _, name in Axes("logit", 1e-6, 1 - 1e-6).named_across()]
         ['1e-6', '0.0001', '0.01', '0.5', '0.99', '0.9999']
         """
-        ticks = sorted(self.ticks(), key=lambda tick: abs(self.share(tick[0]) - 0.5))
+        named = named_ticks(self.scale, (self.low, self.high))
         kept: list[tuple[float, str]] = []
         ends: list[tuple[float, float]] = []
-        for tick, name in ticks:
+        for tick, name in sorted(named, key=lambda t: abs(self.share(t[0]) - 0.5)):
             half = 0.5 * DIGIT * len(name)
             left, right = self.x(tick) - half, self.x(tick) + half
             free = all(right + GAP <= a or b + GAP <= left for a, b in ends)
@@ -102,29 +113,125 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
             layers.append(_curve(curve, axes, number, identity))
         for number, bins in enumerate(panel["bins"], start=len(panel["curves"])):
             layers.append(_bins(bins, axes, number))
-        return "".join(layers)
+        return "".join([*layers, _corners(panel)])
 
-    return _svg(identity, title, panel["axis_labels"], panel["low"], inside)
+    return _svg(identity, title, panel, inside)
+
+
+def mini_svg(panel: Mapping[str, Any], identity: str) -> Markup:
+    """Return a small diagram without names, for the verdict; what it says is beside."""
+    axes = Axes.of(panel)
+    layers = [_curve(curve, axes, 0, identity) for curve in panel["curves"][:1]]
+    if not layers:
+        layers = [_bins(bins, axes, 0) for bins in panel["bins"][:1]]
+    return Markup(  # noqa: S704  (numbers only)
+        f'<svg class="mini" viewBox="{LEFT - 3:g} {TOP - 3:g} {SIDE + 6:g} '
+        f'{SIDE + 6:g}" aria-hidden="true"><defs>{_clips(identity)}</defs>'
+        f'<rect class="border" x="{LEFT:g}" y="{TOP:g}" width="{SIDE:g}" '
+        f'height="{SIDE:g}"/>{DIAGONAL}{"".join(layers)}</svg>'
+    )
 
 
 def overview_svg(models: Sequence[Mapping[str, Any]], identity: str) -> Markup:
     """Return the curves of several models in one diagram."""
     shown = enumerate(models[:MAX_CURVES])
     drawn = [(k, model["diagrams"][0]) for k, model in shown if model["diagrams"]]
-    low = min(panel["low"] for _, panel in drawn)
-    labels = drawn[0][1]["axis_labels"]
+    return _lines_svg(
+        "Calibration curves of all models",
+        [panel for _, panel in drawn],
+        [
+            (f"l{number}", f"c{number % 8}", panel["curves"][0])
+            for number, panel in drawn
+            if panel["curves"]
+        ],
+        identity,
+    )
+
+
+def repair_svg(
+    panel: Mapping[str, Any], after: Mapping[str, Any], identity: str, title: str
+) -> Markup:
+    """Return the curve of predictions before a repair, and of those after it."""
+    lines = [("", "before", panel["curves"][0]), ("", "after", after)]
+    return _lines_svg(title, [panel], lines, identity)
+
+
+def _lines_svg(
+    title: str,
+    panels: Sequence[Mapping[str, Any]],
+    lines: Sequence[tuple[str, str, Mapping[str, Any]]],
+    identity: str,
+) -> Markup:
+    """Return lines, each with the classes of its group and of itself, on one diagram.
+
+    The axes span those of all panels.
+    """
+
+    def span(scale: str) -> list[float]:
+        ends = list(zip(*(one["limits"][scale] for one in panels), strict=True))
+        return [min(ends[0]), max(ends[1])]
 
     def inside(axes: Axes) -> str:
-        lines = [DIAGONAL]
-        for number, panel in drawn:
-            for curve in panel["curves"][:1]:
-                path = axes.line(zip(curve["p"], curve["calibrated"], strict=True))
-                lines.append(
-                    f'<path class="curve l{number} c{number % 8}" d="M{path}"/>'
-                )
-        return "".join(lines)
+        drawn = [
+            f'<g class="{group}">{_band(curve, axes, f"band {own}")}'
+            f'<path class="curve {own}" d="M'
+            f'{axes.line(zip(curve["p"], curve["calibrated"], strict=True))}"/></g>'
+            for group, own, curve in lines
+        ]
+        return "".join([DIAGONAL, *drawn])
 
-    return _svg(identity, "Maps of all models", labels, low, inside, bars=False)
+    limits = {scale: span(scale) for scale in SCALES}
+    return _svg(identity, title, {**panels[0], "limits": limits}, inside, bars=False)
+
+
+def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
+    """Return net benefits by threshold, the last curve being that of acting always."""
+    across, bottom = Axes("prob", 0.0, 1.0), TOP + DECISION_HEIGHT
+    *models, always = decisions["curves"]
+    most = max(0.0, *(max(curve["net_benefit"]) for curve in models)) or 1.0
+    step = next(s for s in DECISION_STEPS if most <= 6.0 * s)
+
+    def y(value: float) -> float:
+        return TOP + DECISION_HEIGHT * (1.05 - value / most) / 1.2
+
+    def line(values: Sequence[float]) -> str:
+        points = zip(decisions["thresholds"], values, strict=True)
+        return " ".join(f"{across.x(t):.1f},{y(v):.1f}" for t, v in points)
+
+    def limits(curve: Mapping[str, Any]) -> str:
+        back = " ".join(reversed(line(curve["low"]).split()))
+        return f"M{line(curve['high'])} {back}Z"
+
+    drawn = "".join(
+        f'<path class="band" d="{limits(curve)}"/>'
+        f'<path class="curve c{number % 8}" d="M{line(curve["net_benefit"])}"/>'
+        for number, curve in enumerate(models)
+    )
+    ticks = [step * k for k in range(7) if step * k <= 1.05 * most]
+    grid = "".join(f"M{LEFT:g},{y(tick):.1f}H{RIGHT:g}" for tick in ticks)
+    up = "".join(
+        f'<text class="tick" x="{LEFT - 6:g}" y="{y(tick) + 4:.1f}" '
+        f'text-anchor="end">{tick:g}</text>'
+        for tick in ticks
+    )
+    below = "".join(
+        f'<text class="tick" x="{across.x(tick):.1f}" y="{bottom + 16:g}" '
+        f'text-anchor="middle">{name}</text>'
+        for tick, name in named_ticks("prob", (0.0, 1.0))
+    )
+    return Markup(  # noqa: S704  (numbers, and an escaped title)
+        f'<svg class="chart" viewBox="0 0 {WIDTH:g} {bottom + 46:g}" role="img" '
+        f'aria-label="{escape(title)}"><defs><clipPath id="decision-area"><rect '
+        f'x="{LEFT:g}" y="{TOP:g}" width="{SIDE:g}" height="{DECISION_HEIGHT:g}"/>'
+        f'</clipPath></defs><path class="grid" d="{grid}"/>'
+        f'<g clip-path="url(#decision-area)">{drawn}'
+        f'<path class="diagonal" d="M{line(always["net_benefit"])}"/></g>'
+        f'<path class="floor" d="M{LEFT:g},{y(0.0):.1f}H{RIGHT:g}"/>{up}{below}'
+        f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 40:g}" '
+        f'text-anchor="middle">Threshold</text>'
+        f'<text class="name" transform="translate(11,{TOP + DECISION_HEIGHT / 2:g}) '
+        f'rotate(-90)" text-anchor="middle">Net benefit</text></svg>'
+    )
 
 
 def interval_svg(
@@ -133,53 +240,56 @@ def interval_svg(
     """Return a dot with its interval, from 0 to `most`, for a cell of a table."""
     if value is None or most <= 0.0:
         return Markup("")
-    width = 110.0
 
     def x(number: float) -> float:
-        return 4.0 + (width - 8.0) * min(max(number, 0.0), most) / most
+        return 4.0 + (SPARK - 8.0) * min(max(number, 0.0), most) / most
 
     line = ""
     if low is not None and high is not None:
         line = f'<path class="whisker" d="M{x(low):.1f},7H{x(high):.1f}"/>'
     return Markup(  # noqa: S704  (numbers only)
-        f'<svg class="spark" viewBox="0 0 {width:g} 14" width="{width:g}" height="14" '
-        f'aria-hidden="true"><path class="zero" d="M4,1V13"/>{line}'
+        f'<svg class="spark" viewBox="0 0 {SPARK:g} 14" width="{SPARK:g}" height="14" '
+        f'aria-hidden="true"><path class="zero" d="M4,0V14"/>{line}'
         f'<circle class="dot" cx="{x(value):.1f}" cy="7" r="3"/></svg>'
+    )
+
+
+def _clips(identity: str) -> str:
+    """Return the areas above and below the diagonal: too low, and too high."""
+    return "".join(
+        f'<clipPath id="{identity}-{side}"><polygon points="{corner} {RIGHT},{TOP} '
+        f'{LEFT},{BOTTOM}"/></clipPath>'
+        for side, corner in (("above", f"{LEFT},{TOP}"), ("below", f"{RIGHT},{BOTTOM}"))
     )
 
 
 def _svg(
     identity: str,
     title: str,
-    axis_labels: Sequence[str],
-    low: float,
+    panel: Mapping[str, Any],
     inside: Callable[[Axes], str],
     *,
     bars: bool = True,
 ) -> Markup:
     """Return a diagram with what is `inside` the axes of each scale."""
     height = HEIGHT if bars else BOTTOM + 48.0
-    below = BARS_TOP + BARS_HEIGHT if bars else BOTTOM
-    clips = "".join(  # above and below the diagonal: too low, and too high
-        f'<clipPath id="{identity}-{side}"><polygon points="{corner} {RIGHT},{TOP} '
-        f'{LEFT},{BOTTOM}"/></clipPath>'
-        for side, corner in (("above", f"{LEFT},{TOP}"), ("below", f"{RIGHT},{BOTTOM}"))
-    )
+    below = BARS_MIDDLE + BARS_HEIGHT if bars else BOTTOM
     scales = "".join(
         f'<g class="on-{axes.scale}">{_frame(axes, below)}{inside(axes)}</g>'
-        for axes in (Axes(scale, low) for scale in SCALES)
+        for axes in (Axes.of(panel, scale) for scale in SCALES)
     )
-    across, up = axis_labels
+    across, up = panel["axis_labels"]
     names = (
         f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{height - 8.0:g}" '
         f'text-anchor="middle">{escape(across)}</text>'
         f'<text class="name" transform="translate(11,{(TOP + BOTTOM) / 2:g}) '
         f'rotate(-90)" text-anchor="middle">{escape(up)}</text>'
     )
+    low, high = panel["limits"]["logit"]
     return Markup(  # noqa: S704  (what users wrote is escaped)
         f'<svg class="chart" viewBox="0 0 {WIDTH:g} {height:g}" role="img" '
-        f'aria-label="{escape(title)}" data-low="{low:g}">'
-        f"<defs>{clips}</defs>{scales}{names}"
+        f'aria-label="{escape(title)}" data-low="{low:.17g}" data-high="{high:.17g}">'
+        f"<defs>{_clips(identity)}</defs>{scales}{names}"
         f'<g class="pointer" visibility="hidden"><path class="guide"/>'
         f'<circle class="spot" r="4.5"/></g></svg>'
     )
@@ -188,7 +298,7 @@ def _svg(
 def _frame(axes: Axes, bottom: float) -> str:
     """Return grid lines and their names, those across below `bottom`."""
     lines, names = [], []
-    for value, name in axes.ticks():
+    for value, name in named_ticks(axes.scale, (axes.low, axes.high)):
         x, y = axes.x(value), axes.y(value)
         lines.append(f"M{x:.1f},{TOP:g}V{BOTTOM:g}M{LEFT:g},{y:.1f}H{RIGHT:g}")
         if len(name) > MAX_TICK_NAME:
@@ -205,6 +315,33 @@ def _frame(axes: Axes, bottom: float) -> str:
     return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
 
 
+def _corners(panel: Mapping[str, Any]) -> str:
+    """Say which side is which, and write the statistics where there is more room."""
+    high = "" if panel["corner"] == "lower right" else panel["statistics"]
+    low = panel["statistics"] if panel["corner"] == "lower right" else ""
+    upper = [("under", TOO_LOW), *(("", line) for line in high)]
+    lower = [("over", TOO_HIGH), *(("", line) for line in reversed(low))]
+    return "".join(
+        [
+            *(
+                _text(kind, line, LEFT + 8.0, TOP + LINE * (1 + k), "start")
+                for k, (kind, line) in enumerate(upper)
+            ),
+            *(
+                _text(kind, line, RIGHT - 8.0, BOTTOM - 8.0 - LINE * k, "end")
+                for k, (kind, line) in enumerate(lower)
+            ),
+        ]
+    )
+
+
+def _text(kind: str, line: str, x: float, y: float, anchor: str) -> str:
+    return (
+        f'<text class="said {kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">'
+        f"{escape(line)}</text>"
+    )
+
+
 def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> str:
     points = list(zip(curve["p"], curve["calibrated"], strict=True))
     line = axes.line(points)
@@ -216,15 +353,18 @@ def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> 
         for kind, side in (("too-low", "above"), ("too-high", "below"))
         if number == 0
     ]
-    band = ""
-    if "low" in curve:
-        upper = axes.line(zip(curve["p"], curve["high"], strict=True))
-        lower = axes.line(reversed(list(zip(curve["p"], curve["low"], strict=True))))
-        band = f'<path class="band" d="M{upper} {lower}Z"/>'
     return (
-        f'<g class="l{number} m{number}">{"".join(gaps)}{band}'
+        f'<g class="l{number} m{number}">{"".join(gaps)}{_band(curve, axes, "band")}'
         f'<path class="curve" d="M{line}"/></g>'
     )
+
+
+def _band(curve: Mapping[str, Any], axes: Axes, kind: str) -> str:
+    if "low" not in curve:
+        return ""
+    upper = axes.line(zip(curve["p"], curve["high"], strict=True))
+    lower = axes.line(reversed(list(zip(curve["p"], curve["low"], strict=True))))
+    return f'<path class="{kind}" d="M{upper} {lower}Z"/>'
 
 
 def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
@@ -235,23 +375,56 @@ def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
         x = f"{axes.x(p):.1f}"
         drawn.append(
             f'<path class="whisker" d="M{x},{axes.y(low):.1f}V{axes.y(high):.1f}"/>'
-            f'<circle class="dot" cx="{x}" cy="{axes.y(y):.1f}" r="3.2"/>'
+            f'<circle class="dot" cx="{x}" cy="{axes.y(y):.1f}" r="3.4"/>'
         )
     return f'<g class="l{number} m{number}">{"".join(drawn)}</g>'
 
 
 def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
-    edges, rows = histogram["edges"], histogram["rows"]
-    most = max(rows)
-    base = BARS_TOP + BARS_HEIGHT
+    """Return events upwards and others downwards, each side by its tallest bar."""
+    pairs = list(zip(histogram["rows"], histogram["events"], strict=True))
+    sides = {
+        "events": (-1.0, [events for _, events in pairs]),
+        "non-events": (1.0, [rows - events for rows, events in pairs]),
+    }
     bars = []
-    for left, right, count in zip(edges, edges[1:], rows, strict=False):
-        if not count:
-            continue
-        x, end = axes.x(left), axes.x(right)
-        height = max(BARS_HEIGHT * count / most, 0.75)
-        bars.append(
-            f"M{x + 0.4:.1f},{base:g}V{base - height:.1f}H{end - 0.4:.1f}V{base:g}Z"
+    for name, (sign, sums) in sides.items():
+        most = max(sums) or 1.0
+        boxes = [
+            f"M{axes.x(left) + 0.3:.1f},{BARS_MIDDLE:g}"
+            f"v{sign * max(BARS_HEIGHT * count / most, 0.75):.1f}"
+            f"H{axes.x(right) - 0.3:.1f}V{BARS_MIDDLE:g}Z"
+            for left, right, count in zip(
+                histogram["left"], histogram["right"], sums, strict=True
+            )
+            if count > 0.0
+        ]
+        bars.append(f'<path class="bar {name}" d="{"".join(boxes)}"/>')
+        y = BARS_MIDDLE + sign * (BARS_HEIGHT - 4.0) + (4.0 if sign < 0.0 else 2.0)
+        bars.append(_text("", name, *_free_side(histogram, sums, axes, y)))
+    floor = f'<path class="floor" d="M{LEFT:g},{BARS_MIDDLE:g}H{RIGHT:g}"/>'
+    return f'<g class="bars">{"".join(bars)}{floor}</g>'
+
+
+def _free_side(
+    histogram: Mapping[str, Any], sums: Sequence[float], axes: Axes, y: float
+) -> tuple[float, float, str]:
+    """Return where to write what bars are: where they are lowest."""
+
+    def tallest(start: float, end: float) -> float:
+        middles = (
+            axes.share(0.5 * (left + right))
+            for left, right in zip(histogram["left"], histogram["right"], strict=True)
         )
-    floor = f'<path class="floor" d="M{LEFT:g},{base:g}H{RIGHT:g}"/>'
-    return f'<g class="bars"><path class="bar" d="{"".join(bars)}"/>{floor}</g>'
+        return max(
+            (n for at, n in zip(middles, sums, strict=True) if start <= at <= end),
+            default=0.0,
+        )
+
+    places = {
+        (RIGHT - 4.0, "end"): tallest(0.75, 1.0),
+        ((LEFT + RIGHT) / 2, "middle"): tallest(0.36, 0.64),
+        (LEFT + 4.0, "start"): tallest(0.0, 0.25),
+    }
+    x, anchor = min(places, key=lambda place: places[place])
+    return x, y, anchor

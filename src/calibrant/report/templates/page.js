@@ -1,6 +1,6 @@
 (function () {
   "use strict";
-  // The square of the diagram within the drawing; axes.py has the same numbers.
+  // The square of the diagram within the drawing; svg.py has the same numbers.
   const LEFT = 60, TOP = 12, SIDE = 356;
   const report = JSON.parse(document.getElementById("data").textContent);
   const level = Math.round(1000 * report.measured.confidence) / 10 + " %";
@@ -17,18 +17,18 @@
 
   function axesOf(figure, svg) {
     const chosen = figure.querySelector('input[type="radio"]:checked');
-    const low = Number(svg.dataset.low);
-    const end = Math.log((1 - low) / low);
+    const low = Number(svg.dataset.low), high = Number(svg.dataset.high);
+    const odds = function (p) { return Math.log(p / (1 - p)); };
+    const start = odds(low), span = odds(high) - start;
     const logit = chosen !== null && chosen.value === "logit";
     return {
       place: function (p) {
         if (!logit) return p;
-        const held = Math.min(Math.max(p, low), 1 - low);
-        return 0.5 + 0.5 * Math.log(held / (1 - held)) / end;
+        return (odds(Math.min(Math.max(p, low), high)) - start) / span;
       },
       value: function (place) {
         if (!logit) return place;
-        return 1 / (1 + Math.exp(-(2 * place - 1) * end));
+        return 1 / (1 + Math.exp(-(start + place * span)));
       }
     };
   }
@@ -221,13 +221,75 @@
     setTimeout(function () { URL.revokeObjectURL(address); }, 1000);
   }
 
-  function saveButton(label, name, rows) {
+  function makeButton(text, label, act) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "save";
-    button.textContent = label;
-    button.addEventListener("click", function () { save(name, rows()); });
+    button.textContent = text;
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", function () { act(button); });
     return button;
+  }
+
+  // What a table shows, as rows of text, without pictures.
+  function tableTexts(table) {
+    const rows = [table.tHead.rows[0]].concat(Array.from(table.tBodies[0].rows));
+    return rows.map(function (row) {
+      return Array.from(row.cells).filter(function (cell) { return !cell.classList.contains("picture"); })
+        .map(function (cell) { return cell.textContent.trim().replace(/\s+/g, " "); });
+    });
+  }
+
+  function markdown(table) {
+    const rows = tableTexts(table).map(function (row) {
+      return "| " + row.map(function (text) { return text.replace(/[\\|*_`<]/g, "\\$&"); }).join(" | ") + " |";
+    });
+    rows.splice(1, 0, "|" + "---|".repeat(tableTexts(table)[0].length));
+    return rows.join("\n") + "\n";
+  }
+
+  function latex(table) {
+    const signs = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\u2013": "--", "\u00b1": "$\\pm$", "\u202f": "\\,", "\u2190": "$\\leftarrow$", "\u2212": "$-$" };
+    const escaped = function (text) {
+      return text.replace(/[\\~^\u2013\u00b1\u202f\u2190\u2212]|[&%$#_{}]/g, function (sign) { return signs[sign] || "\\" + sign; });
+    };
+    const heads = Array.from(table.tHead.rows[0].cells).filter(function (cell) { return !cell.classList.contains("picture"); });
+    const columns = heads.map(function (cell) { return cell.classList.contains("n") ? "r" : "l"; }).join("");
+    const rows = tableTexts(table).map(function (row) { return row.map(escaped).join(" & ") + " \\\\"; });
+    return ["\\begin{tabular}{" + columns + "}", "\\toprule", rows[0], "\\midrule"]
+      .concat(rows.slice(1), ["\\bottomrule", "\\end{tabular}", ""]).join("\n");
+  }
+
+  function copy(text, button) {
+    const done = function () {
+      const before = button.textContent;
+      button.textContent = "copied";
+      setTimeout(function () { button.textContent = before; }, 1500);
+    };
+    // Frames of notebooks have no clipboard of their own.
+    const byHand = function () {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.appendChild(area);
+      area.select();
+      if (document.execCommand("copy")) done();
+      area.remove();
+    };
+    if (!navigator.clipboard) { byHand(); return; }
+    navigator.clipboard.writeText(text).then(done, byHand);
+  }
+
+  function addCopying(table) {
+    const name = table.dataset.name;
+    const line = document.createElement("p");
+    line.className = "copy";
+    line.textContent = "Copy as";
+    const makers = { CSV: function () { return csv(tableRows(table)); }, Markdown: function () { return markdown(table); }, LaTeX: function () { return latex(table); } };
+    Object.keys(makers).forEach(function (format) {
+      line.appendChild(makeButton(format, "Copy the table of " + name + " as " + format, function (button) { copy(makers[format](), button); }));
+    });
+    line.appendChild(makeButton("download", "Download the table of " + name + " as CSV", function () { save(name, tableRows(table)); }));
+    table.parentNode.insertAdjacentElement("afterend", line);
   }
 
   function tableRows(table) {
@@ -235,7 +297,7 @@
     return Array.from(table.tBodies[0].rows, function (row) {
       const record = {};
       Array.from(row.cells).forEach(function (cell, k) {
-        if (!names[k]) return;
+        if (cell.classList.contains("picture")) return;
         if (names[k] === "Interval") {
           const ends = cell.textContent.split(" to ");
           record.low = ends.length === 2 ? Number(ends[0]) : null;
@@ -272,14 +334,13 @@
 
   document.querySelectorAll("table.sortable").forEach(function (table) {
     wireSorting(table);
-    const button = saveButton("Download as CSV", table.dataset.name, function () { return tableRows(table); });
-    button.setAttribute("aria-label", "Download the table of " + table.dataset.name + " as CSV");
-    table.parentNode.insertAdjacentElement("afterend", button);
+    addCopying(table);
   });
   document.querySelectorAll("figure.diagram").forEach(function (figure) {
     wireDiagram(figure);
     if (figure.dataset.overview) return;
-    const button = saveButton("Download the diagram's data as CSV", "diagram", function () { return diagramRows(figure); });
+    const label = "Download the diagram's data as CSV";
+    const button = makeButton(label, label, function () { save("diagram", diagramRows(figure)); });
     figure.querySelector("figcaption").insertAdjacentElement("afterend", button);
   });
 })();
