@@ -301,3 +301,15 @@ def test_lines_that_are_no_rows_count_among_those_dropped(tmp_path):
         assert cb.Predictions.from_table(path, **options).aggregate().n == 95
     with pytest.raises(DroppedRowsError, match="5 in lines that cannot be read"):
         cb.Predictions.from_table(path, max_dropped=0.01, **options).aggregate()
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_label_that_ends_with_a_nul_is_no_label(engine, tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = ["0,0.1", "0\0,0.9", "1,0.8", *["0,0.2", "1,0.7"] * 10]
+    path.write_text("y,p\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    with pytest.warns(DroppedRowsWarning, match="1 of 23 rows"):
+        preds = cb.Predictions.from_table(
+            path, y="y", p="p", bad_rows="drop", engine=engine
+        )
+    assert preds.n == 22

@@ -316,7 +316,7 @@ def test_ten_copies_share_the_first_rank(smooth_sample):
             "at least 2 models are needed to compare; got 1. For one model use",
         ),
         ([[0.5] * 40], "y_prob must be a dict of predictions by name.*got list"),
-        ({1: [0.5] * 40, "1": [0.5] * 40}, "different names.*'1', '1'"),
+        ({1: [0.5] * 40, "1": [0.5] * 40}, "different name.*'1', '1'"),
     ],
 )
 def test_models_must_be_several_by_name(models, words):

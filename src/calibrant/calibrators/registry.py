@@ -354,7 +354,8 @@ def find_evaluator(name: str) -> Method:
     Traceback (most recent call last):
     ...
     calibrant.exceptions.UnknownNameError: unknown method 'ece'; the classical binned
-    ECE is 'ew15' (15 bins of equal width) or 'es15' (15 bins of equal size).
+    ECE is 'ew15' (15 bins of equal width) or 'es15' (15 bins of equal size), in papers
+    without debiasing.
     """
     if isinstance(name, str) and name in EVALUATORS:
         return EVALUATORS[name]

@@ -235,7 +235,9 @@ def _of_frame(source: Any) -> MemoryTable:
 def _values(column: Any) -> NDArray[Any]:
     import narwhals as nw
 
-    if column.dtype in {nw.Int128, nw.UInt128}:  # NumPy has none so large
+    large = column.dtype in {nw.Int128, nw.UInt128}  # NumPy has none so large
+    # NumPy's text loses NULs at its end, so that "0\0" would become "0".
+    if large or (column.dtype == nw.String and column.str.ends_with("\0").any()):
         return np.array(column.to_list(), dtype=object)
     return stack_lists(np.asarray(column.to_numpy()))
 
