@@ -222,3 +222,15 @@ def event_of_class(
     top = prob.argmax(axis=1)
     confidence = prob[np.arange(top.size), top]
     return confidence, (top == column).astype(np.float64)
+
+
+def check_one_event(task: Task, what: str) -> None:
+    """Raise where a task has several events, but only one can be looked at."""
+    if isinstance(task, str) and task == "classwise":
+        raise OptionError(
+            f"{what} is about one event; pass ",
+            Setting("task", "confidence"),
+            " or one class instead of ",
+            Setting("task", "classwise"),
+            ". Aggregates must be made again with that task.",
+        )

@@ -11,7 +11,7 @@ from calibrant.calibrators.registry import find_binary, method_name
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.core.parameters import check_choice, check_count, whole_seed
 from calibrant.core.sample import warn_if_small
-from calibrant.core.tasks import BinaryTasks
+from calibrant.core.tasks import BinaryTasks, check_one_event
 from calibrant.displays.diagram_data import (
     NO_POINTS,
     PROB_LIMITS,
@@ -234,7 +234,7 @@ class ReliabilityDisplay:
         >>> display.frame()["gap"].round(2)
         array([-0.07, -0.22,  0.09,  0.28,  0.06])
         """
-        check_one_event(task)
+        check_one_event(task, "a diagram")
         preds = as_predictions(
             y_true,
             y_prob,
@@ -247,7 +247,7 @@ class ReliabilityDisplay:
         )
         preds.store.check_fields("ReliabilityDisplay", uses_clusters=True)
         tasks = preds.store.single_tasks("ReliabilityDisplay")
-        check_one_event(tasks.task)
+        check_one_event(tasks.task, "a diagram")
         warn_if_small(tasks.samples[0])
         rows = None if true_map is None else preds.store.all_rows()
         display = display_of_sample(
@@ -399,18 +399,6 @@ class ReliabilityDisplay:
     def __str__(self) -> str:
         model = "" if self.name is None else f"{self.name}, "
         return f"{model}{self.method}: error {self.error:.4f}"
-
-
-def check_one_event(task: Task) -> None:
-    """Raise where a task has several events."""
-    if isinstance(task, str) and task == "classwise":
-        raise OptionError(
-            "a diagram shows one event; pass ",
-            Setting("task", "confidence"),
-            " or one class instead of ",
-            Setting("task", "classwise"),
-            ". (For aggregated predictions, aggregate the rows again with that task.)",
-        )
 
 
 def display_of_sample(  # noqa: PLR0913

@@ -12,10 +12,10 @@ from scipy.special import ndtr
 from calibrant.calibrators.kernel_error import KernelError, check_two_rows
 from calibrant.core.parameters import check_choice, check_count, generator
 from calibrant.core.sample import warn_if_small
+from calibrant.core.tasks import check_one_event
 from calibrant.exceptions import (
     Argument,
     OptionError,
-    Setting,
     TooFewRowsError,
     UnknownNameError,
 )
@@ -320,15 +320,8 @@ def calibration_test(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_fields("calibration_test", uses_clusters=True)
+    check_one_event(preds.task, "a test")
     tasks = preds.store.single_tasks("calibration_test")
-    if len(tasks.samples) > 1:
-        raise OptionError(
-            "a test is about one event; pass ",
-            Setting("task", "confidence"),
-            " or one class instead of ",
-            Setting("task", "classwise"),
-            ".",
-        )
     sample = tasks.samples[0]
     if sample.clusters is not None and method not in CLUSTERED:
         raise OptionError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from calibrant.core.arrays import as_array, as_numbers
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
-from calibrant.exceptions import Argument, OptionError, Setting
+from calibrant.core.tasks import check_one_event
+from calibrant.exceptions import Argument, OptionError
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
 from calibrant.numerics.clustered import check_two_clusters
 from calibrant.numerics.clustered_test import smooth_p_value
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant.core.sample import BinarySample
-    from calibrant.core.tasks import BinaryTasks
     from calibrant.engines.groups import Group
     from calibrant.predictions.predictions import Predictions
 
@@ -75,7 +75,7 @@ class DecisionUnit:
     sample: BinarySample | None = None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DecisionCurve:
     """Net benefit of acting on predictions, by threshold.
 
@@ -111,7 +111,7 @@ class DecisionCurve:
     units: tuple[DecisionUnit, ...]
     thresholds: FloatVector
     confidence: float
-    predictions: Predictions = field(compare=False)
+    predictions: Predictions
     random_state: int = 0
 
     def frame(self, *, standardised: bool = False, simultaneous: bool = False) -> Frame:
@@ -410,6 +410,7 @@ def decision_curve(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_fields("decision_curve", uses_clusters=True)
+    check_one_event(preds.task, "a decision")
     _check_names(preds.models)
     checked = _check_thresholds(thresholds)
     return DecisionCurve(
@@ -452,7 +453,7 @@ def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
     strategies: dict[str, list[DecisionUnit]] = {}
     skipped = SkippedGroups()
     for unit in preds.store.units():
-        sample = _only_sample(unit.read())
+        sample = unit.read().samples[0]
         if not unit.group.key:
             warn_if_small(sample)
         key, name = _group_key(unit.group), str(unit.group)
@@ -479,15 +480,3 @@ def units_of(
             for strategy, always in _strategies(outcomes).items()
         ),
     ]
-
-
-def _only_sample(tasks: BinaryTasks) -> BinarySample:
-    if len(tasks.samples) > 1:
-        raise OptionError(
-            "a decision is about one event; pass ",
-            Setting("task", "confidence"),
-            " or one class instead of ",
-            Setting("task", "classwise"),
-            ".",
-        )
-    return tasks.samples[0]

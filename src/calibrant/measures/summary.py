@@ -11,10 +11,11 @@ import numpy as np
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_choice
 from calibrant.core.sample import warn_if_small
+from calibrant.core.tasks import check_one_event
 from calibrant.core.text_tables import text_table
 from calibrant.core.threads import one_blas_thread
 from calibrant.core.warn import warn
-from calibrant.exceptions import OptionError, Setting, SmallSampleWarning
+from calibrant.exceptions import SmallSampleWarning
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import fitted_units
 from calibrant.measures.pooled_summary import pool_units
@@ -396,14 +397,7 @@ def summary(  # noqa: PLR0913
         scale=scale,
     )
     preds.store.check_fields("summary", uses_clusters=True)
-    if preds.task == "classwise":
-        raise OptionError(
-            "a summary is about one event; pass ",
-            Setting("task", "confidence"),
-            " or one class instead of ",
-            Setting("task", "classwise"),
-            ".",
-        )
+    check_one_event(preds.task, "a summary")
     units = _summarise_units(preds, settings, smoother, progress)
     _warn_of_missing(units)
     return CalibrationSummary(tuple(units), confidence, smoother)

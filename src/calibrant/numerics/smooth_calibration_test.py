@@ -88,14 +88,6 @@ class MinPValue(NamedTuple):
         return possible and self.log_least <= critical_log_least(self.orders, level)
 
 
-def smooth_test(points: WeightedPoints, max_functions: int = ORDERS[-1]) -> Outcome:
-    """Return minus the logarithm of the smallest quotient, and its own p-value.
-
-    `points` should be few, as `compress_to_at_most` returns them.
-    """
-    return min_p_values([points], max_functions)[0].outcome
-
-
 def min_p_values(
     samples: Sequence[WeightedPoints], max_functions: int = ORDERS[-1]
 ) -> list[MinPValue]:
