@@ -15,6 +15,6 @@ rng = np.random.default_rng(9)
 score = rng.normal(-2.85, 1.3, 5000)
 y = rng.random(score.size) < expit(score)
 p = expit(score + np.log(0.9 / 0.1))
-both = {"trained on balanced data": p}
+both = {"raw": p}
 both["adjusted"] = cb.adjust_prior(0.1, old_rate=0.5)(p)
 cb.ReliabilityGrid.from_predictions(y, both).overlay()
