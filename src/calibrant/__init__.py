@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.maps.binned import BinnedMap
-    from calibrant.maps.prior_shift import adjust_prior
+    from calibrant.maps.parametric import adjust_prior
     from calibrant.maps.stored import load_map, map_from_dict, save_map
     from calibrant.measures.calibration_error import calibration_error
     from calibrant.measures.calibration_test import CalibrationTest, calibration_test
@@ -56,7 +56,7 @@ _HOME = {
     "ReliabilityGrid": "displays.grid",
     "Report": "report.report",
     "ScoreDecomposition": "measures.score_decomposition",
-    "adjust_prior": "maps.prior_shift",
+    "adjust_prior": "maps.parametric",
     "calibration_error": "measures.calibration_error",
     "calibration_test": "measures.calibration_test",
     "calibrator_names": "calibrators.registry",

@@ -293,6 +293,10 @@ class FractionalWeightsWarning(CalibrantWarning):
     """Weights are taken for counts, but look like something else."""
 
 
+class ScaleWarning(CalibrantWarning):
+    """Predictions look like those of another scale than the one that was given."""
+
+
 class FewerPiecesWarning(CalibrantWarning):
     """The data cannot support as many pieces as were asked for."""
 

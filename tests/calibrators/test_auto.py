@@ -7,6 +7,8 @@ from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant.exceptions import OptionError
+from calibrant.maps.certificate import Bounds, Certificate, Trial
+from calibrant.maps.stored import map_from_dict
 
 
 def distorted(n, seed=0, slope=2.0):
@@ -106,13 +108,68 @@ def test_0_and_1_are_rounded_where_predictions_come_in_steps(steps, rounded):
     assert ("rounded values" in str(fitted.certificate_)) == rounded
 
 
+def test_steps_may_differ_by_the_rounding_of_32_bit_numbers():
+    rng = np.random.default_rng(0)
+    p = rng.integers(0, 51, 400) / 50
+    noisy = np.where((p > 0) & (p < 1), p + rng.choice([0.0, 3e-8], 400), p)
+    fitted = cb.make_calibrator().fit(noisy, rng.random(400) < p)
+    assert fitted.certificate_.rounded
+
+
+def test_predictions_nearly_all_next_to_0_and_1_are_not_steps():
+    rng = np.random.default_rng(0)
+    p = expit(rng.normal(0, 60, 400))
+    assert (p == 1.0).any()
+    fitted = cb.make_calibrator().fit(p, rng.random(400) < p)
+    assert not fitted.certificate_.changed
+
+
+def votes(trees, n=400):
+    """Calibrated votes of so many trees for three classes, and labels."""
+    rng = np.random.default_rng(2)
+    rates = rng.dirichlet([0.3, 0.3, 0.3], n)
+    prob = np.array([rng.multinomial(trees, rate) for rate in rates]) / trees
+    return prob, np.array([rng.choice(3, p=row) for row in prob])
+
+
+@pytest.mark.parametrize(("trees", "rounded"), [(20, True), (10_000, False)])
+def test_classes_without_votes_are_not_impossible(trees, rounded):
+    prob, y = votes(trees)
+    fitted = cb.make_calibrator().fit(prob, y)
+    certificate = fitted.certificate_
+    assert certificate.evidence < certificate.needed
+    assert certificate.rounded == rounded == certificate.changed
+    zeros = prob == 0.0
+    assert zeros.any()
+    repaired = fitted.transform(prob)
+    # All zeros together are half a row.
+    expected = 0.5 / zeros.sum() if rounded else 0.0
+    assert_allclose(repaired[zeros], expected, rtol=0.01)
+    assert_allclose(repaired[~zeros], prob[~zeros], rtol=0.01)
+    again = map_from_dict(fitted.map_.to_dict())
+    assert_array_equal(again.transform(prob), repaired)
+
+
+def test_one_wrong_zero_says_little_about_other_predictions():
+    """At machine precision it would add 36 to the evidence."""
+    prob, y = votes(10_000)
+    row = int(np.flatnonzero(prob[:, 0] == 0.0)[0])
+    y[row] = 0
+    certificate = cb.make_calibrator().fit(prob, y).certificate_
+    assert certificate.rounded
+    assert certificate.evidence < 1.0
+
+
 def test_the_strength_of_a_repair_is_the_chance_of_miscalibration():
     p, y, _ = distorted(60, slope=1.6)
     certificate = cb.make_calibrator().fit(p, y).certificate_
     assert 0.4 < certificate.chance < 0.99
     total = sum(trial.weight for trial in certificate.tried)
     assert total == pytest.approx(expit(certificate.evidence))
-    assert f"a chance of {100 * certificate.chance:.0f} %" in str(certificate)
+    share = f"{100 * certificate.chance:.0f} %"
+    said = str(certificate)
+    assert f"Repaired in part: 60 rows make miscalibration {share} likely, so" in said
+    assert f"predictions move {share} of the way to a map by " in said
 
 
 def test_few_rows_suffice_for_large_errors():
@@ -199,6 +256,32 @@ def test_it_measures_as_other_maps_do(sample):
     assert_allclose(error, np.abs(fitted.map_(p) - p).mean(), atol=1e-9)
     with pytest.raises(AttributeError, match="only the method 'auto'"):
         _ = cb.make_calibrator("beta").fit(p, y).certificate_
+
+
+def test_a_gain_that_may_be_chance_is_called_a_change():
+    """Shares of the map add up to 100 %, however little of it is applied."""
+    gains = Certificate(
+        tried=(Trial("smooth", 0.44, 0.1), Trial("quadratic", 0.11, 0.1)),
+        rounded=False,
+        log_loss_gain=Bounds(0.084, -0.0172, 0.1852),
+        brier_gain=Bounds(0.02, 0.01, 0.03),
+        error_before=Bounds(0.0711, 0.0, 0.1395),
+        error_after=Bounds(0.01, 0.0, 0.1004),
+        evidence=0.2,
+        needed=-0.4,
+        n=150,
+        folds=10,
+        confidence=0.95,
+        data="",
+    )
+    assert str(gains) == (
+        "Repaired in part: 150 rows make miscalibration 55 % likely, so predictions "
+        "move 55 % of the way to a map by smooth (80 %) and quadratic (20 %). On "
+        "held-out rows, the log-loss changes by -0.0840 (95 % interval -0.1852 to "
+        "0.0172) and the Brier score falls by 0.0200 (0.0100 to 0.0300); the "
+        "calibration error was 0.0711 (0.0000 to 0.1395) before and is at most 0.1004 "
+        "after."
+    )
 
 
 def test_certified_maps_are_stored_with_their_certificate(tmp_path):

@@ -74,7 +74,7 @@ def test_cross_validation_prefers_few_bins_for_calibrated_predictions():
 
 
 def test_one_row_is_one_bin():
-    with pytest.warns(cb.exceptions.SmallSampleWarning, match="only 1 rows"):
+    with pytest.warns(cb.exceptions.SmallSampleWarning, match="only 1 row:"):
         fitted = cb.make_calibrator("es-cv").fit([0.4], [1])
     assert_allclose(fitted.map_(np.array([0.4])), [1.0])
 

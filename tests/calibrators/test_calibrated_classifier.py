@@ -201,3 +201,16 @@ def test_scikit_learn_s_own_checks_pass():
         except Exception as error:  # noqa: BLE001  (whatever a check raises)
             failed[name] = repr(error)
     assert failed.keys() <= SKIPPED_BY_SCIKIT_LEARN, failed
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (rng.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    weight = rng.integers(1, 4, 300).astype(float)
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    model = cb.CalibratedClassifier(pipe, cv=3).fit(X, y, sample_weight=weight)
+    alone = pipe.fit(X, y, logisticregression__sample_weight=weight)
+    fitted = model.classifier_[-1].coef_
+    np.testing.assert_allclose(fitted, alone[-1].coef_)
+    assert not np.allclose(fitted, pipe.fit(X, y)[-1].coef_)

@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.beta import BetaMap
+from calibrant.maps.parametric import BetaMap
 from calibrant.numerics.class_probabilities import inverse_temperature
 
 LOGISTIC = ["platt", "quadratic", "temperature", "beta"]

@@ -203,7 +203,7 @@ def test_strong_penalties_leave_a_diagonal():
 
 
 def test_one_row_and_two_rows_can_be_fitted():
-    with pytest.warns(cb.exceptions.CalibrantWarning, match="only 1 rows"):
+    with pytest.warns(cb.exceptions.CalibrantWarning, match="only 1 row:"):
         one = make("matrix-odir").fit([[1.0, 2.0]], [1])
     assert np.isfinite(one.transform([[1.0, 2.0]])).all()
     with pytest.warns(cb.exceptions.CalibrantWarning, match="only 2 rows"):

@@ -14,7 +14,9 @@ from calibrant.calibrators.registry import (
 
 
 def test_the_classical_ece_is_known_by_its_word():
-    with pytest.raises(cb.exceptions.UnknownNameError, match=r"'ew15'.*'es15'"):
+    with pytest.raises(
+        cb.exceptions.UnknownNameError, match=r"Guo.*'ew15'.*debias=False.*'es15'"
+    ):
         cb.calibration_error([0, 1] * 20, [0.2, 0.7] * 20, method="ece")
 
 

@@ -172,6 +172,16 @@ def test_draws_follow_the_generator():
     assert np.array_equal(once, again)
 
 
+def test_the_same_seed_gives_the_same_draws_made_once():
+    fit, _, _ = fitted(n=1000)
+    first = fit.drawn_terms(50, 3)
+    assert fit.drawn_terms(50, 3) is first
+    assert_allclose(fit.drawn_terms(50, np.random.default_rng(3)), first)
+    assert not np.allclose(fit.drawn_terms(50, 4), first)
+    fit.forget_posterior()
+    assert_allclose(fit.drawn_terms(50, 3), first)
+
+
 def test_bad_parameters_are_named():
     fit, sample, _ = fitted(n=1000)
     with pytest.raises(OptionError, match="confidence must lie"):

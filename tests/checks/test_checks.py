@@ -111,6 +111,19 @@ def test_balanced_training_is_taken_back():
     assert not {"CAL003", "CAL013"} & set(codes(adjusted, y))
 
 
+def test_balanced_training_is_reported_once():
+    p, y = TRIPS["CAL013"]
+    found = cb.diagnose(y, p)
+    assert not {"CAL003", "CAL004"} & set(found.codes)
+    told = finding(p, y, "CAL013")
+    assert told.also == ("CAL003", "CAL004")
+    assert told.message.endswith("CAL003 and CAL004 found the same fault.")
+    apart = cb.diagnose(y, p, mute="CAL013").findings
+    ranks = {f.code: f.rank for f in apart}
+    assert told.rank == max(ranks["CAL003"], ranks["CAL004"])
+    assert all(not f.also for f in apart)
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -483,3 +496,29 @@ def test_few_values_are_found_whatever_comes_first(values):
     sample = InputSpec().tasks((np.arange(p.size) % 2), p).samples[0]
     assert p.size > FIRST_ROWS
     assert (rounded(Subject(sample)) is not None) == (values <= MAX_VALUES)
+
+
+def test_few_rows_that_are_surely_off_are_not_called_small_errors():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.6, 1.0, 400)
+    y = (rng.random(400) < p - 0.3).astype(int)
+    told = finding(p, y, "CAL006")
+    assert "significantly off" in told.message
+    assert "small error" not in told.message + told.remedy
+    fine = finding(p, (rng.random(400) < p).astype(int), "CAL006")
+    assert "small errors" in fine.message
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_very_few_rows_are_few_rows(n):
+    p, y = np.linspace(0.2, 0.8, n), np.arange(n) % 2
+    assert finding(p, y, "CAL006").severity == "note"
+
+
+def test_stated_confidences_have_lost_no_digits():
+    rng = np.random.default_rng(0)
+    stated = rng.integers(1, 20, 2000) / 20
+    y = (rng.random(2000) < stated).astype(int)
+    assert "stated confidences" in finding(stated, y, "CAL008").remedy
+    rounded = rng.integers(1, 100, 2000) / 100
+    assert "stated confidences" not in finding(rounded, y, "CAL008").remedy

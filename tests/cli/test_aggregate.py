@@ -170,10 +170,21 @@ def test_what_is_no_probability_is_not_calibrated(run, engine, map_file, tmp_pat
     [
         (["--p", "nothing", "--out", "new.parquet"], "unknown column"),
         (["--p", "score,label", "--out", "new.parquet"], "one column"),
-        (["--p", "score", "--scale", "logit", "--out", "new.parquet"], "in memory"),
+        (
+            [
+                "--p",
+                "score",
+                "--scale",
+                "logit",
+                "--out",
+                "new.parquet",
+                "--engine",
+                "duckdb",
+            ],
+            "--scale logit is applied in memory; pass --engine memory",
+        ),
         (["--p", "score", "--out", "new.jsonl"], "can only write"),
         (["--p", "score", "--out", "new.parquet", "--suffix", ""], "already"),
-        (["--p", "score", "--out", "new.parquet", "--engine", "memory"], "at a time"),
         (["--p", "score", "--out", "new.parquet", "--engine", "x"], "--engine"),
     ],
 )
@@ -190,9 +201,29 @@ def test_maps_of_several_classes_are_applied_in_memory(run, lake, tmp_path):
     fitted = cb.make_calibrator("temperature").fit(prob, digit)
     cb.save_map(fitted.map_, tmp_path / "classes.json")
     arguments = ["--p", "score", "--out", tmp_path / "new.parquet"]
-    code, _, err = run("apply", tmp_path / "classes.json", lake, *arguments)
+    apply = ("apply", tmp_path / "classes.json", lake, *arguments)
+    code, _, err = run(*apply, "--engine", "duckdb")
     assert code == 2
-    assert "use --engine memory" in err
+    assert "multi-class maps are applied in memory; pass --engine memory" in err
+    code, _, err = run(*apply)
+    assert code == 2
+    assert "needs the columns of all 10 classes in --p; got 1" in err
+
+
+def test_several_files_are_calibrated_in_memory_too(run, lake, map_file, tmp_path):
+    found = {}
+    for engine in ("memory", "duckdb"):
+        out = tmp_path / f"{engine}.parquet"
+        options = ("--p", "score", "--out", out, "--engine", engine)
+        code, _, err = run("apply", map_file, lake, *options)
+        assert code == 0, err
+        found[engine] = pl.read_parquet(out)
+    assert found["memory"]["filename"].unique(maintain_order=True).to_list() == [
+        "0",
+        "1",
+    ]
+    for name, values in found["duckdb"].to_dict(as_series=False).items():
+        assert found["memory"][name].to_list() == pytest.approx(values, abs=1e-12)
 
 
 def test_the_file_that_is_read_is_not_written(run, lake, map_file):

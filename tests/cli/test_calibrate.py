@@ -104,15 +104,15 @@ def test_names_of_events_weights_and_logits(run, tmp_path):
         "--method", "platt", "--pos-label", "spam", "--weight", "w", "--scale", "logit",
     )  # fmt: skip
     assert code == 0, err
-    assert "apply it with --scale logit" in told
+    assert "apply takes its column for logit too" in told
     p = 1 / (1 + np.exp(-logit))
     expected = cb.make_calibrator("platt").fit(p, y == "spam", sample_weight=weight)
     assert_allclose(cb.load_map(saved).a, expected.map_.a)
     out = tmp_path / "out.parquet"
     apply = ("apply", saved, source, "--p", "score", "--out", out)
-    assert run(*apply)[0] == 2
+    assert run(*apply, "--scale", "prob")[0] == 2
     assert not out.exists()
-    assert run(*apply, "--scale", "logit")[0] == 0
+    assert run(*apply)[0] == 0
     found = pl.read_parquet(out)["score_calibrated"].to_numpy()
     assert_allclose(found, expected.transform(p))
 
@@ -338,3 +338,36 @@ def test_columns_of_groups_can_be_named_in_sql(run, sites, tmp_path, saved):
     assert 'CAST("hospital" AS VARCHAR)' in told
     code, _, err = run("export", saved, "--by", "hospital")
     assert (code, "does not differ by group; remove --by" in err) == (2, True)
+
+
+def test_models_of_a_long_table_are_groups_of_a_map(run, tmp_path):
+    out = tmp_path / "map.json"
+    wanted = ("--y", "even", "--p", "forest", "--model", "name", "--out", out)
+    code, _, err = run("calibrate", BINARY, *wanted)
+    assert code == 2
+    assert "pass --by name instead of --model name" in err
+
+
+def test_files_are_groups_of_a_map(run, tmp_path):
+    """Each file has its map, and several files are written as one."""
+    rng, runs = np.random.default_rng(5), tmp_path / "runs"
+    runs.mkdir()
+    rows = {}
+    for name, power in (("good", 1.0), ("bold", 2.0)):
+        p = rng.random(500)
+        y = (rng.random(500) < p**power).astype(int)
+        rows[name] = pl.DataFrame({"p": p, "y": y})
+        rows[name].write_ndjson(runs / f"{name}.jsonl")
+    every, map_file, out = runs / "*.jsonl", tmp_path / "m.json", tmp_path / "o.csv"
+    fit = ("--y", "y", "--p", "p", "--by", "filename", "--out", map_file)
+    code, _, err = run("calibrate", every, *fit)
+    assert code == 0, err
+    map_ = cb.load_map(map_file)
+    assert map_.keys == (("bold",), ("good",))
+    for source, names in ((runs / "bold.jsonl", ["bold"]), (every, ["bold", "good"])):
+        code, told, err = run("apply", map_file, source, "--p", "p", "--out", out)
+        assert code == 0, err
+        assert "without a map" not in told
+        found = pl.read_csv(out)["p_calibrated"].to_numpy()
+        wanted = [map_.transform(rows[name]["p"], [name] * 500) for name in names]
+        assert_allclose(found, np.concatenate(wanted), rtol=1e-12)

@@ -35,9 +35,14 @@ def test_explanations_name_dependent_rows(run, table):
     assert "CAL014" in out
 
 
-def test_engines_that_aggregate_say_what_to_do(run, table):
-    arguments = (table[0], "--y", "y", "--p", "p", "--cluster", "patient")
-    code, _, err = run("evaluate", *arguments, "--engine", "duckdb")
-    assert code == 2
-    assert "do not keep clusters" in " ".join(err.split())
-    assert "--engine memory" in " ".join(err.split())
+def test_aggregates_keep_clusters(run, table, tmp_path):
+    options = ("--y", "y", "--p", "p", "--cluster", "patient")
+    cells = tmp_path / "cells.parquet"
+    code, out, err = run("aggregate", table[0], *options, "--out", cells)
+    assert code == 0, err
+    assert "500 rows in 500 cells" in out
+    rows = [
+        json.loads(run("evaluate", *arguments, "--format", "json")[1])["rows"]
+        for arguments in ((table[0], *options), (cells,))
+    ]
+    np.testing.assert_allclose(rows[0][0]["high"], rows[1][0]["high"], rtol=1e-9)

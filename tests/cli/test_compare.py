@@ -44,6 +44,9 @@ def test_a_table_ranks_models_and_shows_pairs(run):
     )
     assert "a is better" in out
     assert "Rank: 1 + the number of significantly better" in out
+    assert "Holm" not in out
+    three = [BINARY, "--y", "even", "--p", "forest,network,bayes", "--method", "es15"]
+    assert "Significant: all pairs taken together (Holm)" in run("compare", *three)[1]
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown"])
@@ -146,3 +149,31 @@ def test_a_table_shows_the_first_of_very_many_pairs(run, tmp_path):
         "compare", tmp_path / "many.csv", *models, "--format", "csv", "--pairs"
     )
     assert len(out.splitlines()) == 1 + 12 * 11 // 2
+
+
+def test_a_column_of_models_is_no_group(run, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("m,p,y\na,0.2,0\nb,0.7,1\n", encoding="utf-8")
+    code, _, err = run("compare", path, "--y", "y", "--p", "p", "--by", "m")
+    assert code == 2
+    assert "If column 'm' names the model of each row, pass --model m and --id" in err
+
+
+def test_repeated_questions_are_told_apart_by_a_second_column(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(240)
+    rows = {
+        "model": np.repeat(["a", "b"], 120),
+        "question": np.tile(np.repeat(np.arange(40), 3), 2),
+        "sample": np.tile([0, 1, 2], 80),
+        "p": p,
+        "right": rng.random(240) < p,
+    }
+    path = str(tmp_path / "asked.csv")
+    pl.DataFrame(rows).write_csv(path)
+    asked = [path, "--y", "right", "--p", "p", "--model", "model"]
+    found = compare(run, *asked, "--id", "question,sample", "--cluster", "question")
+    assert [row["n"] for row in found["rows"]] == [120, 120]
+    code, _, err = run("compare", *asked, "--id", "question")
+    assert code != 0
+    assert "--id question,sample" in err

@@ -102,7 +102,7 @@ def test_more_than_a_fifth_is_dropped_only_if_asked(run, tmp_path, engine):
     assert run("evaluate", *options, *dropping, "--max-dropped", "1.1")[0] == 2
 
 
-def test_a_map_of_percentages_says_how_to_apply_it(run, rows):
+def test_a_map_of_other_scales_remembers_them(run, rows):
     options = ("--y", "y", "--p", "q", "--method", "platt", "--out")
     assert run("calibrate", "said.csv", *options, "plain.json")[0] == 0
     code, out, err = run(
@@ -110,10 +110,12 @@ def test_a_map_of_percentages_says_how_to_apply_it(run, rows):
         "--method", "platt", "--out", "log.json",
     )  # fmt: skip
     assert code == 0, err
-    assert "apply it with --scale logprob" in out
+    assert "apply takes its column for logprob too" in out
     apply = ("apply", "log.json", "said.csv", "--p", "log", "--out", "o.parquet")
-    assert run(*apply)[0] == 2
-    assert run(*apply, "--scale", "logprob")[0] == 0
+    assert run(*apply, "--scale", "prob")[0] == 2
+    code, out, err = run(*apply)
+    assert code == 0, err
+    assert "new log_calibrated (probabilities from 0 to 1)" in out
     found = pl.read_parquet("o.parquet")["log_calibrated"].to_numpy()
     wanted = cb.load_map("plain.json").transform(rows["q"].to_numpy())
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
@@ -263,6 +265,7 @@ def test_rows_are_dropped_where_any_label_is_missing(run, answers):
     [
         (("a=right_a",), "y must have the labels of each model by its name, 'a', 'b'"),
         (("a=right_a", "c=right_b"), "it has 'a', 'c'"),
+        (("truth=right_a",), "two columns are equal, pass --y truth==right_a."),
         (("a=right_a", "right_b"), "--y must be given once, or once for each model"),
         (("a=right_a", "b=wrong"), "unknown column 'wrong'"),
     ],

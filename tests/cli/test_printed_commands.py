@@ -258,6 +258,27 @@ def test_what_explaining_prints_works(run, tmp_path, case):
         assert ((found >= 0.0) & (found <= 1.0)).all()
 
 
+def test_the_models_of_a_long_table_are_repaired_by_one_command(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    names = np.where(np.arange(ROWS) % 2, "ant", "bee, wasp")
+    percent = 100 * np.where(names == "ant", P, P**2)
+    long = Case(binary(p=percent, who=names), (*ONE, "--scale", "percent"))
+    long.write(tmp_path / long.file, long.columns)
+    asked = (long.file, *long.options, "--model", "who", "--methods", "es5")
+    code, out, err = run("report", *asked, "--format", "json")
+    assert code == 0, err
+    for model in json.loads(out)["models"]:
+        text, call = model["repairs"]["command"], model["repairs"]["python"]
+        assert "--by who" in text
+        assert 'make_calibrator("auto", scale="percent")' in call
+    path = run_printed(run, tmp_path, long, text)
+    assert ((long.written(path, ["p"]) >= 0.0) & (long.written(path, ["p"]) <= 1)).all()
+    (printed,) = printed_repairs(run("evaluate", *asked, "--explain")[1])
+    assert printed == text
+
+
 @pytest.mark.parametrize("task", ["binary", "confidence"])
 def test_aggregated_predictions_have_no_command(run, tmp_path, task):
     """They do not know where their rows are; what is printed is Python, or nothing."""

@@ -5,6 +5,7 @@ import io
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 import calibrant as cb
@@ -26,11 +27,13 @@ def test_quick_prints_and_writes_all_tables(run, folder):
     assert out == (folder / "tables.md").read_text()
     assert "| square | " in out
     assert out.count("| average rank | ") == 6
-    assert "Only 2 draws of labels are independent" in out
+    assert "Independent draws of labels: 2," in out
     assert "`calibrant reproduce synthetic --quick --methods es15,platt` on " in out
     assert f"with calibrant {cb.__version__}, numpy {np.__version__}" in out
     for name in ("results.parquet", "times.parquet", "log.txt", "tables.tex"):
         assert (folder / name).exists()
+    shown = pl.read_parquet(folder / "tables.parquet")
+    assert shown["title"].n_unique() == out.count("| average rank | ")
     assert "wrote" in err
 
 

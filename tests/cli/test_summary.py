@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -7,6 +8,7 @@ import calibrant as cb
 from calibrant.cli.app import app
 
 DATA = [str(cb.datasets.BINARY_FILE), "--y", "even", "--p", "forest"]
+LATEX = ["--format", "latex"]
 
 
 def run(*arguments):
@@ -47,6 +49,7 @@ def test_sentence(result):
     assert run(*DATA, "--sentence").stdout == result.sentence() + "\n"
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
 def test_pooled_over_groups(tmp_path):
     p, y = cb.datasets.load_binary("logistic")
     lines = [f"{a},{b},{k % 3}" for k, (a, b) in enumerate(zip(p, y, strict=True))]
@@ -54,7 +57,12 @@ def test_pooled_over_groups(tmp_path):
     path.write_text("\n".join(["p,y,centre", *lines]), encoding="utf-8")
     done = run(path, "--y", "y", "--p", "p", "--by", "centre", "--pooled")
     assert done.exit_code == 0
-    assert "prediction_low" in done.stdout
+    assert done.stdout.startswith("Mean over 3 groups by random effects.")
+    assert "95 % interval" in done.stdout
+    assert re.search(r"AUROC +0\.\d{3} +0\.\d{3} to 0\.\d{3} ", done.stdout)
+    latex = run(path, "--y", "y", "--p", "p", "--by", "centre", "--pooled", *LATEX)
+    head = r"measure & value & 95 \% interval & prediction interval & tau & groups & n"
+    assert head in latex.stdout
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,10 @@ STUDY = ("reproduce", "synthetic", "--quick", "--seeds", "1", "--methods", "plat
 
 @pytest.mark.parametrize(
     "name",
-    ["results.parquet", "times.parquet", "log.txt", "tables.md", "version.json"],
+    [
+        *("results.parquet", "times.parquet", "log.txt", "version.json"),
+        *("tables.md", "tables.parquet"),
+    ],
 )
 def test_a_study_takes_no_folder_that_holds_other_results(run, tmp_path, name):
     (tmp_path / name).write_bytes(FOREIGN)

@@ -268,3 +268,13 @@ def test_scales_of_models_must_be_complete(binary, scale, words):
     p, y = binary
     with pytest.raises(ex.OptionError, match=words):
         cb.compare(y, {"a": p, "b": p}, scale=scale)
+
+
+def test_probabilities_that_are_said_to_be_percentages(binary):
+    p, y = binary
+    with pytest.warns(ex.ScaleWarning, match=r"y_prob is 0\.9\d*; .* scale is prob"):
+        cb.calibration_error(y, p, method="es10", scale="percent")
+    with pytest.warns(ex.ScaleWarning, match="column 'p' is 0"):
+        cb.Predictions.from_table(
+            {"y": y, "p": p}, y="y", p="p", scale="percent", engine="memory"
+        )

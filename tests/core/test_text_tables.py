@@ -1,9 +1,39 @@
 """Tables as text."""
 
-from calibrant.core.text_tables import text_table
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.core.text_tables import frame_table, text_table
 
 
 def test_latex_has_a_minus_before_numbers_only():
     rows = [["log-loss", "-0.3 (-1 to 2)", "1e-05"]]
     table = text_table(["measure", "value", "p"], rows, [False, True, True], "latex")
     assert r"log-loss & $-$0.3 ($-$1 to 2) & 1e-05 \\" in table
+
+
+def test_columns_become_a_table_with_hyphens_for_what_is_missing():
+    frame = {"a_b": np.array(["x", "y"]), "low": np.array([0.25, np.nan])}
+    assert frame_table(frame, "markdown").splitlines()[2:] == [
+        "| x | 0.2500 |",
+        "| y | - |",
+    ]
+    assert r"a\_b & low \\" in frame_table(frame, "latex")
+
+
+@pytest.mark.parametrize("style", ["markdown", "latex"])
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_results_have_the_tables_of_the_command_line(run, command, style):
+    p, y = cb.datasets.load_binary("forest")
+    q, _ = cb.datasets.load_binary("bayes")
+    models = {"forest": p, "bayes": q}
+    if command == "evaluate":
+        result = cb.evaluate(y, models, methods="es15")
+    else:
+        result = cb.compare(y, models, method="es15")
+    wanted = ("--y", "even", "--p", "forest,bayes", "--format", style)
+    method = ("--methods" if command == "evaluate" else "--method", "es15")
+    code, out, err = run(command, str(cb.datasets.BINARY_FILE), *wanted, *method)
+    assert code == 0, err
+    assert out.strip() == result.table(style)

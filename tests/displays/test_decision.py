@@ -41,3 +41,21 @@ def test_groups_do_not_share_a_figure():
         cb.DecisionCurveDisplay.from_curve(curve)
     with pytest.raises(OptionError, match="what decision_curve returned"):
         cb.DecisionCurveDisplay.from_curve(y)
+
+
+def test_lines_of_treating_all_have_the_colours_of_their_models():
+    rng = np.random.default_rng(3)
+    prob = {"ant": rng.random(500), "bee": 0.2 * rng.random(500)}
+    right = {name: rng.random(500) < p for name, p in prob.items()}
+    drawn = cb.DecisionCurveDisplay.from_predictions(right, prob).plot().get_lines()
+    lines = {line.get_label(): line for line in drawn}
+    for name in prob:
+        always = lines[f"treat-all ({name})"]
+        assert always.get_color() == lines[name].get_color()
+        assert (always.get_linestyle(), lines[name].get_linestyle()) == ("--", "-")
+
+
+def test_a_model_is_solid_in_grey_too(display):
+    model, *_, every, none = display.plot(style="grey").get_lines()
+    assert model.get_linestyle() == "-"
+    assert "-" not in (every.get_linestyle(), none.get_linestyle())

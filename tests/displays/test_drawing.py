@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 import calibrant as cb
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
 from calibrant.displays.style import STYLES
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, SmallSampleWarning
 
 DISPLAY = cb.ReliabilityDisplay.from_predictions
 GRID = cb.ReliabilityGrid.from_predictions
@@ -276,7 +276,7 @@ def test_grids_show_classes_and_groups():
     p, y = cb.datasets.load_binary("forest")
     groups = np.arange(p.size) % 2
     grid = GRID(y, p, groups=groups, method="es5")
-    assert [one.name for one in grid.displays] == ["group=0", "group=1"]
+    assert [one.name for one in grid.displays] == ["group: 0", "group: 1"]
     alone = DISPLAY(y[groups == 1], p[groups == 1], method="es5")
     assert grid.displays[1].error == alone.error
 
@@ -302,6 +302,21 @@ def test_before_and_after_are_in_one_picture(smooth_sample, style):
     assert numbers == [f"before: {texts[0]}", f"after: {texts[1]}"]
 
 
+@pytest.mark.parametrize("statistics", [True, False])
+def test_more_than_two_curves_are_named_in_the_key_only(smooth_sample, statistics):
+    p, y = smooth_sample
+    powers = {"low": 2.5, "raw": 1.0, "raw again": 1.02, "high": 0.4}
+    grid = GRID(y, {name: p**power for name, power in powers.items()}, method="es5")
+    ax = grid.overlay(**({} if statistics else {"statistics": False}))
+    assert not ax.texts
+    legend = ax.get_legend()
+    told = [text.get_text().partition(":")[0] for text in legend.get_texts()]
+    assert told == list(powers)
+    colours = [line.get_color() for line in legend.get_lines()]
+    assert len(set(colours)) == 4
+    assert all(len(line.get_xdata()) > 1 for line in legend.get_lines())
+
+
 def test_too_many_curves_are_not_drawn_in_one(sample):
     p, y = sample
     grid = GRID(y, {str(k): p for k in range(9)}, method="es3")
@@ -317,3 +332,48 @@ def test_settings_stay_as_they_were(display):
     before = dict(mpl.rcParams)
     display.plot(width=3.5, style="grey")
     assert dict(mpl.rcParams) == before
+
+
+def stated_confidences(n, levels, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 2, n), rng.choice(levels, n)
+
+
+def written(ax):
+    return next(text for text in ax.texts if text.get_text().startswith("n ="))
+
+
+@pytest.mark.parametrize("width", [3.5, 7.0])
+def test_statistics_of_a_grid_cover_no_bar(width):
+    """Intervals of few rows reach into both corners: then statistics stand above."""
+    y, p = stated_confidences(60, np.arange(11) / 10)
+    _, q = stated_confidences(60, np.arange(11) / 10, seed=1)
+    grid = GRID(y, {"a": p, "b": q})
+    figure = grid.plot(width=width)
+    figure.canvas.draw()
+    panels = [ax for ax in figure.axes if ax.get_title()]
+    for ax, display in zip(panels, grid.displays, strict=True):
+        box, bins = written(ax).get_window_extent(), display.frame("bins")
+        ends = [
+            ax.transData.transform(np.column_stack([bins["predicted"], bins[end]]))
+            for end in ("low", "high")
+        ]
+        beside = (ends[0][:, 0] < box.x0) | (ends[0][:, 0] > box.x1)
+        assert (beside | (ends[1][:, 1] < box.y0) | (ends[0][:, 1] > box.y1)).all()
+        assert box.y1 < ax.title.get_window_extent().y0
+    assert not cut_off(figure)
+
+
+def test_statistics_of_a_grid_stand_in_a_free_corner():
+    p, y = cb.datasets.load_binary("forest")
+    figure = GRID(y, {"a": p, "b": p}).plot(width=7)
+    figure.canvas.draw()
+    ax = figure.axes[0]
+    assert ax.get_window_extent().contains(*written(ax).get_window_extent().p0)
+
+
+def test_a_warning_of_few_rows_names_the_group():
+    y, p = np.tile([0, 1], 60), np.linspace(0.01, 0.99, 120)
+    groups = np.repeat(["many", "one"], [119, 1])
+    with pytest.warns(SmallSampleWarning, match="^group=one: only 1 row: with so"):
+        GRID(y, p, groups=groups)

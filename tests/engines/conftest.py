@@ -38,6 +38,7 @@ def rows():
             "count": rng.integers(0, 4, N),
             "share": rng.random(N),
             "kind": kind.clip(0, 2),
+            "patient": [f"p{row // 7}" for row in range(N)],
             **{f"c_{k}": classes[:, k] for k in range(3)},
         }
     )

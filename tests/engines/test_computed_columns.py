@@ -3,8 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_allclose
 
 import calibrant as cb
+from calibrant.exceptions import SourceError
 
 RNG = np.random.default_rng(5)
 N = 300
@@ -70,3 +72,53 @@ def test_each_file_can_be_a_model(one_file_per_model, run):
     head, *lines = (line.split(",") for line in out.splitlines())
     ranks = {line[head.index("model")]: line[head.index("rank")] for line in lines}
     assert ranks == {"good": "1", "bad": "2"}
+
+
+@pytest.fixture
+def networks(tmp_path):
+    """A folder with one npz file per network."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name in ("ant", "bee"):
+        logits = rng.normal(size=(200, 3))
+        np.savez(folder / f"{name}.npz", y=rng.integers(0, 3, 200), logits=logits)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["list", "pattern", "folder"])
+def test_npz_files_with_the_same_arrays_are_rows_of_one_table(networks, form):
+    files = sorted(networks.glob("*.npz"))
+    source = {"list": files, "pattern": str(networks / "*.npz"), "folder": networks}
+    options = {"y": "y", "p": "logits", "scale": "logit", "task": "confidence"}
+    preds = cb.Predictions.from_table(source[form], model="filename", **options)
+    together = cb.evaluate(preds, methods="smooth", confidence=None).frame()
+    assert together["model"].tolist() == ["ant", "bee"]
+    alone = [
+        cb.evaluate(cb.Predictions.from_table(file, **options), methods="smooth")
+        for file in files
+    ]
+    assert_allclose(together["value"], [one.frame()["value"][0] for one in alone])
+
+
+def test_npz_files_of_one_table_have_the_same_columns(networks):
+    np.savez(networks / "cat.npz", y=np.zeros(5, int), logits=np.zeros((5, 4)))
+    with pytest.raises(SourceError, match=r"shape \(200, 3\) in .* \(5, 4\) in .*cat"):
+        cb.Predictions.from_table(
+            networks, y="y", p="logits", scale="logit", task="confidence"
+        )
+
+
+def test_a_folder_with_other_files_is_not_one_of_arrays(networks):
+    pl.DataFrame({"y": [0, 1], "p": [0.2, 0.7]}).write_csv(networks / "a.csv")
+    assert cb.Predictions.from_table(networks, y="y", p="p").n == 2
+
+
+def test_npz_files_of_the_same_name_keep_their_folders(networks):
+    (networks / "old").mkdir()
+    (networks / "ant.npz").rename(networks / "old" / "bee.npz")
+    options = {"y": "y", "p": "logits", "scale": "logit", "task": "confidence"}
+    preds = cb.Predictions.from_table(networks, model="filename", **options)
+    assert preds.models == tuple(
+        str(networks / name) for name in ("bee.npz", "old/bee.npz")
+    )

@@ -35,6 +35,19 @@ CASES = {
     "top class": {"y": "kind", "p": "c_*", "task": "confidence"},
     "each class": {"y": "kind", "p": "c_*", "task": "classwise", "by": "place"},
     "one class": {"y": "kind", "p": ["c_0", "c_1", "c_2"], "task": 1},
+    "clusters": {
+        "y": "y",
+        "p": {"one": "p", "root": "q"},
+        "weight": "share",
+        "by": "year",
+        "cluster": "patient",
+    },
+    "classes in clusters": {
+        "y": "kind",
+        "p": "c_*",
+        "task": "classwise",
+        "cluster": "patient",
+    },
     "a class alone": {"y": "kind", "p": "c_1", "task": 1},
 }
 
@@ -62,7 +75,7 @@ def test_cells_are_those_of_the_samples(engine, case, rows, row_file):
     assert found.n == used.height
 
 
-@pytest.mark.parametrize("case", ["groups", "weights", "each class"])
+@pytest.mark.parametrize("case", ["groups", "weights", "each class", "clusters"])
 def test_parts_add_up_to_the_whole(local_engine, case, rows, row_file, tmp_path):
     wanted = CASES[case]
     parts = []

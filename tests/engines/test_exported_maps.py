@@ -149,6 +149,19 @@ def test_postgres_gives_what_the_map_gives(map_of, predictions, postgres, method
     check(postgres(f"{create}\n{rows}\\.\n{select}\n"), map_, predictions)
 
 
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.parametrize("method", ["smooth", "beta", "auto"])
+@pytest.mark.parametrize("type_", ["real", "numeric"])
+def test_postgres_takes_columns_of_other_types(map_of, postgres, method, type_):
+    p = np.arange(101) / 100
+    map_ = map_of(method)
+    rows = "".join(f"{v!r}\n" for v in p.tolist())
+    create = f"CREATE TEMPORARY TABLE u (p {type_});\nCOPY u FROM STDIN;"
+    select = f"SELECT {map_.to_sql('p', 'postgres')} FROM u; DROP TABLE u;"  # noqa: S608
+    stored = p if type_ != "real" else p.astype(np.float32).astype(np.float64)
+    check([*postgres(f"{create}\n{rows}\\.\n{select}\n"), None], map_, stored)
+
+
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("method", METHODS)

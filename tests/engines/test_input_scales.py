@@ -7,7 +7,12 @@ from numpy.testing import assert_allclose
 from scipy.special import logit
 
 import calibrant as cb
-from calibrant.exceptions import OptionError, ProbabilityRangeError, RowSumError
+from calibrant.exceptions import (
+    OptionError,
+    ProbabilityRangeError,
+    RowSumError,
+    ScaleWarning,
+)
 
 N = 500
 TO = {
@@ -66,11 +71,13 @@ def test_classes_on_any_scale(classes, tmp_path, engine, task):
 
 
 def test_a_column_may_be_read_in_two_ways(prob, tmp_path, engine):
-    """Percentages below one are probabilities too: what counts is what is said."""
+    """Percentages below one may be probabilities; what counts is what is said."""
     p, y = prob
     options = {"y": "y", "p": {"a": "p", "b": "p"}, "engine": engine}
     options |= {"scale": {"a": "prob", "b": "percent"}}
-    found = evaluated({"p": p, "y": y}, tmp_path, **options)
+    with pytest.warns(ScaleWarning, match="column 'p' is 0") as told:
+        found = evaluated({"p": p, "y": y}, tmp_path, **options)
+    assert len(told) == 1
     wanted = [cb.calibration_error(y, v, method="ew10") for v in (p, p / 100)]
     assert_allclose(found, wanted, atol=1e-12)
 

@@ -108,7 +108,7 @@ def test_npy_files_are_arrays_called_like_the_files(tmp_path):
     assert cb.Predictions.from_table(source, **options).n == 2
     with pytest.raises(OptionError, match="read in memory, not by the duckdb engine"):
         open_source(source, "duckdb")
-    with pytest.raises(SourceError, match="two columns 'y'"):
+    with pytest.raises(SourceError, match="named twice"):
         open_table([source[1], source[1]])
 
 

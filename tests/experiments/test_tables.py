@@ -209,7 +209,7 @@ def test_markdown_has_ranks_best_printed_and_ratio(table):
     assert "**12.00<sub>1</sub>**" in lines[3]
     assert "11.82 (1.015)" in lines[3]
     assert lines[4] == "| average rank | 3.0 | 1.5 | 1.5 |"
-    assert "Only 15 draws of labels are independent" in lines[6]
+    assert "Independent draws of labels: 15," in lines[6]
 
 
 def test_latex_says_the_same(table):

@@ -123,3 +123,8 @@ def test_a_loaded_map_calibrates(sample, tmp_path):
     assert_allclose(
         cb.load_map(tmp_path / "map.json").transform(p), calibrator.transform(p)
     )
+
+
+def test_a_map_without_a_kind_says_so():
+    with pytest.raises(MapFormatError, match=r"'kind', as to_dict\(\).* 'edges'.*load"):
+        cb.map_from_dict({"edges": [0.0, 1.0]})

@@ -9,9 +9,9 @@ from scipy.special import softmax
 
 import calibrant as cb
 from calibrant.exceptions import OptionError
-from calibrant.maps.beta import BetaMap
 from calibrant.maps.languages import DIALECTS
 from calibrant.maps.multiclass import MulticlassMeanMap, PooledMap, TopLabelMap
+from calibrant.maps.parametric import BetaMap
 from calibrant.maps.smooth import SmoothMap
 from calibrant.maps.softmax import DiagonalMap, TemperatureMap
 from calibrant.numerics.polynomial_pieces import grid
@@ -157,7 +157,13 @@ def test_means_and_certain_rows_in_python():
     x = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
     top = TopLabelMap(BetaMap(0.5, 0.5, 0.0), 3)
     parts = (top, TemperatureMap(0.5, 3))
-    for map_ in (MulticlassMeanMap(parts), PooledMap(parts, np.array([0.3, 0.5]), 3)):
+    weights = np.array([0.3, 0.5])
+    for map_ in (
+        MulticlassMeanMap(parts),
+        PooledMap(parts, weights, 3),
+        PooledMap(parts, weights, 3, floor=0.01),
+        PooledMap((), np.array([]), 3, floor=0.01),
+    ):
         calibrate = run(map_.to_python())
         assert_allclose([calibrate(row) for row in x.tolist()], map_(x), atol=1e-9)
 

@@ -190,3 +190,42 @@ def test_one_cluster_is_too_few_and_skipped_in_groups(models, y):
         curve = cb.decision_curve(y, models, clusters=clusters, groups=groups)
     assert set(curve.frame()["group"].tolist()) == {"many"}
     assert set(curve.differences()["group"].tolist()) == {"many"}
+
+
+def two_base_rates():
+    """Two models, each with its own labels, of which half and a tenth are events."""
+    rng = np.random.default_rng(3)
+    prob = {"ant": rng.random(1000), "bee": 0.2 * rng.random(1000)}
+    return {name: rng.random(1000) < p for name, p in prob.items()}, prob
+
+
+def test_models_with_their_own_labels_have_their_own_lines_of_treating_all():
+    right, prob = two_base_rates()
+    curve = cb.decision_curve(right, prob, thresholds=[0.2, 0.5])
+    frame = curve.frame()
+    lines = [f"treat-all ({name})" for name in prob]
+    names = list(dict.fromkeys(frame["model"].tolist()))
+    assert names == [*prob, *lines, "treat-none"]
+    for name, line in zip(prob, lines, strict=True):
+        rate, odds = right[name].mean(), np.array([0.25, 1.0])
+        expected = rate - odds * (1 - rate)
+        assert_allclose(frame["net_benefit"][frame["model"] == line], expected)
+    standardised = curve.frame(standardised=True)
+    for name in prob:
+        which = frame["model"] == name
+        expected = frame["net_benefit"][which] / right[name].mean()
+        assert_allclose(standardised["net_benefit"][which], expected)
+
+
+def test_labels_of_the_same_base_rate_share_the_line_of_treating_all():
+    right, prob = two_base_rates()
+    right["bee"] = np.roll(right["ant"], 1)
+    frame = cb.decision_curve(right, prob).frame()
+    names = list(dict.fromkeys(frame["model"].tolist()))
+    assert names == [*prob, "treat-all", "treat-none"]
+
+
+def test_decisions_about_different_events_are_not_subtracted():
+    right, prob = two_base_rates()
+    with pytest.raises(OptionError, match="labels of models 'ant' and 'bee' differ"):
+        cb.decision_curve(right, prob).differences()

@@ -189,7 +189,7 @@ def test_bad_options_are_named(options, kind, words):
         cb.kernel_calibration_error(y, p, **options)
 
 
-@pytest.mark.filterwarnings("ignore:only 1 rows")
+@pytest.mark.filterwarnings("ignore:only 1 row")
 def test_one_row_has_no_pairs():
     with pytest.raises(TooFewRowsError, match="at least 2 rows; got 1"):
         cb.calibration_error([1], [0.5], method="kce")

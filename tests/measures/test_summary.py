@@ -334,7 +334,9 @@ def test_pooling_takes_the_mean_over_centres():
 def test_pooling_by_model():
     y, p = clinic(400)
     result = cb.summary(y, {"a": p, "b": p**1.1}, groups=np.arange(400) % 4)
-    assert result.pooled()["model"].tolist() == ["a"] * 5 + ["b"] * 5
+    with pytest.warns(SmallSampleWarning, match="4 groups say little about how"):
+        pooled = result.pooled()
+    assert pooled["model"].tolist() == ["a"] * 5 + ["b"] * 5
 
 
 def test_printed_table_has_all_measures_and_levels():
@@ -348,7 +350,7 @@ def test_tables_for_papers():
     y, p = clinic()
     result = cb.summary(y, {"old_model": p, "50 %": p})
     assert result.table("latex").startswith(
-        "\\begin{tabular}{lrr}\n\\toprule\nmeasure &"
+        "\\begin{tabular}{lrr}\n\\toprule\nmeasure (95 \\% interval) &"
     )
     assert r"old\_model & 50 \% \\" in result.table("latex")
     assert result.table("markdown").splitlines()[1] == "|---|---:|---:|"
@@ -365,7 +367,18 @@ def test_sentence_has_the_numbers_of_the_table():
     assert re.match(
         r"In 150 observations with \d+ events, calibration", result.sentence()
     )
-    assert result.sentence().count("95% CI") == 1
+    assert result.sentence().count("95 % interval") == 1
+
+
+def test_clusters_are_counted():
+    y, p = clinic()
+    result = cb.summary(y, p, clusters=np.arange(150) // 3)
+    events = int(y.sum())
+    assert f"n = 150 rows of 50 clusters, {events} events" in str(result)
+    said = f"In 150 observations of 50 clusters with {events} events, calibration"
+    assert result.sentence().startswith(said)
+    assert re.search(r"^clusters +50$", result.table(), re.MULTILINE)
+    assert "clusters" not in cb.summary(y, p).table()
 
 
 def test_no_intervals_if_none_are_asked_for():

@@ -4,12 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
-from scipy.stats import foldnorm, norm
+from scipy.stats import binom, binomtest, foldnorm, norm
 
 from calibrant.numerics.binning import (
     bin_index,
     binned_error,
     debiased_binned_error,
+    exact_interval,
     folded_normal_mean,
     order_statistics,
     size_edges,
@@ -104,19 +105,22 @@ def test_ones_get_a_bin_of_their_own_where_they_fill_one():
     assert_array_equal(bin_index(p, edges), [0, 0, 0, 1, 1, 1])
 
 
-def test_tables_of_parts_add_up(sample):
-    p, y = sample
-    edges = width_edges(7)
-    whole = tabulate(p, y, None, edges)
-    parts = tabulate(p[:200], y[:200], None, edges) + tabulate(
-        p[200:], y[200:], None, edges
-    )
-    assert_allclose(
-        [parts.weight, parts.prob, parts.label_sum],
-        [whole.weight, whole.prob, whole.label_sum],
-    )
-    with pytest.raises(ValueError, match="same edges"):
-        whole + tabulate(p, y, None, width_edges(8))
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("digits", [1, 16])
+def test_rows_in_order_have_the_same_bins_and_sums(weighted, digits):
+    rng = np.random.default_rng(0)
+    p = np.round(rng.beta(0.5, 1.5, 5000), digits)
+    y, weight = rng.integers(0, 2, p.size) * 1.0, rng.uniform(0.5, 2, p.size)
+    weight = weight if weighted else None
+    order = np.argsort(p)
+    rows = p[order], y[order], weight[order] if weighted else None
+    assert_array_equal(size_edges(rows[0], rows[2], 15), size_edges(p, weight, 15))
+    edges = np.array([0.0, 0.1, 0.1, 0.35, 0.9999, 1.0])  # one bin without rows
+    for name in ("weight", "prob", "label_sum"):
+        got, expected = (
+            getattr(tabulate(*one, edges), name) for one in (rows, (p, y, weight))
+        )
+        assert_allclose(got, expected, rtol=1e-12, atol=0)
 
 
 def test_an_empty_bin_has_no_mean():
@@ -202,3 +206,19 @@ def test_mean_gap_is_weighted():
         np.array([0.5, 0.9]), np.array([0.4, 0.4]), np.array([3.0, 1.0]), 2.0
     )
     assert gap == pytest.approx((3 * 0.01 + 0.25) / 4)
+
+
+@pytest.mark.parametrize("n", [1, 10, 37, 400])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_intervals_equal_those_of_scipy(n, confidence):
+    events = np.unique(np.linspace(0, n, 7).astype(int))
+    low, high = exact_interval(events * 1.0, np.full(events.size, 1.0 * n), confidence)
+    for k, a, b in zip(events, low, high, strict=True):
+        known = binomtest(int(k), n).proportion_ci(confidence, method="exact")
+        assert (a, b) == pytest.approx((known.low, known.high), abs=1e-12)
+
+
+def test_ends_leave_half_of_the_rest_on_either_side():
+    low, high = exact_interval(np.array([8.0]), np.array([10.0]), 0.9)
+    assert binom.sf(7, 10, low[0]) == pytest.approx(0.05)
+    assert binom.cdf(8, 10, high[0]) == pytest.approx(0.05)

@@ -136,3 +136,20 @@ def test_one_cluster_says_nothing():
     sample = BinarySample(np.array([0.2, 0.7]), np.array([0.0, 1.0]), clusters=[4, 4])
     with pytest.raises(TooFewRowsError, match="at least 2 clusters"):
         dependence_of(sample)
+
+
+@pytest.mark.parametrize(("constant", "parameters"), [(True, 2), (False, 1)])
+def test_a_line_takes_away_what_it_can_follow(constant, parameters):
+    code = np.arange(12).repeat(10)
+    within = np.tile([0.3, 0.7], 60)  # where a slope is the same in every cluster
+    p = np.where(code % 2, 0.3, 0.7) if constant else within
+    y = np.tile([1.0, 1.0, 0.0, 0.0], 30)
+    dependence = dependence_of(BinarySample(p, y, clusters=code))
+    assert dependence._taken == pytest.approx(parameters / 12)
+
+
+def test_shift_and_tilt_have_spreads_of_their_own_in_clusters():
+    sample = correlated(30, 20, 0.3, seed=6)
+    alone = smooth_fit(BinarySample(sample.p, sample.y)).posterior
+    assert smooth_fit(sample).posterior.problem.sizes.size == 4
+    assert alone.problem.sizes.size == 3

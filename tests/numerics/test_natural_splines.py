@@ -5,11 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
+from scipy.stats import rankdata
 
 from calibrant.numerics.natural_splines import (
     CurvatureBasis,
     curve_at,
     interpolate_rows,
+    rank_scale,
     spaced_knots,
 )
 
@@ -59,6 +61,17 @@ def test_knots_are_quantiles_and_keep_apart():
     crowd = np.concatenate([[0.0], 0.5 + 1e-9 * np.arange(50), [1 - 1e-9, 1.0]])
     assert_allclose(spaced_knots(crowd, np.ones(53), 20), [0, 0.5, 1], atol=1e-6)
     assert spaced_knots(np.array([0.3]), np.ones(1), 20).tolist() == [0.3]
+
+
+def test_ranks_are_mid_ranks_whatever_the_scale():
+    x = np.sort(np.random.default_rng(0).integers(0, 30, 100)) / 30.0
+    ranks = rank_scale(x, np.ones(100))(x)
+    assert_allclose(ranks, (rankdata(x) - 0.5) / 100)
+    assert_allclose(rank_scale(x**3, np.ones(100))(x**3), ranks)
+    complement = (1.0 - x)[::-1]
+    assert_allclose(rank_scale(complement, np.ones(100))(complement), 1 - ranks[::-1])
+    distinct, counts = np.unique(x, return_counts=True)
+    assert_allclose(rank_scale(distinct, counts)(x), ranks)
 
 
 def test_interpolation_passes_over_nodes_that_coincide():

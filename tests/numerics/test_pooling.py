@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from calibrant.numerics.pooling import (
     PENALTY,
@@ -54,3 +55,20 @@ def test_scores_are_those_of_their_definition():
     log_prob, target = np.log([[0.7, 0.2, 0.1]]), np.array([[0.0, 1.0, 0.0]])
     assert_allclose(log_losses(log_prob, target), -np.log(0.2))
     assert_allclose(brier_scores(log_prob, target), 0.49 + 0.64 + 0.01)
+
+
+def test_many_rows_do_not_end_the_search_early():
+    rng = np.random.default_rng(0)
+    n = 300_000
+    logit = rng.normal(0.0, 1.5, n)
+    target = np.eye(2)[(rng.random(n) < expit(0.8 * logit)).astype(int)]
+    scores = np.column_stack([np.zeros(n), logit])
+    moves = [np.column_stack([np.zeros(n), m * logit]) for m in (-0.2, -0.21)]
+    some = RepairedRows(scores, tuple(moves), target, np.ones(n))
+    grid = np.linspace(0.0, 1.0, 21)
+    losses = [
+        n * log_losses(some.pooled([w, 1.0 - w]), target).mean()
+        + 2.0 * PENALTY * (1.0 - w) ** 2
+        for w in grid
+    ]
+    assert some.best_weights()[0] == pytest.approx(grid[np.argmin(losses)], abs=0.05)

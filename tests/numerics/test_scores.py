@@ -4,7 +4,7 @@ from sklearn.metrics import brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from calibrant.numerics.links import logit
-from calibrant.numerics.scores import brier_score, log_loss
+from calibrant.numerics.scores import brier_score, count_quantiles, log_loss
 
 
 def test_scores_are_scikit_learns(sample):
@@ -19,3 +19,9 @@ def test_scores_are_scikit_learns(sample):
 
 def test_logit_of_zero_and_one_is_finite():
     assert_allclose(logit(np.array([0.0, 1.0])), [-36.0437, 36.0437], rtol=1e-4)
+
+
+def test_rows_that_count_less_than_one_give_quantiles_within_the_values():
+    values, weight = np.array([[0.1], [0.5]]), np.array([0.2, 0.3])
+    found = count_quantiles(values, weight, (0.5, 1.0))[:, 0]
+    assert found.tolist() == [0.1, 0.5]

@@ -114,6 +114,29 @@ def test_rows_without_a_partner_are_left_out_of_pairs(long):
         cb.compare(twice)
 
 
+def test_several_columns_identify_rows_together(rows, long):
+    """Each question asked three times is the wide table with the rows as they are."""
+    options = {"y": "y", "model": "model", "p": "percent", "scale": "percent"}
+    asked = long | {"topic": long["question"] // 3, "sample": long["question"] % 3}
+    tall = cb.Predictions.from_table(asked, id=["topic", "sample"], **options)
+    wide = cb.Predictions.from_table(rows, y="y", p=["a", "b"])
+    found, wanted = (
+        cb.compare(one, method="es5", n_resamples=100) for one in (tall, wide)
+    )
+    assert str(found) == str(wanted)
+    some = {name: column[20:] for name, column in asked.items()}
+    preds = cb.Predictions.from_table(some, id=["topic", "sample"], **options)
+    with pytest.warns(
+        UnpairedRowsWarning, match="of columns 'topic' and 'sample' occur"
+    ):
+        cb.compare(preds, method="es5", n_resamples=50)
+    repeated = cb.Predictions.from_table(asked, id="topic", **options)
+    with pytest.raises(OptionError, match=r"further column .*id=\['topic', 'sample'\]"):
+        cb.compare(repeated)
+    with pytest.raises(OptionError, match="id names the column 'topic' twice"):
+        cb.Predictions.from_table(asked, id=["topic", "topic"], **options)
+
+
 def test_aggregates_add_up_and_can_be_stored(rows, tmp_path):
     halves = [slice(0, 120), slice(120, 300)]
     parts = [{name: column[half] for name, column in rows.items()} for half in halves]
@@ -260,10 +283,14 @@ def test_columns_that_are_named_for_two_purposes_are_refused(options, words):
         cb.evaluate(cb.Predictions.from_table(LONG, y="y", **options))
 
 
-def test_clusters_are_not_lost_by_aggregating():
-    preds = cb.Predictions.from_table(LONG, y="y", p="a", cluster="m")
-    with pytest.raises(cb.exceptions.OptionError, match="do not keep clusters yet"):
-        preds.aggregate()
+def test_clusters_are_not_lost_by_aggregating(rows):
+    rows["patient"] = np.arange(len(rows["y"])) // 6
+    preds = cb.Predictions.from_table(rows, y="y", p=["a", "b"], cluster="patient")
+    found = preds.aggregate()
+    assert repr(found.store.cells).startswith("<AggregatedCells: 300 rows in 50 clust")
+    frames_agree(cb.evaluate(found).frame(), cb.evaluate(preds).frame())
+    with pytest.raises(OptionError, match=r"in clusters by patient .* differs from"):
+        cb.Predictions.from_table(rows, y="y", p=["a", "b"]).aggregate() + found
 
 
 def test_aggregates_of_opposite_events_are_not_added(rows, tmp_path):
@@ -294,7 +321,7 @@ def test_sum_adds_aggregates(rows):
 
 def test_fields_that_functions_cannot_use_are_refused(rows):
     preds = cb.Predictions.from_table(rows, y="y", p="a", time="question")
-    with pytest.raises(OptionError, match="evaluate does not use time yet"):
+    with pytest.raises(OptionError, match="no function uses time yet"):
         cb.evaluate(preds)
     with pytest.raises(OptionError, match="do not keep times yet"):
         preds.aggregate()
@@ -398,5 +425,5 @@ def test_what_belongs_to_rows_is_a_vector(rows, name):
 def test_functions_that_cannot_use_times_say_so(verb):
     rows = {"y": [0, 1] * 20, "p": [0.2, 0.7] * 20, "day": list(range(40))}
     preds = cb.Predictions.from_table(rows, y="y", p="p", time="day")
-    with pytest.raises(OptionError, match="does not use time yet; remove it"):
+    with pytest.raises(OptionError, match="no function uses time yet; create"):
         verb(preds)

@@ -60,7 +60,12 @@ def test_hostile_names_are_no_template(page):
 
 
 def test_the_data_in_the_page_are_the_summary(report, elements):
-    assert json.loads(elements.scripts[0]) == report.summary
+    data = json.loads(elements.scripts[0])
+    assert [model["name"] for model in data["models"]] == [
+        model["name"] for model in report.summary["models"]
+    ]
+    bins = report.summary["models"][0]["diagrams"][0]["bins"]
+    assert data["models"][0]["diagrams"][0]["bins"] == bins
 
 
 @pytest.mark.parametrize("sign", ["<", ">", "&", "\u2028", "\u2029"])
@@ -145,6 +150,28 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingDependencyError, match=r"calibrant\[report\]"):
         report.to_html()
+
+
+@pytest.mark.parametrize(
+    ("ranks", "distinct", "words"),
+    [
+        ((1, 2, 2), (True, True, False), "<b>a</b> is significantly better calibrated"),
+        ((1, 2, 2), (True, False, True), "better calibrated than <b>a</b>."),
+        ((1, 1, 2), (False, False, True), "better calibrated than <b>a, b</b>."),
+        ((1, 1, 1), (False, False, False), "No two models differ significantly."),
+    ],
+)
+def test_the_sentence_about_models_is_true(report, ranks, distinct, words):
+    """A model may be the only one of rank 1, and yet not differ from all others."""
+    sides = {"difference": -0.1, "low": -0.2, "high": 0.1, "probability": 0.9}
+    pairs = [
+        {"model_a": a, "model_b": b, "distinct": one, **sides}
+        for (a, b), one in zip(("ab", "ac", "bc"), distinct, strict=True)
+    ]
+    models = [{"model": m, "rank": r} for m, r in zip("abc", ranks, strict=True)]
+    compared = {"method": "smooth", "models": models, "pairs": pairs}
+    page = cb.Report(report.summary | {"comparison": compared}).to_html()
+    assert words in page
 
 
 def test_a_comparison_is_shown_where_there_is_one(report):
@@ -277,3 +304,23 @@ def test_models_in_a_column_of_groups_are_not_pooled_without_a_word(rows, fast):
     found = cb.Report.from_predictions(long, **fast)
     assert [model["name"] for model in found.summary["models"]] == ["a", "b"]
     assert "Models side by side" in found.to_html()
+
+
+def test_the_page_says_how_rows_were_read(rows, fast):
+    data = rows(n=400)
+    percent = 100 * data["good"]
+    percent[:3] = np.nan
+    table = {"y": data["label"], "p": percent, "visit": np.arange(400) // 4}
+    with pytest.warns(cb.exceptions.CalibrantWarning):
+        preds = cb.Predictions.from_table(
+            table, y="y", p="p", scale="percent", cluster="visit", bad_rows="drop"
+        )
+    made = cb.Report.from_predictions(preds, **fast)
+    page = made.to_html()
+    assert "Predictions were given as percentages." in page
+    assert "3 invalid rows were dropped" in page
+    assert "100 clusters, by visit" in page
+    found = made.summary["data"]
+    assert (found["scale"], sum(found["dropped"].values())) == ("percent", 3)
+    plain = cb.Report.from_predictions(data["label"], data["good"], **fast).to_html()
+    assert not any(word in plain for word in ("given as", "dropped", "clusters, by"))

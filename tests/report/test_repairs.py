@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.calibrators.auto import Auto
+from calibrant.core.sample import BinarySample, ClassSample
 from calibrant.core.tasks import InputSpec
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.report.repairs import advise, repairs_of
@@ -139,6 +141,51 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
         assert many[name] == pytest.approx(few[name], abs=0.004), name
 
 
+def test_whole_clusters_are_held_out():
+    """Labels are coins, one for each cluster: nothing predicts better than 1/2.
+
+    Held out one by one, rows seem to be predictable, as others of their cluster tell
+    what they are.
+    """
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(np.arange(20).repeat(100))
+    p, y = rng.random(20)[rows], rng.integers(0, 2, 20)[rows] * 1.0
+    settings = ErrorSettings(confidence=0.95)
+    whole, alone = (
+        {row["method"]: row for row in repairs["rows"]}
+        for repairs in (
+            repairs_of(sample, "binary", measure="smooth", settings=settings)
+            for sample in (BinarySample(p, y, clusters=rows), BinarySample(p, y))
+        )
+    )
+    assert min(row["log_loss"] for row in alone.values()) < np.log(2) - 0.05
+    assert min(row["log_loss"] for row in whole.values()) > np.log(2) - 0.01
+    # A hundred copies of a row tell as much as one.
+    ratio = whole["temperature"]["gain_error"] / alone["temperature"]["gain_error"]
+    assert ratio == pytest.approx(np.sqrt(100), rel=0.15)
+
+
+@pytest.mark.parametrize("task", ["confidence", "classwise"])
+def test_clusters_of_several_classes_are_held_out_whole(task):
+    rng = np.random.default_rng(0)
+    prob, y = rng.dirichlet(np.ones(3), 80), rng.integers(0, 3, 80)
+    rows = np.arange(80).repeat(5)
+    sample = ClassSample(prob[rows], y[rows], clusters=rows)
+    held_out = Auto().held_out(sample)
+    assert (np.ptp(held_out.rows.fold.reshape(80, 5), axis=1) == 0).all()
+    report = cb.Report.from_predictions(
+        y[rows], prob[rows], task=task, clusters=rows, methods="es15", n_resamples=2
+    )
+    gains = report.summary["models"][0]["repairs"]["rows"][1]
+    alone = cb.Report.from_predictions(
+        y[rows], prob[rows], task=task, methods="es15", n_resamples=2
+    )
+    assert (
+        gains["gain_error"]
+        > 1.5 * alone.summary["models"][0]["repairs"]["rows"][1]["gain_error"]
+    )
+
+
 def test_repairs_of_few_rows_are_not_tried():
     sample = InputSpec().tasks([0, 1] * 10, [0.5] * 20).samples[0]
     settings = ErrorSettings()
@@ -152,5 +199,5 @@ def test_a_certificate_has_the_errors_of_the_table():
     limits = f"({before['low']:.4f} to {before['high']:.4f})"
     assert f"{before['error']:.4f} {limits}" in repairs["certificate"]
     assert after["low"] == 0.0
-    assert f"to at most {after['high']:.4f}." in repairs["certificate"]
+    assert f"is at most {after['high']:.4f} after." in repairs["certificate"]
     assert all(row["error"] is None for row in repairs["rows"][2:])

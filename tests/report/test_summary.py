@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.exceptions import OptionError, SmallSampleWarning, TooFewRowsError
+from calibrant.exceptions import (
+    OptionError,
+    SmallSampleWarning,
+    TooFewRowsError,
+    UnpairedRowsWarning,
+)
 from calibrant.report.model_summary import largest_error_first
 
 
@@ -47,6 +52,62 @@ def test_models_are_compared_as_compare_does(report, rows, hostile):
     assert pair == {name: values.tolist()[0] for name, values in found.items()}
     assert (pair["model_a"], pair["distinct"]) == ("good", True)
     assert [row["rank"] for row in report.summary["comparison"]["models"]] == [1, 2]
+
+
+def long_table(n=400):
+    """Two models that answer the same questions, each right on its own ones."""
+    rng = np.random.default_rng(5)
+    said = rng.integers(50, 100, 2 * n).astype(float)
+    order = rng.permutation(2 * n)
+    share = np.where(np.arange(2 * n) < n, 0.01, 0.006)
+    columns = {
+        "right": (rng.random(2 * n) < share * said).astype(int),
+        "said": said,
+        "who": np.repeat(["ant", "bee"], n),
+        "question": np.tile(np.arange(n), 2),
+        "kind": np.tile(["easy", "hard"], n),
+    }
+    return {name: column[order] for name, column in columns.items()}
+
+
+def read_long_table(table, **more):
+    options = {"y": "right", "p": "said", "scale": "percent", "model": "who"}
+    return cb.Predictions.from_table(table, **options, **more)
+
+
+def test_models_of_a_long_table_are_compared_by_id(fast):
+    preds = read_long_table(long_table(), id="question")
+    found = cb.compare(preds, method="es15", n_resamples=20)
+    grouped = read_long_table(long_table(), id="question", by="kind")
+    for one in (preds, grouped):  # groups do not keep all rows from being compared
+        made = cb.Report.from_predictions(one, **fast).summary
+        expected = found.pairs()
+        (pair,) = made["comparison"]["pairs"]
+        assert pair == {name: values.tolist()[0] for name, values in expected.items()}
+        assert (made["comparison"]["rows"], made["notes"]) == (400, [])
+
+
+def test_models_are_compared_on_the_ids_that_they_share(fast):
+    table = {name: column[:-10] for name, column in long_table().items()}
+    preds = read_long_table(table, id="question")
+    with pytest.warns(UnpairedRowsWarning):
+        made = cb.Report.from_predictions(preds, **fast).summary
+    rows = made["comparison"]["rows"]
+    assert rows < 395
+    assert any(f"only on the {rows} rows" in note for note in made["notes"])
+
+
+def test_without_an_id_the_report_says_how_models_can_be_compared(fast):
+    made = cb.Report.from_predictions(read_long_table(long_table()), **fast).summary
+    assert made["comparison"] is None
+    assert any("--id" in note for note in made["notes"])
+
+
+def test_an_id_that_a_model_has_twice_is_an_error(fast):
+    table = long_table()
+    table["question"] = table["question"] // 2
+    with pytest.raises(OptionError, match="at most once per model"):
+        cb.Report.from_predictions(read_long_table(table, id="question"), **fast)
 
 
 def test_groups_are_sorted_worst_first_and_all_there(report):
@@ -142,7 +203,7 @@ def test_few_rows_leave_out_default_methods_with_many_bins():
     (diagram,) = model["diagrams"]
     drawn = [one["method"] for one in diagram["curves"] + diagram["bins"]]
     assert drawn == [*named, "9 bins"]
-    assert "not enough data" in report.to_html()
+    assert "too few rows to rule it out" in report.to_html()
     with pytest.raises(TooFewRowsError):
         cb.Report.from_predictions(y, p, methods=["es15"], n_resamples=20)
 
@@ -200,3 +261,12 @@ def test_decision_curves_are_those_of_the_library(report, rows, hostile):
         digit, prob, task="confidence", methods="es15", n_resamples=20
     )
     assert top.summary["decisions"] is None
+
+
+def test_models_with_other_labels_are_drawn_against_their_own_line(fast):
+    made = cb.Report.from_predictions(read_long_table(long_table()), **fast)
+    names = [curve["name"] for curve in made.summary["decisions"]["curves"]]
+    assert names == ["ant", "bee", "treat-all (ant)", "treat-all (bee)"]
+    page = made.to_html()
+    assert page.count('class="curve always') == 2
+    assert "dashed line of its colour" in page

@@ -39,7 +39,7 @@ def test_verdicts_name_classes_groups_and_failed_certainties(fault):
     assert found["sentences"][1:-1] == [
         "Of 7 classes, 4 are significantly off: the worst are d, c and b.",
         "Of 20 predictions of exactly 0 or 1, 3 turned out wrong.",
-        "Further off than other rows with the same predictions: north.",
+        "Group north is worse calibrated than other rows with the same predictions.",
     ]
     alone = reconcile(GOOD, [failed])
     assert alone["headline"].endswith(
@@ -64,7 +64,7 @@ def test_regions_are_where_the_band_leaves_the_diagonal():
     assert str(region) == "above 0.61"
     assert region.too_high
     assert region.predicted - region.observed == pytest.approx(0.1)
-    assert region.margin == pytest.approx(0.02)
+    assert region.high - region.low == pytest.approx(0.04)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,27 @@ def test_a_verdict_names_its_certainty(rows, hostile):
     text = str(report)
     assert "95 % interval" in text
     assert "the observed rate is" in text
-    assert "would reduce the error to" in text
+    assert "Automatic recalibration would" in text
+    assert "\N{PLUS-MINUS SIGN}" not in text
+
+
+def test_a_repair_that_leaves_next_to_nothing_has_a_limit_instead_of_a_number():
+    error = {"method": "es15", "value": 0.05, "low": 0.04, "high": 0.06}
+    options = {"base_rate": 0.5, "confidence": 0.95, "task": "binary"}
+    row = {"method": "auto", "error": 0.0, "low": 0.0, "high": 0.04, "gain": 0.01}
+
+    def told(**more):
+        repairs = {"advised": "auto", "rows": [row | more]}
+        return verdict_of(error, [], repairs, **options)["sentences"][-1]
+
+    assert told() == (
+        "Automatic recalibration would leave an error of at most 0.040 on held-out "
+        "rows."
+    )
+    assert told(error=0.008) == (
+        "Automatic recalibration would reduce the error to 0.008 (95 % interval 0.000 "
+        "to 0.040) on held-out rows."
+    )
 
 
 def test_findings_name_the_regions_of_the_verdict():

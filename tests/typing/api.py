@@ -16,7 +16,7 @@ split: cb.ScoreDecomposition = cb.decompose_score(y, p, score="log-loss")
 kernel_error: float = cb.kernel_calibration_error(y, p, kernel="laplace")
 comparison: cb.Comparison = cb.compare(y, {"a": p, "b": p**2}, method="es15")
 by_model: cb.Comparison = cb.compare(
-    {"a": y, "b": 1 - y}, {"a": p, "b": p**2}, scale={"a": "prob", "b": "percent"}
+    {"a": y, "b": 1 - y}, {"a": p, "b": 100.0 * p}, scale={"a": "prob", "b": "percent"}
 )
 drawn: cb.ComparisonDisplay = cb.ComparisonDisplay(comparison)
 test: cb.CalibrationTest = cb.calibration_test(y, p, method="cox")

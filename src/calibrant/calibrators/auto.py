@@ -33,7 +33,7 @@ from calibrant.maps.multiclass import PooledMap
 from calibrant.maps.piecewise import map_through
 from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.links import WHOLE, logit, logit_within
-from calibrant.numerics.pooling import brier_scores, log_losses
+from calibrant.numerics.pooling import brier_scores, log_losses, mean_and_error
 from calibrant.numerics.resampling import widen_to
 from calibrant.numerics.smooth_calibration_test import min_p_values
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from calibrant.calibrators.base import Kind
     from calibrant.calibrators.fits import Resamples
-    from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
     from calibrant.core.sample import ClassSample
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.grouped import Key
@@ -125,7 +125,7 @@ def certify(
     tried = [
         Trial(name, float(share), float(np.average(gain(alone), weights=weight)))
         for name, share in zip(held_out.names, held_out.weights, strict=True)
-        for alone in [held_out.alone(name)]
+        for alone in [held_out.alone[name]]
     ]
     before, repaired = errors or tuple(
         _error(raw.event(log_prob)) for log_prob in (raw.log_prob, after)
@@ -133,8 +133,8 @@ def certify(
     return Certificate(
         tried=tuple(tried),
         rounded=held_out.rows is not raw,
-        log_loss_gain=mean_bounds(gain(after), weight),
-        brier_gain=mean_bounds(gain(after, brier), weight),
+        log_loss_gain=mean_bounds(gain(after), weight, raw.clusters),
+        brier_gain=mean_bounds(gain(after, brier), weight, raw.clusters),
         error_before=before,
         error_after=repaired,
         evidence=held_out.evidence,
@@ -147,11 +147,12 @@ def certify(
     )
 
 
-def mean_bounds(values: FloatVector, weight: FloatVector) -> Bounds:
+def mean_bounds(
+    values: FloatVector, weight: FloatVector, clusters: IntVector | None = None
+) -> Bounds:
     """Return the mean of values with its interval."""
-    mean = float(np.average(values, weights=weight))
-    variance = float(np.average((values - mean) ** 2, weights=weight)) / weight.sum()
-    reach = float(ndtri(0.5 + 0.5 * DEFAULT_CONFIDENCE)) * float(np.sqrt(variance))
+    mean, error = mean_and_error(values, weight, clusters)
+    reach = float(ndtri(0.5 + 0.5 * DEFAULT_CONFIDENCE)) * error
     return Bounds(mean, mean - reach, mean + reach)
 
 
@@ -176,9 +177,9 @@ class Auto(ClassCalibrator, EventCalibrator):
     probability that predictions are miscalibrated, if it is one half beforehand,
     follows from how much more probable the labels are under `smooth` than under the
     predictions. At 40 % or less, predictions stay unchanged; otherwise this probability
-    is the strength of the repair. For one event, predictions of exactly 0 and 1 are
-    treated as rounded if predictions come in steps or labels contradict them; beyond
-    the data, the map shifts logits by as much as at the outermost predictions.
+    is the strength of the repair. Predictions of exactly 0 and 1 are treated as
+    rounded if predictions come in steps or labels contradict them. Beyond the data,
+    the map of one event shifts logits by as much as at the outermost predictions.
 
     Parameters
     ----------
@@ -229,7 +230,8 @@ class Auto(ClassCalibrator, EventCalibrator):
         families = class_families(sample.n, keep_order=self.keep_order)
         used = _used(held_out, families, sample)
         weights, maps = np.array([w for w, _ in used]), tuple(f.map for _, f in used)
-        pooled = PooledMap(maps, weights, sample.n_classes, sample.scale)
+        floor = held_out.rows.floor
+        pooled = PooledMap(maps, weights, sample.n_classes, sample.scale, floor)
         data = row_hash(sample.scores, sample.column, sample.weight)
         return RepairFit(CertifiedClassMap(pooled, certify(held_out, data)))
 

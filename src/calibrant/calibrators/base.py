@@ -33,7 +33,13 @@ from calibrant.core.sample import (
 from calibrant.core.threads import one_blas_thread
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import CALIBRATOR_WORDING
-from calibrant.exceptions import Argument, LabelError, OptionError, UnknownNameError
+from calibrant.exceptions import (
+    Argument,
+    LabelError,
+    OptionError,
+    ShapeError,
+    UnknownNameError,
+)
 from calibrant.maps.grouped import GroupedMap, keys_of_groups
 from calibrant.maps.multiclass import MulticlassMap
 
@@ -293,6 +299,13 @@ class Calibrator:
                 scale=self.scale,
                 wording=WORDING,
             )
+        if len(shape := as_array(y, name="y").shape) > 1 and shape[1] > 1:
+            raise ShapeError.of(
+                "y",
+                "must be a vector of shape (n,)",
+                f"it has shape {shape}",
+                ("If rows can have several labels, fit one calibrator per label.",),
+            )
         labels = getattr(self, "labels", None)
         sample = check_class_sample(
             p, y, scale=self.scale, labels=labels, sample_weight=sample_weight
@@ -472,14 +485,6 @@ class ClassCalibrator(Calibrator, ABC):
     @abstractmethod
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Estimate the calibration map of a sample of several classes."""
-
-
-def kinds_of(method: type[Any]) -> tuple[Kind, ...]:
-    """Return what a class of calibrators takes: one event, all classes, or either."""
-    if not issubclass(method, ClassCalibrator):
-        return ("binary",)
-    either = issubclass(method, EventCalibrator)
-    return ("binary", "multi-class") if either else ("multi-class",)
 
 
 def _row_groups(p: Any, groups: Any, sample_weight: Any) -> tuple[list[str], list[Key]]:

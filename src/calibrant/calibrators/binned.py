@@ -30,7 +30,7 @@ from calibrant.numerics.binning import (
 from calibrant.numerics.cross_validation import ROUNDING, simplest_within
 from calibrant.numerics.folded_points import folded_rows
 from calibrant.numerics.scores import mean_gap
-from calibrant.numerics.sorted_rows import sorted_rows
+from calibrant.numerics.sorted_rows import sorted_if_known, sorted_rows
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
@@ -127,11 +127,12 @@ class Bins(EventCalibrator):
     def _fit_bins(
         self, sample: BinarySample, n_bins: int, losses: FloatVector | None = None
     ) -> BinnedFit:
+        rows = sorted_if_known(sample)
         if self.spacing == "width":
             edges = width_edges(n_bins)
         else:
-            edges = size_edges(sample.p, sample.weight, n_bins)
-        table = tabulate(sample.p, sample.y, sample.weight, edges)
+            edges = size_edges(rows.p, rows.weight, n_bins)
+        table = tabulate(rows.p, rows.y, rows.weight, edges)
         return BinnedFit(table, self.tops, losses)
 
 

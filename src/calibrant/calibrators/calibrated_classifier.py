@@ -9,6 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -108,7 +109,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows.
+            Weights of the rows. With `cv` the classifier gets them too; of a pipeline,
+            its last step.
 
         Returns
         -------
@@ -135,7 +137,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             prob = _probabilities(fitted, X)
         else:
             method = _method(self.classifier)
-            params = {} if sample_weight is None else {"sample_weight": sample_weight}
+            weights = {_weight_parameter(self.classifier): sample_weight}
+            params = {} if sample_weight is None else weights
             scores = cross_val_predict(
                 self.classifier, X, label, cv=self.cv, method=method, params=params
             )
@@ -231,6 +234,22 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             binary = cast("EventCalibrator", unfitted)
             return OneVsRest(calibrator=binary, scale=unfitted.scale)
         return unfitted
+
+
+def _weight_parameter(classifier: Any) -> str:
+    """Return what `fit` calls weights: a pipeline hands them to its last step.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> _weight_parameter(make_pipeline(LogisticRegression()))
+    'logisticregression__sample_weight'
+    """
+    if not isinstance(classifier, Pipeline):
+        return "sample_weight"
+    name, last = classifier.steps[-1]
+    return f"{name}__{_weight_parameter(last)}"
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -15,13 +15,18 @@ from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
 from calibrant.numerics.class_probabilities import (
+    class_probabilities,
+    half_resolution,
     log_probabilities,
     log_softmax,
     weight_shares,
 )
-from calibrant.numerics.cross_validation import class_fold_numbers
-from calibrant.numerics.folded_points import folded_rows
-from calibrant.numerics.links import WHOLE, log_odds_parts, regression_ends
+from calibrant.numerics.cross_validation import (
+    class_fold_numbers,
+    cluster_fold_numbers,
+)
+from calibrant.numerics.folded_points import folded_rows, sample_to_fold
+from calibrant.numerics.links import CLIP, WHOLE, log_odds_parts, regression_ends
 from calibrant.numerics.pooling import RepairedRows, log_losses
 
 if TYPE_CHECKING:
@@ -43,9 +48,10 @@ NEEDED = float(np.log(2.0 / 3.0))
 40 %, if it had 50 % before. Fewer than one in twenty calibrated samples reach that."""
 HELD_OUT_NEEDED = 2.0
 """Log-likelihood by which groups, or rounding 0 and 1, must be better."""
-MAX_STEPS, ROWS_PER_STEP = 101, 3.0
+MAX_STEPS, TIMES_PER_STEP, DIGITS = 101, 3.0, 6
 """Predictions come in steps, as votes and percentages do, if they have at most so many
-values between 0 and 1, each of them so many times on average."""
+values between 0 and 1, each of them so many times on average. Values that differ after
+so many digits are the same step: 32-bit numbers do."""
 
 
 class FoldedRows(Protocol):
@@ -80,6 +86,11 @@ class FoldedRows(Protocol):
         """Return how many rows each row stands for."""
         ...
 
+    @property
+    def clusters(self) -> IntVector | None:
+        """Return the cluster of each row, where rows belong together."""
+        ...
+
     def sample(self, rows: BoolVector) -> Any:
         """Return some of the rows as a sample to fit."""
         ...
@@ -105,41 +116,39 @@ class EventRows:
     weight: FloatVector
     fold: IntVector
     ends: tuple[float, float] = WHOLE
+    source: BinarySample | None = None
+    """The sample that was divided, where there is one: it may have been fitted."""
+    clusters: IntVector | None = None
 
     @classmethod
     def of(cls, sample: BinarySample, folds: int, random_state: Seed) -> Self:
-        """Divide a sample, aggregated into cells where it is very large."""
-        rows, fold = folded_rows(sample, folds, random_state)
-        weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
-        return cls(rows.p, rows.y, weight, fold)
+        """Divide a sample, aggregated into cells where it is very large.
+
+        Rows of clusters are not: whole clusters are held out.
+        """
+        if sample.clusters is None:
+            rows, fold = folded_rows(sample, folds, random_state)
+            return cls(rows.p, rows.y, rows.weights, fold, source=sample)
+        rng = legacy_generator(random_state)
+        fold = cluster_fold_numbers(sample.clusters, folds, rng)
+        columns = sample.p, sample.y, sample.weights, fold
+        return cls(*columns, source=sample, clusters=sample.clusters)
 
     def rounded(self) -> Self:
         """Return the rows, predictions of 0 and 1 as rounded if they seem to be.
 
-        They do if labels contradict them, and if predictions come in steps: then 0
-        stands for less than a step. No label is fitted: how far from 0 and 1 they are
-        is the data's resolution.
+        No label is fitted: how far from 0 and 1 they are is the data's resolution.
         """
-        inside = (self.p > 0.0) & (self.p < 1.0)
-        if inside.all():
+        if ((self.p > 0.0) & (self.p < 1.0)).all():
             return self
         rounded = replace(self, ends=regression_ends(self.p, self.weight))
-        if self._has_steps(inside):
-            return rounded
-        losses = (log_losses(one.log_prob, one.target) for one in (self, rounded))
-        before, after = (float(self.weight @ loss) for loss in losses)
-        return rounded if before - after > HELD_OUT_NEEDED else self
-
-    def _has_steps(self, inside: BoolVector) -> bool:
-        """Return whether predictions between 0 and 1 have few values, all repeated."""
-        steps = np.unique(self.p[inside]).size
-        rows = float(self.weight[inside].sum())
-        return 0 < steps <= min(MAX_STEPS, rows / ROWS_PER_STEP)
+        rows = self.p[:, np.newaxis]
+        return rounded if seem_rounded(self, rounded, rows) else self
 
     @property
     def evidence(self) -> float:
         """Return the log of how many times more probable `smooth` makes labels."""
-        return smooth_fit(self.all_rows).evidence
+        return smooth_fit(self.source or self.all_rows).evidence
 
     @cached_property
     def log_prob(self) -> FloatMatrix:
@@ -152,12 +161,28 @@ class EventRows:
         return np.column_stack([1.0 - self.y, self.y])
 
     def sample(self, rows: BoolVector) -> BinarySample:
-        """Return some of the rows as a sample to fit."""
-        return BinarySample(self.p[rows], self.y[rows], self.weight[rows])
+        """Return some of the rows as a sample to fit; what folds divided is joined."""
+        if self.clusters is not None or self.all_rows.row_counts is None:
+            return BinarySample(self.p[rows], self.y[rows], self.weight[rows])
+        first, cell = self._cells
+        weight = np.bincount(cell[rows], self.weight[rows]).astype(np.float64)
+        used = np.flatnonzero(weight)
+        return BinarySample(self.p[first[used]], self.y[first[used]], weight[used])
+
+    @cached_property
+    def _cells(self) -> tuple[IntVector, IntVector]:
+        """Return the first of neighbouring rows with the same values, and its number.
+
+        Only such rows do folds divide.
+        """
+        new = (np.diff(self.p, prepend=-1.0) != 0.0) | (np.diff(self.y, prepend=0) != 0)
+        return np.flatnonzero(new), np.cumsum(new) - 1
 
     @cached_property
     def all_rows(self) -> BinarySample:
         """Return all rows, or the cells that they were aggregated into."""
+        if self.source is not None:
+            return sample_to_fold(self.source)
         return BinarySample(self.p, self.y, self.weight)
 
     def repaired(self, map_: CalibrationMap, rows: BoolVector) -> FloatMatrix:
@@ -165,10 +190,11 @@ class EventRows:
         return event_log_prob(map_.values(self.p[rows]))
 
     def event(self, log_prob: FloatMatrix) -> BinarySample:
-        """Return the rows with other predictions."""
+        """Return the rows with other predictions, in any order."""
         if log_prob is self.log_prob:  # its fit is known already
-            return self.all_rows
-        return BinarySample(np.exp(log_prob[:, 1]), self.y, self.weight)
+            return self.source or self.all_rows
+        p = np.exp(log_prob[:, 1])
+        return BinarySample(p, self.y, self.weight, clusters=self.clusters)
 
 
 def event_log_prob(p: FloatVector, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
@@ -183,6 +209,7 @@ class ClassRows:
 
     rows: ClassSample
     fold: IntVector
+    floor: float = 0.0
 
     @classmethod
     def of(cls, sample: ClassSample, folds: int, random_state: Seed) -> Self:
@@ -190,22 +217,43 @@ class ClassRows:
         scores = log_probabilities(sample.scores, sample.scale)
         share = weight_shares(sample.weight, sample.n)
         rng = legacy_generator(random_state)
+        if sample.clusters is not None:
+            return cls(sample, cluster_fold_numbers(sample.clusters, folds, rng))
         folds = min(folds, sample.n)
         return cls(sample, class_fold_numbers(scores, sample.column, share, folds, rng))
 
+    @property
+    def clusters(self) -> IntVector | None:
+        """Return the cluster of each row, where rows belong together."""
+        return self.rows.clusters
+
     def rounded(self) -> Self:
-        """Return the rows: their logarithms are never those of 0."""
-        return self
+        """Return the rows, predictions of 0 as rounded if they seem to be.
+
+        As for one event, they are then half of the data's resolution, but all zeros
+        together are at most half a row: there may be many in each row.
+        """
+        if self.rows.scale == "logit" or self.rows.scores.all():
+            return self
+        prob = class_probabilities(self.rows.scores, self.rows.scale)
+        zeros = max(float(self.weight @ (prob == 0.0).sum(axis=1)), CLIP)
+        rounded = replace(self, floor=min(half_resolution(prob), 0.5 / zeros))
+        return rounded if seem_rounded(self, rounded, prob) else self
 
     @property
     def evidence(self) -> float:
         """Return the log of how many times more probable `smooth` makes labels."""
-        return fit_classes(self.rows).evidence
+        raw = log_probabilities(self.rows.scores, self.rows.scale)
+        gained = log_losses(raw, self.target) - log_losses(self.log_prob, self.target)
+        return fit_classes(self.rows).evidence - float(self.weight @ gained)
 
     @cached_property
     def log_prob(self) -> FloatMatrix:
         """Return the log-probability of each class."""
-        return log_probabilities(self.rows.scores, self.rows.scale)
+        scores, scale = self.rows.scores, self.rows.scale
+        if not self.floor:
+            return log_probabilities(scores, scale)
+        return log_softmax(log_probabilities(scores, scale, self.floor))
 
     @property
     def target(self) -> FloatMatrix:
@@ -228,7 +276,31 @@ class ClassRows:
     def event(self, log_prob: FloatMatrix) -> BinarySample:
         """Return whether the top label was right."""
         p, y = event_of_class(np.exp(log_prob), self.rows.column, None)
-        return BinarySample(np.minimum(p, 1.0), y, self.rows.weight)
+        weight, clusters = self.rows.weight, self.rows.clusters
+        return BinarySample(np.minimum(p, 1.0), y, weight, clusters=clusters)
+
+
+def seem_rounded(raw: RowsT, rounded: RowsT, prob: FloatMatrix) -> bool:
+    """Return whether predictions of exactly 0 and 1 seem to be rounded.
+
+    They do if predictions, (n, k), come in steps, since 0 then stands for less than a
+    step; and if labels contradict them.
+    """
+    if _has_steps(prob, raw.weight):
+        return True
+    losses = (log_losses(one.log_prob, one.target) for one in (raw, rounded))
+    before, after = (float(raw.weight @ loss) for loss in losses)
+    return before - after > HELD_OUT_NEEDED
+
+
+def _has_steps(prob: FloatMatrix, weight: FloatVector) -> bool:
+    """Return whether predictions between 0 and 1 have few values, all repeated."""
+    inside = (prob > 0.0) & (prob < 1.0)
+    steps = np.unique(prob[inside].round(DIGITS))
+    if np.isin([0.0, 1.0], steps).any():  # there are predictions of other sizes
+        return False
+    times = float(weight @ inside.sum(axis=1))
+    return 0 < steps.size <= min(MAX_STEPS, times / TIMES_PER_STEP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +345,7 @@ class HeldOut(Generic[RowsT]):
         pooled = np.empty_like(self.repaired.scores)
         for number in range(int(self.rows.fold.max()) + 1):
             held = self.rows.fold == number
-            weights = self.repaired.some(~held).best_weights()
+            weights = self.repaired.best_weights(~held)
             pooled[held] = self.repaired.some(held).pooled(weights)
         return pooled
 
@@ -283,7 +355,7 @@ class HeldOut(Generic[RowsT]):
 
         All rows count: held-out rows alone would tell less.
         """
-        return self.raw.evidence if self.names else 0.0
+        return self.rows.evidence if self.names else 0.0
 
     @property
     def strength(self) -> float:
@@ -307,6 +379,8 @@ class HeldOut(Generic[RowsT]):
             return scores
         return log_softmax(scores + self.strength * (self.pooled - scores))
 
-    def alone(self, name: str) -> FloatMatrix:
-        """Return log-probabilities after one of the methods alone."""
-        return self.repaired.pooled([float(name == one) for one in self.names])
+    @cached_property
+    def alone(self) -> dict[str, FloatMatrix]:
+        """Return log-probabilities after each of the methods alone."""
+        shares = np.eye(len(self.names))
+        return {n: self.repaired.pooled(shares[k]) for k, n in enumerate(self.names)}

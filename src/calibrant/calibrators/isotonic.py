@@ -13,9 +13,13 @@ from calibrant.core.parameters import check_choice
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
 from calibrant.maps.venn_abers import VennAbersMap
-from calibrant.numerics.isotonic import IsotonicBlocks, isotonic_blocks, pooled_rates
+from calibrant.numerics.isotonic import (
+    IsotonicBlocks,
+    isotonic_blocks,
+    pooled_rates,
+    venn_abers_limits,
+)
 from calibrant.numerics.sorted_rows import edges_between, sorted_rows
-from calibrant.numerics.venn_abers import venn_abers_limits
 from calibrant.numerics.weighted_points import distinct_predictions
 
 if TYPE_CHECKING:
@@ -114,23 +118,18 @@ class VennAbers(EventCalibrator):
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         points = distinct_predictions(sample)
-        map_ = _venn_abers_map(points.p, points.weight, points.label_sum)
+        limits = venn_abers_limits(points.label_sum, points.weight)
+        map_ = VennAbersMap.through(points.p, *limits)
         # Within a block of the isotonic fit the map is level, or nearly so.
         _, starts = pooled_rates(points.label_sum, points.weight)
         edges = np.concatenate([[0.0], points.p[starts[1:]], [1.0]])
         return CurveFit(map_, starts.size, edges, _refit_with_new_row)
 
 
-def _venn_abers_map(
-    p: FloatVector, weight: FloatVector, label_sum: FloatVector
-) -> VennAbersMap:
-    """Return the map of points that all have some weight."""
-    return VennAbersMap.through(p, *venn_abers_limits(label_sum, weight))
-
-
 def _refit_with_new_row(resamples: Resamples) -> FloatMatrix:
     p, values = resamples.p, []
     for weight, label_sum in zip(resamples.weight, resamples.label_sum, strict=True):
         used = weight > 0.0
-        values.append(_venn_abers_map(p[used], weight[used], label_sum[used]).values(p))
+        limits = venn_abers_limits(label_sum[used], weight[used])
+        values.append(VennAbersMap.through(p[used], *limits).values(p))
     return np.stack(values)

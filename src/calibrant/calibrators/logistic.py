@@ -12,9 +12,8 @@ from scipy.special import expit
 from calibrant.calibrators.base import EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
 from calibrant.core.parameters import check_choice, check_count, check_flag
-from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
-from calibrant.maps.quadratic import QuadraticMap
+from calibrant.maps.parametric import BetaMap, QuadraticMap
 from calibrant.numerics.binning import bin_index, size_edges, tabulate
 from calibrant.numerics.links import (
     log_odds_parts,

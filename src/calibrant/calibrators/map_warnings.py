@@ -34,7 +34,11 @@ def warn_if_falling(map_: CalibrationMap | GroupedMap, p: FloatVector) -> None:
     """
     if isinstance(map_, BinnedMap | GroupedMap):
         return
-    at = _grid(float(p.min()), float(p.max()))
+    low, high = float(p.min()), float(p.max())
+    # Even both as probabilities and as logits.
+    first, last = logit(np.array([low, high]), NEAREST).tolist()
+    logits = np.linspace(first, last, GRID)
+    at = np.unique(np.append(np.linspace(low, high, GRID), expit(logits)))
     values = np.clip(map_.values(at), 0.0, 1.0)
     falls = np.maximum.accumulate(values) - values
     end = int(falls.argmax())
@@ -47,13 +51,6 @@ def warn_if_falling(map_: CalibrationMap | GroupedMap, p: FloatVector) -> None:
         "probabilities, use a monotone method, such as 'smooth' or 'beta'.",
         FallingMapWarning,
     )
-
-
-def _grid(low: float, high: float) -> FloatVector:
-    """Return points of a range, even both as probabilities and as logits."""
-    first, last = logit(np.array([low, high]), NEAREST).tolist()
-    logits = np.linspace(first, last, GRID)
-    return np.unique(np.append(np.linspace(low, high, GRID), expit(logits)))
 
 
 def warn_if_outside(p: FloatVector, fitted: tuple[float, float]) -> None:

@@ -18,13 +18,16 @@ from calibrant.maps.softmax import SmoothSoftmaxMap, near_top
 from calibrant.numerics.class_probabilities import (
     centred,
     class_probabilities,
+    fit_tempering,
+    half_resolution,
     log_probabilities,
+    min_uniform,
+    tempered_inputs,
     weight_shares,
 )
 from calibrant.numerics.class_terms import ClassTerms
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.softmax_evidence import fit_terms
-from calibrant.numerics.tempering import fit_tempering, min_uniform, tempered_inputs
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Scale, Seed
@@ -176,4 +179,4 @@ def _floors(sample: ClassSample) -> list[float]:
     if sample.scale == "logit" or sample.scores.all():
         return [CLIP]
     prob = class_probabilities(sample.scores, sample.scale)
-    return [CLIP, max(CLIP, 0.5 * float(prob[prob > 0.0].min()))]
+    return [CLIP, half_resolution(prob)]

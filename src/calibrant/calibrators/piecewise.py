@@ -28,6 +28,7 @@ from calibrant.maps.piecewise import (
     PiecewiseLinearMap,
     mean_map,
 )
+from calibrant.numerics.binning import edges_with_ends
 from calibrant.numerics.cross_validation import (
     brier_unit,
     likelihood_weights,
@@ -54,18 +55,6 @@ MIN_KNOT_GAP = 1e-9
 """Between knots that are closer than this a line would be too steep."""
 MAX_PIECES = {1: 7, 2: 5}
 """The largest numbers of pieces that the paper tries, by degree."""
-
-
-def edges_of(bends: FloatVector) -> FloatVector:
-    """Return bends within the unit interval, with its ends.
-
-    Examples
-    --------
-    >>> edges_of(np.array([0.25, 1.0]))
-    array([0.  , 0.25, 1.  ])
-    """
-    inside = np.unique(bends[(bends > 0.0) & (bends < 1.0)])
-    return np.concatenate([[0.0], inside, [1.0]])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -131,7 +120,9 @@ class PiecewiseLinear(PieceSearch, EventCalibrator):
         map_ = mean_map(lines, chosen.weights)
         refit = partial(self._refit, by_pieces=chosen.by_pieces)
         losses = chosen.losses if self.pieces == "cv" and folds > 1 else None
-        return CurveFit(map_, chosen.n_pieces, edges_of(map_.bends), refit, losses)
+        return CurveFit(
+            map_, chosen.n_pieces, edges_with_ends(map_.bends), refit, losses
+        )
 
     def _refit(
         self, resamples: Resamples, *, by_pieces: dict[int, float]
@@ -220,7 +211,7 @@ class GlobalPiecewise(EventCalibrator):
     ) -> CurveFit:
         chosen = losses if self.pieces == "cv" else None
         refit = partial(self._refit, pieces=pieces)
-        return CurveFit(map_, pieces, edges_of(map_.bends), refit, chosen)
+        return CurveFit(map_, pieces, edges_with_ends(map_.bends), refit, chosen)
 
     def _refit(self, resamples: Resamples, *, pieces: int) -> FloatMatrix:
         """Return the map of each resample, each knot moved once."""

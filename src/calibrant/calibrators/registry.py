@@ -12,8 +12,9 @@ from calibrant.calibrators.base import (
     COMMON,
     MANY_CLASSES,
     Calibrator,
+    ClassCalibrator,
+    EventCalibrator,
     Kind,
-    kinds_of,
 )
 from calibrant.calibrators.binned import Binned, CrossValidatedBins, SweptBins
 from calibrant.calibrators.isotonic import Isotonic, VennAbers
@@ -79,7 +80,10 @@ class Method:
         >>> find_method("beta").kinds, find_method("smooth").kinds
         (('binary',), ('binary', 'multi-class'))
         """
-        return kinds_of(self.calibrator)
+        if not issubclass(self.calibrator, ClassCalibrator):
+            return ("binary",)
+        either = issubclass(self.calibrator, EventCalibrator)
+        return ("binary", "multi-class") if either else ("multi-class",)
 
     @property
     def loss(self) -> str:
@@ -132,7 +136,7 @@ class Method:
             raise OptionError(MANY_CLASSES)
         raise UnknownNameError.among(f"parameter of {self.name}", name, known)
 
-    def seeded(self, random_state: Seed, **params: Any) -> Any:
+    def seeded(self, random_state: Seed) -> Any:
         """Return the calibrator with a seed, where it draws anything at random.
 
         Examples
@@ -140,9 +144,8 @@ class Method:
         >>> find_method("pl").seeded(7).random_state, find_method("beta").seeded(7)
         (7, Beta())
         """
-        if "random_state" in self.parameters:
-            params["random_state"] = random_state
-        return self.build(**params)
+        drawn = "random_state" in self.parameters
+        return self.build(**{"random_state": random_state} if drawn else {})
 
     def measuring(self, random_state: Seed = 0, **params: Any) -> Any:
         """Return the calibrator as an evaluator, whose map is free to fall.
@@ -152,8 +155,9 @@ class Method:
         >>> find_method("smooth").measuring()
         Smooth(monotone=False)
         """
-        free = {"monotone": False} if "monotone" in self.parameters else {}
-        return self.seeded(random_state, **free | params)
+        usual = {"random_state": random_state, "monotone": False}
+        known = self.parameters
+        return self.build(**{n: v for n, v in usual.items() if n in known} | params)
 
 
 SPACINGS = {"es": ("size", "equal-size"), "ew": ("width", "equal-width")}
@@ -173,7 +177,7 @@ LOGIT_LINEAR = f"piecewise linear between logits, pieces {BY_CV}"
 SEARCHED = f"knots by global search, pieces {BY_CV}"
 SPLINE, AT_ENDS = "splines of cumulative labels", f"at the ends; knots {BY_CV}"
 VENN_ABERS = "isotonic regression that includes the new row, with label 0 and 1"
-SMOOTH = "penalised regression around the identity, by marginal likelihood"
+SMOOTH = "a smooth curve that leaves the diagonal only as far as the rows require"
 DIRICHLET = "a matrix on log-probabilities, all weights penalised"
 PENALISED = "off-diagonals and intercepts penalised"
 BY_ROWS = "penalised by the number of rows"
@@ -213,7 +217,11 @@ TABLE: dict[str, Row] = {
     "spline-parabolic": (CumulativeSpline, PARABOLIC, f"{SPLINE}, parabolic {AT_ENDS}"),
     "smooth": (Smooth, {}, SMOOTH),
     "kde": (KernelDensity, {}, "ratio of kernel density estimates"),
-    "one-temp": (OneTemperature, {}, "one temperature per class"),
+    "one-temp": (
+        OneTemperature,
+        {},
+        "each class against the rest has its own temperature",
+    ),
     "vector": (VectorScaling, {}, "one slope and one intercept per class"),
     "matrix-odir": (MatrixScaling, MATRIX, f"a matrix on logits, {PENALISED}"),
     "dirichlet-l2": (MatrixScaling, L2, DIRICHLET),
@@ -246,8 +254,9 @@ WRAPPERS: dict[str, tuple[type[Wrapper], str]] = {
 """Classes that apply a binary method to several classes, by prefix of the name."""
 
 CLASSICAL_ECE = (
-    "the classical binned ECE is 'ew15' (15 bins of equal width) or 'es15' (15 bins of "
-    "equal size), in papers without debiasing"
+    "the ECE of Guo et al. (2017) is 'ew15' (15 bins of equal width) with "
+    "debias=False, or --raw on the command line; of several classes, that of the task "
+    "confidence. 'es15' has bins of equal size"
 )
 HISTOGRAM = (
     "histogram binning is 'es15' or 'ew15' (bins of equal size or width) with "
@@ -269,7 +278,7 @@ SYNONYMS = {
     "vennabers": "Venn-Abers prediction is 'venn-abers'",
     "betacalibration": "beta calibration is 'beta'",
     "isotonicregression": "isotonic regression is 'isotonic'",
-    "guo": f"temperature scaling is 'temperature', and {CLASSICAL_ECE}",
+    "guo": f"temperature scaling is 'temperature'; {CLASSICAL_ECE}",
     "temperaturescaling": "temperature scaling is 'temperature'",
     "vectorscaling": "vector scaling is 'vector'",
     "matrixscaling": "matrix scaling is 'matrix-odir'",
@@ -353,9 +362,10 @@ def find_evaluator(name: str) -> Method:
     >>> find_evaluator("ece")
     Traceback (most recent call last):
     ...
-    calibrant.exceptions.UnknownNameError: unknown method 'ece'; the classical binned
-    ECE is 'ew15' (15 bins of equal width) or 'es15' (15 bins of equal size), in papers
-    without debiasing.
+    calibrant.exceptions.UnknownNameError: unknown method 'ece'; the ECE of Guo et al.
+    (2017) is 'ew15' (15 bins of equal width) with debias=False, or --raw on the command
+    line; of several classes, that of the task confidence. 'es15' has bins of equal
+    size.
     """
     if isinstance(name, str) and name in EVALUATORS:
         return EVALUATORS[name]

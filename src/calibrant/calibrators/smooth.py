@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
+RANK_MARGIN = 1.0
+"""The second curve is one of ranks where that raises the log-likelihood by so much."""
 MIN_ROWS = 30.0
 """With fewer rows there are no curves, and shift and tilt are integrated over."""
 SAMPLES_AT_ONCE = 256
@@ -60,7 +62,9 @@ class Smooth(ClassCalibrator, EventCalibrator):
     For one event, the logit of the map is logit(p) + a + b logit(p) + s1(logit(p)) +
     s2(p) with natural cubic splines s1 and s2. Their curvatures are penalised, and so
     are a and b: without evidence to the contrary, the map is the identity. The four
-    penalties are those that make the labels most probable.
+    penalties are those that make the labels most probable. If labels are clearly more
+    probable by it, s2 is a spline of the rank of p instead: the share of rows below.
+    Where predictions crowd, such a map can be steep.
 
     For several classes it is softmax regression on logits and probabilities (see
     `calibrant.calibrators.multiclass_smooth`), for which only `scale` and `labels` can
@@ -148,7 +152,16 @@ class Smooth(ClassCalibrator, EventCalibrator):
     def _fit_cells(
         self, cells: WeightedPoints, clustered: Effective | None
     ) -> SmoothFit:
-        terms = Terms.of(cells, self.coefficients)
+        fit = self._fit_terms(Terms.of(cells, self.coefficients), cells, clustered)
+        if not fit.evidence > 0.0:  # nan where penalties are not averaged over
+            return fit
+        by_rank = Terms.of(cells, self.coefficients, by_rank=True)
+        ranked = self._fit_terms(by_rank, cells, clustered)
+        return ranked if ranked.evidence > fit.evidence + RANK_MARGIN else fit
+
+    def _fit_terms(
+        self, terms: Terms, cells: WeightedPoints, clustered: Effective | None
+    ) -> SmoothFit:
         problem = terms.problem(cells.p, cells.weight, cells.label_sum)
         if clustered is not None:
             problem = problem.with_known(clustered.blurs(problem.design))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan
+from numbers import Integral
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -129,6 +130,8 @@ class SmoothFit(CurveFit):
         if self.family.penalties is not None:
             known = np.array(self.family.penalties, dtype=np.float64)
             return posterior(self.problem, self.coefficients, known)
+        if self.problem.known:  # labels say less of the shift than of the tilt
+            return posterior(self.problem, self.coefficients)
         # One spread for shift and tilt: there are eight times fewer to go through.
         joined = self.problem.joined(len(STRAIGHT))
         return posterior(joined, self.coefficients)
@@ -168,7 +171,7 @@ class SmoothFit(CurveFit):
             Seeds the maps that are drawn.
         """
         check_fraction(confidence, name="confidence")
-        draws = self.drawn_terms(BAND_DRAWS, generator(random_state))
+        draws = self.drawn_terms(BAND_DRAWS, random_state)
         reach = float(ndtri(0.5 + 0.5 * confidence))
         if simultaneous:
             reach = _reach(self.terms.design(self.cells.p), draws, confidence)
@@ -189,8 +192,24 @@ class SmoothFit(CurveFit):
         above = np.interp(p, cells.p, others, right=0.0)
         return np.minimum(below, 1.0), np.minimum(above, 1.0)
 
-    def drawn_terms(self, count: int, rng: np.random.Generator) -> FloatMatrix:
+    def drawn_terms(self, count: int, random_state: Seed) -> FloatMatrix:
         """Return drawn coefficients of the terms, one column per draw.
+
+        Intervals and bands of the same seed are of the same draws, made once.
+        """
+        if not isinstance(random_state, Integral):
+            return self._drawn(count, generator(random_state))
+        key = count, int(random_state)
+        if key not in self._known_draws:
+            self._known_draws[key] = self._drawn(count, generator(random_state))
+        return self._known_draws[key]
+
+    @cached_property
+    def _known_draws(self) -> dict[tuple[int, int], FloatMatrix]:
+        return {}
+
+    def _drawn(self, count: int, rng: np.random.Generator) -> FloatMatrix:
+        """Return drawn coefficients.
 
         Where few clusters tell how much rows depend on each other, draws scatter more,
         as Student's distribution does.
@@ -207,7 +226,7 @@ class SmoothFit(CurveFit):
         sample: BinarySample,
         *,
         n_draws: int,
-        rng: np.random.Generator,
+        rng: Seed,
         alpha: float = 1.0,
     ) -> FloatVector:
         """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
@@ -223,15 +242,14 @@ class SmoothFit(CurveFit):
         alpha: float = 1.0,
     ) -> FloatVector:
         """Return quantiles of the errors of drawn maps on what was fitted."""
-        rng = generator(random_state)
-        errors = self._drawn_errors(self.cells, n_draws, rng, alpha)
+        errors = self._drawn_errors(self.cells, n_draws, random_state, alpha)
         return np.asarray(np.quantile(errors, levels))
 
     def drawn_maps(
-        self, p: FloatVector, n_draws: int, rng: np.random.Generator
+        self, p: FloatVector, n_draws: int, random_state: Seed
     ) -> FloatMatrix:
         """Return maps drawn from the posterior, at predictions: one column each."""
-        drawn = self.terms.design(p) @ self.drawn_terms(n_draws, rng)
+        drawn = self.terms.design(p) @ self.drawn_terms(n_draws, random_state)
         drawn += self.terms.logits(p)[:, np.newaxis]
         return np.asarray(expit(drawn, out=drawn))
 
@@ -239,10 +257,10 @@ class SmoothFit(CurveFit):
         self,
         cells: WeightedPoints,
         n_draws: int,
-        rng: np.random.Generator,
+        random_state: Seed,
         alpha: float,
     ) -> FloatVector:
-        maps = self.drawn_maps(cells.p, n_draws, rng)
+        maps = self.drawn_maps(cells.p, n_draws, random_state)
         gaps = np.abs(maps - cells.p[:, np.newaxis])
         if alpha != 1.0:
             gaps **= alpha
@@ -250,7 +268,8 @@ class SmoothFit(CurveFit):
 
     def forget_posterior(self) -> None:
         """Free the megabytes that the posterior takes, for each of many classes."""
-        self.__dict__.pop("posterior", None)
+        for name in ("posterior", "_known_draws"):
+            self.__dict__.pop(name, None)
 
     def loosened(self, sample: BinarySample) -> SmoothFit:
         """Return the fit of all terms with penalties far below what the data weigh.

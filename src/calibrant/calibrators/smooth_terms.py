@@ -9,10 +9,12 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.maps.smooth import SmoothMap
+from calibrant.numerics.binning import edges_with_ends
 from calibrant.numerics.links import logit_within, rounded_ends
 from calibrant.numerics.natural_splines import (
     CurvatureBasis,
     interpolate_rows,
+    rank_scale,
     spaced_knots,
     spread_nodes,
 )
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from calibrant.numerics.weighted_points import WeightedPoints
 
 TERMS = 4
-"""A shift, a tilt around 1/2, the curve of the logit and that of the prediction."""
+"""A shift, a tilt around 1/2, the curve of the logit, that of prediction or rank."""
 STRAIGHT = (0, 1)
 """The terms that every fit has."""
 NODES = 128
@@ -72,19 +74,24 @@ class Terms:
     edges: FloatVector
 
     @classmethod
-    def of(cls, cells: WeightedPoints, knots: int) -> Terms:
-        """Choose nodes, knots and scales for a sample."""
+    def of(cls, cells: WeightedPoints, knots: int, *, by_rank: bool = False) -> Terms:
+        """Choose nodes, knots and scales for a sample.
+
+        The second curve is one of the prediction, or of its rank: that is the share of
+        rows below it, in which a map is smooth that is steep where predictions crowd.
+        """
         low, high = rounded_ends(cells.p, cells.weight)
         ends = float(low), float(high)
         u = logit_within(cells.p, ends)
         nodes = spread_nodes(u, cells.weight, NODES)
         knots = min(knots, max(3, int(cells.weight.sum() / ROWS_PER_KNOT)))
+        scale = rank_scale(u, cells.weight) if by_rank else expit
         bases = [
             CurvatureBasis.over(spaced_knots(x, cells.weight, knots))
-            for x in (u, expit(u))
+            for x in (u, scale(u))
         ]
         curves = [
-            basis.at(x) for basis, x in zip(bases, (nodes, expit(nodes)), strict=True)
+            basis.at(x) for basis, x in zip(bases, (nodes, scale(nodes)), strict=True)
         ]
         parts = [np.ones((nodes.size, 1)), nodes[:, np.newaxis], *curves]
         features = np.hstack(parts)
@@ -95,8 +102,7 @@ class Terms:
         term = np.repeat(np.arange(TERMS), sizes)
         means = np.bincount(term, squares, minlength=TERMS)
         scales = 1.0 / np.sqrt(np.where(means > 0.0, means, 1.0))
-        inner = np.unique(expit(bases[0].knots[1:-1]))
-        edges = np.concatenate([[0.0], inner, [1.0]])
+        edges = edges_with_ends(expit(bases[0].knots[1:-1]))
         return cls(ends, nodes, features * scales[term], sizes, edges)
 
     def logits(self, p: FloatVector) -> FloatVector:
@@ -111,9 +117,9 @@ class Terms:
         self, p: FloatVector, weight: FloatVector, label: FloatVector
     ) -> PenalisedProblem:
         """Return the regression of labels on all terms."""
-        return PenalisedProblem(
-            self.design(p), self.logits(p), weight, label, self.sizes
-        )
+        u = self.logits(p)
+        design = interpolate_rows(u, self.nodes, self.features)
+        return PenalisedProblem(design, u, weight, label, self.sizes)
 
     def spread(self, coefficients: FloatVector, kept: BoolVector) -> FloatVector:
         """Return coefficients of all terms, 0 for those that are not kept.

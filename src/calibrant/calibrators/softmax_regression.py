@@ -27,6 +27,7 @@ from calibrant.numerics.class_probabilities import (
     log_softmax,
     logits_of,
     mean_log_loss,
+    tempered_inputs,
     weight_shares,
 )
 from calibrant.numerics.cross_validation import class_fold_numbers
@@ -36,7 +37,6 @@ from calibrant.numerics.softmax_regression import (
     VectorScores,
     minimise,
 )
-from calibrant.numerics.tempering import tempered_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

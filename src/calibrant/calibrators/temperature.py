@@ -10,8 +10,8 @@ import numpy as np
 from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import MulticlassFit
 from calibrant.calibrators.logistic import BetaMaps, fit_log_odds
-from calibrant.maps.beta import BetaMap
 from calibrant.maps.multiclass import OneVsRestMap
+from calibrant.maps.parametric import BetaMap
 from calibrant.maps.softmax import TemperatureMap
 from calibrant.numerics.class_probabilities import (
     class_probabilities,

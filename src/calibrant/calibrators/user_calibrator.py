@@ -161,7 +161,8 @@ class UserMethod(EventCalibrator):
         if "sample_weight" not in inspect.signature(calibrator.fit).parameters:
             raise OptionError(
                 f"fit of {type(calibrator).__name__} does not accept "
-                "sample_weight, which weighted rows and resampling need."
+                "sample_weight, which comparisons and weighted rows need; write it as "
+                "fit(self, p, y, sample_weight=None)."
             )
         with _told_what_it_gets(p):
             return UserMap(calibrator.fit(p, y, sample_weight=weight) or calibrator)

@@ -62,6 +62,8 @@ class Finding:
         The numbers behind the message; "off_by" determines the severity.
     where : dict
         Model, class or group that it is about; empty where there is one only.
+    also : tuple of str
+        Codes of other checks that found the same fault, which is reported once.
 
     See Also
     --------
@@ -85,6 +87,7 @@ class Finding:
     evidence: dict[str, float | str] = field(default_factory=dict)
     besides: str = ""
     where: dict[str, Any] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
 
     @property
     def rank(self) -> int:

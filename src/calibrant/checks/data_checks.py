@@ -13,6 +13,7 @@ from calibrant.checks.formatting import format_count, format_pair, format_probab
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.paired import holm
 from calibrant.numerics.weighted_points import compress_on_log_grid
@@ -30,6 +31,8 @@ ROWS_PER_VALUE = 20
 MAX_VALUES = 200
 FIRST_ROWS = 10_000
 KEEP_DIGITS = "Keep the full precision of the model's output."
+STATED_STEP = 0.05
+"""People and language models state confidences in such steps, or larger ones."""
 FLOAT32_ERROR = 2.0**-24
 """Decimals that went through single precision are off by as much as this."""
 MIN_NOISE = 10.0
@@ -46,13 +49,18 @@ def few_rows(subject: Subject) -> Finding | None:
     if subject.total >= ENOUGH_ROWS:
         return None
     rarer = max(min(subject.positives, subject.total - subject.positives), 0.0)
+    limit = "small errors are indistinguishable from noise"
+    remedy = f"Collect at least {ENOUGH_ROWS} rows before trusting a small error."
+    if smooth_p_value(subject.sample).rejects(subject.level):
+        limit = "predictions are significantly off, but by how much is uncertain"
+        remedy = "Look at the interval of the error, not only at its estimate."
     return Finding(
         "CAL006",
         "few rows",
         "note",
         f"There are {_format_rows(subject.total)}, {format_count(rarer)} of the rarer "
-        f"outcome: small errors are indistinguishable from noise.",
-        f"Collect at least {ENOUGH_ROWS} rows before trusting a small error.",
+        f"outcome: {limit}.",
+        remedy,
         evidence={"rows": subject.total, "rarer_outcome": rarer},
     )
 
@@ -103,8 +111,11 @@ def rounded(subject: Subject) -> Finding | None:
     inner = p[(p > 0.0) & (p < 1.0)]
     if inner.size < ENOUGH_ROWS // 10:
         return None
-    digits = next((d for d in DIGITS if _has_digits(inner, d)), None)
-    if digits is None and np.unique(inner[:FIRST_ROWS]).size > MAX_VALUES:
+    some = inner[:FIRST_ROWS]  # they tell at once, unless predictions are rounded
+    digits = next(
+        (d for d in DIGITS if _has_digits(some, d) and _has_digits(inner, d)), None
+    )
+    if digits is None and np.unique(some).size > MAX_VALUES:
         return None  # without having sorted all rows
     values = int(np.unique(inner).size)
     few = values <= MAX_VALUES and inner.size >= ROWS_PER_VALUE * values
@@ -116,10 +127,12 @@ def rounded(subject: Subject) -> Finding | None:
         remedy = "Recalibration can only correct their overall level: they do not "
         remedy += "distinguish between rows."
     elif digits is None:
-        remedy = (
-            "Rows with the same prediction cannot be distinguished; if the model can "
-        )
-        remedy += "give finer scores, use those."
+        remedy = "Rows with the same prediction cannot be distinguished; if the model "
+        remedy += "can give finer scores, use those."
+    elif _are_multiples(inner, STATED_STEP):
+        message += f", multiples of {STATED_STEP:g}"
+        remedy = "Nothing was lost if these are stated confidences. If a model "
+        remedy += "computed them, keep the full precision of its output."
     else:
         message += f", rounded to {digits} decimal{'s' if digits > 1 else ''}"
         remedy = f"{KEEP_DIGITS} Rounding hides rare events and turns likely into "
@@ -137,15 +150,19 @@ def _has_digits(p: FloatVector, digits: int) -> bool:
     return bool((inside & (np.abs(p - near) <= FLOAT32_ERROR)).all())
 
 
+def _are_multiples(p: FloatVector, step: float) -> bool:
+    """Tell whether all predictions are multiples of a step."""
+    return bool((np.abs(p - step * np.rint(p / step)) <= FLOAT32_ERROR).all())
+
+
 def certain(subject: Subject) -> Finding | None:
     """CAL009: predictions of exactly 0 or 1."""
-    p, y, weight = subject.sample.p, subject.sample.y, subject.sample.weight
+    p, y, weight = subject.sample.p, subject.sample.y, subject.sample.weights
     sure = (p == 0.0) | (p == 1.0)
     if not sure.any():
         return None
-    ones = np.ones(p.size) if weight is None else weight
-    rows = float(ones[sure].sum())
-    failed = float((ones * np.abs(y - p))[sure].sum())
+    rows = float(weight[sure].sum())
+    failed = float((weight * np.abs(y - p))[sure].sum())
     share = f"{100 * rows / subject.total:.2g}".replace("1e+02", "100")
     message = (
         f"{format_count(rows)} of {format_count(subject.total)} predictions ({share} "
@@ -154,9 +171,10 @@ def certain(subject: Subject) -> Finding | None:
     smooth, beta = subject.method("smooth"), subject.method("beta")
     if failed:
         message += (
-            f", and {format_count(failed)} of them turned out wrong. Strictly, "
-            "the log-loss is then infinite; the one shown moves 0 and 1 inwards "
-            f"by {CLIP:.1e}, so that a wrong prediction costs {-np.log(CLIP):.0f}."
+            f", and {format_count(failed)} of them turned out wrong, which makes the "
+            "exact log-loss infinite. For any log-loss shown here, 0 and 1 are moved "
+            f"inwards by {CLIP:.1e}, so that a wrong prediction costs "
+            f"{-np.log(CLIP):.0f}."
         )
         remedy = f"Or recalibrate by {smooth} or {beta}."
     else:
@@ -208,8 +226,8 @@ def dependent_rows(subject: Subject) -> Finding | None:
         "about the mean label as "
         f"{format_count(round(rows / dependence.factor))} independent rows: its "
         f"interval must be {wider:.1f} times as wide.",
-        "Pass the clusters wherever you evaluate, compare or test these predictions, "
-        "as you did here.",
+        "Keep passing the clusters whenever you evaluate, compare or test these "
+        "predictions.",
         evidence={
             "correlation": dependence.label_correlation,
             "clusters": float(count),

@@ -166,9 +166,11 @@ def diagnose(  # noqa: PLR0913
         model.
     mute : str or sequence of str
         Codes of checks to skip, such as "CAL008".
-    task : None, "confidence", "classwise", or a class
-        None: binary. "confidence": the top class and whether it is right. A class, by
-        label or column number: that class against the rest. "classwise": each class.
+    task : None, "confidence", "classwise", "multilabel", or a class
+        None: binary. "confidence" or "top-label": the top class and whether it is
+        right. A class, by label or column number: that class against the rest.
+        "classwise": each class. "multilabel": the same for labels of which a row can
+        have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     groups : array-like of shape (n,), optional
@@ -218,7 +220,6 @@ def diagnose(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("diagnose", uses_clusters=True)
     several = len(preds.models) > 1
     findings = [
         diagnose_tasks(
@@ -244,8 +245,9 @@ def diagnose_tasks(
     findings: list[Finding] = []
     for k, (name, sample) in enumerate(zip(tasks.names, tasks.samples, strict=True)):
         parts = {group: part.samples[k] for group, part in groups.items()}
-        # One column of one class is repaired as one event, whatever the task.
+        # One column of one class, or of one label, is repaired as one event.
         event = name if several or name == "binary" else tasks.task
+        event = "binary" if tasks.task == "multilabel" else event
         subject = Subject(sample, event, LEVEL / len(tasks.samples), parts)
         place = dict(where or {}) | ({"class": name} if several else {})
         findings += [
@@ -264,11 +266,30 @@ def _run_checks(subject: Subject, mute: Sequence[str]) -> list[Finding]:
         if result is not None:
             findings += result if isinstance(result, list) else [result]
     if not subject.one_outcome:
-        return findings
+        return _report_shift_once(findings)
     return [
         replace(f, calibrator="", remedy=NOTHING_TO_FIT) if f.calibrator else f
         for f in findings
     ]
+
+
+def _report_shift_once(findings: list[Finding]) -> list[Finding]:
+    """Return findings without those that balanced training explains; it names them."""
+    found = {finding.code: finding for finding in findings}
+    same = [found[code] for code in ("CAL003", "CAL004") if code in found]
+    if "CAL013" not in found or not same:
+        return findings
+    cause, codes = found["CAL013"], tuple(finding.code for finding in same)
+    worst = max(cause, *same, key=lambda finding: finding.rank)
+    joined = replace(
+        cause,
+        severity=worst.severity,
+        message=f"{cause.message} {' and '.join(codes)} found the same fault.",
+        evidence=cause.evidence | {"off_by": worst.evidence["off_by"]},
+        also=codes,
+    )
+    rest = [finding for finding in findings if finding not in (cause, *same)]
+    return [*rest, joined]
 
 
 def check_codes(codes: Sequence[str] | str) -> tuple[str, ...]:

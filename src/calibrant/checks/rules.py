@@ -225,7 +225,8 @@ RULES = (
         "200 distinct values, each shared by at least 20 rows on average.",
         "Rounding hides the difference between unlikely and very unlikely, and turns "
         "likely into certain.",
-        "Keep the full precision of the model's output.",
+        "Keep the full precision of the model's output. Multiples of 0.05 may be "
+        "stated confidences, of which nothing was lost.",
         "Verbalised confidences and scores of decision trees have few distinct values "
         "by nature; then nothing was lost.",
         _rounded,

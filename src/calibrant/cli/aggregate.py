@@ -11,7 +11,7 @@ from calibrant.cli.data_options import DataOptions, check_not_source, takes_pred
 from calibrant.cli.progress import progress_bar
 
 
-@takes_predictions("id_", "cluster")
+@takes_predictions("id_")
 def aggregate(
     data: DataOptions,
     out: Annotated[Path, typer.Option("--out", help="File to write, .parquet.")],

@@ -106,8 +106,8 @@ def write_option(setting: Argument) -> str:
     --------
     >>> write_option(Setting("bad_rows", "drop")), write_option(Setting("task", None))
     ('--bad-rows drop', 'no --task')
-    >>> write_option(Argument("random_state"))
-    '--seed'
+    >>> write_option(Argument("random_state")), write_option(Setting("id", ["q", "k"]))
+    ('--seed', '--id q,k')
     """
     name = OPTIONS.get(setting.name, setting.name)
     if name not in _known_options():
@@ -118,7 +118,8 @@ def write_option(setting: Argument) -> str:
     if setting.value is None:
         return f"no {option}"
     value = EXAMPLES.get(setting.name, "") if setting.value is ... else setting.value
-    return f"{option} {value}".rstrip()
+    text = ",".join(map(str, value)) if isinstance(value, list) else value
+    return f"{option} {text}".rstrip()
 
 
 @cache

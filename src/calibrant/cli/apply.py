@@ -70,7 +70,7 @@ def apply(
         str,
         typer.Option(
             "--p",
-            help="Column of probabilities, or the columns of all classes, a,b,c or "
+            help="Column of predictions, or the columns of all classes, a,b,c or "
             "'forest_*', in the order used for fitting unless the names are the "
             "same.",
         ),
@@ -89,7 +89,11 @@ def apply(
     ] = APPLIED,
     scale: Annotated[
         ScaleChoice | None,
-        typer.Option("--scale", help="What a single column contains; usually prob."),
+        typer.Option(
+            "--scale",
+            help="What a single column contains.",
+            show_default="what the map was fitted to",
+        ),
     ] = None,
     engine: Annotated[
         str,
@@ -104,10 +108,12 @@ def apply(
         ),
     ] = False,
 ) -> None:
-    """Add calibrated probabilities to files, keeping all rows and columns."""
+    """Add calibrated probabilities to files, keeping all rows and columns.
+
+    Whatever the scale of the predictions, probabilities from 0 to 1 are written.
+    """
     from calibrant.engines.files import check_writable, find_files, is_arrays
-    from calibrant.engines.opening import engine_of_files
-    from calibrant.maps.stored import load_columns, load_map, load_range
+    from calibrant.maps.stored import load_columns, load_map, load_range, load_scale
 
     of_arrays = any(is_arrays(name) for name in source)
     if source[0].endswith(NPZ) and out.suffix.lower() == NPZ:
@@ -127,34 +133,24 @@ def apply(
         columns=split_list(p),
         out=out,
         suffix=suffix,
-        scale=scale,
+        scale=scale or load_scale(map_file),
         allow_missing=allow_missing,
     )
     if of_arrays:
         job.to_npz(source[0])
     else:
         files = find_files(source)
-        given = source[0] if len(source) == 1 else source
-        if engine == "duckdb" or (
-            engine == "auto" and engine_of_files(given, files) == "duckdb"
-        ):
-            job.in_duckdb(files)
-        elif len(files.paths) > 1:
-            raise OptionError(
-                f"the memory engine applies a map to one file at a time, but {files} "
-                f"is {len(files.paths)} files; pass one, or remove --engine."
-            )
-        else:
-            job.in_memory(Path(files.paths[0]))
+        if engine == "auto":
+            engine = job.engine_for(source[0] if len(source) == 1 else source, files)
+        (job.in_duckdb if engine == "duckdb" else job.in_memory)(files)
     if hasattr(job.map_, "certificate"):
-        typer.echo(job.map_.certificate)
+        typer.echo(f"When the map was fitted: {job.map_.certificate}")
 
 
 def _check_one_npz(source: list[str], engine: str) -> None:
     if len(source) > 1:
         raise OptionError(
-            f"a map is applied to one npz file at a time; got {len(source)} files "
-            "are named."
+            f"a map is applied to one npz file at a time; got {len(source)} files."
         )
     if engine == "duckdb":
         raise OptionError("npz files are read in memory; remove --engine.")
@@ -170,29 +166,38 @@ class Application:
     columns: list[str]
     out: Path
     suffix: str
-    scale: ScaleChoice | None
+    scale: str | None
     allow_missing: bool
+
+    @property
+    def memory_only(self) -> str:
+        """Return what only the memory engine does, or nothing."""
+        if isinstance(self.map_, MulticlassMap):
+            return "multi-class maps are"
+        if isinstance(self.map_, GroupedMap):
+            return "maps of groups are"
+        return "" if self.scale in (None, "prob") else f"--scale {self.scale} is"
+
+    def engine_for(self, source: Any, files: FileSet) -> str:
+        """Return the engine that applies the map, where the user names none."""
+        from calibrant.engines.opening import MAX_FILES_IN_MEMORY, engine_of_files
+
+        usual = engine_of_files(source, files)
+        small = usual == "memory" or files.size <= MAX_FILES_IN_MEMORY
+        return "memory" if self.memory_only and small else usual
 
     def in_duckdb(self, files: FileSet) -> None:
         """Write the rows of files without reading them into memory."""
         from calibrant.engines.duckdb import apply_in_duckdb
 
-        if isinstance(self.map_, MulticlassMap | GroupedMap):
-            several = isinstance(self.map_, MulticlassMap)
-            kind = "multi-class maps" if several else "maps of groups"
+        if self.memory_only:
             raise OptionError(
-                f"{kind} are applied in memory; use --engine memory, one file at a "
-                "time."
+                f"{self.memory_only} applied in memory; pass --engine memory."
             )
         if len(self.columns) != 1:
             raise OptionError(
                 f"this map needs one column in --p; got {len(self.columns)}: "
                 f"{', '.join(self.columns)}."
-            )
-        if self.scale not in (None, ScaleChoice.prob):
-            raise OptionError(
-                f"--scale {self.scale} is applied in memory; use --engine memory, one "
-                "file at a time."
             )
         (column,) = self.columns
         name = f"{column}{self.suffix}"
@@ -212,25 +217,31 @@ class Application:
             warn_if_many_outside(done.outside, done.rows, self.fitted_range)
         self._say_written(done.rows, [name])
 
-    def in_memory(self, source: Path) -> None:
-        """Write the rows of one file."""
+    def in_memory(self, files: FileSet) -> None:
+        """Write the rows of files, several of them with a column of their names."""
         import polars as pl
 
         from calibrant.engines.file_formats import read_rows, write_frame
         from calibrant.engines.files import SEPARATORS, suffix_of
         from calibrant.engines.memory import table_of_file
+        from calibrant.engines.opening import read_files
         from calibrant.engines.text_files import typed_frame
 
+        source = Path(files.paths[0])
         # From text to text, numbers are neither parsed nor rewritten.
-        frame, _ = read_rows(source)
-        model, calibrated = self._calibrated(table_of_file(frame, source))
+        if len(files.paths) > 1:
+            frame, table = read_files(files)
+        else:
+            frame, _ = read_rows(source)
+            table = replace(table_of_file(frame, source), files=files.paths)
+        model, calibrated = self._calibrated(table)
         if (
             suffix_of(source) in SEPARATORS
             and self.out.suffix.lower() not in SEPARATORS
         ):
             frame = typed_frame(frame)
         new = self._new_columns(model, calibrated)
-        _check_names_free(source, new, frame.columns)
+        _check_names_free(files, new, frame.columns)
         columns = (pl.Series(n, values).fill_nan(None) for n, values in new.items())
         write_frame(frame.with_columns(*columns), self.out)
         self._say_written(frame.height, list(new))
@@ -240,7 +251,7 @@ class Application:
         from calibrant.engines.file_formats import add_arrays
         from calibrant.engines.memory import open_table
 
-        table = open_table(source)
+        table = replace(open_table(source), files=(source,))
         model, calibrated = self._calibrated(table)
         named = [f"{name}{self.suffix}" for name in model.named]
         arrays = [calibrated] if model.matrix else list(calibrated.T)
@@ -304,8 +315,8 @@ class Application:
         if values.ndim > 1:
             raise OptionError(_needed("one column", model))
         words = replace(CALIBRATOR_WORDING, prob=str(model), takes_scale=True)
-        held: Any = (self.scale or ScaleChoice.prob).value
-        p = check_probabilities(values, scale=held, wording=words)
+        scale: Any = str(self.scale or "prob")
+        p = check_probabilities(values, scale=scale, wording=words)
         if self.fitted_range is not None:
             warn_if_outside(p[~missing], self.fitted_range)
         if isinstance(map_, GroupedMap):
@@ -341,7 +352,9 @@ class Application:
     def _say_written(self, n_rows: int, names: list[str]) -> None:
         few = len(names) <= MAX_NAMED
         added = ", ".join(names) if few else f"{names[0]} .. {names[-1]}"
-        typer.echo(f"wrote {self.out}: {n_rows:,} rows, new {added}")
+        usual = getattr(self.map_, "scale", self.scale) in (None, "prob")
+        unit = "" if usual else " (probabilities from 0 to 1)"
+        typer.echo(f"wrote {self.out}: {n_rows:,} rows, new {added}{unit}")
 
 
 def _needed(what: str, model: ModelColumns) -> str:
@@ -387,6 +400,9 @@ def _check_names_free(source: Any, new: Iterable[str], names: Sequence[str]) -> 
 
 def _of_rows(map_: GroupedMap, table: MemoryTable) -> Any:
     """Return a map that differs by group as that of the rows at hand."""
+    from calibrant.engines.opening import with_file_column
+
+    table = with_file_column(table, map_.by)
     for name in map_.by:
         if name not in table.names:
             raise OptionError(

@@ -49,6 +49,7 @@ def calibrate(
         ),
     ] = DEFAULT_REPAIR,
     seed: options.RandomSeed = 0,
+    model: Annotated[str | None, typer.Option("--model", hidden=True)] = None,
 ) -> None:
     """Fit a calibration map on held-out predictions, for use by 'calibrant apply'.
 
@@ -59,7 +60,14 @@ def calibrate(
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
 
-    _check_map_path(out)
+    if model is not None:
+        raise OptionError(
+            f"calibrate fits a map for each group; pass --by {model} instead of "
+            f"--model {model} to fit one for each model of the column."
+        )
+    if out.suffix.lower() != ".json":
+        raise OptionError(f"--out must end in .json; got {str(out)!r}.")
+    check_named(out, MAP)
     check_not_source(data.source, out)
     data.aggregated(rows_for="a map")
     table = data.open_rows(in_memory=True)
@@ -67,8 +75,11 @@ def calibrate(
     several = len(columns) > 1
     chosen = find_method(method)
     kind = chosen.kinds[-1 if len(columns) > BINARY else 0]
-    if several and _are_event_and_complement(columns, kind, data):
-        data, columns, several = _of_event(data), columns[1:], False
+    if len(columns) == BINARY and kind == "binary" and data.scale != ["logit"]:
+        # The two columns of `predict_proba`, of which the second is the event.
+        *_, event = [data.pos_label, *split_list(data.labels)]
+        data = replace(data, p=[f"event={(data.p or [''])[0]}"], pos_label=event)
+        columns, several = columns[1:], False
     _check_kind(method, kind, several=several)
     if several and data.by:
         raise OptionError(
@@ -83,9 +94,10 @@ def calibrate(
     fit = _fit_classes if several else _fit_event
     with progress_bar("fitting"):
         said, map_, fitted_range = fit(chosen.seeded(seed), preds)
-    save_map(map_, out, columns=columns, fitted_range=fitted_range)
-    scale = (data.scale or ["prob"])[0]
-    hint = f"; apply it with --scale {scale}" if scale != "prob" and not several else ""
+    given = "prob" if several or not data.scale else data.scale[0]
+    scale: Any = given.rpartition("=")[2].strip()  # of the one model, named or not
+    save_map(map_, out, columns=columns, fitted_range=fitted_range, scale=scale)
+    hint = "" if scale == "prob" else f"; apply takes its column for {scale} too"
     if hasattr(map_, "certificate"):
         said = str(map_.certificate)
     else:
@@ -109,19 +121,6 @@ def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:
         )
     (model,) = models_of_table(table, {"": split_list(data.p[0])}, InputSpec())
     return tuple(model.columns)
-
-
-def _are_event_and_complement(
-    columns: tuple[str, ...], kind: Kind, data: DataOptions
-) -> bool:
-    """Tell whether columns are the two of `predict_proba`, for one event."""
-    return len(columns) == BINARY and kind == "binary" and data.scale != ["logit"]
-
-
-def _of_event(data: DataOptions) -> DataOptions:
-    """Return the options of a model of two columns, whose second is the event."""
-    *_, event = [data.pos_label, *split_list(data.labels)]
-    return replace(data, p=[f"event={(data.p or [''])[0]}"], pos_label=event)
 
 
 def _fit_event(calibrator: Calibrator, preds: Predictions) -> Fitted:
@@ -175,12 +174,6 @@ def _fit_classes(calibrator: Calibrator, preds: Predictions) -> Fitted:
 
 def _change(before: float, after: float) -> str:
     return f"log-loss on these rows {before:.4f} before, {after:.4f} after"
-
-
-def _check_map_path(out: Path) -> None:
-    if out.suffix.lower() != ".json":
-        raise OptionError(f"--out must end in .json; got {str(out)!r}.")
-    check_named(out, MAP)
 
 
 def _check_kind(method: str, kind: Kind, *, several: bool) -> None:

@@ -42,7 +42,12 @@ def compare(
     fail_above: options.FailAbove = None,
     fail_by: options.FailByWhich = options.FailBy.estimate,
 ) -> None:
-    """Rank models by calibration error and test the differences between them."""
+    """Rank models by calibration error and test the differences between them.
+
+    The rank of a model is 1 plus the number of significantly better ones. Whether a
+    difference is significant allows for the number of pairs (Holm), while intervals are
+    for one pair each: an interval may exclude 0 though its pair is not significant.
+    """
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.measures.comparison import compare as compare_models
 

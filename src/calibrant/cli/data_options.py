@@ -62,8 +62,9 @@ class DataOptions:
         str | None,
         typer.Option(
             "--task",
-            help="confidence (the top label), classwise (average over classes), or one "
-            "class.",
+            help="confidence (the top label), classwise (average over classes), "
+            "multilabel (average over labels, of which a row can have several; npz "
+            "matrices), or one class.",
         ),
     ] = None
     by: Annotated[
@@ -86,7 +87,8 @@ class DataOptions:
         str | None,
         typer.Option(
             "--id",
-            help="With --model: column that identifies the same case across models.",
+            help="With --model: column that identifies the same case across models; "
+            "several where only together they do, a,b.",
         ),
     ] = None
     weight: Annotated[
@@ -181,7 +183,7 @@ class DataOptions:
             p=models(self.p, self.task),
             by=self.groups,
             model=self.model,
-            id=self.id_,
+            id=named_list(self.id_, "--id"),
             weight=self.weight,
             cluster=self.cluster,
             scale=scales(self.scale),
@@ -228,9 +230,7 @@ class DataOptions:
     def _needs_memory(self) -> bool:
         from calibrant.engines.opening import needs_memory
 
-        if self.cluster is not None and self.engine in ("auto", "memory"):
-            return True  # aggregates do not keep clusters
-        return needs_memory([*(self.y or ()), self.model, *self.groups])
+        return needs_memory([*(self.y or ()), self.model, self.cluster, *self.groups])
 
     def _fits_in_memory(self) -> bool:
         from calibrant.engines.files import find_files, is_arrays

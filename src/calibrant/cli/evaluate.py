@@ -22,6 +22,7 @@ from calibrant.cli.results import (
     read_checks,
 )
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
+from calibrant.core.tasks import SEVERAL_EVENTS
 from calibrant.exceptions import OptionError
 
 
@@ -51,7 +52,10 @@ def evaluate(
     mute: options.Mute = None,
     per_class: Annotated[
         bool,
-        typer.Option("--per-class", help="With --task classwise: one row per class."),
+        typer.Option(
+            "--per-class",
+            help="With --task classwise or multilabel: one row per class or label.",
+        ),
     ] = False,
     fail_on: options.FailOn = None,
     fail_above: options.FailAbove = None,
@@ -66,8 +70,8 @@ def evaluate(
     check_figure_path(plot)
     with progress_bar("evaluating") as progress:
         preds = data.predictions()
-        if per_class and preds.task != "classwise":
-            raise OptionError("--per-class requires --task classwise.")
+        if per_class and preds.task not in SEVERAL_EVENTS:
+            raise OptionError("--per-class requires --task classwise or multilabel.")
         evaluation = evaluate_predictions(
             preds,
             methods=named_list(methods, "--methods") or DEFAULT_METHODS,

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from calibrant.core.text_tables import text_table
+from calibrant.core.text_tables import frame_table, shown_rows
 from calibrant.core.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from calibrant.core.array_types import Frame
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-DIGITS = 4
 WIDEST = 400
 
 
@@ -46,36 +45,29 @@ def print_frame(
     elif output is Format.csv:
         typer.echo(_as_csv(frame), nl=False)
     elif output in (Format.markdown, Format.latex):
-        numbers = [values.dtype.kind in "if" for values in frame.values()]
-        style: Any = output.value
-        typer.echo(text_table(list(frame), _cells(frame), numbers, style))
+        typer.echo(frame_table(frame, output.value))  # type: ignore[arg-type]
     else:
         _print_table(frame)
 
 
 def rows_of(frame: Frame) -> list[dict[str, Any]]:
     """Return a frame as rows of plain values; NaN becomes None."""
-    columns = {name: values.tolist() for name, values in frame.items()}
-    return [
-        {n: _without_nan(v) for n, v in zip(columns, row, strict=True)}
-        for row in zip(*columns.values(), strict=True)
-    ]
-
-
-def _without_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    columns = (
+        [None if isinstance(v, float) and not np.isfinite(v) else v for v in values]
+        for values in (column.tolist() for column in frame.values())
+    )
+    return [dict(zip(frame, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _as_csv(frame: Frame) -> str:
     rows = zip(*(values.tolist() for values in frame.values()), strict=True)
-    return "".join(f"{_csv_line(row)}\n" for row in [tuple(frame), *rows])
-
-
-def _csv_line(row: Iterable[Any]) -> str:
-    line = io.StringIO()
-    # Both signs that end a line in some system are put in quotes.
-    csv.writer(line, lineterminator="\r\n").writerow(map(as_text, row))
-    return line.getvalue().removesuffix("\r\n")
+    text = ""
+    for row in [tuple(frame), *rows]:
+        line = io.StringIO()
+        # Both signs that end a line in some system are put in quotes.
+        csv.writer(line, lineterminator="\r\n").writerow(map(as_text, row))
+        text += line.getvalue().removesuffix("\r\n") + "\n"
+    return text
 
 
 def as_text(value: Any) -> Any:
@@ -94,18 +86,6 @@ def as_text(value: Any) -> Any:
     return value if NUMBER.fullmatch(value) else f"'{value}"
 
 
-def _cells(frame: Frame) -> list[list[str]]:
-    return [[_shown(v) for v in row.values()] for row in rows_of(frame)]
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:g}" if value.is_integer() else f"{value:.{DIGITS}f}"
-    return visible(str(value))
-
-
 def _print_table(frame: Frame) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -121,8 +101,8 @@ def _print_table(frame: Frame) -> None:
             no_wrap=number,
             overflow="fold",
         )
-    for cells in _cells(frame):
-        table.add_row(*map(escape, cells))
+    for cells in shown_rows(frame):
+        table.add_row(*(escape(visible(cell)) for cell in cells))
     console = Console(highlight=False)
     if not console.is_terminal:  # a file or a pipe has no width to keep to
         console.width = max(console.width, WIDEST)

@@ -139,7 +139,10 @@ def check_figure_path(path: Path | None, *, named: bool = True) -> None:
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a figure and say where."""
     made_by = {SOFTWARE[path.suffix.lower()]: f"calibrant {__version__}"}
-    with atomic_write(path) as temporary:
+    import matplotlib as mpl
+
+    # Journals refuse fonts of type 3, the default in PDF.
+    with mpl.rc_context({"pdf.fonttype": 42}), atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=DPI, metadata=made_by)
     typer.echo(f"wrote {path}", err=True)
 

@@ -100,7 +100,12 @@ def _interrupts() -> Iterator[list[int]]:
 
 def prepare_streams() -> None:
     """Make standard output and error safe to write to, whatever they lead to."""
-    _open_closed()
+    # Closed streams lead nowhere; else the next file opened would take their numbers.
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     sys.stdout = _guarded(sys.stdout, 1)
     sys.stderr = _guarded(sys.stderr, 2)
 
@@ -109,15 +114,6 @@ def flush_streams() -> None:
     """Write what is still held back, while errors can be shown."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-
-
-def _open_closed() -> None:
-    """Let closed streams lead nowhere; else the next file opened would take them."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
 
 
 def _guarded(stream: Any, number: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.core.output_files import atomic_write
 from calibrant.core.parameters import check_choice
+from calibrant.engines.files import load_polars
 from calibrant.exceptions import CalibrantError, FailedCellsWarning, OptionError
 
 if TYPE_CHECKING:
@@ -281,15 +283,21 @@ def _carry_out(
         "markdown": markdown_page(study.title, notes, tables),
         "latex": latex_page(notes, tables),
     }
-    for ending, text in zip((".md", ".tex"), texts.values(), strict=True):
-        path = out / f"tables{ending}"
-        with atomic_write(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        typer.echo(f"wrote {path}", err=True)
+    frame = concatenate(t.frame() for t in tables)
+    data = load_polars("writing tables").DataFrame(frame)
+    writers = {
+        "tables.md": partial(Path.write_text, data=texts["markdown"], encoding="utf-8"),
+        "tables.tex": partial(Path.write_text, data=texts["latex"], encoding="utf-8"),
+        "tables.parquet": data.write_parquet,
+    }
+    for name, write in writers.items():
+        with atomic_write(out / name) as temporary:
+            write(temporary)
+        typer.echo(f"wrote {out / name}", err=True)
     if output in texts:
         typer.echo(texts[output], nl=False)
     else:
-        print_frame(concatenate(t.frame() for t in tables), Format(output))
+        print_frame(frame, Format(output))
     if failures := describe_failures(concatenate(results.values())):
         raise CalibrantError(
             f"{failures}\nAll messages are in the column failure of "

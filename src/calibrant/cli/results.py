@@ -40,6 +40,12 @@ MAX_PAIRS = 50
 """How many pairs of models a table on a terminal shows."""
 
 
+SEVERAL_PAIRS = (
+    "Significant: all pairs taken together (Holm), so that a pair may be no although "
+    "its interval excludes 0.\n"
+)
+
+
 def print_results(
     evaluation: Evaluation,
     output: Format,
@@ -137,6 +143,8 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     shown = {names.get(k, k): v for k, v in paired.items()}
     shown["significant"] = np.where(paired["distinct"], "yes", "no")
     print_frame({k: v[:MAX_PAIRS] for k, v in shown.items()}, Format.table)
+    if paired["distinct"].size > 1:
+        typer.echo(SEVERAL_PAIRS)
     more = paired["distinct"].size - MAX_PAIRS
     if more > 0:
         typer.echo(f"and {more:,} more pairs: --format csv --pairs shows all.\n")
@@ -213,12 +221,15 @@ def print_repairs(
         if origin is None or not repairable:
             continue
         whom = f" {escape(visible(name))}" if len(preds.models) > 1 else ""
-        console.print(f"\n[bold]To repair{whom}[/bold]")
-        lines = command(origin, DEFAULT_REPAIR) or python(origin, DEFAULT_REPAIR)
-        for line in lines.splitlines():
+        fit = command(origin, DEFAULT_REPAIR)
+        shared = bool(fit) and origin.by is not None  # one command for all models
+        console.print(f"\n[bold]To repair{' all models' if shared else whom}[/bold]")
+        for line in (fit or python(origin, DEFAULT_REPAIR)).splitlines():
             console.print(f"  {escape(line)}")
         console.print("  'calibrant report' measures which repair helps most")
         console.print(f"  {OTHER_ROWS}")
+        if shared:
+            break
 
 
 class Failing(NamedTuple):
@@ -258,11 +269,12 @@ def _read_fail_on(fail_on: str | None) -> Failing:
 
 def fail_on_findings(findings: Sequence[Mapping[str, Any]], failing: Failing) -> None:
     """End with 1 where a finding is as bad as asked, or has one of the codes."""
-    failed = [
-        f["code"]
-        for f in findings
-        if f["severity"] in failing.severities or f["code"] in failing.codes
-    ]
+    failed: list[str] = []
+    for finding in findings:
+        if finding["severity"] in failing.severities:
+            failed.append(finding["code"])
+        codes = (finding["code"], *finding["also"])
+        failed += [code for code in codes if code in failing.codes]
     if failed:
         typer.echo(f"failed: found {', '.join(dict.fromkeys(failed))}", err=True)
         raise ConditionNotMet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,10 @@ from calibrant.cli.output import Format, print_frame
 from calibrant.cli.progress import progress_bar
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from calibrant.core.array_types import Frame
+    from calibrant.core.text_tables import TextFormat
 
 
 @takes_predictions("id_")
@@ -55,10 +59,27 @@ def summary(
     if sentence:
         typer.echo(result.sentence())
     elif pooled:
-        print_frame(result.pooled(), output)
+        _print_pooled(result.pooled(), output, confidence)
     elif output is Format.table:
         typer.echo(str(result))
     elif output in (Format.markdown, Format.latex):
         typer.echo(result.table(output.value))  # type: ignore[arg-type]
     else:
         print_frame(result.frame(), output, {"confidence": confidence})
+
+
+def _print_pooled(frame: Frame, output: Format, confidence: float) -> None:
+    from calibrant.measures.pooled_summary import pooled_table
+
+    if output in (Format.json, Format.csv):
+        print_frame(frame, output)
+        return
+    level = f"{100 * confidence:g} % interval"
+    if output is Format.table:
+        typer.echo(
+            f"Mean over {frame['groups'].max()} groups by random effects. The "
+            "prediction interval is for a new group;\ntau is the standard deviation "
+            "between groups (of the logarithm of O:E, and of the logit of AUROC)"
+        )
+    style: TextFormat = "text" if output is Format.table else output.value  # type: ignore[assignment]
+    typer.echo(pooled_table(frame, level, style))

@@ -47,7 +47,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     'whole'
     """
     target = check_place(path)
-    temporary = _temporary(target)
+    unique = secrets.token_hex(6)  # several may write the same file at once
+    name = f".{target.stem[:STEM_KEPT]}-{unique}{target.suffix}"
+    temporary = target.with_name(name)
     _try_to_write(temporary, target)
     try:
         yield temporary
@@ -69,9 +71,12 @@ def check_place(path: str | os.PathLike[str]) -> Path:
 
     Of a link that is what it points to: that changes, the link stays.
     """
+    target = Path(path)
     try:
-        target = _end_of(Path(path))
+        target = target.resolve() if target.is_symlink() else target
         what = _obstacle(target)
+    except RuntimeError:
+        what = "a circular symbolic link"
     except OSError as error:  # such as a name that is too long
         what = _reason(error)
     if what:
@@ -93,21 +98,6 @@ def _obstacle(target: Path) -> str:
         changed.append(target)
     writable = all(os.access(place, os.W_OK) for place in changed)
     return "" if writable else "permission denied"
-
-
-def _end_of(path: Path) -> Path:
-    if not path.is_symlink():
-        return path
-    try:
-        return path.resolve()
-    except RuntimeError:
-        raise OSError("a circular symbolic link") from None
-
-
-def _temporary(target: Path) -> Path:
-    """Return a name beside a file, no longer than names may be."""
-    unique = secrets.token_hex(6)  # several may write the same file at once
-    return target.with_name(f".{target.stem[:STEM_KEPT]}-{unique}{target.suffix}")
 
 
 def _try_to_write(temporary: Path, target: Path) -> None:

@@ -26,6 +26,7 @@ from calibrant.core.row_rules import (
     in_range,
     precision_of,
     sums_to_one,
+    warn_if_not_percent,
 )
 from calibrant.core.wording import (
     CALIBRATOR_WORDING,
@@ -99,7 +100,10 @@ def event_probabilities(
 
         return np.asarray(expit(as_float(vector, name=wording.prob)), dtype=np.float64)
     numbers = as_numbers(vector, name=wording.prob)
-    return _probabilities(numbers, precision_of(array.dtype), scale, wording)
+    p = _probabilities(numbers, precision_of(array.dtype), scale, wording)
+    if scale == "percent":
+        warn_if_not_percent(numbers.max(), name=wording.prob)
+    return p
 
 
 def has_two_columns(array: NDArray[Any]) -> bool:

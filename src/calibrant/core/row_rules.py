@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.defaults import MAX_DROPPED
+from calibrant.core.warn import warn
 from calibrant.core.wording import shown
 from calibrant.exceptions import (
     DROP_ROWS,
@@ -22,6 +23,7 @@ from calibrant.exceptions import (
     MissingValueError,
     ProbabilityRangeError,
     RowSumError,
+    ScaleWarning,
     Setting,
     Text,
     WeightError,
@@ -115,6 +117,16 @@ RULES: dict[Scale, ScaleRule] = {
     ),
 }
 """Of all scales but logits, which may be any finite number."""
+
+
+def warn_if_not_percent(highest: float, *, name: str) -> None:
+    """Warn where no percentage of a column exceeds 1, as if they were probabilities."""
+    if 0.0 < highest <= 1.0:
+        warn(
+            f"the largest percentage of {name} is {highest:g}; if these are "
+            "probabilities, their scale is prob, not percent.",
+            ScaleWarning,
+        )
 
 
 def precision_of(dtype: np.dtype[Any]) -> float:

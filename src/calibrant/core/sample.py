@@ -119,6 +119,10 @@ class BinarySample:
         made: Made = self._made[name]
         return made
 
+    def known(self, name: str) -> Any:
+        """Return what has been kept under a name, None where nothing has."""
+        return self._made.get(name)
+
     def keep(self, name: str, made: Any) -> None:
         """Keep what `cached` would call for, made for many samples at once."""
         self._made.setdefault(name, made)
@@ -148,12 +152,14 @@ def join_samples(samples: Sequence[BinarySample]) -> BinarySample:
     )
 
 
-def warn_if_small(sample: Sized) -> None:
-    """Warn where the sample stands for too few rows to mean much."""
+def warn_if_small(sample: Sized, name: str | None = None) -> None:
+    """Warn where a sample stands for too few rows to mean much; say which, if named."""
     if sample.total < FEW_ROWS:
+        which = f"{name}: " if name else ""
+        rows = "1 row" if sample.total == 1.0 else f"{sample.total:g} rows"
         warn(
-            f"only {sample.total:g} rows: with so few, a calibration error is "
-            f"mostly noise (use at least {FEW_ROWS}, preferably 1000).",
+            f"{which}only {rows}: with so few, a calibration error is mostly noise "
+            f"(use at least {FEW_ROWS}, preferably 1000).",
             SmallSampleWarning,
         )
 
@@ -224,12 +230,16 @@ class ClassSample:
         How many rows each row stands for; None where each stands for itself.
     scale : {"prob", "logit", "percent", "logprob"}
         What was given; all but "logit" have become probabilities.
+    clusters : ndarray of shape (n,) or None
+        A number for each row, the same for rows that belong together; None where
+        rows are independent.
     """
 
     scores: FloatMatrix
     column: IntVector
     weight: FloatVector | None = None
     scale: Scale = "prob"
+    clusters: IntVector | None = None
 
     @property
     def n(self) -> int:
@@ -259,9 +269,9 @@ def check_class_sample(
     scale: Scale = "prob",
     labels: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
-    wording: Wording = CLASS_CALIBRATOR_WORDING,
 ) -> ClassSample:
     """Validate predictions, labels and weights together; drop rows of weight 0."""
+    wording = CLASS_CALIBRATOR_WORDING
     matrix = check_class_scores(scores, scale=scale, wording=wording)
     column = check_class_labels(
         y, n_classes=matrix.shape[1], labels=labels, wording=wording

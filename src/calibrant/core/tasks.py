@@ -14,13 +14,19 @@ import numpy as np
 
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array, check_same_length
-from calibrant.core.labels import check_class_labels
+from calibrant.core.labels import check_class_labels, check_label_order
 from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import check_probability_matrix
 from calibrant.core.sample import BinarySample, event_of_arrays, weighted_sample
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURE_WORDING, Wording
-from calibrant.exceptions import Argument, OptionError, Setting, UnknownNameError
+from calibrant.exceptions import (
+    Argument,
+    OptionError,
+    Setting,
+    ShapeError,
+    UnknownNameError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BinaryTasks:
-    """The binary tasks that a task comes down to: one, or one per class.
+    """The binary tasks that a task comes down to: one, or one per class or label.
 
     Attributes
     ----------
@@ -48,15 +54,11 @@ class BinaryTasks:
         Name of the event of each.
     samples : tuple of BinarySample
         Predictions, labels and weights of each.
-    same_rows : bool
-        Whether samples hold the same rows in the same order. Aggregated predictions
-        do not know which classes share rows.
     """
 
     task: str
     names: tuple[str, ...]
     samples: tuple[BinarySample, ...]
-    same_rows: bool = True
 
     def weighted(
         self,
@@ -78,6 +80,13 @@ class BinaryTasks:
         return replace(self, samples=tuple(replace(s) for s in self.samples))
 
 
+SEVERAL_EVENTS = ("classwise", "multilabel")
+"""Tasks whose error is the mean over several events."""
+
+NAMED_TASKS = ("confidence", *SEVERAL_EVENTS)
+"""Tasks that are not one class."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class InputSpec:
     """How labels and probabilities are to be understood.
@@ -91,6 +100,10 @@ class InputSpec:
     scale: Scale | Mapping[str, Scale] = "prob"
     wording: Wording = MEASURE_WORDING
 
+    def __post_init__(self) -> None:
+        if isinstance(self.task, str) and self.task == "top-label":  # the same thing
+            object.__setattr__(self, "task", "confidence")
+
     @property
     def task_name(self) -> str:
         """Return what results call the task."""
@@ -100,7 +113,7 @@ class InputSpec:
     def event(self) -> str | None:
         """Return the label that is predicted; None where it is not one with a name."""
         label = self.pos_label if self.task is None else self.task
-        unnamed = label is None or self.task in ("confidence", "classwise")
+        unnamed = label is None or self.task in NAMED_TASKS
         return None if unnamed else str(label)
 
     def check_scales(self, models: Sequence[str]) -> None:
@@ -152,6 +165,8 @@ class InputSpec:
                 label, score, pos_label=self.pos_label, scale=scale, wording=words
             )
             return BinaryTasks("binary", ("binary",), (BinarySample(p, y),))
+        if self.task == "multilabel":
+            return self._one_event_per_column(label, score, scale)
         prob = check_probability_matrix(score, scale=scale, wording=words)
         column = check_class_labels(
             label, n_classes=prob.shape[1], labels=self.labels, wording=words
@@ -160,6 +175,45 @@ class InputSpec:
         columns, names = self.events(prob.shape[1])
         samples = (BinarySample(*event_of_class(prob, column, k)) for k in columns)
         return BinaryTasks(str(self.task), names, tuple(samples))
+
+    def _one_event_per_column(
+        self, label: NDArray[Any], score: NDArray[Any], scale: Scale
+    ) -> BinaryTasks:
+        """Return a task for each label, of which a row can have any number."""
+        words = self.wording
+        for name, array in ((words.prob, score), (words.label, label)):
+            if array.ndim != 2:  # noqa: PLR2004
+                raise ShapeError.of(
+                    name,
+                    "must have one column per label",
+                    f"it has shape {array.shape}",
+                    ("Pass labels and predictions as matrices of shape (n, k).",),
+                )
+        if label.shape != score.shape:
+            raise ShapeError.of(
+                words.label,
+                f"must have the shape of {words.prob}, {score.shape}",
+                f"it has shape {label.shape}",
+            )
+        names = check_label_order(self.labels, score.shape[1])
+        samples = []
+        for column, name in enumerate(names):
+            in_column = replace(
+                words,
+                label=f"{words.label}, label {name!r},",
+                prob=f"{words.prob}, label {name!r},",
+                two_labels=("Turn them into 0 and 1.",),
+                several_labels=("Turn them into 0 and 1.",),
+            )
+            p, y = event_of_arrays(
+                label[:, column],
+                score[:, column],
+                pos_label=None,
+                scale=scale,
+                wording=in_column,
+            )
+            samples.append(BinarySample(p, y))
+        return BinaryTasks("multilabel", tuple(map(str, names)), tuple(samples))
 
     def check_options(self) -> None:
         """Raise where an option belongs to a different task."""
@@ -189,6 +243,12 @@ class InputSpec:
         """Return the column and the name of each event; None is the top class."""
         if self.task == "confidence":
             return [None], ("confidence",)
+        if self.task == "multilabel":
+            raise OptionError(
+                Setting("task", "multilabel"),
+                " takes matrices of labels and predictions, as arrays or an npz file "
+                "without invalid rows.",
+            )
         classes = list(range(n_classes) if self.labels is None else self.labels)
         if self.task == "classwise":
             return list(range(n_classes)), tuple(map(str, classes))
@@ -198,9 +258,7 @@ class InputSpec:
         elif is_number and 0 <= self.task < n_classes:
             place = int(self.task)
         else:
-            raise UnknownNameError.among(
-                "task", self.task, ["confidence", "classwise", *classes]
-            )
+            raise UnknownNameError.among("task", self.task, [*NAMED_TASKS, *classes])
         return [place], (str(classes[place]),)
 
 
@@ -226,11 +284,18 @@ def event_of_class(
 
 def check_one_event(task: Task, what: str) -> None:
     """Raise where a task has several events, but only one can be looked at."""
-    if isinstance(task, str) and task == "classwise":
+    if not isinstance(task, str) or task not in SEVERAL_EVENTS:
+        return
+    if task == "multilabel":
         raise OptionError(
-            f"{what} is about one event; pass ",
-            Setting("task", "confidence"),
-            " or one class instead of ",
-            Setting("task", "classwise"),
-            ". Aggregates must be made again with that task.",
+            f"{what} is about one event; pass one column of labels and of predictions, "
+            "without ",
+            Setting("task"),
         )
+    raise OptionError(
+        f"{what} is about one event; pass ",
+        Setting("task", "confidence"),
+        " or one class instead of ",
+        Setting("task", "classwise"),
+        ". Aggregates must be made again with that task.",
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from calibrant.core.parameters import check_choice
 from calibrant.core.wording import visible
@@ -11,7 +12,11 @@ from calibrant.core.wording import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from calibrant.core.array_types import Frame
+
 TextFormat: TypeAlias = Literal["text", "markdown", "latex"]
+DIGITS = 4
+"""Decimals of numbers in tables of columns."""
 LATEX_SIGNS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -46,6 +51,35 @@ def text_table(
     if format == "markdown":
         return _markdown(lines, right)
     return _latex(lines, right) if format == "latex" else _aligned(lines, right)
+
+
+def frame_table(frame: Frame, format: TextFormat = "text") -> str:  # noqa: A002
+    """Return columns as a table as text, numbers flush right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(frame_table({"n": np.array([9, 10]), "low": np.array([0.25, np.nan])}))
+     n     low
+     9  0.2500
+    10       -
+    """
+    numbers = [values.dtype.kind in "if" for values in frame.values()]
+    return text_table(list(frame), shown_rows(frame), numbers, format)
+
+
+def shown_rows(frame: Frame) -> list[list[str]]:
+    """Return the rows of columns as text, a hyphen where a value is missing."""
+    columns = (map(_shown, values.tolist()) for values in frame.values())
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _shown(value: Any) -> str:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "-"
+    if isinstance(value, float):
+        return f"{value:g}" if value.is_integer() else f"{value:.{DIGITS}f}"
+    return str(value)
 
 
 def _aligned(lines: list[list[str]], right: Sequence[bool]) -> str:

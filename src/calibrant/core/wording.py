@@ -47,7 +47,9 @@ class Wording:
         Setting("task", "confidence"),
         ", ",
         Setting("task", "classwise"),
-        " or a class.",
+        ", a class or, for several labels per row, ",
+        Setting("task", "multilabel"),
+        ".",
     )
     purpose: str = "task"
     vector: Text = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.displays.drawing import check_no_width, make_pen, new_figure
-from calibrant.displays.names import shortened
+from calibrant.displays.layout import shortened
 from calibrant.displays.panels import axes_inches, quiet_frame
 from calibrant.displays.style import TWO_COLUMNS, check_width
 from calibrant.exceptions import OptionError

@@ -17,14 +17,23 @@ if TYPE_CHECKING:
 Corner: TypeAlias = Literal["upper left", "lower right"]
 TRUE_MAP, INSTANCE = "true map", "error of one row"
 TOO_LOW, TOO_HIGH = "predictions too low", "predictions too high"
+CORNER_WIDTH, CORNER_HEIGHT = 0.62, 0.3
+"""Shares of the axes that statistics in a corner take at most."""
+LETTER, MARGIN = 0.45, 0.03
+"""Width of a letter, in sizes of text, and what is left free beside text."""
 LINE = 1.35
 """Distance of lines of text, in sizes of text."""
 
 
 def draw_curve(
-    display: ReliabilityDisplay, ax: Axes, pen: Pen, n_statistics: int
+    display: ReliabilityDisplay,
+    ax: Axes,
+    pen: Pen,
+    n_statistics: int,
+    *,
+    above: bool = False,
 ) -> None:
-    """Draw all parts within the axes."""
+    """Draw all parts within the axes, with the statistics in a corner or `above`."""
     _draw_directions(display, ax, pen)
     draw_band(display, ax, pen, color=pen.style.ink, alpha=pen.style.band_alpha)
     draw_truth(display, ax, pen)
@@ -33,7 +42,7 @@ def draw_curve(
         ax.plot(*_curve(display), **pen.keywords("curve", **look))
     if pen.shows("bins"):
         draw_dots(display, ax, pen)
-    write_corners(display, ax, pen, n_statistics)
+    write_corners(display, ax, pen, n_statistics, above=above)
 
 
 def _curve(display: ReliabilityDisplay) -> tuple[Any, Any]:
@@ -99,7 +108,12 @@ def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen, **changes: Any) -
 
 
 def write_corners(
-    display: ReliabilityDisplay, ax: Axes, pen: Pen, n_statistics: int
+    display: ReliabilityDisplay,
+    ax: Axes,
+    pen: Pen,
+    n_statistics: int,
+    *,
+    above: bool = False,
 ) -> None:
     """Say which side is which, and write the statistics where there is more room."""
     if pen.shows("directions"):
@@ -113,9 +127,12 @@ def write_corners(
     if pen.shows("statistics"):
         lines = display.statistics.lines()[:n_statistics]
         look = {"color": pen.style.ink, "fontsize": pen.size * 0.88}
-        skipped = 1.1 if pen.shows("directions") else 0.0
         keywords = pen.keywords("statistics", **look)
-        write_in_corner(ax, lines, corner, skipped=skipped, **keywords)
+        skipped = 1.1 if pen.shows("directions") else 0.0
+        if above:
+            skipped = -len(lines) - 0.7
+        place = "upper left" if above else corner
+        write_in_corner(ax, lines, place, skipped=skipped, **keywords)
     if display.true_map is not None or display.instances is not None:
         handles, labels = ax.get_legend_handles_labels()
         wanted = {TRUE_MAP, INSTANCE}
@@ -153,10 +170,30 @@ def write_in_corner(
     )
 
 
+def has_free_corner(
+    display: ReliabilityDisplay, n_statistics: int, size: float
+) -> bool:
+    """Tell whether neither the curve nor a bar reaches into statistics in a corner.
+
+    The `size` of text is a share of that of the axes.
+    """
+    lines = display.statistics.lines()[:n_statistics]
+    width = MARGIN + LETTER * size * max(map(len, lines))
+    height = MARGIN + LINE * size * n_statistics
+    bins, upper = display.frame("bins"), free_corner([display]) == "upper left"
+    ends = (bins["predicted"], bins["high" if upper else "low"])
+    for p, rate in ((display.curve.p, display.curve.calibrated), ends):
+        x, y = places(p, display), places(rate, display)
+        x, y = (x, y) if upper else (1.0 - x, 1.0 - y)
+        if ((x < width) & (y > 1.0 - height)).any():
+            return False
+    return True
+
+
 def free_corner(displays: list[ReliabilityDisplay]) -> Corner:
     """Return the corner in which less is drawn; the upper left one if both are alike.
 
-    A corner is 0.62 wide and 0.3 high, and begins at the end of both axes.
+    A corner begins at the end of both axes.
     """
     upper = lower = 0.0
     for display in displays:
@@ -167,6 +204,8 @@ def free_corner(displays: list[ReliabilityDisplay]) -> Corner:
             lines += [(band.p, band.low), (band.p, band.high)]
         for p, height in lines:
             x, y = places(p, display), places(height, display)
-            upper += float(((x < 0.62) & (y > 0.7)).mean())  # noqa: PLR2004
-            lower += float(((x > 0.38) & (y < 0.3)).mean())  # noqa: PLR2004
+            inside = (x < CORNER_WIDTH) & (y > 1.0 - CORNER_HEIGHT)
+            upper += float(inside.mean())
+            inside = (x > 1.0 - CORNER_WIDTH) & (y < CORNER_HEIGHT)
+            lower += float(inside.mean())
     return "upper left" if upper <= lower else "lower right"

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from calibrant.displays.drawing import new_figure
-from calibrant.displays.names import as_drawn
-from calibrant.displays.style import SCREEN_WIDTH, check_width, find_style, text_size
+from calibrant.displays.layout import as_drawn
+from calibrant.displays.style import (
+    SCREEN_WIDTH,
+    SOLID,
+    check_width,
+    find_style,
+    text_size,
+)
 from calibrant.exceptions import OptionError
 from calibrant.measures.decision_curve import (
-    TREAT_ALL,
     TREAT_NONE,
     DecisionCurve,
     decision_curve,
@@ -23,14 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame
-    from calibrant.displays.style import Style, StyleName
+    from calibrant.displays.style import Dashes, Style, StyleName
     from calibrant.predictions.predictions import Predictions
 
-STRATEGIES: dict[str, tuple[float, tuple[float, ...]]] = {
-    TREAT_ALL: (0, (4.0, 2.0)),
-    TREAT_NONE: (0, (1.0, 1.5)),
-}
-"""The dashes of strategies that need no model."""
+DASHED, DOTTED = (0, (4.0, 2.0)), (0, (1.0, 1.5))
+"""Treating all, and treating none."""
 ASPECT = 0.78
 """Height of a figure by its width."""
 ROOM_BELOW = 0.15
@@ -214,23 +216,25 @@ class DecisionCurveDisplay:
         if ax is None:
             ax = new_figure(inches, ASPECT * inches).add_subplot()
         frame = self.frame()
-        names = list(dict.fromkeys(frame["model"].tolist()))
-        for place, name in enumerate(names):
-            rows = frame["model"] == name
+        models = sum(unit.sample is not None for unit in self.curve.units)
+        own_lines = len(self.curve.units) > models + 2
+        for place, unit in enumerate(self.curve.units):
+            rows = frame["model"] == unit.model
             columns = ("threshold", "net_benefit", "low", "high")
             x, benefit, low, high = (frame[column][rows] for column in columns)
-            if name in STRATEGIES:
-                look: dict[str, Any] = {"color": colours.soft, "linewidth": 0.14 * size}
-                look["linestyle"] = STRATEGIES[name]
+            colour, dashes = _model_look(colours, place % models)
+            if unit.sample is None:
+                none = unit.model == TREAT_NONE
+                look: dict[str, Any] = {"linestyle": DOTTED if none else DASHED}
+                look["color"] = colour if own_lines and not none else colours.soft
+                look["linewidth"] = 0.14 * size
             else:
-                colour = colours.series[place % len(colours.series)]
-                dashes = colours.dashes[place % len(colours.dashes)]
                 look = {"color": colour, "linestyle": dashes, "linewidth": 0.2 * size}
                 look |= line_style
                 ax.fill_between(
                     x, low, high, color=colour, alpha=colours.band_alpha, linewidth=0.0
                 )
-            ax.plot(x, benefit, label=as_drawn(name), **look)
+            ax.plot(x, benefit, label=as_drawn(unit.model), **look)
         self._describe(ax, frame["net_benefit"], colours, size)
         return ax
 
@@ -250,8 +254,15 @@ class DecisionCurveDisplay:
         ax.legend(frameon=False, fontsize=size)
 
     def __repr__(self) -> str:
-        models = [u.model for u in self.curve.units if u.model not in STRATEGIES]
-        return f"<DecisionCurveDisplay of {len(models)} models>"
+        models = sum(unit.sample is not None for unit in self.curve.units)
+        return f"<DecisionCurveDisplay of {models} models>"
 
     def __str__(self) -> str:
         return str(self.curve)
+
+
+def _model_look(style: Style, place: int) -> tuple[str, Dashes]:
+    """Return colour and line style of a model, solid for the first."""
+    place += style.dashes.index(SOLID)
+    series, dashes = style.series, style.dashes
+    return series[place % len(series)], dashes[place % len(dashes)]

@@ -13,10 +13,16 @@ from calibrant.calibrators.fits import BandedFit
 from calibrant.core.arrays import as_float, as_vector, check_same_length
 from calibrant.core.parameters import check_choice, check_fraction, generator
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.binning import bin_index, size_edges, tabulate, width_edges
+from calibrant.numerics.binning import (
+    bin_index,
+    exact_interval,
+    size_edges,
+    tabulate,
+    width_edges,
+)
 from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.links import logit
-from calibrant.numerics.rate_interval import exact_interval
+from calibrant.numerics.sorted_rows import sorted_if_known
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
@@ -206,21 +212,14 @@ def axis_limits(
     p = sample.p[(sample.p > 0.0) & (sample.p < 1.0)]
     rates = table.label_sum[table.weight > 0.0] / table.weight[table.weight > 0.0]
     rates = rates[(rates > 0.0) & (rates < 1.0)]
-    inside = (curve.p >= np.quantile(p, 0.005)) if p.size else slice(0)
-    seen = [*rates, *curve.calibrated[inside]]
+    seen = rates.tolist()
     if p.size:
-        seen += np.quantile(p, [0.005, 0.995]).tolist()
+        low, high = np.quantile(p, [0.005, 0.995])
+        seen += [low, high, *curve.calibrated[curve.p >= low]]
     ends = logit(np.array([min(seen, default=0.02), max(seen, default=0.98)]))
     spare = max(0.05 * np.ptp(ends), 0.5 * (MIN_LOGITS - np.ptp(ends)))
     low, high = expit(ends + np.array([-spare, spare]))
     return float(max(low, MIN_LOGIT_AXIS)), float(min(high, 1.0 - MIN_LOGIT_AXIS))
-
-
-def logit_edges(limits: Limits, n_bins: int) -> FloatVector:
-    """Return edges of bins of equal width on logit axes with these limits."""
-    ends = logit(np.array(limits))
-    inner = expit(np.linspace(ends[0], ends[1], n_bins + 1)[1:-1])
-    return np.concatenate([[0.0], inner, [1.0]])
 
 
 def levels_of(sample: BinarySample) -> FloatVector | None:
@@ -243,8 +242,15 @@ def table_of(sample: BinarySample, fit: Fit) -> BinTable:
         edges = level_edges(levels)
     else:
         count = int(np.clip(sample.total // ROWS_PER_DOT, 2, N_DOTS))
-        edges = size_edges(sample.p, sample.weight, count)
-    return tabulate(sample.p, sample.y, sample.weight, edges)
+        rows = sorted_if_known(sample)
+        edges = size_edges(rows.p, rows.weight, count)
+    return tabulate_sample(sample, edges)
+
+
+def tabulate_sample(sample: BinarySample, edges: FloatVector) -> BinTable:
+    """Return the sums over the rows of each bin."""
+    rows = sorted_if_known(sample)
+    return tabulate(rows.p, rows.y, rows.weight, edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,16 +277,18 @@ def histogram_of(
     """
     levels, edges = levels_of(sample), bins
     if axes == "logit":
-        edges = logit_edges(limits, FEW_BARS)
+        ends = logit(np.array(limits))
+        inner = expit(np.linspace(ends[0], ends[1], FEW_BARS + 1)[1:-1])
+        edges = np.concatenate([[0.0], inner, [1.0]])
     elif bins.size > 2 and np.array_equal(bins, width_edges(bins.size - 1)):  # noqa: PLR2004
         pass
     elif levels is not None:
-        table = tabulate(sample.p, sample.y, sample.weight, level_edges(levels))
+        table = tabulate_sample(sample, level_edges(levels))
         left, right = np.clip([levels - SPIKE, levels + SPIKE], 0.0, 1.0)
         return Histogram(left, right, table.weight, table.label_sum)
     else:
         edges = width_edges(MANY_BARS if sample.total >= MANY_ROWS else FEW_BARS)
-    table = tabulate(sample.p, sample.y, sample.weight, edges)
+    table = tabulate_sample(sample, edges)
     return Histogram(edges[:-1], edges[1:], table.weight, table.label_sum)
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from calibrant.core.parameters import check_choice
-from calibrant.displays.binned_drawing import draw_binned
-from calibrant.displays.curve_drawing import draw_curve
-from calibrant.displays.layout import Layout, key_columns
-from calibrant.displays.names import title_of, wrapped
-from calibrant.displays.panels import axes_inches, draw_histogram, prepare_axes
+from calibrant.displays.curve_drawing import LINE, draw_band, draw_curve, draw_truth
+from calibrant.displays.layout import Layout, key_columns, title_of, wrapped
+from calibrant.displays.panels import (
+    axes_inches,
+    draw_histogram,
+    kept,
+    places,
+    prepare_axes,
+)
 from calibrant.displays.style import (
     SCREEN_WIDTH,
     Pen,
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from calibrant.core.array_types import FloatVector
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.displays.style import StyleName
 
@@ -36,6 +43,10 @@ PARTS = (
 """What can be restyled or left out."""
 NAMED_SHARE = 0.8
 """Share of the room that axes take, with names beside them, that is theirs."""
+DISTANCE = "distance to the diagonal"
+MIN_STEP = 0.04
+"""Dots nearer than this share of the axis are left out: a map that is a mean of others
+has the knots of them all."""
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -113,19 +124,102 @@ def check_no_width(width: float | None) -> None:
 
 
 def draw_panel(
-    display: ReliabilityDisplay, ax: Axes, pen: Pen, *, n_statistics: int = 4
+    display: ReliabilityDisplay,
+    ax: Axes,
+    pen: Pen,
+    *,
+    n_statistics: int = 4,
+    above: int = 0,
 ) -> Axes:
-    """Draw one diagram with its histogram, and name its axes."""
+    """Draw one diagram with its histogram, and name its axes.
+
+    Statistics are in a corner, or in so many lines `above` the axes.
+    """
     prepare_axes(display, ax, pen)
     if display.kind == "curve":
-        draw_curve(display, ax, pen, n_statistics)
+        draw_curve(display, ax, pen, n_statistics, above=above > 0)
     else:
-        draw_binned(display, ax, pen)
-    _draw_title(display, ax, pen)
+        _draw_binned(display, ax, pen)
+    title = title_of(display, NAMED_SHARE * axes_inches(ax), pen)
+    if title and pen.shows("title"):
+        look = {"fontsize": pen.size * 1.1, "color": pen.style.ink}
+        if above:
+            look["pad"] = 6.0 + above * LINE * pen.size * 0.88
+        ax.set_title(title, **pen.keywords("title", **look))
     name_axes(display, ax, pen)
     if display.histogram:
         draw_histogram(display, ax, pen)
     return ax
+
+
+def _draw_binned(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    """Draw one of the paper's diagrams: filling, bars, dots, lines to the diagonal."""
+    if display.kind == "diagonal" or not display.binned:
+        _draw_filling(display, ax, pen)
+    if display.binned:
+        _draw_bars(display, ax, pen)
+    draw_band(display, ax, pen, color=pen.style.ink, alpha=0.3)
+    x, y = (kept(values, display.limits) for values in _centres(display))
+    look: dict[str, Any]
+    if display.kind == "centres" and pen.shows("gaps"):
+        look = {"color": pen.style.gap, "linewidth": pen.line(0.9)}
+        # Where the map is filled, the distance is in the legend already.
+        look["label"] = DISTANCE if display.binned else ""
+        ax.vlines(x, x, y, **pen.keywords("gaps", **look))
+    if display.kind != "bars" and x.size and pen.shows("bins"):
+        look = {"color": pen.style.gap, "markersize": pen.line(3.2)}
+        look |= {"linestyle": "none", "marker": "o", "clip_on": False, "zorder": 3}
+        look["label"] = "means of the bins" if display.binned else "knots"
+        ax.plot(x, y, **pen.keywords("bins", **look))
+    draw_truth(display, ax, pen)
+
+
+def _centres(display: ReliabilityDisplay) -> tuple[FloatVector, FloatVector]:
+    """Return the dots of a diagram: bin centres, or some knots if it has no bins."""
+    if display.binned:
+        bins = display.frame("bins")
+        return bins["predicted"], bins["observed"]
+    knots = display.knots
+    at = places(knots.p, display).tolist()
+    some: list[int] = []
+    for knot, place in enumerate(at):
+        if not some or place - at[some[-1]] >= MIN_STEP:
+            some.append(knot)
+    return knots.p[some], knots.calibrated[some]
+
+
+def _draw_filling(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    curve = display.frame("curve")
+    x, top = (kept(curve[name], display.limits) for name in ("p", "calibrated"))
+    if pen.shows("fill"):
+        look = {"color": pen.style.fill, "linewidth": 0.0, "label": "estimated map"}
+        ax.fill_between(x, display.limits[0], top, **pen.keywords("fill", **look))
+    if pen.shows("gaps"):
+        look = {"color": pen.style.gap, "alpha": 0.28, "linewidth": 0.0}
+        gaps = pen.keywords("gaps", **look, label=DISTANCE)
+        ax.fill_between(x, top, x, **gaps)
+    if not display.binned and pen.shows("outline"):
+        ax.plot(x, top, **_outline(pen, 0.8))
+
+
+def _outline(pen: Pen, width: float) -> dict[str, Any]:
+    look = {"color": pen.style.ink, "linewidth": pen.line(width)}
+    return pen.keywords("outline", **look)
+
+
+def _draw_bars(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
+    bins, (low, _) = display.frame("bins"), display.limits
+    ends = zip(bins["left"], bins["right"], bins["observed"], strict=True)
+    for number, (left, right, height) in enumerate(ends):
+        x = kept(np.array([left, right]), display.limits)
+        top = kept(np.array([height, height]), display.limits)
+        if display.kind != "diagonal" and pen.shows("fill"):
+            look = {"color": pen.style.fill, "linewidth": 0.0}
+            label = "observed rate" if number == 0 else ""
+            ax.fill_between(x, low, top, **pen.keywords("fill", **look, label=label))
+        if pen.shows("outline"):
+            around = np.concatenate([[low], top, [low]])
+            ax.plot(np.repeat(x, 2), around, **_outline(pen, 0.6))
 
 
 def name_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
@@ -134,13 +228,6 @@ def name_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
     predicted, observed = (wrapped(text, side, pen) for text in display.axis_labels)
     ax.set_xlabel(predicted, fontsize=pen.size)
     ax.set_ylabel(observed, fontsize=pen.size)
-
-
-def _draw_title(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
-    text = title_of(display, NAMED_SHARE * axes_inches(ax), pen)
-    if text and pen.shows("title"):
-        keywords = pen.keywords("title", fontsize=pen.size * 1.1, color=pen.style.ink)
-        ax.set_title(text, **keywords)
 
 
 def explain(figure: Figure, axes: Sequence[Axes], pen: Pen) -> None:

@@ -19,6 +19,7 @@ from calibrant.displays.reliability import (
     ReliabilityDisplay,
     display_of_sample,
 )
+from calibrant.engines.groups import format_group_value
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -90,10 +91,11 @@ class ReliabilityGrid:
         y_prob : array-like of shape (n,) or (n, k), or dict
             Predicted probability of the event, or of each class; a dict has those of
             each model.
-        task : None, "confidence", "classwise" or a class
-            None: binary. "confidence": the top class and whether it is right. A class,
-            by label or column number: that class against the rest. "classwise": one
-            diagram per class.
+        task : None, "confidence", "classwise", "multilabel", or a class
+            None: binary. "confidence" or "top-label": the top class and whether it is
+            right. A class, by label or column number: that class against the rest.
+            "classwise": one diagram per class. "multilabel": the same for labels of
+            which a row can have several, with a matrix of 0 and 1 as `y_true`.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
@@ -144,7 +146,6 @@ class ReliabilityGrid:
             labels=labels,
             scale=scale,
         )
-        preds.store.check_fields("ReliabilityGrid", uses_clusters=True)
         samples, left_out = _named_samples(preds)
         options["axis_labels"] = axis_names(preds.task, preds.store.event)
         options["axes"] = choose_axes(axes, [sample for _, sample in samples])
@@ -235,7 +236,7 @@ class ReliabilityGrid:
         >>> [text.get_text() for text in ax.texts][:2]
         ['before', 'after']
         """
-        from calibrant.displays.overlay_drawing import draw_overlay
+        from calibrant.displays.grid_drawing import draw_overlay
 
         return draw_overlay(self.displays, ax, style, width, parts)
 
@@ -243,7 +244,8 @@ class ReliabilityGrid:
         return f"<ReliabilityGrid of {len(self.displays)} diagrams>"
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.displays))
+        more = [f"{self.left_out} more are not drawn"] if self.left_out else []
+        return "\n".join([*map(str, self.displays), *more])
 
 
 def _named_samples(
@@ -257,14 +259,18 @@ def _named_samples(
         if len(samples) >= MAX_DIAGRAMS:
             left_out += 1
             continue
-        tasks, group = unit.read(), str(unit.group)
+        tasks, key = unit.read(), unit.group.key
+        group = ", ".join(f"{k}: {format_group_value(v)}" for k, v in key.items())
         model = preds.store.display_name(unit.model)
         model = model if len(preds.models) > 1 or not group else ""
         several = len(tasks.samples) > 1
         for name, sample in zip(tasks.names, tasks.samples, strict=True):
-            warn_if_small(sample)
             event = f"class {name}" if several else ""
-            title = ", ".join(filter(None, (model, group, event))) or None
+            title, warned = (
+                ", ".join(filter(None, (model, rows, event))) or None
+                for rows in (group, str(unit.group))
+            )
+            warn_if_small(sample, warned)
             samples.append((title, sample))
     return samples[:MAX_DIAGRAMS], left_out + len(samples[MAX_DIAGRAMS:])
 

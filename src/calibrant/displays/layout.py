@@ -1,11 +1,12 @@
-"""Where diagrams stand in a figure, so that nothing is cut off or left over."""
+"""Where diagrams and their names stand in a figure, so that nothing is cut off."""
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calibrant.displays.names import title_of, wrapped
+from calibrant.core.wording import visible
 from calibrant.displays.panels import HISTOGRAM_ROOM, named_ticks
 
 if TYPE_CHECKING:
@@ -13,6 +14,50 @@ if TYPE_CHECKING:
 
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.displays.style import Pen
+
+
+def as_drawn(name: str) -> str:
+    r"""Return a name as it is: dollar signs are no mathematics, hidden signs written.
+
+    Examples
+    --------
+    >>> print(as_drawn("cost in $, \x1b[1m$x$"))
+    cost in \$, \x1b[1m\$x\$
+    """
+    return visible(name).replace("$", "\\$")
+
+
+def shortened(name: str, longest: int) -> str:
+    r"""Return a name as a figure shows it: on one line, not too long, as it is.
+
+    Both ends are kept, since names of models often differ at the end.
+
+    Examples
+    --------
+    >>> shortened("a very long name of a model, v2", 13), shortened("$x$", 12)
+    ('a very…el, v2', '\\$x\\$')
+    """
+    line = " ".join(name.split())
+    if len(line) > longest:
+        end = (longest - 1) // 2
+        line = f"{line[: longest - 1 - end]}…{line[len(line) - end :]}"
+    return as_drawn(line)
+
+
+def title_of(display: ReliabilityDisplay, inches: float, pen: Pen) -> str:
+    """Return the name of a diagram; for the paper's kinds also its error."""
+    lines = [] if display.name is None else [wrapped(display.name, inches, pen)]
+    if display.kind != "curve":
+        error = f"{display.method}: error {display.statistics.error_text()}"
+        lines.append(wrapped(error, inches, pen))
+    return "\n".join(lines)
+
+
+def wrapped(text: str, inches: float, pen: Pen) -> str:
+    """Return text that is not wider than so many inches, in up to three lines."""
+    characters = max(int(inches * 72.0 / (0.6 * pen.size)), 12)
+    lines = textwrap.wrap(text, characters, max_lines=3, placeholder=" …")
+    return "\n".join(map(as_drawn, lines))
 
 
 @dataclass(frozen=True)
@@ -41,7 +86,7 @@ class Layout:
     key: float
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913
         cls,
         displays: Sequence[ReliabilityDisplay],
         width: float,
@@ -50,12 +95,14 @@ class Layout:
         *,
         entries: int,
         roomy: bool = False,
+        above: int = 0,
         below: float = HISTOGRAM_ROOM,
     ) -> Layout:
         """Return a layout in which all names have room.
 
-        `entries` are those of the key, `below` is the share of a square that is drawn
-        below it, and a roomy layout has room for a title in any case.
+        `entries` are those of the key, `above` the lines between titles and squares,
+        `below` is the share of a square that is drawn below it, and a roomy layout has
+        room for a title in any case.
         """
         line, first = pen.size / 72.0, displays[0]
         gap = 1.5 * line
@@ -67,7 +114,8 @@ class Layout:
         titles = [_lines(title_of(display, 0.98 * side, pen)) for display in displays]
         titles = [max(lines, int(roomy)) for lines in titles]
         starts = range(0, len(displays), columns)
-        heads = [(0.9 + 1.5 * max(titles[s : s + columns])) * line for s in starts]
+        over = 0.9 + 1.2 * above
+        heads = [(over + 1.5 * max(titles[s : s + columns])) * line for s in starts]
         named = named_rows(len(displays), columns)
         foot = below * side if first.histogram else 0.0
         named_foot = foot + (4.0 + 1.25 * names[0]) * line

@@ -41,7 +41,12 @@ def prepare_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
     """Set limits, ticks, grid and frame, and draw the diagonal."""
     low, high = display.limits
     spare = MARGIN if display.axes == "prob" and display.kind == "curve" else 0.0
-    use_axes(ax, display.axes, display.limits)
+    if display.axes == "logit":
+        ax.set(xscale="logit", yscale="logit")
+    ticks, names = zip(*named_ticks(display.axes, display.limits), strict=True)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(ticks, names)
+        axis.set_ticks([], minor=True)
     ends = (low - spare, high + spare)
     ax.set(xlim=ends, ylim=ends, aspect="equal")
     quiet_frame(ax, pen)
@@ -81,16 +86,6 @@ def named_ticks(axes: Space, limits: Limits) -> list[tuple[float, str]]:
         if len(ticks) <= MAX_TICKS:
             break
     return [(tick, f"{tick:.6g}".replace("e-0", "e-")) for tick in ticks]
-
-
-def use_axes(ax: Axes, axes: Space, limits: Limits) -> None:
-    """Put both axes on a scale, with ticks between the limits."""
-    if axes == "logit":
-        ax.set(xscale="logit", yscale="logit")
-    ticks, names = zip(*named_ticks(axes, limits), strict=True)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks(ticks, names)
-        axis.set_ticks([], minor=True)
 
 
 def kept(values: FloatVector, limits: Limits) -> FloatVector:
@@ -184,18 +179,20 @@ def name_bars(
     ends = np.column_stack([left, right])
     x = np.column_stack([to_axes(np.column_stack([e, 0 * e]))[:, 0] for e in ends.T])
 
-    def tallest(start: float) -> float:
-        inside = (x[:, 1] > start) & (x[:, 0] < start + 0.3)
-        return float(tall[inside].max(initial=0.0))
+    half = 0.012 * len(text) + 0.01
 
-    start = min((0.7, 0.35, 0.0), key=lambda at: round(tallest(at), 1))
-    across = {0.7: (0.99, "right"), 0.35: (0.5, "center"), 0.0: (0.01, "left")}[start]
+    def tallest(middle: float) -> float:
+        near = (x[:, 1] > middle - half) & (x[:, 0] < middle + half)
+        return round(float(tall[near].max(initial=0.0)), 1)
+
+    # At the right end if there is room, at the left end, or between bars.
+    middles = [0.99 - half, 0.01 + half, *np.arange(0.2, 0.81, 0.05).tolist()]
     below.text(
-        across[0],
+        min(middles, key=tallest),
         height,
         text,
         transform=below.transAxes,
-        ha=across[1],
+        ha="center",
         va=va,
         fontsize=pen.size * 0.85,
         color=pen.style.soft,

@@ -245,7 +245,6 @@ class ReliabilityDisplay:
             labels=labels,
             scale=scale,
         )
-        preds.store.check_fields("ReliabilityDisplay", uses_clusters=True)
         tasks = preds.store.single_tasks("ReliabilityDisplay")
         check_one_event(tasks.task, "a diagram")
         warn_if_small(tasks.samples[0])

@@ -30,7 +30,14 @@ from calibrant.engines.cells import (
 from calibrant.engines.dropped_rows import check_dropped
 from calibrant.engines.groups import key_values, numbered_keys
 from calibrant.engines.row_checks_sql import RowFaults
-from calibrant.exceptions import EmptyInputError, InputError, Setting
+from calibrant.exceptions import (
+    DROP_ROWS,
+    EmptyInputError,
+    InputError,
+    MissingValueError,
+    OptionError,
+    Setting,
+)
 from calibrant.numerics.cell_grid import cell_numbers
 
 if TYPE_CHECKING:
@@ -48,6 +55,8 @@ if TYPE_CHECKING:
 Columns: TypeAlias = "dict[str, NDArray[Any]]"
 Part: TypeAlias = tuple[list[list[Any]], Columns]
 """Some of the cells: values of the columns of groups, and columns of the cells."""
+MAX_OF_CLUSTERS = 2**21
+"""Combinations of cluster and cell that are returned at most: some 500 MB."""
 GRID_COLUMNS = {"n_rows": "rows", "near_end": "near"}
 """Columns of cells that have another name in queries."""
 
@@ -139,7 +148,30 @@ class AggregationQuery:
     def _aggregated(self, *, clip: bool = False) -> GridResult:
         fault = self.rules.fault_sql()
         query = aggregation_sql(self.spec, self.source, fault, self.dialect, clip=clip)
-        return GridResult(self.run(query))
+        if self.spec.cluster is None:
+            return GridResult(self.run(query))
+        result = GridResult(self.run(f"{query} LIMIT {MAX_OF_CLUSTERS + 1}"))
+        self._check_clusters(result)
+        return result
+
+    def _check_clusters(self, result: GridResult) -> None:
+        """Raise where clusters are missing, or too many to be returned."""
+        name = f"column {self.spec.cluster!r}"
+        if len(result["cell"]) > MAX_OF_CLUSTERS:
+            raise OptionError(
+                f"{self.display_name}: {name} has too many clusters to keep apart; the "
+                "rows have more than "
+                f"{MAX_OF_CLUSTERS:,} combinations of cluster and cell of predictions. "
+                "Pass whole clusters, chosen at random, that have fewer rows together."
+            )
+        last = group_columns(self.spec)[-1]
+        if None in key_values(result[last][result.used]):
+            raise MissingValueError.of(
+                name,
+                "must not contain missing values",
+                "some rows have none",
+                DROP_ROWS,
+            )
 
     def _reasons(self, n_invalid: int) -> Reasons:
         """Return why rows are dropped; raise where they may not be."""

@@ -99,6 +99,8 @@ class AggregationSpec:
         Column of weights.
     by : tuple of str
         Columns of groups.
+    cluster : str or None
+        The last of them, if it names clusters.
     bad_rows : {"error", "drop"}
         What to do with invalid rows.
     max_dropped : float
@@ -114,6 +116,7 @@ class AggregationSpec:
     against_rest: bool = False
     weight: str | None = None
     by: tuple[str, ...] = ()
+    cluster: str | None = None
     bad_rows: BadRows = "error"
     max_dropped: float = MAX_DROPPED
     limits: ExactLimits = USUAL_LIMITS

@@ -152,18 +152,24 @@ def _read_origin(stored: Any) -> tuple[CellOrigin, int]:
     events = tuple((model, event) for model, event in stored["events"])
     by, weighted = tuple(stored["by"]), stored["weighted"]
     model, event, dropped = (stored[k] for k in ("model_column", "event", "dropped"))
-    names = [stored["task"], *(name for event in events for name in event), *by, model]
+    cluster = stored.get("cluster_column", "")  # files of 0.1 have none
+    names = [stored["task"], *(name for event in events for name in event), *by]
+    names += [model, cluster]
     _raise_if(not events, "it names no events")
     _raise_if(not all(isinstance(name, str) for name in names), "names must be text")
     _raise_if(not isinstance(weighted, bool), "weighted must be true or false")
     _raise_if(type(dropped) is not int or dropped < 0, "dropped must be a count")
     _raise_if(not isinstance(event, str | None), "the event must be text or null")
     _raise_if(bool(model) and model not in by, "the column of models is not a group")
+    _raise_if(bool(cluster) and by[-1:] != (cluster,), "clusters are no group")
     limits = stored["limits"]
     counts = [value for value in limits if type(value) is int and value >= 0]
     _raise_if(counts != limits, "limits must be counts")
     kept = ExactLimits(*limits)
-    return CellOrigin(stored["task"], events, by, weighted, model, event, kept), dropped
+    origin = CellOrigin(
+        stored["task"], events, by, weighted, model, event, kept, cluster
+    )
+    return origin, dropped
 
 
 def _check_sums(columns: dict[str, NDArray[Any]], events: int) -> None:

@@ -109,6 +109,8 @@ class CellOrigin:
         several events.
     limits : ExactLimits
         How many rows are kept exactly.
+    cluster_column : str
+        The last column of groups, if it names clusters; else empty.
     """
 
     task: str
@@ -118,12 +120,24 @@ class CellOrigin:
     model_column: str = ""
     event: str | None = None
     limits: ExactLimits = USUAL_LIMITS
+    cluster_column: str = ""
 
     @classmethod
     def of(cls, spec: AggregationSpec) -> CellOrigin:
         """Return the origin of the cells that a spec asks for."""
-        weighted = spec.weight is not None
-        return cls(spec.task, spec.events, spec.by, weighted, limits=spec.limits)
+        return cls(
+            spec.task,
+            spec.events,
+            spec.by,
+            weighted=spec.weight is not None,
+            limits=spec.limits,
+            cluster_column=spec.cluster or "",
+        )
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Return the columns of groups but that of clusters."""
+        return self.by[:-1] if self.cluster_column else self.by
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -132,7 +146,9 @@ class CellOrigin:
 
     def __str__(self) -> str:
         events = ", ".join(f"{m} {event}".strip() for m, event in self.events[:3])
-        by = f" by {', '.join(self.by)}" if self.by else ""
+        columns, cluster = self.group_columns, self.cluster_column
+        by = f" by {', '.join(columns)}" if columns else ""
+        by += f" in clusters by {cluster}" if cluster else ""
         weights = "with weights" if self.weighted else "without weights"
         event = "" if self.event is None else f" (event {self.event!r})"
         return f"task {self.task}{event} of {events}{by} {weights}"
@@ -215,39 +231,67 @@ class AggregatedCells:
 
     def __repr__(self) -> str:
         dropped = f", {self.dropped:,} rows dropped" if self.dropped else ""
-        groups = f" in {len(self.groups):,} groups" if self.origin.by else ""
+        word = "clusters" if self.origin.cluster_column else "groups"
+        groups = f" in {len(self.groups):,} {word}" if self.origin.by else ""
         return (
             f"<AggregatedCells: {self.n:,} rows{groups}, {len(self):,} cells{dropped}>"
         )
 
     def grouped_by(self, by: Sequence[str]) -> AggregatedCells:
-        """Return the cells of larger groups, by some of the columns of groups."""
+        """Return the cells of larger groups, by some of the columns of groups.
+
+        Clusters stay apart.
+        """
+        origin = self.origin
         for name in by:
-            if name not in self.origin.by:
-                raise UnknownNameError.among("column of groups", name, self.origin.by)
-        places = [self.origin.by.index(name) for name in by]
+            if name not in origin.group_columns:
+                known = origin.group_columns
+                raise UnknownNameError.among("column of groups", name, known)
+        places = [origin.by.index(name) for name in by]
+        if origin.cluster_column:
+            places.append(len(origin.by) - 1)
         keys = tuple(tuple(key[i] for i in places) for key in self.groups)
-        column = self.origin.model_column
-        kept = column if column in by else ""
-        origin = replace(self.origin, by=tuple(by), model_column=kept)
+        origin = replace(
+            origin,
+            by=tuple(origin.by[i] for i in places),
+            model_column=origin.model_column if origin.model_column in by else "",
+        )
         groups, code = numbered_rows(keys)
         columns = self.columns | {"group": code[self.columns["group"]]}
         columns = _add_equal_cells(columns, len(groups), origin.limits)
         return AggregatedCells(origin, groups, columns, self.dropped)
 
-    def sample(self, group: int, event: int) -> BinarySample:
-        """Return the rows of one group and event, many of them as weighted cells."""
-        number = group * len(self.origin.events) + event
-        own = slice(*np.searchsorted(self._units, (number, number + 1)))
+    @property
+    def unit_keys(self) -> Keys:
+        """Return the values of the columns of groups, clusters of a group as one."""
+        width = len(self.origin.group_columns)
+        return tuple(self.groups[start][:width] for start in self._starts.tolist())
+
+    def sample(self, unit: int, event: int) -> BinarySample:
+        """Return the rows of one unit and event, many of them as weighted cells."""
+        order, numbers = self._in_order
+        number = unit * len(self.origin.events) + event
+        own = order[slice(*np.searchsorted(numbers, (number, number + 1)))]
         names = [name for name in self.origin.columns if name != "event"]
         sums = CellSums(**{name: self.columns[name][own] for name in names})
-        return sums.rows_apart() if self._exact[group] else sums.sample()
+        make = sums.rows_apart if self._exact[self._starts[unit]] else sums.sample
+        return make(clustered=bool(self.origin.cluster_column))
 
     @cached_property
-    def _units(self) -> IntVector:
-        """Return the number of the group and event of each cell, ascending."""
-        number = self.columns["group"] * len(self.origin.events) + self.columns["event"]
-        return np.asarray(number)
+    def _starts(self) -> IntVector:
+        """Return the first group of each unit; clusters of a group are neighbours."""
+        width = len(self.origin.group_columns)
+        keys = [key[:width] for key in self.groups]
+        pairs = zip(keys, [None, *keys], strict=False)
+        return np.flatnonzero([one != before for one, before in pairs])
+
+    @cached_property
+    def _in_order(self) -> tuple[IntVector, IntVector]:
+        """Return an order of cells by unit and event, and the number of both."""
+        unit = np.searchsorted(self._starts, self.columns["group"], side="right") - 1
+        number = unit * len(self.origin.events) + self.columns["event"]
+        order = np.argsort(number, kind="stable")
+        return order, number[order]
 
     @cached_property
     def _exact(self) -> BoolVector:

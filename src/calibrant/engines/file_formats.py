@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import struct
 import zlib
 from functools import cache
@@ -25,6 +26,7 @@ from calibrant.engines.files import (
     is_stream,
     lacking_columns,
     load_polars,
+    names_of_files,
     suffix_of,
     unknown_format,
     unreadable,
@@ -116,11 +118,9 @@ def read_frames(
     frames = [frame for frame, _ in read]
     columns = {str(p): f.columns for p, f in zip(paths, frames, strict=True)}
     if all(name_column not in names for names in columns.values()):
-        stems = [path.name.split(".")[0] for path in paths]
-        same = len(set(stems)) < len(stems)
         frames = [
-            frame.with_columns(pl.lit(str(path) if same else stem).alias(name_column))
-            for frame, path, stem in zip(frames, paths, stems, strict=True)
+            frame.with_columns(pl.lit(name).alias(name_column))
+            for frame, name in zip(frames, names_of_files(paths), strict=True)
         ]
     ragged = suffix_of(paths[0]) in (*JSON_LINES, RECORDS)
     try:
@@ -144,7 +144,9 @@ def write_frame(frame: Any, path: Path) -> None:
             if suffix in SEPARATORS:
                 frame.write_csv(temporary, separator=SEPARATORS[suffix])
             elif suffix in PARQUET:
-                frame.write_parquet(temporary)
+                buffer = io.BytesIO()  # polars hides that a disk is full
+                frame.write_parquet(buffer)
+                temporary.write_bytes(buffer.getbuffer())
             else:
                 frame.write_ndjson(temporary)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -162,7 +164,8 @@ def open_arrays(
     The array of an npy file is called like the file.
     """
     names = [(name, Path(p)) for p in paths for name in _array_names(Path(p))]
-    check_distinct_names(str(paths[0]), [name for name, _ in names])
+    of_all = "the files together" if len(paths) > 1 else str(paths[0])
+    check_distinct_names(of_all, [name for name, _ in names])
     path_of = dict(names)
 
     @cache  # a matrix is asked for as often as it has columns
@@ -182,6 +185,12 @@ def open_arrays(
             ) from None
 
     return tuple(path_of), read
+
+
+def has_same_arrays(paths: Sequence[str | os.PathLike[str]]) -> bool:
+    """Tell whether there are several npz files with arrays of the same names."""
+    names = [set(_array_names(Path(path))) for path in paths]
+    return len(names) > 1 and all(one == names[0] for one in names)
 
 
 def _array_names(path: Path) -> list[str]:

@@ -35,6 +35,8 @@ KINDS = {
     **dict.fromkeys(PARQUET, "parquet"),
     **dict.fromkeys(JSON_LINES, "json"),
 }
+FILE_COLUMN = "filename"
+"""The column of several files that names the file of each row, without its ending."""
 READABLE = "CSV, TSV, Parquet, JSON (.json, .jsonl, .ndjson), npz and npy"
 WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
 STANDARD_INPUT = "/dev/stdin"
@@ -90,7 +92,7 @@ def find_files(source: str | os.PathLike[str] | Iterable[Any]) -> FileSet:
     more = f" and {len(given) - 1} more" if given[1:] else ""
     name = os.fspath(given[0]) + more
     paths = [path for entry in given for path in _paths(os.fspath(entry))]
-    _check_named_once(paths)
+    check_named_once(paths)
     kinds = dict.fromkeys(_kind(path) for path in paths)
     if len(kinds) > 1:
         raise SourceError(f"{name} mixes files of formats {', '.join(kinds)}.")
@@ -107,7 +109,8 @@ def check_no_lists(names: list[str]) -> None:
         )
 
 
-def _check_named_once(paths: list[str]) -> None:
+def check_named_once(paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Raise where a file is named twice, so that its rows would count twice."""
     seen: set[str] = set()
     for path in paths:
         if (real := os.path.realpath(path)) in seen:
@@ -139,8 +142,12 @@ def _paths(entry: str) -> list[str]:
 
 
 def _is_data(path: Path, folder: Path) -> bool:
+    return _is_visible(path, folder) and suffix_of(path) in KINDS
+
+
+def _is_visible(path: Path, folder: Path) -> bool:
     hidden = any(part[0] in "._" for part in path.relative_to(folder).parts)
-    return path.is_file() and not hidden and suffix_of(path) in KINDS
+    return path.is_file() and not hidden
 
 
 def _check_local(entry: str) -> None:
@@ -170,6 +177,45 @@ def unknown_format(path: str | Path, suffix: str) -> SourceError:
         f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
         f"supported are {READABLE}."
     )
+
+
+def array_files(source: Any) -> list[str] | None:
+    """Return the npz and npy files that a source names; None where there are others.
+
+    A folder names them if it contains no other file that can be read.
+    """
+    given = source if isinstance(source, list | tuple) else [source]
+    if not all(isinstance(path, str | os.PathLike) for path in given):
+        return None
+    paths = [path for entry in given for path in _array_paths(os.fspath(entry))]
+    return paths if is_arrays(paths) else None
+
+
+def _array_paths(entry: str) -> list[str]:
+    path = Path(entry)
+    if path.is_dir():
+        found = []
+        for one in path.rglob("*"):  # a lake has very many files: the first one tells
+            if _is_data(one, path):
+                return []
+            if is_arrays(one) and _is_visible(one, path):
+                found.append(str(one))
+        return sorted(found)
+    if is_arrays(entry) and has_magic(entry) and not path.exists():
+        return sorted(glob(entry, recursive=True))  # noqa: PTH207
+    return [entry]
+
+
+def names_of_files(paths: Sequence[Path]) -> list[str]:
+    """Return what to call files: without folder and ending, if that tells them apart.
+
+    Examples
+    --------
+    >>> names_of_files([Path("runs/ant.csv"), Path("runs/bee.csv")])
+    ['ant', 'bee']
+    """
+    stems = [path.name.split(".")[0] for path in paths]
+    return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
 
 
 def is_arrays(source: Any) -> bool:

@@ -67,13 +67,15 @@ def format_group_value(value: Any) -> str:
     return repr(value) if value == MISSING else str(value)
 
 
-def group_columns(by: str | Sequence[str] | None) -> tuple[str, ...]:
+def group_columns(
+    by: str | Sequence[str] | None, *, name: str = "by"
+) -> tuple[str, ...]:
     """Return the columns of groups as a tuple, however many were named."""
     columns = (by,) if isinstance(by, str) else tuple(by or ())
-    for name in columns:
-        if columns.count(name) > 1:
+    for column in columns:
+        if columns.count(column) > 1:
             raise OptionError(
-                Argument("by"), f" names the column {name!r} twice; name it once."
+                Argument(name), f" names the column {column!r} twice; name it once."
             )
     return columns
 

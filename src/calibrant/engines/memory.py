@@ -14,8 +14,15 @@ import numpy as np
 
 from calibrant.core.arrays import as_array, stack_lists
 from calibrant.core.labels import is_missing
-from calibrant.engines.file_formats import open_arrays, read_rows
-from calibrant.engines.files import SEPARATORS, is_arrays, suffix_of
+from calibrant.engines.file_formats import has_same_arrays, open_arrays, read_rows
+from calibrant.engines.files import (
+    FILE_COLUMN,
+    SEPARATORS,
+    check_named_once,
+    is_arrays,
+    names_of_files,
+    suffix_of,
+)
 from calibrant.engines.text_files import typed_column
 from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
 
@@ -179,6 +186,8 @@ def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
         return source
     if is_arrays(source):
         paths = source if isinstance(source, list | tuple) else [source]
+        if has_same_arrays(paths):
+            return _stacked([Path(path) for path in paths])
         return MemoryTable(*open_arrays(paths))
     if isinstance(source, str | os.PathLike):
         path = Path(source)
@@ -191,6 +200,33 @@ def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
             tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
         )
     return _of_frame(source)
+
+
+def _stacked(paths: Sequence[Path]) -> MemoryTable:
+    """Return the rows of files that have the same arrays, and the file of each."""
+    check_named_once(paths)
+    opened = [open_arrays([path]) for path in paths]
+    names = opened[0][0]
+    sizes = [len(read(names[0])) for _, read in opened]
+    own = {} if FILE_COLUMN in names else {FILE_COLUMN: names_of_files(paths)}
+
+    @cache
+    def read(name: str) -> NDArray[Any]:
+        if name in own:
+            return np.repeat(own[name], sizes)
+        parts = [of_file(name) for _, of_file in opened]
+        for path, part in zip(paths, parts, strict=True):
+            if part.shape[1:] != parts[0].shape[1:]:
+                raise SourceError(
+                    f"array {name!r} has shape {parts[0].shape} in {paths[0]} and "
+                    f"{part.shape} in {path}; files of one table must have the same "
+                    "columns."
+                )
+        return np.concatenate(parts)
+
+    return MemoryTable(
+        (*names, *own), read, parts=tuple(zip(map(str, paths), sizes, strict=True))
+    )
 
 
 def table_of_file(frame: Any, path: Path) -> MemoryTable:

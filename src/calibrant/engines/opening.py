@@ -12,7 +12,15 @@ import numpy as np
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import AggregatedCells
 from calibrant.engines.file_formats import read_frames
-from calibrant.engines.files import FileSet, check_in_every_file, find_files, is_arrays
+from calibrant.engines.files import (
+    FILE_COLUMN,
+    FileSet,
+    array_files,
+    check_in_every_file,
+    find_files,
+    is_arrays,
+    names_of_files,
+)
 from calibrant.engines.memory import EQUAL, MemoryTable, open_table, table_of_file
 from calibrant.exceptions import OptionError, Setting
 
@@ -37,10 +45,6 @@ MAX_FILES_IN_MEMORY = 2**31
 """Several files are read into memory where that is asked for, up to so many bytes."""
 
 
-FILE_COLUMN = "filename"
-"""The column of several files that names the file of each row, without its ending."""
-
-
 def needs_memory(columns: Iterable[str | None]) -> bool:
     """Tell whether some columns are computed from others, which is done in memory."""
     return any(name == FILE_COLUMN or (name and EQUAL in name) for name in columns)
@@ -56,7 +60,7 @@ def with_file_column(table: MemoryTable, columns: Iterable[str]) -> MemoryTable:
     path = (
         table.files[0] if is_arrays(table.files) else find_files(table.files).paths[0]
     )
-    stem = np.full(len(table.read(table.names[0])), Path(path).name.split(".")[0])
+    stem = np.full(len(table.read(table.names[0])), names_of_files([Path(path)])[0])
 
     def added(read: Reader | None) -> Any:
         return read and (lambda name: stem if name == FILE_COLUMN else read(name))
@@ -90,6 +94,7 @@ def open_source(
     """
     if type(source).__module__.startswith("calibrant."):  # opened already
         return cast("Table", source)
+    source = array_files(source) or source
     files = _files(source)
     if engine == "auto":
         engine = (
@@ -154,6 +159,16 @@ def open_files(
     """Read files into memory, several of them as one table of at most so many bytes."""
     if len(files.paths) == 1:
         return open_table(files.paths[0], bad_rows=bad_rows)
+    return read_files(files, bad_rows=bad_rows, max_size=max_size)[1]
+
+
+def read_files(
+    files: FileSet,
+    *,
+    bad_rows: BadRows = "error",
+    max_size: int = MAX_FILES_IN_MEMORY,
+) -> tuple[Any, MemoryTable]:
+    """Return the rows of several files as a polars data frame, and as a table."""
     if files.size > max_size:
         raise OptionError(
             f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB "
@@ -171,11 +186,11 @@ def open_files(
         return table.read(name)
 
     parts = tuple(zip(files.paths, sizes, strict=True))
-    return replace(table, read=read, lines_left_out=lines, parts=parts)
+    return frame, replace(table, read=read, lines_left_out=lines, parts=parts)
 
 
 def _files(source: Any) -> FileSet | None:
     """Return the files that a source names; None where it is rows or arrays."""
     given = source if isinstance(source, list | tuple) else [source]
     named = bool(given) and all(isinstance(p, str | os.PathLike) for p in given)
-    return find_files(source) if named and not is_arrays(source) else None
+    return find_files(source) if named and array_files(source) is None else None

@@ -120,7 +120,10 @@ class ArenaSample:
             for method in ("smooth", "es15")
         }
         top = q > 0.5 if self.is_event else q.argmax(axis=1)  # noqa: PLR2004
-        squares = (q - self.y) ** 2 if self.is_event else self._squares(q)
+        if self.is_event:
+            squares = (q - self.y) ** 2
+        else:  # summed over classes
+            squares = np.square(q).sum(axis=1) - 2.0 * self._own(q) + 1.0
         return {
             "log_loss": float(self.log_losses(q).mean()),
             "brier": float(squares.mean()),
@@ -131,22 +134,17 @@ class ArenaSample:
     def _own(self, q: Any) -> Any:
         return q[np.arange(self.y.size), self.y]
 
-    def _squares(self, q: Any) -> Any:
-        """Return the sum over classes of (q - y)^2."""
-        return np.square(q).sum(axis=1) - 2.0 * self._own(q) + 1.0
-
 
 def arena_sets(folder: str | os.PathLike[str]) -> list[StoredPredictions]:
     """Return the predictions below a folder, at most `MAX_MODELS` per data set."""
     by_data: dict[str, list[StoredPredictions]] = {}
     for model in find_predictions(folder):
         by_data.setdefault(model.data, []).append(model)
-    return [model for models in by_data.values() for model in _some(models)]
-
-
-def _some(models: list[StoredPredictions]) -> list[StoredPredictions]:
-    places = np.linspace(0, len(models) - 1, min(MAX_MODELS, len(models))).round()
-    return [models[int(place)] for place in places]
+    chosen = []
+    for models in by_data.values():
+        places = np.linspace(0, len(models) - 1, min(MAX_MODELS, len(models)))
+        chosen += [models[int(place)] for place in places.round()]
+    return chosen
 
 
 @lru_cache(maxsize=8)
@@ -463,25 +461,17 @@ def _cells(rows: Frame) -> tuple[IntVector, Any, IntVector]:
 
 def arena_tables(results: Mapping[str, Frame]) -> list[ResultTable]:
     """Return all tables of each kind, methods in order of their mean excess."""
-    return [table for kind, rows in results.items() for table in _of_kind(kind, rows)]
-
-
-def _of_kind(kind: str, rows: Frame) -> list[ResultTable]:
-    rows = compare_in_cells(rows)
-    methods = _by_excess(rows)
-    lines = [(f"{n} rows", rows["n"] == n) for n in np.unique(rows["n"]).tolist()]
-    cells = rows["n"].size // len(methods)
-    study = f"{kind.capitalize()}, {cells} cells of {_count(rows)} models"
-    tables = (build_table(table, rows, lines, methods, {}) for table in ARENA_TABLES)
-    return [replace(table, study=study) for table in tables]
-
-
-def _by_excess(rows: Frame) -> list[str]:
-    names = np.unique(rows["method"]).tolist()
-    means = {name: rows["excess"][rows["method"] == name].mean() for name in names}
-    return sorted(means, key=lambda name: float(means[name]))
-
-
-def _count(rows: Frame) -> Any:
-    """Return the number of models on data sets, however many events they have."""
-    return len({text.rsplit(SEPARATOR, 1)[0] for text in rows["shape"].tolist()})
+    tables: list[ResultTable] = []
+    for kind, result in results.items():
+        rows = compare_in_cells(result)
+        names = np.unique(rows["method"]).tolist()
+        excess = [rows["excess"][rows["method"] == name].mean() for name in names]
+        methods = [names[place] for place in np.argsort(excess, kind="stable")]
+        lines = [(f"{n} rows", rows["n"] == n) for n in np.unique(rows["n"]).tolist()]
+        cells = rows["n"].size // len(methods)
+        models = {text.rsplit(SEPARATOR, 1)[0] for text in rows["shape"].tolist()}
+        study = f"{kind.capitalize()}, {cells} cells of {len(models)} models"
+        for table in ARENA_TABLES:
+            built = build_table(table, rows, lines, methods, {})
+            tables.append(replace(built, study=study))
+    return tables

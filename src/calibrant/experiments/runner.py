@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 ORDER = ("shape", "method", "error", "n", "seed", "key")
-WRITTEN_BESIDE = ("tables.md", "tables.tex")
+WRITTEN_BESIDE = ("tables.md", "tables.tex", "tables.parquet")
 """What commands write beside the results."""
 
 DATA_SETS_PER_TASK = 5
@@ -117,7 +117,8 @@ class Design:
         A truth may say by a method ``has(n, seed)`` which samples it can provide.
         """
         for truth, n, seed in product(self.truths, self.sizes, self.seeds):
-            if getattr(truth, "has", _always)(n, seed):
+            has = getattr(truth, "has", None)
+            if has is None or has(n, seed):
                 for contender in self.contenders:
                     yield Cell(contender, truth, n, seed)
 
@@ -165,10 +166,6 @@ class Cell:
             "failure": failure,
             "seconds": float(measures.get("seconds", time.thread_time() - started)),
         }
-
-
-def _always(_n: int, _seed: int) -> bool:
-    return True
 
 
 def _polars() -> Any:

@@ -157,6 +157,7 @@ class ResultTable:
         return {
             "table": np.full(shapes * methods, self.kind.name),
             "study": np.full(shapes * methods, self.study),
+            "title": np.full(shapes * methods, self.kind.title),
             "shape": np.repeat(self.shapes, methods),
             "method": np.tile(self.methods, shapes),
             "value": self.values.ravel(),
@@ -331,8 +332,8 @@ def caption(table: ResultTable) -> str:
     shown = " and ".join([", ".join(below[:-1]), below[-1]][len(below) == 1 :])
     failed = f"{table.failures} cell{'s' * (table.failures > 1)} failed"
     independent = (
-        f"Only {table.draws} draws of labels are independent: labels depend only on "
-        f"size and seed."
+        f"Independent draws of labels: {table.draws}, since labels depend only on size "
+        f"and seed."
     )
     if table.kind.cluster:
         independent = (

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SURE = 0.995
 """A chance that is printed as certainty."""
+LEAST_SHARE = 0.005
+"""A method with a smaller share of the repair is not named."""
 
 
 class Bounds(NamedTuple):
@@ -27,6 +29,10 @@ class Bounds(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+    def negative(self) -> Bounds:
+        """Return the same of what falls where this rises."""
+        return Bounds(-self.value, -self.high, -self.low)
 
 
 class Trial(NamedTuple):
@@ -86,8 +92,8 @@ class Certificate:
         Methods that were compared, with their weights. The original predictions have
         the remaining weight.
     rounded : bool
-        Whether predictions of exactly 0 and 1 are treated as rounded, because labels
-        contradict them.
+        Whether predictions of exactly 0 and 1 are treated as rounded, because
+        predictions come in steps or labels contradict them.
     log_loss_gain, brier_gain : Bounds
         By how much the repair lowers log-loss and Brier score, with intervals.
     error_before, error_after : Bounds
@@ -171,17 +177,26 @@ class Certificate:
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
             return (
-                f"Predictions stay unchanged: {self._why()}, and they are repaired "
+                f"Predictions stay unchanged: {self._likely()}, and they are repaired "
                 f"above {100 * expit(self.needed):.0f} %. On held-out rows, the best "
                 f"repair, {best.method}, changes the log-loss by {-best.gain:+.4f}."
                 f"{self._of_groups()}"
             )
         return (
-            f"Repaired by {self._parts()}: {self._why()}. On held-out "
-            f"rows, the log-loss falls by {_said(self.log_loss_gain, level)} and the "
-            f"Brier score by {_said(self.brier_gain)}; the calibration error changes "
-            f"from {_said(self.error_before)} to {self._error_left()}."
-            f"{self._of_groups()}"
+            f"{self._repair()} On held-out rows, {self._gains(level)}; the calibration "
+            f"error was {_said(self.error_before)} before and is {self._error_left()} "
+            f"after.{self._of_groups()}"
+        )
+
+    def _gains(self, level: str) -> str:
+        """Return what the scores gain; they fall only if that is not by chance."""
+        said = {"the log-loss": (self.log_loss_gain, level)}
+        said |= {"the Brier score": (self.brier_gain, "")}
+        return " and ".join(
+            f"{name} falls by {_said(gain, level)}"
+            if gain.low > 0.0
+            else f"{name} changes by {_said(gain.negative(), level)}"
+            for name, (gain, level) in said.items()
         )
 
     def _error_left(self) -> str:
@@ -190,23 +205,44 @@ class Certificate:
             return _said(self.error_after)
         return f"at most {self.error_after.high:.4f}"
 
-    def _why(self) -> str:
-        """Return why predictions are repaired, or not."""
-        if self.changed and self.evidence <= self.needed and self.groups is None:
-            return f"{self.n:,} rows suggest that these are rounded values"
+    def _likely(self) -> str:
+        chance = f"{100 * self.chance:.0f} %"
+        return f"{self.n:,} rows make miscalibration {chance} likely"
+
+    def _repair(self) -> str:
+        """Return what the repair consists of, and why."""
+        mixture, total = self._mixture(), sum(one.weight for one in self.tried)
+        own = ""
+        if self.groups is not None and self.groups.used:
+            own = f"maps of {self.groups.n:,} groups"
+        if not mixture and own:
+            return f"Repaired by {own}."
+        if not mixture:
+            return (
+                f"Repaired by rounding 0 and 1: {self.n:,} rows suggest that these are "
+                "rounded values."
+            )
+        mixture = f"{mixture}, with {own}" if own else mixture
         if self.chance >= SURE:
-            return f"{self.n:,} rows show that predictions are miscalibrated"
+            return (
+                f"Repaired by {mixture}: {self.n:,} rows show that predictions are "
+                "miscalibrated."
+            )
         return (
-            f"{self.n:,} rows give miscalibration a chance of {100 * self.chance:.0f} %"
+            f"Repaired in part: {self._likely()}, so predictions move "
+            f"{100 * total:.0f} % of the way to a map by {mixture}."
         )
 
-    def _parts(self) -> str:
-        """Return what the repair consists of."""
-        used = [trial for trial in self.tried if trial.weight]
-        parts = [f"{one.method} {100 * one.weight:.0f} %" for one in used]
-        if self.groups is not None and self.groups.used:
-            parts.append(f"maps of {self.groups.n:,} groups")
-        return ", ".join(parts) or "rounding 0 and 1"
+    def _mixture(self) -> str:
+        """Return the methods of the map, with their shares of it if several."""
+        total = sum(one.weight for one in self.tried)
+        used = [one for one in self.tried if one.weight > LEAST_SHARE * total]
+        if len(used) == 1:
+            return used[0].method
+        *others, last = [
+            f"{one.method} ({100 * one.weight / total:.0f} %)" for one in used
+        ] or [""]
+        return f"{', '.join(others)} and {last}" if others else last
 
     def _of_groups(self) -> str:
         """Return what maps of groups gain, or nothing if there are no groups."""

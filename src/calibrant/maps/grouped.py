@@ -207,7 +207,10 @@ class GroupedMap(StoredMap):
         by: Any = stored.get("by")
         keys: Any = stored.get("keys")
         parts: list[Any] = [stored.get("common"), *stored_maps(stored)]
-        common, *maps = (_event_map(map_from_dict(part)) for part in parts)
+        parts = list(map(map_from_dict, parts))
+        if not all(isinstance(map_, CalibrationMap) for map_ in parts):
+            raise MapFormatError("the maps of groups must be maps of one event.")
+        common, *maps = parts
         if not _are_texts(by) or not isinstance(keys, list) or len(keys) != len(maps):
             raise MapFormatError("a map of groups must have 'by' and one key per map.")
         if not all(
@@ -271,12 +274,6 @@ class GroupedMap(StoredMap):
             "maps of groups cannot be written as Python; write the map of one group, "
             "map_.of_group(...).to_python(), or use SQL."
         )
-
-
-def _event_map(map_: StoredMap) -> CalibrationMap:
-    if not isinstance(map_, CalibrationMap):
-        raise MapFormatError("the maps of groups must be maps of one event.")
-    return map_
 
 
 def _are_texts(values: Any, *, missing: bool = False) -> bool:

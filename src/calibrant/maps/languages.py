@@ -86,14 +86,11 @@ class Language:
             texts.append(value.lower())  # of booleans
         elif value.removeprefix("-").isdecimal():
             texts.append(f"{value}.0")  # of floating numbers
-        within = [f"'{self._escaped(text)}'" for text in texts]
+        texts = [text.replace("\\", self.backslash_in_text) for text in texts]
+        within = ["'" + text.replace("'", self.apostrophe) + "'" for text in texts]
         if len(texts) == 1:
             return f"{cast} = {within[0]}"
         return f"{cast} IN ({', '.join(within)})"
-
-    def _escaped(self, text: str) -> str:
-        within = text.replace("\\", self.backslash_in_text)
-        return within.replace("'", self.apostrophe)
 
     def number(self, value: float) -> str:
         """Return a floating number.
@@ -183,7 +180,8 @@ TWICE = "\\\\"
 DIALECTS: dict[Dialect, Language] = {
     "ansi": Language(floating="e0"),
     "duckdb": Language(floating="e0"),
-    "postgres": Language(),
+    # Else numbers of columns of type real are compared with rounded ones.
+    "postgres": Language(name="CAST({} AS double precision)"),
     "bigquery": Language(
         quote="`",
         quote_within="\\`",

@@ -18,10 +18,14 @@ from calibrant.maps.base import (
     stored_choice,
     stored_kind,
     stored_maps,
+    stored_number,
     stored_numbers,
 )
-from calibrant.maps.python_source import function_of_classes, probabilities_text
-from calibrant.maps.sql_and_python import check_accuracy
+from calibrant.maps.sql_and_python import (
+    check_accuracy,
+    function_of_classes,
+    probabilities_text,
+)
 from calibrant.numerics.class_probabilities import (
     class_probabilities,
     log_probabilities,
@@ -194,6 +198,8 @@ class PooledMap(MulticlassMap):
         Number of classes.
     scale : {"prob", "logit", "percent", "logprob"}
         What predictions are.
+    floor : float
+        What smaller predictions count as: those of exactly 0, if they are rounded.
     """
 
     kind: ClassVar[str] = "pooled"
@@ -201,12 +207,14 @@ class PooledMap(MulticlassMap):
     weights: FloatVector
     classes: int
     scale: Scale = "prob"
+    floor: float = 0.0
 
     def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
         """Return calibrated probabilities."""
+        prob = np.maximum(class_probabilities(scores, self.scale), self.floor)
         if not self.maps:
-            return class_probabilities(scores, self.scale)
-        log_prob = (1.0 - self.weights.sum()) * log_probabilities(scores, self.scale)
+            return class_probabilities(prob, "prob")
+        log_prob = (1.0 - self.weights.sum()) * log_probabilities(prob, "prob")
         for weight, map_ in zip(self.weights, self.maps, strict=True):
             repaired = log_probabilities(map_.calibrated(scores), "prob")
             log_prob = log_prob + weight * repaired
@@ -216,8 +224,10 @@ class PooledMap(MulticlassMap):
         """Return the body of a function of the row p, up to the calibrated row."""
         functions, names = _functions(self.maps, accuracy)
         text = f"{functions}x = {probabilities_text(self.scale)}\n"
+        if self.floor:
+            text += f"x = [max(v, {self.floor!r}) for v in x]\n"
         if not self.maps:
-            return f"{text}return x"
+            return f"{text}return [v / total for total in [sum(x)] for v in x]"
         weights = [1.0 - float(self.weights.sum()), *self.weights.tolist()]
         return f"""\
 {text}rows = zip(x, *[part(p) for part in [{names}]])
@@ -237,7 +247,10 @@ return softmax([sum(w * v for w, v in zip({weights}, row)) for row in logs])"""
         maps = _alike(parts)
         if any((map_.n_classes, map_.scale) != (classes, scale) for map_ in maps):
             raise MapFormatError(ALIKE)
-        return cls(maps, weights, classes, scale)
+        floor = stored_number(stored, "floor")
+        if not 0.0 <= floor < 1.0 / classes:
+            raise MapFormatError("the floor of a pooled map must be below 1 / classes.")
+        return cls(maps, weights, classes, scale, floor)
 
 
 @dataclass(frozen=True, eq=False)

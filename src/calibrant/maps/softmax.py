@@ -15,11 +15,15 @@ from calibrant.core.probabilities import softmax
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.base import stored_choice, stored_number, stored_numbers
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
-from calibrant.maps.python_source import log_probabilities_text, logits_text
-from calibrant.numerics.class_probabilities import centred, log_probabilities, logits_of
+from calibrant.maps.sql_and_python import log_probabilities_text, logits_text
+from calibrant.numerics.class_probabilities import (
+    centred,
+    log_probabilities,
+    logits_of,
+    tempered_inputs,
+)
 from calibrant.numerics.line_problems import values_at
 from calibrant.numerics.links import CLIP
-from calibrant.numerics.tempering import tempered_inputs
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale
@@ -262,7 +266,7 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
     def _linear(self, x: FloatMatrix) -> FloatMatrix:
         moved = super()._linear(x) + self.curve * near_top(x)
         if self.probability_weights is None:
-            return moved
+            return np.asarray(moved)
         return np.asarray(moved + np.exp(x) @ self.probability_weights.T)
 
     def _scores_text(self) -> str:

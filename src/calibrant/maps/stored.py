@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from calibrant.core.array_types import Scale
 from calibrant.core.output_files import MAP, atomic_write, check_named
+from calibrant.core.parameters import check_choice
 from calibrant.exceptions import MapFormatError, OptionError
 from calibrant.maps.base import stored_numbers
-from calibrant.maps.beta import BetaMap
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
 from calibrant.maps.grouped import GroupedMap
@@ -18,9 +19,10 @@ from calibrant.maps.multiclass import (
     OneVsRestMap,
     PooledMap,
     TopLabelMap,
+    stored_scale,
 )
+from calibrant.maps.parametric import BetaMap, QuadraticMap
 from calibrant.maps.piecewise import MeanMap, ParabolasMap, PiecewiseLinearMap
-from calibrant.maps.quadratic import QuadraticMap
 from calibrant.maps.smooth import SmoothMap
 from calibrant.maps.softmax import (
     DiagonalMap,
@@ -104,7 +106,13 @@ def map_from_dict(stored: JsonObject) -> StoredMap:
     """
     if not isinstance(stored, dict):
         raise MapFormatError("a stored map must be a JSON object.")
-    kind = stored.get("kind")
+    if "kind" not in stored:
+        has = ", ".join(map(repr, stored)) or "nothing"
+        raise MapFormatError(
+            f"a stored map must have a field 'kind', as to_dict() writes it; it has "
+            f"{has}. Read files of save_map by load_map."
+        )
+    kind = stored["kind"]
     if not isinstance(kind, str) or kind not in MAP_KINDS:
         raise MapFormatError(
             f"unknown kind of map {kind!r}; known: {', '.join(MAP_KINDS)}."
@@ -118,6 +126,7 @@ def save_map(
     *,
     columns: Sequence[str] | None = None,
     fitted_range: tuple[float, float] | None = None,
+    scale: Scale = "prob",
 ) -> None:
     """Write a map to a JSON file.
 
@@ -137,6 +146,9 @@ def save_map(
         The smallest and largest prediction that the map was fitted to, such as
         ``calibrator.range_``, kept in the file: ``calibrant apply`` warns about
         predictions outside.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What the column of a map of one event contained, kept in the file:
+        ``calibrant apply`` expects the same. The map itself takes probabilities.
 
     See Also
     --------
@@ -164,6 +176,8 @@ def save_map(
         content["columns"] = list(columns)
     if fitted_range is not None:
         content["range"] = list(fitted_range)
+    if scale != "prob":
+        content["scale"] = check_choice(scale, get_args(Scale), name="scale")
     content["map"] = map_.to_dict()
     text = json.dumps(content, indent=1, allow_nan=False)
     with atomic_write(path) as temporary:
@@ -220,6 +234,12 @@ def load_range(path: str | os.PathLike[str]) -> tuple[float, float] | None:
         return None
     low, high = stored_numbers(stored, "range", size=2).tolist()
     return low, high
+
+
+def load_scale(path: str | os.PathLike[str]) -> Scale | None:
+    """Read what the column that a map in a file was fitted on contained, if kept."""
+    stored = _read(path)
+    return stored_scale(stored) if "scale" in stored else None
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -52,10 +52,11 @@ def calibration_error(  # noqa: PLR0913
         "auto" subtracts the estimated bias if it is known for the method (binned
         methods with alpha 1 or 2), which may give values a little below 0 (`evaluate`
         gives 0 then); False gives the raw, classical value.
-    task : None, "confidence", "classwise", or a class
-        None: `y_prob` is a vector. "confidence": top class and whether it is right.
-        A class, by label or column number: that class against the rest.
-        "classwise": the mean over classes.
+    task : None, "confidence", "classwise", "multilabel", or a class
+        None: `y_prob` is a vector. "confidence" or "top-label": the top class and
+        whether it is right. A class, by label or column number: that class against the
+        rest. "classwise": the mean over classes. "multilabel": the same for labels of
+        which a row can have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice (except in cross-validation, which
         keeps a row in a single fold). Weights below one on
@@ -94,8 +95,13 @@ def calibration_error(  # noqa: PLR0913
     0.096
     >>> round(cb.calibration_error(y, p, method="es15"), 4)
     0.0819
-    >>> round(cb.calibration_error(y, p, method="ew15", debias=False), 4)
-    0.0975
+
+    The ECE of Guo et al. (2017), of the top label:
+
+    >>> prob, digit = cb.datasets.load_multiclass("forest")
+    >>> settings = {"method": "ew15", "debias": False, "task": "confidence"}
+    >>> round(cb.calibration_error(digit, prob, **settings), 4)
+    0.1933
     """
     settings = ErrorSettings(alpha=alpha, debias=debias, random_state=random_state)
     evaluator = find_evaluator(method).measuring(random_state)

@@ -319,7 +319,6 @@ def calibration_test(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("calibration_test", uses_clusters=True)
     check_one_event(preds.task, "a test")
     tasks = preds.store.single_tasks("calibration_test")
     sample = tasks.samples[0]

@@ -13,11 +13,13 @@ from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
-from calibrant.exceptions import OptionError
+from calibrant.core.text_tables import frame_table
+from calibrant.exceptions import Argument, OptionError, Setting
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
 from calibrant.numerics.paired import paired_differences, ranks, significantly_different
 from calibrant.numerics.resampling import RowGroups, bootstrap_cells
+from calibrant.predictions.in_memory import GROUP
 from calibrant.predictions.predictions import Predictions, as_predictions
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant.core.sample import BinarySample
+    from calibrant.core.text_tables import TextFormat
 
 MIN_MODELS = 2
 ENDS = ("value", "low", "high")
@@ -168,6 +171,21 @@ class Comparison:
             ]
         )
 
+    def table(self, format: TextFormat = "text") -> str:  # noqa: A002
+        """Return the rows of `frame` as a table, as ``calibrant compare`` prints them.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}
+            How it is written; LaTeX needs the package booktabs.
+
+        Returns
+        -------
+        str
+            Numbers with four decimals, a hyphen where there is none.
+        """
+        return frame_table(self.frame(), format)
+
     @property
     def _parts(self) -> tuple[Comparison, ...]:
         return self.groups or (self,)
@@ -233,10 +251,11 @@ def compare(  # noqa: PLR0913
         Level of the intervals, and of significance.
     n_resamples : int
         Number of bootstrap resamples.
-    task : None, "confidence", "classwise", or a class
-        None: binary. "confidence": the top class and whether it is right. A class, by
-        label or column number: that class against the rest. "classwise": the mean over
-        classes.
+    task : None, "confidence", "classwise", "multilabel", or a class
+        None: binary. "confidence" or "top-label": the top class and whether it is
+        right. A class, by label or column number: that class against the rest.
+        "classwise": the mean over classes. "multilabel": the same for labels of which a
+        row can have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     groups : array-like of shape (n,), optional
@@ -326,17 +345,33 @@ def compare(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("compare", uses_clusters=True)
     if len(preds.models) < MIN_MODELS:
         raise OptionError(
             f"at least {MIN_MODELS} models are needed to compare; got "
             f"{max(len(preds.models), 1)}. For one model use evaluate. With a task, "
-            f"the columns of all classes are one model."
+            f"the columns of all classes are one model.",
+            *_names_of_models(preds),
         )
     comparisons = _compare_groups(preds, method, settings, progress)
     if not preds.by:
         return comparisons[0]
     return Comparison((), (), float(alpha), confidence, groups=tuple(comparisons))
+
+
+def _names_of_models(preds: Predictions) -> list[str | Argument]:
+    """Return that a column of groups may have been meant as that of models."""
+    if not preds.by or GROUP in preds.by:
+        return []
+    column = preds.by[0]
+    return [
+        f" If column {column!r} names the model of each row, pass ",
+        Setting("model", column),
+        " and ",
+        Setting("id"),
+        " instead of ",
+        Setting("by", column),
+        ".",
+    ]
 
 
 def _compare_groups(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import check_one_event
 from calibrant.exceptions import Argument, OptionError
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
+from calibrant.numerics.binning import tabulate
 from calibrant.numerics.clustered import check_two_clusters
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.net_benefit import (
@@ -24,6 +25,7 @@ from calibrant.numerics.net_benefit import (
     lost_benefit,
     thresholds_reached,
 )
+from calibrant.numerics.sorted_rows import sorted_if_known
 from calibrant.numerics.weighted_points import compress_on_log_grid, compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant.core.sample import BinarySample
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.engines.groups import Group
     from calibrant.predictions.predictions import Predictions
 
@@ -51,6 +54,8 @@ PERCENTAGES = np.arange(1, 100) / 100
 SHOWN = (0.05, 0.1, 0.2, 0.3, 0.5)
 """The thresholds, of those that there are, in the printed table."""
 LOSS_DRAWS = 1000
+SAME_RATE = 1e-9
+"""Base rates that differ by less are the same but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +72,15 @@ class DecisionUnit:
         Shares of rows that are acted on, and what they are worth.
     sample : BinarySample or None
         The predictions; None for strategies without a model.
+    base_rate : float
+        The share of events, which is the largest possible net benefit.
     """
 
     model: str
     group: dict[str, Any]
     benefit: NetBenefit
     sample: BinarySample | None = None
+    base_rate: float = np.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +90,8 @@ class DecisionCurve:
     Attributes
     ----------
     units : tuple of DecisionUnit
-        Models, then the strategies "treat-all" and "treat-none", in each group.
+        Models, then the strategies "treat-all" and "treat-none", in each group. If
+        base rates differ between models, there is one "treat-all (name)" per model.
     thresholds : ndarray of shape (t,)
         Predicted probabilities from which one acts.
     confidence : float
@@ -157,23 +166,15 @@ class DecisionCurve:
             low, high = benefit.limits(self.confidence, reach)
         columns = {"net_benefit": benefit.value, "low": low, "high": high}
         if standardised:
-            most = self._event_rate(unit) or np.nan
+            most = unit.base_rate or np.nan
             columns = {k: np.minimum(v / most, 1.0) for k, v in columns.items()}
         return {"threshold": self.thresholds, **columns}
-
-    def _event_rate(self, unit: DecisionUnit) -> float:
-        every = (
-            one
-            for one in self.units
-            if one.model == TREAT_ALL and one.group == unit.group
-        )
-        return float(next(every).benefit.shares[0, 0])
 
     def differences(self) -> Frame:
         """Return by how much decisions by one model are better than by another.
 
         Every pair of models, and every model against "treat-all" and "treat-none", on
-        the same rows.
+        the same rows, whose labels must be the same for all models.
 
         Returns
         -------
@@ -186,6 +187,7 @@ class DecisionCurve:
         for group, models in self.predictions.store.paired_tasks():
             if _group_key(group) not in used:
                 continue
+            _check_same_labels(models)
             first = next(iter(models.values())).samples[0]
             outcomes = _outcomes(first, self.thresholds)
             reached = {
@@ -231,9 +233,15 @@ class DecisionCurve:
         points = compress_on_log_grid(sample)
         chance = smooth_fit(sample).map.values(points.p)[:, np.newaxis]
         value = lost_benefit(points.p, points.weight, chance, self.thresholds)[:, 0]
-        low, high = _lost_limits(
-            sample, self.thresholds, self.confidence, generator(self.random_state)
-        )
+        # Limits are quantiles over maps drawn from the posterior. None of these is the
+        # identity; so the lower ones are 0 unless the test is significant.
+        cells, tail = compress_to_at_most(sample), 0.5 * (1.0 - self.confidence)
+        rng = generator(self.random_state)
+        maps = smooth_fit(sample).drawn_maps(cells.p, LOSS_DRAWS, rng)
+        lost = lost_benefit(cells.p, cells.weight, maps, self.thresholds)
+        low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
+        if not smooth_p_value(sample).rejects(tail):
+            low = 0.0 * low
         low, high = np.minimum(low, value), np.maximum(high, value)
         return {"threshold": self.thresholds, "lost": value, "low": low, "high": high}
 
@@ -269,6 +277,18 @@ def _stack(parts: Any) -> Frame:
     return as_columns(rows)
 
 
+def _check_same_labels(models: Mapping[str, BinaryTasks]) -> None:
+    """Raise where models predict different events."""
+    (name, first), *others = models.items()
+    for other, tasks in others:
+        if not np.array_equal(tasks.samples[0].y, first.samples[0].y):
+            raise OptionError(
+                "differences are between decisions about the same events; the labels "
+                f"of models {name!r} and {other!r} differ. Pass one model to compare "
+                f"it with {TREAT_ALL} and {TREAT_NONE}."
+            )
+
+
 def _outcomes(sample: BinarySample, thresholds: FloatVector) -> Outcomes:
     event = sample.y * sample.weights
     codes = sample.clusters
@@ -278,30 +298,26 @@ def _outcomes(sample: BinarySample, thresholds: FloatVector) -> Outcomes:
     return Outcomes(thresholds, event, sample.weights - event, codes)
 
 
+def _decided(
+    sample: BinarySample, thresholds: FloatVector
+) -> tuple[Outcomes, IntVector]:
+    """Return rows and how many thresholds each reaches.
+
+    Rows of no cluster that reach the same thresholds are as good as one.
+    """
+    if sample.clusters is not None:
+        rows = _outcomes(sample, thresholds)
+        return rows, thresholds_reached(sample.p, thresholds)
+    ordered, edges = sorted_if_known(sample), np.concatenate([[0.0], thresholds, [1.0]])
+    table = tabulate(ordered.p, ordered.y, ordered.weight, edges)
+    event = table.label_sum
+    return Outcomes(thresholds, event, table.weight - event), np.arange(event.size)
+
+
 def _strategies(outcomes: Outcomes) -> dict[str, IntVector]:
     """Return the decisions that need no model, as if they were predictions."""
     n, last = outcomes.event.size, outcomes.thresholds.size
     return {TREAT_ALL: np.full(n, last), TREAT_NONE: np.zeros(n, dtype=np.intp)}
-
-
-def _lost_limits(
-    sample: BinarySample,
-    thresholds: FloatVector,
-    confidence: float,
-    rng: np.random.Generator,
-) -> tuple[FloatVector, FloatVector]:
-    """Return quantiles of the benefit lost, over maps drawn from the posterior.
-
-    No drawn map is the identity; so the lower limits are 0 unless the test of
-    calibration is significant.
-    """
-    cells = compress_to_at_most(sample)
-    maps = smooth_fit(sample).drawn_maps(cells.p, LOSS_DRAWS, rng)
-    lost = lost_benefit(cells.p, cells.weight, maps, thresholds)
-    tail = 0.5 * (1.0 - confidence)
-    low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
-    rejected = smooth_p_value(sample).rejects(tail)
-    return low if rejected else np.zeros_like(low), high
 
 
 def decision_curve(  # noqa: PLR0913
@@ -331,7 +347,8 @@ def decision_curve(  # noqa: PLR0913
     ----------
     y_true : array-like of shape (n,), dict or Predictions
         Labels: 0 and 1, booleans, or with `pos_label` any two values; classes for
-        multi-class tasks. Or `Predictions`, which need no other data.
+        multi-class tasks. Or `Predictions`, which need no other data. A dict has the
+        labels of each model, where they depend on the model.
     y_prob : array-like of shape (n,) or (n, k), or dict
         Predicted probability of the event, or of each class; a dict has those of each
         model. With `task` None, two columns are those of `predict_proba`.
@@ -364,7 +381,8 @@ def decision_curve(  # noqa: PLR0913
     -------
     DecisionCurve
         ``frame()`` has one row per model and threshold, with "treat-all" and
-        "treat-none"; ``differences()`` compares models on the same rows; ``lost()`` is
+        "treat-none" (and "treat-all (name)" for each model, if their base rates
+        differ); ``differences()`` compares models on the same rows; ``lost()`` is
         the net benefit that miscalibration costs.
 
     See Also
@@ -409,7 +427,6 @@ def decision_curve(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("decision_curve", uses_clusters=True)
     check_one_event(preds.task, "a decision")
     _check_names(preds.models)
     checked = _check_thresholds(thresholds)
@@ -449,8 +466,7 @@ def _check_thresholds(thresholds: ArrayLike | None) -> FloatVector:
 
 def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
     """Return the curve of each model in each group, then those without a model."""
-    units: dict[str, list[DecisionUnit]] = {}
-    strategies: dict[str, list[DecisionUnit]] = {}
+    parts: dict[str, list[list[DecisionUnit]]] = {}
     skipped = SkippedGroups()
     for unit in preds.store.units():
         sample = unit.read().samples[0]
@@ -459,24 +475,37 @@ def _units(preds: Predictions, thresholds: FloatVector) -> list[DecisionUnit]:
         key, name = _group_key(unit.group), str(unit.group)
         model = preds.store.display_name(unit.model) or "model"
         with skipped.skipping(unit.group):
-            own, *others = units_of(model, key, sample, thresholds)
-            units.setdefault(name, []).append(own)
-            strategies[name] = others
-    return skipped.checked(
-        [unit for name, own in units.items() for unit in own + strategies[name]]
-    )
+            own = units_of(model, key, sample, thresholds)
+            parts.setdefault(name, []).append(own)
+    return skipped.checked([u for own in parts.values() for u in join_units(own)])
 
 
 def units_of(
     model: str, key: dict[str, Any], sample: BinarySample, thresholds: FloatVector
 ) -> list[DecisionUnit]:
     """Return the curve of a model, then those of the same rows without a model."""
-    outcomes = _outcomes(sample, thresholds)
-    reached = thresholds_reached(sample.p, thresholds)
+    outcomes, reached = _decided(sample, thresholds)
+    rate = float(outcomes.event.sum() / outcomes.total)
     return [
-        DecisionUnit(model, key, NetBenefit.of(outcomes, reached), sample),
+        DecisionUnit(model, key, NetBenefit.of(outcomes, reached), sample, rate),
         *(
-            DecisionUnit(strategy, key, NetBenefit.of(outcomes, always))
+            DecisionUnit(strategy, key, NetBenefit.of(outcomes, always), None, rate)
             for strategy, always in _strategies(outcomes).items()
         ),
     ]
+
+
+def join_units(parts: Sequence[Sequence[DecisionUnit]]) -> list[DecisionUnit]:
+    """Return the curves of models, then those without a model.
+
+    To treat all is worth the same for all models if their base rates are the same;
+    otherwise each model has its own.
+    """
+    models, every, none = zip(*parts, strict=True)
+    if np.ptp([one.base_rate for one in models]) < SAME_RATE:
+        return [*models, every[0], none[0]]
+    named = (
+        replace(always, model=f"{TREAT_ALL} ({own.model})")
+        for own, always in zip(models, every, strict=True)
+    )
+    return [*models, *named, none[0]]

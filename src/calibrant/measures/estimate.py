@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,8 +47,7 @@ class Estimate:
         returns the number itself, which averages out over many data sets.
     low, high : float
         Ends of the interval of the true error: within [0, 1], and the estimate lies
-        between them. NaN where no interval was asked for, or where resampling gives
-        none.
+        between them. NaN where no interval was asked for.
     n : int
         Number of rows.
     debiased : bool
@@ -147,6 +145,9 @@ class FittedTasks:
     _estimates: dict[str | int, tuple[Estimate, ...]] = field(
         default_factory=dict, init=False, repr=False
     )
+    _drawn: dict[tuple[KernelFit, ...], PosteriorLimits] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def fits(self, method: str) -> list[ErrorFit]:
         """Return the fits of a method to all events."""
@@ -159,38 +160,9 @@ class FittedTasks:
 
     def estimates(self, method: str) -> tuple[Estimate, ...]:
         """Return the estimate for the task, then one for each class if it has any."""
-        key = _key(method)
-        if key not in self._estimates:
-            self._estimates[key] = self._estimate(method)
-        return self._estimates[key]
-
-    @cached_property
-    def _posterior_limits(self) -> PosteriorLimits:
-        """Return limits of the true errors, the same for all methods with a map."""
-        return self._drawn_limits([])
-
-    def _drawn_limits(self, kernels: list[KernelFit]) -> PosteriorLimits:
-        settings = self.settings
-        seed = whole_seed(settings.random_state)
-        with one_blas_thread():
-            return PosteriorLimits.of(
-                self.tasks.samples,
-                confidence=float(settings.confidence or 0.0),
-                alpha=settings.alpha,
-                n_draws=settings.n_resamples,
-                seed=seed,
-                kernels=kernels,
-            )
-
-    def _limits(self, fits: list[ErrorFit]) -> PosteriorLimits | None:
-        """Return between which limits the errors of the events lie."""
-        if self.settings.confidence is None:
-            return None
-        kernels = [fit for fit in fits if isinstance(fit, KernelFit)]
-        return self._drawn_limits(kernels) if kernels else self._posterior_limits
-
-    def _estimate(self, method: str) -> tuple[Estimate, ...]:
-        tasks = self.tasks
+        key, tasks = _key(method), self.tasks
+        if key in self._estimates:
+            return self._estimates[key]
         fits = self.fits(method)
         values, debias = self.settings.errors(fits, tasks.samples, method)
         pieces = np.array([float(fit.n_pieces) for fit in fits])
@@ -203,11 +175,32 @@ class FittedTasks:
             size = float(np.mean(pieces[which]))
             return Estimate(name, task, value, *ends, n, debias, size)
 
-        whole = row(tasks.task, slice(None))
-        if len(fits) == 1:
-            return (whole,)
-        each = (row(event, slice(i, i + 1)) for i, event in enumerate(tasks.names))
-        return (whole, *each)
+        rows = [row(tasks.task, slice(None))]
+        if len(fits) > 1:
+            rows += [row(event, slice(i, i + 1)) for i, event in enumerate(tasks.names)]
+        self._estimates[key] = tuple(rows)
+        return self._estimates[key]
+
+    def _limits(self, fits: list[ErrorFit]) -> PosteriorLimits | None:
+        """Return between which limits the errors of the events lie.
+
+        They are the same for all methods with a map, and drawn once.
+        """
+        settings = self.settings
+        if settings.confidence is None:
+            return None
+        kernels = tuple(fit for fit in fits if isinstance(fit, KernelFit))
+        if kernels not in self._drawn:
+            with one_blas_thread():
+                self._drawn[kernels] = PosteriorLimits.of(
+                    self.tasks.samples,
+                    confidence=settings.confidence,
+                    alpha=settings.alpha,
+                    n_draws=settings.n_resamples,
+                    seed=whole_seed(settings.random_state),
+                    kernels=kernels,
+                )
+        return self._drawn[kernels]
 
 
 def _key(method: Any) -> str | int:

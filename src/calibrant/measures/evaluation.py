@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from itertools import chain
 from math import isfinite
@@ -16,11 +16,17 @@ from calibrant.calibrators.smooth import EVALUATOR
 from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
+from calibrant.core.text_tables import frame_table
 from calibrant.core.threads import one_blas_thread
 from calibrant.engines.groups import Group
 from calibrant.exceptions import Argument, OptionError, TooFewRowsError
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
-from calibrant.measures.results import SkippedGroups, as_columns, result_key
+from calibrant.measures.results import (
+    Result,
+    SkippedGroups,
+    as_columns,
+    result_key,
+)
 from calibrant.measures.score_decomposition import (
     Splits,
     keep,
@@ -37,7 +43,9 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.core.tasks import BinaryTasks
-    from calibrant.predictions.aggregates import Unit
+    from calibrant.core.text_tables import TextFormat
+    from calibrant.predictions.aggregates import AggregatedPredictions, Unit
+    from calibrant.predictions.in_memory import RowPredictions
     from calibrant.predictions.predictions import Predictions
 
 UNITS_AT_ONCE, ROWS_AT_ONCE = 1024, 65_536
@@ -161,6 +169,21 @@ class Evaluation:
             rows.append(row)
         return as_columns(rows)
 
+    def table(self, format: TextFormat = "text") -> str:  # noqa: A002
+        """Return the rows of `frame` as a table, as ``calibrant evaluate`` prints them.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}
+            How it is written; LaTeX needs the package booktabs.
+
+        Returns
+        -------
+        str
+            Numbers with four decimals, a hyphen where there is none.
+        """
+        return frame_table(self.frame(), format)
+
     def _repr_html_(self) -> str:
         names = [n for n in self.frame() if n not in ("task", "debiased", "bins")]
         columns = [self.frame()[name].tolist() for name in names]
@@ -238,10 +261,11 @@ def evaluate(  # noqa: PLR0913
         Intervals lie within [0, 1] and contain the estimate.
     n_resamples : int
         Number of maps drawn for the intervals.
-    task : None, "confidence", "classwise", or a class
-        None: binary. "confidence": the top class and whether it is right. A class, by
-        label or column number: that class against the rest. "classwise": the mean over
-        classes.
+    task : None, "confidence", "classwise", "multilabel", or a class
+        None: binary. "confidence" or "top-label": the top class and whether it is
+        right. A class, by label or column number: that class against the rest.
+        "classwise": the mean over classes. "multilabel": the same for labels of which a
+        row can have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     groups : array-like of shape (n,), optional
@@ -257,7 +281,7 @@ def evaluate(  # noqa: PLR0913
         Whether `y_prob` holds probabilities, logits, percentages from 0 to 100, or
         natural logarithms of probabilities; for all models, or for each by name.
     random_state : int, generator or None
-        Seeds cross-validation and resampling.
+        Seeds cross-validation, and the maps drawn for intervals.
     progress : callable, optional
         Called with the number of finished and of all units.
 
@@ -309,9 +333,8 @@ def evaluate(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("evaluate", uses_clusters=True)
-    units, named = preds.store.units(), preds.store.named
-    assessments = _assess_units(units, chosen, settings, progress, named=named)
+    assess = partial(_assess, chosen)
+    assessments = over_units(preds.store, chosen, settings, progress, assess)
     return Evaluation(tuple(assessments), float(alpha), confidence)
 
 
@@ -328,22 +351,26 @@ def check_methods(methods: Any) -> tuple[Any, ...]:
 def assess_one(fitted: FittedTasks, methods: tuple[str, ...]) -> Assessment:
     """Apply the methods that there are enough rows for, and warn of the others."""
     skipped = SkippedGroups()
-    assessment = _assess(fitted, methods, Group({}, slice(None)), skipped, {})
+    assessment = _assess(methods, fitted, Group({}, slice(None)), skipped, {})
     skipped.warn()
     return assessment
 
 
-def _assess_units(
-    units: Sequence[Unit],
+def over_units(
+    store: RowPredictions | AggregatedPredictions,
     methods: tuple[str, ...],
     settings: ErrorSettings,
     progress: Callable[[int, int], None] | None,
-    *,
-    named: bool,
-) -> list[Assessment]:
-    """Apply every method to every unit, but for groups that are too small for it."""
-    assessments: list[Assessment] = []
-    skipped = SkippedGroups()
+    measure: Callable[[FittedTasks, Group, SkippedGroups, dict[str, Any]], Result],
+    reserved: Iterable[str] = (),
+) -> list[Result]:
+    """Return what is measured of each unit, but for groups that are too small.
+
+    `measure` also gets model and group by the names that results have for them; no
+    column of groups may have one of the `reserved` names.
+    """
+    results: list[Result] = []
+    skipped, units, named = SkippedGroups(), store.units(), store.named
     with one_blas_thread():  # setting the limit costs as much as a small fit
         pairs = fitted_units(units, methods, settings, skipped)
         for done, (unit, fitted) in enumerate(pairs):
@@ -352,15 +379,15 @@ def _assess_units(
             if not unit.group.key:
                 warn_if_small(fitted.tasks.samples[0])
             key = {"model": unit.model} if named else {}
-            key |= result_key(unit.group.key)
+            key |= result_key(unit.group.key, reserved)
             with skipped.skipping(unit.group):
-                assessments.append(_assess(fitted, methods, unit.group, skipped, key))
-    return skipped.checked(assessments)
+                results.append(measure(fitted, unit.group, skipped, key))
+    return skipped.checked(results)
 
 
 def _assess(
-    fitted: FittedTasks,
     methods: tuple[str, ...],
+    fitted: FittedTasks,
     group: Group,
     skipped: SkippedGroups,
     key: dict[str, Any],

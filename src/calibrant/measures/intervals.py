@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import betaincinv
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.core.parameters import generator
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.resampling import widen_to
 
@@ -71,7 +70,7 @@ class PosteriorLimits:
                     levels, n_draws=n_draws, random_state=seed, alpha=alpha
                 )
             else:
-                maps = fit.drawn_maps(fit.cells.p, n_draws, generator(seed))
+                maps = fit.drawn_maps(fit.cells.p, n_draws, seed)
                 errors = kernel.map_errors(fit.cells, maps)
                 quantiles = np.asarray(np.quantile(errors, levels))
             if _only_certain_rows_are_wrong(sample, tail):

@@ -67,10 +67,11 @@ def kernel_calibration_error(  # noqa: PLR0913
         blocks of `block_size` rows only.
     block_size : int
         Rows per block; 2 is the linear-time estimator.
-    task : None, "confidence", "classwise", or a class
-        None: binary. "confidence": the top class and whether it is right. A class, by
-        label or column number: that class against the rest. "classwise": the mean over
-        classes.
+    task : None, "confidence", "classwise", "multilabel", or a class
+        None: binary. "confidence" or "top-label": the top class and whether it is
+        right. A class, by label or column number: that class against the rest.
+        "classwise": the mean over classes. "multilabel": the same for labels of which a
+        row can have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     pos_label : object, optional

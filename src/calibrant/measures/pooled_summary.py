@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from calibrant.exceptions import OptionError
+from calibrant.core.text_tables import text_table
+from calibrant.core.warn import warn
+from calibrant.exceptions import OptionError, SmallSampleWarning
 from calibrant.numerics.random_effects import MIN_CENTRES, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from calibrant.core.array_types import Frame
+    from calibrant.core.text_tables import TextFormat
     from calibrant.measures.summary import UnitSummary
 
 
@@ -34,6 +38,8 @@ LINKS = {
     "AUROC": Link(logit, expit, lambda value: 1.0 / (value * (1.0 - value))),
 }
 """The measures that are pooled."""
+FEW_GROUPS = 5
+"""With fewer, the variance between groups is very uncertain."""
 ON_SCALE = ("value", "low", "high", "prediction_low", "prediction_high")
 
 
@@ -44,7 +50,7 @@ def pool_units(units: Sequence[UnitSummary], confidence: float) -> list[dict[str
             "pooling needs groups, such as hospitals; pass them to summary as groups."
         )
     models = dict.fromkeys(unit.key.get("model") for unit in units)
-    return [
+    rows = [
         ({} if model is None else {"model": model})
         | _pool_measure(
             name, [u for u in units if u.key.get("model") == model], confidence
@@ -52,6 +58,41 @@ def pool_units(units: Sequence[UnitSummary], confidence: float) -> list[dict[str
         for model in models
         for name in LINKS
     ]
+    if (fewest := min(row["groups"] for row in rows)) < FEW_GROUPS:
+        warn(
+            f"{fewest} groups say little about how groups differ: do not rely on "
+            f"prediction intervals with fewer than {FEW_GROUPS}.",
+            SmallSampleWarning,
+        )
+    return rows
+
+
+def pooled_table(
+    frame: Frame,
+    level: str,
+    format: TextFormat = "text",  # noqa: A002
+) -> str:
+    """Return what `pool_units` gave as a table for readers."""
+    named = {"model": frame["model"].tolist()} if "model" in frame else {}
+    columns = named | {
+        "measure": frame["measure"].tolist(),
+        "value": [f"{value:.3f}" for value in frame["value"]],
+        level: _ranges(frame["low"], frame["high"]),
+        "prediction interval": _ranges(
+            frame["prediction_low"], frame["prediction_high"]
+        ),
+        "tau": [f"{value:.3f}" for value in frame["tau"]],
+        "groups": [f"{count}" for count in frame["groups"]],
+        "n": [f"{count:,}" for count in frame["n"]],
+    }
+    rows = list(zip(*columns.values(), strict=True))
+    right = [name not in ("model", "measure") for name in columns]
+    return text_table(list(columns), rows, right, format)
+
+
+def _ranges(low: Any, high: Any) -> list[str]:
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    return ["-" if np.isnan(a) else f"{a:.3f} to {b:.3f}" for a, b in ends]
 
 
 def _pool_measure(

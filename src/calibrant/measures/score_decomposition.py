@@ -218,10 +218,11 @@ def decompose_score(  # noqa: PLR0913
         resolution and uncertainty; differences of predictions within a bin then count
         for the score but not for the discrimination, and calibration may come out
         below 0.
-    task : None, "confidence", "classwise", or a class
-        None: binary. "confidence": the top class and whether it is right. A class, by
-        label or column number: that class against the rest. "classwise": all parts are
-        means over classes.
+    task : None, "confidence", "classwise", "multilabel", or a class
+        None: binary. "confidence" or "top-label": the top class and whether it is
+        right. A class, by label or column number: that class against the rest.
+        "classwise": all parts are means over classes. "multilabel": the same for labels
+        of which a row can have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     pos_label : object, optional

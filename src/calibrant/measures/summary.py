@@ -10,20 +10,16 @@ import numpy as np
 
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_choice
-from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import check_one_event
 from calibrant.core.text_tables import text_table
-from calibrant.core.threads import one_blas_thread
 from calibrant.core.warn import warn
 from calibrant.exceptions import SmallSampleWarning
 from calibrant.measures.estimate import ErrorSettings
-from calibrant.measures.evaluation import fitted_units
+from calibrant.measures.evaluation import over_units
 from calibrant.measures.pooled_summary import pool_units
 from calibrant.measures.results import (
     MAX_NAMED,
-    SkippedGroups,
     as_columns,
-    result_key,
 )
 from calibrant.measures.summary_measures import (
     MEASURES,
@@ -62,6 +58,8 @@ class UnitSummary:
         Number of events, and of rows; sums of weights where rows have any.
     measures : tuple of Measure
         One per measure.
+    clusters : int or None
+        Number of clusters of rows, if there are any.
     """
 
     key: dict[str, Any]
@@ -69,6 +67,7 @@ class UnitSummary:
     events: float
     total: float
     measures: tuple[Measure, ...]
+    clusters: int | None = None
 
     def __getitem__(self, name: str) -> Measure:
         check_choice(name, MEASURES, name="measure")
@@ -83,7 +82,8 @@ class UnitSummary:
     def size(self) -> str:
         """Return the number of rows and of events, as text."""
         share = 100.0 * self.events / self.total
-        return f"n = {self.n:,}, {self.events:,.6g} events ({share:.3g} %)"
+        of = "" if self.clusters is None else f" rows of {self.clusters:,} clusters"
+        return f"n = {self.n:,}{of}, {self.events:,.6g} events ({share:.3g} %)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,7 +186,8 @@ class CalibrationSummary:
         str
             Each value with its interval in parentheses.
         """
-        return _table(self.units, format)
+        level = "" if self.confidence is None else f" ({_level(self.confidence)})"
+        return _table(self.units, format, "" if format == "text" else level)
 
     def sentence(self) -> str:
         """Return a sentence for a manuscript, one per model and group.
@@ -196,7 +197,7 @@ class CalibrationSummary:
         str
             In the terms that the TRIPOD statement uses.
         """
-        level = "" if self.confidence is None else f"{100 * self.confidence:g}% CI "
+        level = "" if self.confidence is None else f"{_level(self.confidence)} "
         return "\n".join(_sentence(unit, level) for unit in self.units)
 
     def __str__(self) -> str:
@@ -204,8 +205,14 @@ class CalibrationSummary:
         if self.confidence is not None:
             level = f" with {100 * self.confidence:g}% intervals"
         if len(self.units) == 1:
-            only = self.units[0]
-            return f"Calibration summary{level}: {only.size}\n{_explained(only)}"
+            (only,) = self.units
+            rows = [
+                [one.measure, _number(one), _interval(one), MEASURES[one.measure]]
+                for one in only.measures
+            ]
+            head = ["measure", "value", "interval", "what it is"]
+            table = text_table(head, rows, [False, True, True, False])
+            return f"Calibration summary{level}: {only.size}\n{table}"
         parts = [
             _table(self.units[start : start + SIDE_BY_SIDE], "text")
             for start in range(0, len(self.units), SIDE_BY_SIDE)
@@ -214,6 +221,10 @@ class CalibrationSummary:
 
     def __repr__(self) -> str:
         return f"<CalibrationSummary>\n{self}"
+
+
+def _level(confidence: float) -> str:
+    return f"{100 * confidence:g} % interval"
 
 
 def _places(one: Measure) -> int:
@@ -243,8 +254,9 @@ def _with_interval(one: Measure, level: str = "") -> str:
 def _sentence(unit: UnitSummary, level: str) -> str:
     said = {one.measure: _with_interval(one) for one in unit.measures}
     whose = f" ({unit.name})" if unit.name else ""
+    of = "" if unit.clusters is None else f" of {unit.clusters:,} clusters"
     return (
-        f"In {unit.n:,} observations with {unit.events:,.6g} events{whose}, "
+        f"In {unit.n:,} observations{of} with {unit.events:,.6g} events{whose}, "
         "calibration-in-the-large was "
         f"{_with_interval(unit['in-the-large'], level)}, the calibration slope was "
         f"{said['slope']} with intercept {said['intercept']}, and the ratio of "
@@ -255,23 +267,19 @@ def _sentence(unit: UnitSummary, level: str) -> str:
     )
 
 
-def _explained(unit: UnitSummary) -> str:
-    """Return the measures of one unit with what each of them is."""
-    rows = [
-        [one.measure, _number(one), _interval(one), MEASURES[one.measure]]
-        for one in unit.measures
-    ]
-    head = ["measure", "value", "interval", "what it is"]
-    return text_table(head, rows, [False, True, True, False])
-
-
-def _table(units: Sequence[UnitSummary], format: TextFormat) -> str:  # noqa: A002
+def _table(
+    units: Sequence[UnitSummary],
+    format: TextFormat,  # noqa: A002
+    level: str = "",
+) -> str:
     rows = [
         [name, *(_with_interval(unit[name]) for unit in units)] for name in MEASURES
     ]
     rows.append(["n", *(f"{unit.n:,}" for unit in units)])
+    if any(unit.clusters is not None for unit in units):
+        rows.append(["clusters", *(f"{unit.clusters or 0:,}" for unit in units)])
     rows.append(["events", *(f"{unit.events:,.6g}" for unit in units)])
-    head = ["measure", *(unit.name or "value" for unit in units)]
+    head = [f"measure{level}", *(unit.name or "value" for unit in units)]
     return text_table(head, rows, [False, *[True] * len(units)], format)
 
 
@@ -354,7 +362,8 @@ def summary(  # noqa: PLR0913
 
     Intervals are by profile likelihood for intercept and slope; exact (mid-P) for O:E
     and in-the-large, which depend on the number of events; from the posterior of
-    "smooth" for ICI, E50, E90 and Emax, whatever the smoother; DeLong's for AUROC, on
+    "smooth" for ICI, E50, E90 and Emax, whatever the smoother (only widened to contain
+    the value of another one); DeLong's for AUROC, on
     the logit scale with fewer than 30 events or other rows; and Student's, with the
     standard error of a mean, for the scores. With clusters, all but those of the
     posterior have standard errors from sums over clusters, and one degree of freedom
@@ -396,34 +405,15 @@ def summary(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    preds.store.check_fields("summary", uses_clusters=True)
     check_one_event(preds.task, "a summary")
-    units = _summarise_units(preds, settings, smoother, progress)
+
+    def measure(fitted: FittedTasks, *parts: Any) -> UnitSummary:
+        return summarise_fitted(fitted, smoother, parts[-1])
+
+    named = ("measure",)
+    units = over_units(preds.store, ("smooth",), settings, progress, measure, named)
     _warn_of_missing(units)
     return CalibrationSummary(tuple(units), confidence, smoother)
-
-
-def _summarise_units(
-    preds: Predictions,
-    settings: ErrorSettings,
-    smoother: Smoother,
-    progress: Callable[[int, int], None] | None,
-) -> list[UnitSummary]:
-    all_units = preds.store.units()
-    skipped = SkippedGroups()
-    results: list[UnitSummary] = []
-    with one_blas_thread():
-        pairs = fitted_units(all_units, ("smooth",), settings, skipped)
-        for done, (unit, fitted) in enumerate(pairs):
-            if progress is not None:
-                progress(done, len(all_units))
-            if not unit.group.key:
-                warn_if_small(fitted.tasks.samples[0])
-            key = {"model": unit.model} if preds.store.named else {}
-            key |= result_key(unit.group.key, ("measure",))
-            with skipped.skipping(unit.group):
-                results.append(summarise_fitted(fitted, smoother, key))
-    return skipped.checked(results)
 
 
 def summarise_fitted(
@@ -432,8 +422,14 @@ def summarise_fitted(
     """Return the measures of one event, by fits that may have been made before."""
     sample = fitted.tasks.samples[0]
     found = SampleMeasures(fitted, smoother)
+    clusters = None if found.clusters is None else int(found.clusters.max()) + 1
     return UnitSummary(
-        key, sample.n_data, found.logits.events, found.logits.total, found.all()
+        key,
+        sample.n_data,
+        found.logits.events,
+        found.logits.total,
+        found.all(),
+        clusters,
     )
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.core.parameters import generator, whole_seed
+from calibrant.core.parameters import whole_seed
 from calibrant.numerics import standard_errors
-from calibrant.numerics.count_quantiles import count_quantiles
 from calibrant.numerics.loess import loess, lowess
 from calibrant.numerics.recalibration_line import (
     LogitPoints,
     RecalibrationLine,
     event_limits,
 )
+from calibrant.numerics.scores import count_quantiles
 from calibrant.numerics.weighted_points import (
     compress_on_log_grid,
     distinct_predictions,
@@ -288,9 +288,9 @@ class SampleMeasures:
     ) -> tuple[FloatVector, FloatVector]:
         """Return limits of quantiles of distances, by maps drawn from the posterior."""
         settings, fit = self.fitted.settings, self.smooth
-        rng = generator(whole_seed(settings.random_state))
+        seed = whole_seed(settings.random_state)
         p, weight = fit.cells.p, fit.cells.weight
-        maps = fit.drawn_maps(p, settings.n_resamples, rng)
+        maps = fit.drawn_maps(p, settings.n_resamples, seed)
         drawn = count_quantiles(np.abs(maps - p[:, np.newaxis]), weight, levels)
         tail = 0.5 * (1.0 - float(self.confidence or 0.0))
         low, high = np.quantile(drawn, (tail, 1.0 - tail), axis=1)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erf
+from scipy.special import betaincinv, erf
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
@@ -37,8 +37,6 @@ DEBIASED_ALPHAS = (1.0, 2.0)
 @dataclass(frozen=True, eq=False)
 class BinTable:
     """Sums per bin; all that a binned calibration error needs.
-
-    Tables over the same edges add up, so parts of the data can be summed apart.
 
     Attributes
     ----------
@@ -67,16 +65,6 @@ class BinTable:
         none = np.full_like(self.weight, np.nan)
         return np.divide(total, self.weight, out=none, where=self.weight > 0.0)
 
-    def __add__(self, other: BinTable) -> BinTable:
-        if not np.array_equal(self.edges, other.edges):
-            raise ValueError("only tables over the same edges add up")
-        return BinTable(
-            self.edges,
-            self.weight + other.weight,
-            self.prob + other.prob,
-            self.label_sum + other.label_sum,
-        )
-
 
 def width_edges(bins: int) -> FloatVector:
     """Return the edges of `bins` bins of equal width, i / bins exactly.
@@ -89,6 +77,18 @@ def width_edges(bins: int) -> FloatVector:
     array([0.3, 0.6, 0.7])
     """
     return np.arange(bins + 1) / bins
+
+
+def edges_with_ends(places: FloatVector) -> FloatVector:
+    """Return the distinct places between 0 and 1, with both ends.
+
+    Examples
+    --------
+    >>> edges_with_ends(np.array([0.25, 1.0]))
+    array([0.  , 0.25, 1.  ])
+    """
+    inside = np.unique(places[(places > 0.0) & (places < 1.0)])
+    return np.concatenate([[0.0], inside, [1.0]])
 
 
 def split_ranks(total: float, bins: int | IntVector, cut: IntVector) -> FloatVector:
@@ -132,6 +132,8 @@ def order_statistics(p: FloatVector, rank: IntVector) -> FloatVector:
     """
     if rank.size == 0 or p.size <= GRID_MIN_ROWS:
         return np.partition(p, rank)[rank] if rank.size else p[:0]
+    if is_ascending(p):
+        return p[rank]
     cell = grid_cell(p)
     count = np.bincount(cell, minlength=GRID_CELLS + 1)
     below = np.cumsum(count) - count
@@ -182,11 +184,19 @@ def bin_index(p: FloatVector, edges: FloatVector) -> IntVector:
     return BinFinder(edges)(p)
 
 
+def is_ascending(p: FloatVector) -> bool:
+    """Tell whether predictions are in order; if not, the first ones mostly show it."""
+    first = p[:GRID_MIN_ROWS]
+    return bool((first[1:] >= first[:-1]).all() and (p[1:] >= p[:-1]).all())
+
+
 def tabulate(
     p: FloatVector, y: FloatVector, weight: FloatVector | None, edges: FloatVector
 ) -> BinTable:
     """Return the sums per bin over the given edges."""
     bins = edges.size - 1
+    if p.size > GRID_MIN_ROWS and is_ascending(p):
+        return _tabulate_sorted(p, y, weight, edges)
     find = BinFinder(edges) if p.size > BLOCK else partial(bin_index, edges=edges)
     sums = np.zeros((3, bins))
     for start in range(0, p.size, BLOCK):
@@ -196,6 +206,24 @@ def tabulate(
         prob, label = (v[rows] if w is None else w * v[rows] for v in (p, y))
         sums += [np.bincount(index, v, minlength=bins) for v in (w, prob, label)]
     return BinTable(edges, *sums)
+
+
+def _tabulate_sorted(
+    p: FloatVector, y: FloatVector, weight: FloatVector | None, edges: FloatVector
+) -> BinTable:
+    """Return the same of rows in order: each bin is a run of rows."""
+    starts = np.concatenate([[0], np.searchsorted(p, edges[1:-1])])
+    rows = np.diff(starts, append=p.size)
+    used = rows > 0
+
+    def sums(values: FloatVector) -> FloatVector:
+        total = np.zeros(rows.size)
+        total[used] = np.add.reduceat(values, starts[used])
+        return total
+
+    if weight is None:
+        return BinTable(edges, rows.astype(np.float64), sums(p), sums(y))
+    return BinTable(edges, sums(weight), sums(weight * p), sums(weight * y))
 
 
 def folded_normal_mean(mean: FloatMatrix, sd: FloatMatrix) -> FloatMatrix:
@@ -240,6 +268,35 @@ def debiased_binned_error(
         noise = _per_weight(variance, weight - 1.0, weight > 1.0)
         return _mean_over_bins(weight, gap**2 - noise)
     raise ValueError(f"no debiasing for alpha={alpha}")
+
+
+def exact_interval(
+    label_sum: FloatVector, weight: FloatVector, confidence: float
+) -> tuple[FloatVector, FloatVector]:
+    """Return the interval of Clopper and Pearson, which never covers too seldom.
+
+    Its ends are those rates at which so many events, or more, and so many, or fewer,
+    have half of the remaining probability.
+
+    References
+    ----------
+    C. J. Clopper, E. S. Pearson (1934). The use of confidence or fiducial limits
+    illustrated in the case of the binomial. Biometrika 26.
+    doi:10.1093/biomet/26.4.404
+
+    Examples
+    --------
+    >>> np.round(exact_interval(np.array([0.0, 8.0]), np.array([10.0, 10.0]), 0.95), 4)
+    array([[0.    , 0.4439],
+           [0.3085, 0.9748]])
+    """
+    tail = 0.5 * (1.0 - confidence)
+    others = np.maximum(weight - label_sum, 0.0)
+    some, not_all = label_sum > 0.0, others > 0.0
+    low, high = np.zeros(label_sum.shape), np.ones(label_sum.shape)
+    low[some] = betaincinv(label_sum[some], others[some] + 1.0, tail)
+    high[not_all] = betaincinv(label_sum[not_all] + 1.0, others[not_all], 1.0 - tail)
+    return low, high
 
 
 def _per_weight(

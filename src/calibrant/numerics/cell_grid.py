@@ -104,8 +104,8 @@ class CellSums:
         same = self.low == self.high
         return np.where(same, self.low, np.clip(mean, self.low, self.high))
 
-    def sample(self) -> BinarySample:
-        """Return the cells as a weighted sample.
+    def sample(self, *, clustered: bool = False) -> BinarySample:
+        """Return the cells as a weighted sample; its clusters are groups, if asked for.
 
         Each cell makes a row for the label 1 and one for 0, at its mean prediction.
         """
@@ -118,9 +118,10 @@ class CellSums:
             y=np.repeat([1.0, 0.0], others.size)[used],
             weight=np.concatenate(weights)[used].astype(np.float64),
             row_counts=row_counts[used].astype(np.intp),
+            clusters=np.tile(self.group, 2)[used] if clustered else None,
         )
 
-    def rows_apart(self) -> BinarySample:
+    def rows_apart(self, *, clustered: bool = False) -> BinarySample:
         """Return the rows one by one; those of each cell must be equal."""
         counts = np.concatenate([self.happened, self.rows - self.happened])
         weight = None
@@ -131,6 +132,7 @@ class CellSums:
             p=np.repeat(np.tile(self.low, 2), counts),
             y=np.repeat(np.repeat([1.0, 0.0], self.rows.size), counts),
             weight=weight,
+            clusters=np.repeat(np.tile(self.group, 2), counts) if clustered else None,
         )
 
     def _weights(self) -> tuple[FloatVector, FloatVector]:

@@ -1,10 +1,16 @@
-"""Class probabilities from scores, and temperature."""
+"""Class probabilities from scores, and temperature.
+
+Tempering turns a row of logits into q = (1 - u) softmax(b logits) + u / k. The share u
+of the uniform distribution keeps log q of predictions that are far too certain within
+what n labels can tell.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import minimize
 
 from calibrant.core.probabilities import row_sums, softmax
 from calibrant.numerics.links import CLIP
@@ -17,6 +23,19 @@ MIN_INVERSE = 1e-6
 MAX_STEPS = 200
 FLAT = 1e-11
 """Slope of the loss by the logarithm of the temperature that counts as 0."""
+
+INVERSE_SPREAD = 0.5
+"""Scale of the Cauchy prior of the logarithm of the inverse temperature: temperatures
+near 1 are likely, but scores of any size may be given as logits."""
+MIN_EVENTS = 0.2
+"""Labels that the uniform distribution explains at least."""
+TYPICAL_UNIFORM = 0.1
+"""Mean of the exponential prior of the share."""
+MAX_UNIFORM = 0.5
+LOG_INVERSE = (-250.0, 6.0)
+LARGE_UNIFORM = 0.05
+"""Where a search starts besides the smallest share, as far too certain predictions
+need."""
 
 
 def log_softmax(scores: FloatMatrix) -> FloatMatrix:
@@ -54,6 +73,11 @@ def log_probabilities(
     if scale == "logit":
         return log_softmax(scores)
     return np.asarray(np.log(np.maximum(class_probabilities(scores, scale), floor)))
+
+
+def half_resolution(prob: FloatMatrix) -> float:
+    """Return half of the smallest prediction above 0, which 0 may be rounded from."""
+    return max(CLIP, 0.5 * float(prob[prob > 0.0].min()))
 
 
 def logits_of(scores: FloatMatrix, scale: Scale) -> FloatMatrix:
@@ -120,3 +144,66 @@ def inverse_temperature(
             step = 4.0 * b if np.isinf(high) else np.sqrt(low * high)
         b = step
     return float(b / size)
+
+
+def tempered_inputs(logits: FloatMatrix, inverse: float, uniform: float) -> FloatMatrix:
+    """Return logarithms of probabilities after a temperature, mixed with uniform."""
+    mixed = (1.0 - uniform) * softmax(inverse * logits) + uniform / logits.shape[1]
+    return np.asarray(np.log(mixed))
+
+
+def tempering_loss(
+    point: FloatVector, logits: FloatMatrix, column: IntVector, weight: FloatVector
+) -> tuple[float, FloatVector]:
+    """Return minus the log-density of log inverse temperature and share; slopes."""
+    inverse, uniform = np.exp(point)
+    rows, even = np.arange(column.size), 1.0 / logits.shape[1]
+    prob = softmax(inverse * logits)
+    true = prob[rows, column]
+    mixed = (1.0 - uniform) * true + uniform * even
+    mean = np.einsum("ij,ij->i", prob, logits)
+    rise = true * (logits[rows, column] - mean)
+    push = weight / mixed
+    square = 1.0 + (point[0] / INVERSE_SPREAD) ** 2
+    by_inverse = 2.0 * point[0] / INVERSE_SPREAD**2 / square
+    by_inverse -= inverse * (1.0 - uniform) * float(push @ rise)
+    by_uniform = uniform * (float(push @ (true - even)) + 1.0 / TYPICAL_UNIFORM)
+    surprise = float(np.log(square)) + uniform / TYPICAL_UNIFORM
+    loss = surprise - float(weight @ np.log(mixed))
+    return loss, np.array([by_inverse, by_uniform])
+
+
+def fit_tempering(
+    logits: FloatMatrix, column: IntVector, weight: FloatVector
+) -> tuple[float, float, float]:
+    """Return the most probable inverse temperature and share, and their loss.
+
+    The loss is minus the log-density, with a Cauchy prior of the log temperature and
+    an exponential one of the share.
+
+    Parameters
+    ----------
+    logits : ndarray of shape (n, k)
+        Logits or log-probabilities.
+    column : ndarray of shape (n,)
+        The true class.
+    weight : ndarray of shape (n,)
+        How many rows each row stands for.
+    """
+    total = float(weight.sum())
+    bounds = [LOG_INVERSE, (np.log(min_uniform(total)), np.log(MAX_UNIFORM))]
+    rows = logits, column, weight
+    scaled = np.log(inverse_temperature(logits, column, weight / total))
+    starts = ((0.0, bounds[1][0]), (scaled, np.log(LARGE_UNIFORM)))
+    tried = [
+        minimize(tempering_loss, start, rows, "L-BFGS-B", jac=True, bounds=bounds)
+        for start in starts
+    ]
+    best = min(tried, key=lambda found: float(found.fun))
+    inverse, uniform = np.exp(best.x).tolist()
+    return inverse, uniform, float(best.fun)
+
+
+def min_uniform(total: float) -> float:
+    """Return the smallest share of the uniform distribution, for `total` rows."""
+    return MIN_EVENTS / (MIN_EVENTS + total)

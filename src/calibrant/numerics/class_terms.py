@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
     from calibrant.numerics.softmax_regression import Point, SoftmaxProblem
@@ -144,7 +144,8 @@ class ClassTerms:
         (classes, size), total = self.shape, self.group.size
         hessian = np.zeros((total, total))
         tail = np.arange(classes * size, total)
-        for rows in _chunks(len(prob)):
+        for start in range(0, len(prob), CHUNK):
+            rows = slice(start, start + CHUNK)
             design, weight = self._design(rows), prob[rows] * share[rows, np.newaxis]
             own = design[:, :, :size] * prob[rows, :, np.newaxis]
             common = np.einsum("ij,ijc->ic", prob[rows], design[:, :, size:])
@@ -185,7 +186,3 @@ class ClassTerms:
         weight = prob * share[:, np.newaxis]
         square = np.einsum("ij,cij,dij->cd", weight, self.common, self.common)
         return np.asarray(square - (mean.T * share) @ mean)
-
-
-def _chunks(n: int) -> Iterator[slice]:
-    return (slice(start, start + CHUNK) for start in range(0, n, CHUNK))

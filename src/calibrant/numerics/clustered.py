@@ -41,12 +41,14 @@ ROOTS = 64
 HALF = 0.5
 SIDE = 54
 """Number of cells below 1/2, and as many above."""
-FITTED = 2
-"""Parameters of the line around which labels of a cluster are compared."""
-LOOSE = np.full(FITTED, 0.1)
+LOOSE = np.full(2, 0.1)
 """Penalties of shift and tilt, which keep separable labels from endless steps."""
 FEW_FUNCTIONS = 4
 """Smooth functions whose sums all vary by at least some factor more."""
+MAX_TAKEN = 0.5
+"""The most that a line is thought to take away of the squares of sums of clusters."""
+MIN_ADDED = 0.05
+"""Where dependence adds less to a variance of 1, it is left out."""
 MIN_FREEDOM = 2.0
 MIN_CLUSTERS = 2
 MIN_EXCESS = 0.2
@@ -121,9 +123,8 @@ class Dependence:
         """Fit the line."""
         u = logit(sums.p)
         typical = max(float(np.sqrt(np.average(u**2, weights=sums.weight))), TINY)
-        design = np.column_stack([np.ones(u.size), u / typical])
         problem = PenalisedProblem(
-            design, u, sums.weight, sums.label_sum, np.array([1, 1])
+            _line(u / typical), u, sums.weight, sums.label_sum, np.array([1, 1])
         )
         return cls(sums, expit(solve_penalised(problem, LOOSE).logits))
 
@@ -183,19 +184,31 @@ class Dependence:
         return 2.0 * count / max(kurtosis - 1.0, MIN_EXCESS)
 
     @cached_property
-    def factor(self) -> float:
-        """Return by what factor dependence changes the variance of the mean label.
+    def _taken(self) -> float:
+        """Return which share of the squares of sums of clusters the line takes away.
 
-        Corrected for the line, which follows the clusters that it is fitted to.
+        It follows the clusters that it is fitted to. A parameter takes as much as one
+        of equal clusters adds, but hardly anything where its function of the
+        prediction sums to nothing in every cluster, as a slope does where predictions
+        vary within clusters.
         """
+        sums = self.sums
+        cells = WeightedPoints(sums.p, sums.weight, sums.label_sum)
+        functions = self.independent_functions(cells, _line(logit(sums.p)))
+        followed = functions * (self.rates * (1.0 - self.rates))[:, np.newaxis]
+        squares = float(np.sum(followed * (sums.weights @ followed)))
+        return min(squares / max(self._own, TINY), MAX_TAKEN)
+
+    @cached_property
+    def factor(self) -> float:
+        """Return by what factor dependence changes the variance of the mean label."""
         plain = 1.0 + self._products / max(self._own, TINY)
-        count = min(self._effective_count, self.sums.count)
-        return plain * count / max(count - FITTED, 1.0)
+        return plain / (1.0 - self._taken)
 
     @property
     def freedom(self) -> float:
         """Return the degrees of freedom of the variance between clusters."""
-        return max(self._effective_count - FITTED, MIN_FREEDOM)
+        return max(self._effective_count * (1.0 - self._taken), MIN_FREEDOM)
 
     def correlation(self, factor: float) -> float:
         """Return the latent correlation that changes the variance by a factor."""
@@ -327,8 +340,13 @@ class Effective:
         shared = dependence.shared(p, functions, dependence.factor)
         added, axes = np.linalg.eigh(shared)
         further = 1.0 + added - self.factor
-        used = further > TINY
+        used = further > MIN_ADDED
         return np.asarray(functions @ (axes[:, used] * np.sqrt(further[used])))
+
+
+def _line(u: FloatVector) -> FloatMatrix:
+    """Return the features of a line: a constant and a variable."""
+    return np.column_stack([np.ones(u.size), u])
 
 
 def check_two_clusters(count: int) -> None:

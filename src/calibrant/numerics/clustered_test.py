@@ -40,6 +40,8 @@ VARIANCE_OF_FEW = 3.0
 """Variance of labels for each of the first functions, as if rows were independent."""
 MIN_ADDED = -0.5
 """The least that dependence may add to a variance of 1."""
+MIN_FACTOR = 1.01
+"""The least dependence from which it is found in which directions it adds variance."""
 TINY = 1e-300
 
 
@@ -126,14 +128,18 @@ def clustered_p_value(
     Sums of label less prediction are made independent by their covariance within
     clusters. Their variance is known by few degrees of freedom: if it were that of one
     sum only, the mean of p-values over what it may be would be that of Student's t.
+    What dependence adds to variances rises and falls with it, in every direction by
+    the same factor.
     """
     null = replace(dependence, rates=dependence.sums.p)
     functions = _functions(points, orders[-1])
     scores = score_statistics(points, orders[-1])
+    shaped = max(dependence.factor, MIN_FACTOR)
+    added, axes = np.linalg.eigh(null.shared(points.p, functions, shaped))
 
     def at(factor: float) -> MinPValue:
-        added, axes = np.linalg.eigh(null.shared(points.p, functions, factor))
-        covariance = (axes * (1.0 + np.maximum(added, MIN_ADDED))) @ axes.T
+        further = added * max(factor - 1.0, 0.0) / (shaped - 1.0)
+        covariance = (axes * (1.0 + np.maximum(further, MIN_ADDED))) @ axes.T
         factors = np.linalg.cholesky(covariance)
         independent = np.asarray(np.linalg.solve(factors, scores), np.float64)
         return MinPValue(float(least_log_tails(independent**2, orders)), orders)

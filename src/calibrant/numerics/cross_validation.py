@@ -29,8 +29,6 @@ MIN_WEIGHT = 0.2
 EXTRA_COST = 2.0
 """What complexity beyond that which the rows support costs in log-likelihood: as much
 as two parameters, a knot and its height, by Akaike's criterion."""
-RESAMPLES = 100
-"""How often held-out losses are resampled."""
 RISES = 4
 CLEARLY_WORSE = 1.001
 """So many choices in a row that lose more than 0.1 percent and have no weight end a
@@ -54,6 +52,19 @@ def fold_numbers(n: int, folds: int, rng: Random) -> IntVector:
     sizes[: n % folds] += 1
     fold = np.empty(n, dtype=np.intp)
     fold[shuffled] = np.repeat(np.arange(folds), sizes)
+    return fold
+
+
+def cluster_fold_numbers(clusters: IntVector, folds: int, rng: Random) -> IntVector:
+    """Return the fold of each row; those of a cluster are in the same one.
+
+    Examples
+    --------
+    >>> cluster_fold_numbers(np.array([7, 7, 3, 5]), 3, np.random.RandomState(0))
+    array([0, 0, 2, 1])
+    """
+    names, cluster = np.unique(clusters, return_inverse=True)
+    fold: IntVector = fold_numbers(names.size, min(folds, names.size), rng)[cluster]
     return fold
 
 
@@ -136,25 +147,6 @@ def brier_unit(losses: FloatVector, rows: float) -> FloatVector:
     """
     least = losses.min(axis=-1, keepdims=True)
     return np.asarray(2.0 * np.maximum(least, 0.0) / rows)
-
-
-def resampled_means(losses: FloatMatrix, rows: FloatVector) -> FloatMatrix:
-    """Return the mean of each row of losses in resamples, shape (resamples, models).
-
-    This is the Bayesian bootstrap: each of `rows` held-out rows that share a loss, the
-    columns of `losses`, gets a weight from an exponential distribution.
-
-    Examples
-    --------
-    >>> losses = np.array([[0.1, 0.1], [0.0, 1.0]])
-    >>> means = resampled_means(losses, rows=np.array([9.0, 1.0]))
-    >>> means.mean(axis=0).round(1)
-    array([0.1, 0.1])
-    """
-    rng = np.random.default_rng(0)  # so that equal input gives equal output
-    share = rng.standard_gamma(rows, (RESAMPLES, rows.size))
-    means: FloatMatrix = share @ losses.T / share.sum(axis=1, keepdims=True)
-    return means
 
 
 def simplest_weight(losses: FloatVector, tolerance: float) -> FloatVector:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,8 +36,7 @@ def folded_rows(
     """
     rng = legacy_generator(random_state)
     folds = min(folds, sample.n_data)
-    if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
-        sample = sample.cached("cells", partial(_cells, sample))
+    sample = sample_to_fold(sample)
     if sample.row_counts is None:
         rows = sorted_rows(sample)
         return rows, fold_numbers(sample.n, folds, rng)
@@ -53,8 +51,12 @@ def folded_rows(
     return BinarySample(sample.p[each], sample.y[each], weight), fold
 
 
-def _cells(sample: BinarySample) -> BinarySample:
-    return sum_cells(sample.p, sample.y, sample.weight).sample()
+def sample_to_fold(sample: BinarySample) -> BinarySample:
+    """Return a sample as it is, or the cells of one that is very large."""
+    if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
+        columns = sample.p, sample.y, sample.weight
+        return sample.cached("cells", lambda: sum_cells(*columns).sample())
+    return sample
 
 
 MAX_POINTS = 1024
@@ -117,11 +119,6 @@ class FoldedPoints(WeightedPoints):
         """
         loss = values**2 * self.weight - 2.0 * values * self.label_sum + self.label_sum
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
-
-    def rows_by_label(self) -> FloatVector:
-        """Return the weight of rows with y = 1 per fold and point, then with y = 0."""
-        others = np.maximum(self.weight - self.label_sum, 0.0)
-        return np.concatenate([self.label_sum, others], axis=None)
 
 
 def _tail_edges(rows: BinarySample, cells: int) -> FloatVector:

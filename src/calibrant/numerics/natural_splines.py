@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant.core.array_types import FloatMatrix, FloatVector
 
 MIN_SPACING = 1e-4
@@ -56,6 +58,24 @@ def spaced_knots(x: FloatVector, weight: FloatVector, count: int) -> FloatVector
     left, right = (x[np.minimum(place, x.size - 1)] for place in places)
     chosen = 0.5 * left + 0.5 * right
     return _separate(np.unique(np.concatenate([[x[0]], chosen, [x[-1]]])))
+
+
+def rank_scale(
+    x: FloatVector, weight: FloatVector
+) -> Callable[[FloatVector], FloatVector]:
+    """Return the function from ascending points to their ranks, linear between them.
+
+    The rank is the share of weight below a point, with half of the point's own.
+
+    Examples
+    --------
+    >>> rank_scale(np.array([0.0, 1.0, 9.0]), np.array([2.0, 1.0, 1.0]))([0.0, 5.0])
+    array([0.25, 0.75])
+    """
+    x, first = np.unique(x, return_index=True)
+    own = np.add.reduceat(weight, first)
+    ranks = (np.cumsum(own) - 0.5 * own) / own.sum()
+    return lambda at: np.interp(at, x, ranks)
 
 
 def spread_nodes(x: FloatVector, weight: FloatVector, count: int) -> FloatVector:

@@ -141,12 +141,6 @@ class NetBenefit:
         """Return the combination at each threshold."""
         return np.asarray((self.coefficients * self.shares).sum(axis=0))
 
-    @property
-    def _variance(self) -> FloatVector:
-        """Return the variance of what one row counts."""
-        mean_square = (self.coefficients**2 * self.shares).sum(axis=0)
-        return np.asarray(np.maximum(mean_square - self.value**2, 0.0))
-
     @cached_property
     def effective_rows(self) -> FloatVector:
         """Return how many independent rows would be as informative."""
@@ -155,7 +149,8 @@ class NetBenefit:
         count = len(self.by_cluster)
         apart = self.by_cluster - self.by_cluster.mean(axis=0)
         clustered = np.square(apart).sum(axis=0) * count / max(count - 1, 1)
-        independent = self.total * self._variance
+        mean_square = (self.coefficients**2 * self.shares).sum(axis=0)
+        independent = self.total * np.maximum(mean_square - self.value**2, 0.0)
         ratio = np.ones_like(clustered)
         np.divide(clustered, independent, out=ratio, where=independent > MIN_SPREAD)
         return np.asarray(self.total / np.maximum(ratio, 1.0))

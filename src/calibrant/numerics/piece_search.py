@@ -14,7 +14,6 @@ from calibrant.numerics.cross_validation import (
     brier_unit,
     is_past_the_best,
     likelihood_weights,
-    resampled_means,
     simplest_weight,
 )
 from calibrant.numerics.line_fits import (
@@ -45,6 +44,8 @@ MAX_PIECES = int(0.5 / MIN_KNOT_GAP)
 STEEP_PIECES = 3
 """Flat, steep, flat: a map that is steeper than the diagonal needs three pieces. They
 are tried however few rows there are."""
+RESAMPLES = 100
+"""How often held-out losses are resampled."""
 MIN_SHARE = 0.01
 """Numbers of pieces with a smaller share are left out of the mean of few rows."""
 
@@ -251,11 +252,16 @@ class PieceSearch:
         """Return the mean weight of each number of pieces over resampled rows.
 
         The losses of few rows depend on one or two of them, mostly where a steep map
-        meets the one row that contradicts it; they rule no number of pieces out.
+        meets the one row that contradicts it; they rule no number of pieces out. Rows
+        get weights from an exponential distribution, the Bayesian bootstrap.
         """
-        rows = points.rows_by_label()
+        others = np.maximum(points.weight - points.label_sum, 0.0)
+        rows = np.concatenate([points.label_sum, others], axis=None)
         losses = np.stack([self._row_losses(points, lines) for lines in tried])
-        means = resampled_means(losses[:, rows > 0.0], rows[rows > 0.0])
+        losses, rows = losses[:, rows > 0.0], rows[rows > 0.0]
+        rng = np.random.default_rng(0)  # so that equal input gives equal output
+        share = rng.standard_gamma(rows, (RESAMPLES, rows.size))
+        means = share @ losses.T / share.sum(axis=1, keepdims=True)
         unit = self._unit(means, total)
         cost = EXTRA_COST * unit * self._beyond(len(tried), total)
         weights = likelihood_weights(means + cost, unit, min_weight=0.0).mean(axis=0)

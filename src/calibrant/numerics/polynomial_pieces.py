@@ -9,6 +9,8 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 from scipy.special import expit
 
+from calibrant.numerics.binning import edges_with_ends
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -144,7 +146,7 @@ def with_clips(function: Function, bends: FloatVector) -> FloatVector:
         values = function(p)
         return (values <= 0.0) | (values >= 1.0)
 
-    edges = _edges(bends)
+    edges = edges_with_ends(bends)
     left, right = edges[:-1], np.nextafter(edges[1:], 0.0)
     p = np.linspace(left, right, 9)
     flat = is_flat(p.reshape(-1)).reshape(p.shape)
@@ -156,11 +158,6 @@ def with_clips(function: Function, bends: FloatVector) -> FloatVector:
         low, high = np.where(same, middle, low), np.where(same, high, middle)
     apart = np.minimum(high - left[piece], right[piece] - high)
     return np.sort(np.append(bends, high[apart > EXACT * (right - left)[piece]]))
-
-
-def _edges(bends: FloatVector) -> FloatVector:
-    inner = bends[(bends > 0.0) & (bends < 1.0)]
-    return np.concatenate([[0.0], np.unique(inner), [1.0]])
 
 
 def followed_points(
@@ -194,7 +191,7 @@ def grid(bends: FloatVector) -> FloatVector:
     half = np.array(near, dtype=np.float64)
     # Rounded, 1 - 0.47433 is 0.52567; but near 1 every number counts.
     above = np.where(half < EXACT, 1.0 - half, np.round(1.0 - half, 15))
-    return np.unique(np.concatenate([half, above, _edges(bends)]))
+    return np.unique(np.concatenate([half, above, edges_with_ends(bends)]))
 
 
 def values_of_pieces(pieces: list[Piece], p: FloatVector) -> FloatVector:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 GRID = 8
 """Spreads that are tried for each group, evenly on the log scale."""
+FOUR = 4
+GRID_OF_FOUR = 6
+"""The same for four groups, of which there are many more choices."""
 COARSE_GRID = 5
 """The same for the more expensive variational mixture."""
 COARSE_POINTS = 128
@@ -196,8 +199,11 @@ def spread_range(information: FloatVector | float, count: int) -> FloatMatrix:
     return np.geomspace(least, MAX_SPREAD, count, axis=-1)
 
 
-def spread_grid(information: float, groups: int, size: int = GRID) -> FloatMatrix:
+def spread_grid(
+    information: float, groups: int, size: int | None = None
+) -> FloatMatrix:
     """Return spreads of groups, one row per choice."""
+    size = size or (GRID if groups < FOUR else GRID_OF_FOUR)
     return np.array(list(product(spread_range(information, size), repeat=groups)))
 
 
@@ -240,11 +246,15 @@ def _solved(
     hessian: FloatMatrix, penalty: FloatMatrix, slope: FloatVector
 ) -> tuple[FloatMatrix, FloatMatrix]:
     """Return Cholesky factors for each row of penalties, and factors^-1 slope."""
-    hessians = np.repeat(hessian[np.newaxis], len(penalty), axis=0)
-    np.einsum("kjj->kj", hessians)[:] += penalty
-    factor = np.asarray(np.linalg.cholesky(hessians), dtype=np.float64)
-    target = np.broadcast_to(slope, penalty.shape)[..., np.newaxis]
-    return factor, np.asarray(np.linalg.solve(factor, target)[..., 0])
+    size = slope.size
+    # The factor of a matrix with the slope as its last row has the solution there.
+    bordered = np.empty((len(penalty), size + 1, size + 1))
+    bordered[:, :size, :size] = hessian
+    bordered[:, size, :size] = bordered[:, :size, size] = slope
+    bordered[:, size, size] = np.finfo(float).max
+    np.einsum("kjj->kj", bordered)[:, :size] += penalty
+    factor = np.asarray(np.linalg.cholesky(bordered), dtype=np.float64)
+    return factor[:, :size, :size], factor[:, size, :size]
 
 
 def _quadratic(

@@ -116,7 +116,10 @@ class RowGroups:
     ) -> RowGroups:
         """Put `n` rows, or whole clusters, into groups and resample the groups."""
         if clusters is not None:
-            return cls._of_clusters(clusters, replicates, rng, weight)
+            _, cluster = np.unique(clusters, return_inverse=True)
+            alone = cls.draw(int(cluster.max()) + 1, replicates, rng)
+            row = None if weight is None else np.arange(cluster.size)
+            return cls(alone.group[cluster], alone.counts, row, weight)
         row = share = None
         if weight is not None:
             at_a_time = max(weight.sum() / MAX_COPIES, 1.0)
@@ -128,19 +131,6 @@ class RowGroups:
         group = rng.permutation(np.arange(n) % groups)
         counts = rng.multinomial(groups, np.full(groups, 1.0 / groups), replicates)
         return cls(group, counts.astype(np.float64), row, share)
-
-    @classmethod
-    def _of_clusters(
-        cls,
-        clusters: IntVector,
-        replicates: int,
-        rng: np.random.Generator,
-        weight: FloatVector | None,
-    ) -> RowGroups:
-        _, cluster = np.unique(clusters, return_inverse=True)
-        alone = cls.draw(int(cluster.max()) + 1, replicates, rng)
-        row = None if weight is None else np.arange(cluster.size)
-        return cls(alone.group[cluster], alone.counts, row, weight)
 
     def weights(self, cells: BootstrapCells) -> FloatMatrix:
         """Return the weight of each cell in each resample of the groups."""

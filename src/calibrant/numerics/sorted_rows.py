@@ -47,6 +47,14 @@ def sorted_rows(sample: BinarySample, *, max_kept: int = MAX_KEPT_ROWS) -> Binar
     return sample.cached("sorted rows", partial(_sort, sample))
 
 
+def sorted_if_known(sample: BinarySample) -> BinarySample:
+    """Return the rows in order if they have been sorted before, else as they are.
+
+    For sums over bins, which are faster over rows in order but not worth a sort.
+    """
+    return sample.known("sorted rows") or sample
+
+
 def _sort(sample: BinarySample) -> BinarySample:
     p, y, weight = sample.p, sample.y, sample.weight
     if weight is None and are_binary(y):

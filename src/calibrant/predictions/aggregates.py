@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.labels import check_label_order
+from calibrant.core.row_rules import warn_if_not_percent
 from calibrant.core.tasks import BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
@@ -62,6 +63,9 @@ class Store(ABC):
     The methods here are those of aggregates; rows know more.
     """
 
+    request: TableRequest | None
+    """Which columns hold what; None where that is not known."""
+
     @property
     @abstractmethod
     def by(self) -> tuple[str, ...]:
@@ -70,11 +74,6 @@ class Store(ABC):
     @abstractmethod
     def units(self) -> list[Unit]:
         """Return each model in each group of rows."""
-
-    @property
-    def table_request(self) -> TableRequest | None:
-        """Return which columns hold what; None where that is not known."""
-        return None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -106,6 +105,10 @@ class Store(ABC):
         own = [unit for unit in self.units() if unit.model == model]
         return {unit.group.name: unit.read() for unit in own if unit.group.key}
 
+    def paired_by_id(self) -> dict[str, BinaryTasks]:
+        """Return the rows that models of a long table share; empty for others."""
+        return {}
+
     def single_tasks(self, verb: str) -> BinaryTasks:
         """Return all rows of the only model; raise where there are several units."""
         units = self.units()
@@ -115,19 +118,6 @@ class Store(ABC):
                 "or groups. Pass one of them."
             )
         return units[0].read()
-
-    def check_fields(self, verb: str, *, uses_clusters: bool = False) -> None:
-        """Raise where rows have clusters or times, which a function cannot use."""
-        request = self.table_request
-        if request is not None and request.time is not None:
-            raise OptionError(f"{verb} does not use time yet; remove it.")
-        if uses_clusters or request is None or request.cluster is None:
-            return
-        raise OptionError(
-            f"{verb} does not use clusters yet: intervals and tests would "
-            "treat rows of a cluster as independent. Remove clusters if you "
-            "accept that."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +131,18 @@ class AggregatedPredictions(Store):
     """
 
     cells: AggregatedCells
+    request = None
     paired = False
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """Return how many rows were dropped by reason."""
+        return self.cells.reasons
+
+    @property
+    def cluster_column(self) -> str | None:
+        """Return the column of clusters, where there are any."""
+        return self.cells.origin.cluster_column or None
 
     @property
     def task(self) -> str:
@@ -161,8 +162,8 @@ class AggregatedPredictions(Store):
     @property
     def by(self) -> tuple[str, ...]:
         """Return the columns of groups."""
-        column = self.cells.origin.model_column
-        return tuple(name for name in self.cells.origin.by if name != column)
+        origin = self.cells.origin
+        return tuple(n for n in origin.group_columns if n != origin.model_column)
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -208,8 +209,8 @@ class AggregatedPredictions(Store):
     def _all_units(self) -> list[Unit]:
         origin = self.cells.origin
         units = []
-        for place, values in enumerate(self.cells.groups):
-            key = dict(zip(origin.by, values, strict=True))
+        for place, values in enumerate(self.cells.unit_keys):
+            key = dict(zip(origin.group_columns, values, strict=True))
             own = key.pop(origin.model_column, None) if origin.model_column else None
             for name in dict.fromkeys(name for name, _ in origin.events):
                 model = format_group_value(own) if origin.model_column else name
@@ -217,10 +218,10 @@ class AggregatedPredictions(Store):
                 units.append(Unit(model, Group(key, slice(None)), read))
         return units
 
-    def _tasks(self, model: str, group: int) -> BinaryTasks:
+    def _tasks(self, model: str, unit: int) -> BinaryTasks:
         cells = self.cells
         own = [i for i, (name, _) in enumerate(cells.origin.events) if name == model]
-        samples = tuple(cells.sample(group, event) for event in own)
+        samples = tuple(cells.sample(unit, event) for event in own)
         if cells.origin.weighted and samples[0].n:
             first = samples[0]
             weight = np.asarray(first.weight)
@@ -228,7 +229,7 @@ class AggregatedPredictions(Store):
             if average >= 1.0:
                 warn_if_fractional(weight, average, name="column of weights")
         names = tuple(cells.origin.events[event][1] for event in own)
-        return BinaryTasks(cells.origin.task, names, samples, same_rows=False)
+        return BinaryTasks(cells.origin.task, names, samples)
 
 
 def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
@@ -255,10 +256,11 @@ def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
         y=y,
         weight=request.weight,
         by=by,
+        cluster=request.cluster,
         task=spec.task_name,
         bad_rows=request.bad_rows,
         max_dropped=request.max_dropped,
-        limits=request.limits,
+        limits=request.cell_limits,
         **own,
     )
 
@@ -334,7 +336,13 @@ def aggregate_table(table: SqlTable, request: TableRequest) -> AggregatedCells:
                 Setting("engine", "memory"),
                 ".",
             )
-    cells = table.aggregate(aggregation_spec(table, request))
+    spec = aggregation_spec(table, request)
+    cells = table.aggregate(spec)
+    percent = [m for m in spec.models if m.scale == "percent"]
+    for model in percent:
+        own = [i for i, (name, _) in enumerate(spec.events) if name == model.name]
+        high = cells.columns["high"][np.isin(cells.columns["event"], own)]
+        warn_if_not_percent(100.0 * high.max(initial=0.0), name=str(model))
     origin = replace(
         cells.origin, model_column=request.model or "", event=request.spec.event
     )
@@ -343,14 +351,13 @@ def aggregate_table(table: SqlTable, request: TableRequest) -> AggregatedCells:
 
 def check_can_be_aggregated(request: TableRequest) -> None:
     """Raise where predictions have something that sums over rows do not keep."""
-    for field, value in (("clusters", request.cluster), ("times", request.time)):
-        if value is not None:
-            raise OptionError(
-                f"aggregated predictions do not keep {field} yet; read the rows into "
-                "memory without aggregating them (",
-                Setting("engine", "memory"),
-                f"), or leave {field} out.",
-            )
+    if request.time is not None:
+        raise OptionError(
+            "aggregated predictions do not keep times yet; read the rows into memory "
+            "without aggregating them (",
+            Setting("engine", "memory"),
+            "), or leave times out.",
+        )
     if not isinstance(request.y, str):
         raise OptionError(
             "models with different labels cannot be aggregated together; "

@@ -10,11 +10,12 @@ import numpy as np
 
 from calibrant.core.defaults import MAX_DROPPED
 from calibrant.core.labels import check_single_labels
+from calibrant.core.tasks import NAMED_TASKS
 from calibrant.engines.aggregation_spec import ModelColumns
 from calibrant.engines.cells import USUAL_LIMITS, ExactLimits
 from calibrant.engines.file_formats import APPLIED
-from calibrant.engines.memory import MemoryTable, part_of_matrix
-from calibrant.exceptions import Argument, OptionError, UnknownNameError
+from calibrant.engines.memory import EQUAL, MemoryTable, part_of_matrix
+from calibrant.exceptions import Argument, OptionError, Setting, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from calibrant.engines.opening import Table
 
 Columns = str | Sequence[str]
-NOT_A_CLASS = (None, "confidence", "classwise")
+NOT_A_CLASS = (None, *NAMED_TASKS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class TableRequest:
     spec: InputSpec
     by: tuple[str, ...] = ()
     model: str | None = None
-    id: str | None = None
+    id: tuple[str, ...] = ()
     weight: str | None = None
     cluster: str | None = None
     time: str | None = None
@@ -50,7 +51,7 @@ class TableRequest:
     @property
     def key_columns(self) -> list[str]:
         """Return the columns whose values name models, groups, clusters and such."""
-        keys = (self.model, self.id, self.cluster, self.time, *self.by)
+        keys = (self.model, *self.id, self.cluster, self.time, *self.by)
         return list(dict.fromkeys(name for name in keys if name is not None))
 
     @property
@@ -62,8 +63,14 @@ class TableRequest:
 
     @property
     def all_groups(self) -> tuple[str, ...]:
-        """Return the columns of groups, the one that names the models included."""
-        return self.by if self.model is None else (self.model, *self.by)
+        """Return the columns of groups: of models first, and of clusters last."""
+        columns = (self.model, *self.by, self.cluster)
+        return tuple(name for name in columns if name is not None)
+
+    @property
+    def cell_limits(self) -> ExactLimits:
+        """Return how many rows are kept exactly; with clusters, all or none."""
+        return self.limits if self.cluster is None else replace(self.limits, in_group=0)
 
     def label_of(self, model: str) -> str:
         """Return the column of labels of a model."""
@@ -80,7 +87,7 @@ class TableRequest:
                 f" must be one model; it names {len(models)}: "
                 f"{', '.join(map(repr, models))}.",
             )
-        if self.model is None and self.id is not None:
+        if self.model is None and self.id:
             raise OptionError(
                 Argument("id"),
                 " pairs the rows of models that share a column; pass ",
@@ -98,11 +105,17 @@ class TableRequest:
         """Raise unless all models have labels, of their own or together."""
         self.check_one_model(models)
         if not isinstance(self.y, str) and set(self.y) != set(models):
+            remedy: list[str | Argument] = []
+            if len(self.y) == 1 and not set(self.y) & set(models):
+                ((first, second),) = self.y.items()
+                equal = Setting(name, f"{first}{EQUAL}{second}")
+                remedy = [" To test whether two columns are equal, pass ", equal, "."]
             raise OptionError(
                 Argument(name),
                 " must have the labels of each model by its name, "
                 f"{', '.join(map(repr, models))}; it has "
                 f"{', '.join(map(repr, self.y))}.",
+                *remedy,
             )
 
     def by_label(self, table: Table) -> list[TableRequest]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -127,7 +128,10 @@ class RowPredictions(Store):
         table = with_file_column(table, request.key_columns)
         reasons: dict[str, int] = {}
         if request.bad_rows == "drop":
-            table, reasons = _drop_invalid_rows(table, request)
+            specs = [aggregation_spec(table, one) for one in request.by_label(table)]
+            total = table.column(specs[0].y).shape[0] + table.lines_left_out
+            table, reasons = drop_invalid_rows(table, *specs)
+            warn_if_dropped(reasons, total)
         columns = tuple(models_of_table(table, request.p, request.spec))
         with _errors_about_rows(table):
             predictions = [name for model in columns for name in model.named]
@@ -170,9 +174,9 @@ class RowPredictions(Store):
         return cluster_codes(self.table.keys(name), name=self._word(name))
 
     @property
-    def table_request(self) -> TableRequest:
-        """Return which columns hold what."""
-        return self.request
+    def cluster_column(self) -> str | None:
+        """Return the column of clusters, where there are any."""
+        return self.request.cluster
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -216,8 +220,8 @@ class RowPredictions(Store):
 
     @property
     def paired(self) -> bool:
-        """Tell whether models predict the same rows."""
-        return self.request.model is None
+        """Tell whether it is known which rows of models belong together."""
+        return self.request.model is None or bool(self.request.id)
 
     def units(self) -> list[Unit]:
         """Return each model in each group of rows."""
@@ -292,6 +296,12 @@ class RowPredictions(Store):
             parts.setdefault(str(group), (group, {}))[1][model] = group.rows
         return [(group, self._pair_by_id(rows)) for group, rows in parts.values()]
 
+    def paired_by_id(self) -> dict[str, BinaryTasks]:
+        """Return the rows that models of a long table share, of all groups."""
+        if self.request.model is None:
+            return {}
+        return self._pair_by_id({model: self._rows(model) for model in self.models})
+
     def aggregate(self) -> AggregatedCells:
         """Return the cells of the rows, of which invalid ones are gone already."""
         request = self.request
@@ -304,7 +314,8 @@ class RowPredictions(Store):
             weighted=self.weight is not None,
             model_column=request.model or "",
             event=request.spec.event,
-            limits=request.limits,
+            limits=request.cell_limits,
+            cluster_column=request.cluster or "",
         )
         groups = group_rows(self.table, request.all_groups)
         events = [(s.p, s.y) for tasks in self.tasks for s in tasks.samples]
@@ -314,29 +325,27 @@ class RowPredictions(Store):
 
     def _pair_by_id(self, rows: dict[str, Any]) -> dict[str, BinaryTasks]:
         """Return the rows of models whose id all of them have, in the same order."""
-        column = self.request.id
-        if column is None:
+        if not self.request.id:
             raise OptionError(
                 "to compare models, their rows must be paired; pass ",
                 Argument("id"),
                 ", the column that identifies the same case across models, such as the "
                 "question.",
             )
-        places = {
-            model: self._places_by_id(model, own, column) for model, own in rows.items()
-        }
+        places = {model: self._places_by_id(model, own) for model, own in rows.items()}
         first, *others = places.values()
-        shared = [(key,) for key in first if all(key in other for other in others)]
-        common = [key for (key,) in numbered_rows(shared)[0]]  # in order of the ids
+        shared = [key for key in first if all(key in other for other in others)]
+        common, _ = numbered_rows(shared)  # in order of the ids
+        columns = _in_words(self.request.id)
         if not common:
             raise OptionError(
-                f"no value of column {column!r} occurs for all models, and models "
+                f"no value of {columns} occurs for all models, and models "
                 "are compared only on values that they share."
             )
         known = len(set().union(*places.values()))
         if len(common) < known:
             warn(
-                f"{len(common):,} of {known:,} values of column {column!r} occur "
+                f"{len(common):,} of {known:,} values of {columns} occur "
                 "for all models; only these are compared.",
                 UnpairedRowsWarning,
             )
@@ -345,14 +354,20 @@ class RowPredictions(Store):
             for model, own in places.items()
         }
 
-    def _places_by_id(self, model: str, rows: Any, column: str) -> dict[Any, int]:
-        keys = key_values(self.table.keys(column)[rows])
+    def _places_by_id(self, model: str, rows: Any) -> dict[tuple[Any, ...], int]:
+        names = self.request.id
+        columns = [key_values(self.table.keys(name)[rows]) for name in names]
+        keys = list(zip(*columns, strict=True))
         places = dict(zip(keys, rows.tolist(), strict=True))
         if len(places) < len(keys):
-            twice = next(key for key in keys if keys.count(key) > 1)
+            twice = next(key for key, times in Counter(keys).items() if times > 1)
             raise OptionError(
-                f"column {column!r} must have each value at most once per model; "
-                f"model {model!r} has {twice!r} more than once."
+                f"{_in_words(names)} must have each value at most once per model; "
+                f"model {model!r} has {', '.join(map(repr, twice))} more than once. "
+                "If models answer the same case several times, name a further column "
+                "that tells the answers apart, such as ",
+                Setting("id", [*names, "sample"]),
+                ".",
             )
         return places
 
@@ -442,6 +457,11 @@ class RowPredictions(Store):
         return "groups" if column == GROUP else column
 
 
+def _in_words(columns: Sequence[str]) -> str:
+    plural = "s" if len(columns) > 1 else ""
+    return f"column{plural} {' and '.join(map(repr, columns))}"
+
+
 @contextmanager
 def _errors_about_rows(table: MemoryTable) -> Iterator[None]:
     """Name the file of rows of a table in errors, and that they can be dropped."""
@@ -457,14 +477,3 @@ def _errors_about_rows(table: MemoryTable) -> Iterator[None]:
         suggested = Setting("bad_rows", "drop") in error.remedy
         about_rows = type(error) in ABOUT_ROWS and not suggested
         raise found.suggest_dropping() if about_rows else found from None
-
-
-def _drop_invalid_rows(
-    table: MemoryTable, request: TableRequest
-) -> tuple[MemoryTable, dict[str, int]]:
-    """Return the table without invalid rows, and their number by reason; warn."""
-    specs = [aggregation_spec(table, one) for one in request.by_label(table)]
-    kept, reasons = drop_invalid_rows(table, *specs)
-    total = table.column(specs[0].y).shape[0] + table.lines_left_out
-    warn_if_dropped(reasons, total)
-    return kept, reasons

@@ -93,10 +93,11 @@ class Predictions:
         y_prob : array-like of shape (n,) or (n, k), or dict
             Predicted probability of the event, or of each class; a dict has those of
             each model. With `task` None, two columns are those of `predict_proba`.
-        task : None, "confidence", "classwise", or a class
-            None: binary. "confidence": the top class and whether it is right. A class,
-            by label or column number: that class against the rest. "classwise": the
-            mean over classes.
+        task : None, "confidence", "classwise", "multilabel", or a class
+            None: binary. "confidence" or "top-label": the top class and whether it is
+            right. A class, by label or column number: that class against the rest.
+            "classwise": the mean over classes. "multilabel": the same for labels of
+            which a row can have several, with a matrix of 0 and 1 as `y_true`.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
@@ -160,7 +161,7 @@ class Predictions:
         p: Columns | Mapping[str, Columns],
         by: Columns | None = None,
         model: str | None = None,
-        id: str | None = None,  # noqa: A002
+        id: Columns | None = None,  # noqa: A002
         weight: str | None = None,
         cluster: str | None = None,
         time: str | None = None,
@@ -195,20 +196,22 @@ class Predictions:
         model : str, optional
             Column that names the model of each row, in a long table; ``"filename"``
             where each model has a file.
-        id : str, optional
+        id : str or list of str, optional
             Column that identifies the same case across models, such as the question;
-            `compare` uses it to pair the models of a long table.
+            `compare` uses it to pair the models of a long table. Several columns
+            identify it together, such as the question and the sample of its answers.
         weight : str, optional
             Column of weights.
         cluster : str, optional
             Column of clusters: rows that belong together, such as those of one patient.
         time : str, optional
-            Column that says when a row was recorded. No function uses it yet: all
-            raise an error.
-        task : None, "confidence", "classwise", or a class
-            None: binary. "confidence": the top class and whether it is right. A class,
-            by label or column number: that class against the rest. "classwise": the
-            mean over classes.
+            Column that says when a row was recorded. It is kept for later: at
+            present every function raises an error if it is given.
+        task : None, "confidence", "classwise", "multilabel", or a class
+            None: binary. "confidence" or "top-label": the top class and whether it is
+            right. A class, by label or column number: that class against the rest.
+            "classwise": the mean over classes. "multilabel": the same for labels of
+            which a row can have several, from npz matrices.
         pos_label : object, optional
             The label that counts as the event.
         labels : sequence, optional
@@ -269,7 +272,7 @@ class Predictions:
             spec=InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale),
             by=group_columns(by),
             model=model,
-            id=id,
+            id=group_columns(id, name="id"),
             weight=weight,
             cluster=cluster,
             time=time,
@@ -454,6 +457,9 @@ def as_predictions(
                 "Predictions already have their labels, groups and scale; remove "
                 f"{name}, or pass it when creating them."
             )
+    request = y_true.store.request
+    if request is not None and request.time is not None:
+        raise OptionError("no function uses time yet; create Predictions without it.")
     return y_true
 
 
@@ -472,7 +478,7 @@ def read_table(
             "columns, labels and scale; read them with Predictions.load."
         )
     labels = [request.y] if isinstance(request.y, str) else request.y.values()
-    if engine == "auto" and needs_memory([*labels, request.model, *request.by]):
+    if engine == "auto" and needs_memory([*labels, *request.all_groups]):
         engine = "memory"
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.registry import find_method
 from calibrant.core.defaults import MAX_DROPPED
+from calibrant.engines.files import FILE_COLUMN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ class Origin:
 
     There are no `files` where predictions came as arrays or a table in memory;
     `several` tells whether there is a column for each class; `max_dropped` is None
-    where invalid rows are errors.
+    where invalid rows are errors; `by` is the column of the models of a long table.
     """
 
     files: tuple[str, ...] = ()
@@ -42,15 +43,13 @@ class Origin:
     labels: tuple[Any, ...] | None = None
     scale: Scale = "prob"
     max_dropped: float | None = None
+    by: str | None = None
 
     @classmethod
     def of(cls, preds: Predictions, model: str) -> Origin | None:
-        """Return where a model comes from.
-
-        None for aggregated predictions and long tables, which do not know it.
-        """
-        request, columns = preds.store.table_request, preds.store.columns_of(model)
-        if request is None or columns is None or request.model is not None:
+        """Return where a model comes from; None for aggregated predictions."""
+        request, columns = preds.store.request, preds.store.columns_of(model)
+        if request is None or columns is None:
             return None
         files, labels = preds.store.files, preds.store.class_labels(model)
         spec, several = request.spec, len(columns.columns) > 1
@@ -66,6 +65,7 @@ class Origin:
             labels=None if labels is None else tuple(labels),
             scale=spec.scale_of(columns.name),
             max_dropped=request.max_dropped if request.bad_rows == "drop" else None,
+            by=request.model,
         )
 
     @property
@@ -74,13 +74,16 @@ class Origin:
 
         It takes files, and names that can be read and are not blank at their ends; it
         does not take one column of one class, as labels are of more than two kinds.
+        Maps of groups are of one column, and of a column that new files have, too.
         """
-        listed = [*self.columns, *map(str, self.labels or ())]
+        listed = [*self.columns, *map(str, self.labels or ()), self.by or "-"]
+        grouped = self.by is not None and (self.several or self.by == FILE_COLUMN)
         shown = [*listed, *self.files, self.label, self.weight or "", self.pos_label]
         one_class = not self.several and self.task != "binary"
         return (
             bool(self.files)
             and not one_class
+            and not grouped
             and all(name and name == name.strip() for name in listed)
             and all(str(name).isprintable() for name in shown)
         )
@@ -115,6 +118,8 @@ def command(origin: Origin, method: str) -> str:
     columns = ["--p", _list_names(origin.columns)]
     fit = ["calibrant", "calibrate", *files, "--y", origin.label, *columns]
     fit += ["--method", method]
+    if origin.by is not None:
+        fit += ["--by", _list_names([origin.by])]
     if origin.weight is not None:
         fit += ["--weight", origin.weight]
     if origin.pos_label is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrant.core.tasks import NAMED_TASKS
 from calibrant.exceptions import TooFewRowsError, WeightError
-from calibrant.measures.decision_curve import PERCENTAGES, units_of
+from calibrant.measures.decision_curve import PERCENTAGES, join_units, units_of
 from calibrant.report.json_numbers import numbers
 
 if TYPE_CHECKING:
@@ -23,19 +24,19 @@ def decisions_of(
 ) -> dict[str, Any] | None:
     """Return net benefits by threshold, None where there is no single event.
 
-    Keys: "thresholds"; "curves", one per model and one for acting always, each with
-    "name", "net_benefit", "low" and "high".
+    Keys: "thresholds"; "curves", one per model and then one for acting always, or one
+    for each model if their base rates differ. Each has "name", "net_benefit", "low",
+    "high" and "always", whether it is one for acting always.
     """
-    if any(one.task in ("confidence", "classwise") for one in models.values()):
+    if any(one.task in NAMED_TASKS for one in models.values()):
         return None
-    units: list[DecisionUnit] = []
-    always: list[DecisionUnit] = []
     try:
-        for name, one in list(models.items())[:MAX_MODELS]:
-            unit, *always = units_of(name or "model", {}, one.samples[0], PERCENTAGES)
-            units.append(unit)
+        parts = [
+            units_of(name or "model", {}, one.samples[0], PERCENTAGES)
+            for name, one in list(models.items())[:MAX_MODELS]
+        ]
         # Never to act is worth nothing at any threshold.
-        curves = [_curve(unit, confidence) for unit in (*units, always[0])]
+        curves = [_curve(unit, confidence) for unit in join_units(parts)[:-1]]
     except (TooFewRowsError, WeightError):
         return None
     return {"thresholds": numbers(PERCENTAGES), "curves": curves}
@@ -48,4 +49,5 @@ def _curve(unit: DecisionUnit, confidence: float) -> dict[str, Any]:
         "net_benefit": numbers(unit.benefit.value),
         "low": numbers(low),
         "high": numbers(high),
+        "always": unit.sample is None,
     }

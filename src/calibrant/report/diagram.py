@@ -13,13 +13,14 @@ from calibrant.displays.diagram_data import (
     axis_limits,
     band_of,
     bin_columns,
+    bin_factors,
     data_range,
     histogram_of,
     map_points,
+    tabulate_sample,
 )
 from calibrant.displays.reliability import display_of_sample
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.binning import tabulate
 from calibrant.numerics.links import logit
 from calibrant.report.json_numbers import counts, numbers
 
@@ -136,8 +137,9 @@ def _all_bins(
     bins = [_bins(label, frame)]
     for name, fit in fits.items():
         if isinstance(fit.map, BinnedMap) and name != display.method:
-            table = tabulate(sample.p, sample.y, sample.weight, fit.edges)
-            bins.append(_bins(name, bin_columns(table, confidence)))
+            table = tabulate_sample(sample, fit.edges)
+            factors = bin_factors(sample, fit.edges)
+            bins.append(_bins(name, bin_columns(table, confidence, factors)))
     return bins
 
 

@@ -16,11 +16,13 @@ from calibrant.checks.diagnosis import diagnose_tasks
 from calibrant.checks.formatting import MIN_DECIMALS, decimals_to_distinguish
 from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import FEW_ROWS
+from calibrant.core.tasks import NAMED_TASKS
 from calibrant.displays.diagram_data import axis_names, data_range, map_points
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.maps.binned import BinnedMap
 from calibrant.measures.estimate import FittedTasks
 from calibrant.measures.evaluation import assess_one
+from calibrant.measures.score_decomposition import mean_splits
 from calibrant.measures.summary import CalibrationSummary, summarise_fitted
 from calibrant.measures.summary_measures import MEASURES
 from calibrant.report.commands import Origin, command, python
@@ -57,6 +59,7 @@ SCORED_EVENTS = {
     "binary": "the event",
     "confidence": "whether the top label is right",
     "classwise": "each class against the rest, averaged over classes",
+    "multilabel": "each label, averaged over labels",
 }
 """Which event Brier score and log-loss are about, by task."""
 
@@ -107,6 +110,7 @@ def summarise_model(
 ) -> dict[str, Any]:
     """Return what a report says of one model; `step` is called after each part."""
     tasks = fitted.tasks
+    scores = mean_splits(tasks)  # first: rows are then in order for all bins
     assessment = assess_one(fitted, settings.methods)
     names = {estimate.method for estimate in assessment.estimates}
     methods = tuple(m for m in settings.methods if method_name(m) in names)
@@ -150,8 +154,7 @@ def summarise_model(
         ),
         "errors": errors,
         "scores": [
-            {**asdict(split), "refinement": split.refinement}
-            for split in assessment.scores
+            {**asdict(split), "refinement": split.refinement} for split in scores
         ],
         "scored": SCORED_EVENTS.get(tasks.task, f"class {tasks.task} against the rest"),
         "diagrams": panels,
@@ -246,7 +249,8 @@ def _finding_row(finding: Finding, regions: Sequence[Region]) -> dict[str, Any]:
         for name, value in finding.evidence.items()
     }
     where = {name: str(value) for name, value in finding.where.items()}
-    return asdict(finding) | {"evidence": evidence, "where": where}
+    plain = {"evidence": evidence, "where": where, "also": list(finding.also)}
+    return asdict(finding) | plain
 
 
 def _join_regions(regions: Sequence[Region]) -> str:
@@ -313,10 +317,13 @@ def _repairs(
         "settings": settings.errors,
         "unrepaired": estimate,
     }
-    if tasks.task in ("confidence", "classwise"):
+    if tasks.task == "multilabel":  # calibrators repair one label at a time
+        return None
+    if tasks.task in NAMED_TASKS:
         sample = preds.store.class_sample(model)
         if sample is None:  # aggregates do not know which classes share rows
             return None
+        sample = replace(sample, clusters=tasks.samples[0].clusters)
         repairs = repairs_of(sample, tasks.task, **options)
     else:
         repairs = repairs_of(tasks.samples[0], tasks.task, **options)

@@ -25,6 +25,13 @@ UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 """A comma between thousands."""
+GIVEN_AS = {
+    "prob": "probabilities",
+    "logit": "logits",
+    "percent": "percentages",
+    "logprob": "natural logarithms of probabilities",
+}
+"""What the scales of predictions are called."""
 MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>|#~!&])")
 
 
@@ -37,7 +44,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
     script, style = _asset("page.js"), _asset("page.css")
     text: str = environment.get_template("page.html.j2").render(
         report=summary,
-        data=Markup(json_for_script(summary)),  # noqa: S704  (cannot end the script)
+        data=Markup(json_for_script(_pointed_at(summary))),  # noqa: S704  (cannot end it)
         script=Markup(script),  # noqa: S704  (our own)
         style=Markup(style),  # noqa: S704
         # Browsers may run this script and this style only, by their hashes.
@@ -63,6 +70,30 @@ def _make_visible(content: Any) -> Any:
     if isinstance(content, list):
         return [_make_visible(value) for value in content]
     return content
+
+
+def _pointed_at(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the script reads: the numbers below the pointer in diagrams."""
+    drawn = ("method", "p", "calibrated", "low", "high")
+    models = [
+        {
+            "name": model["name"],
+            "diagrams": [
+                {
+                    "event": panel["event"],
+                    "bins": panel["bins"],
+                    "curves": [
+                        {name: one[name] for name in drawn if name in one}
+                        for one in panel["curves"]
+                    ],
+                }
+                for panel in model["diagrams"]
+            ],
+        }
+        for model in summary["models"]
+    ]
+    confidence = summary["measured"]["confidence"]
+    return {"measured": {"confidence": confidence}, "models": models}
 
 
 def json_for_script(content: Mapping[str, Any]) -> str:
@@ -122,6 +153,7 @@ def _environment(purpose: str) -> Environment:
         "decision_svg": svg.decision_svg,
         "overview_svg": svg.overview_svg,
         "interval_svg": svg.interval_svg,
+        "given_as": GIVEN_AS,
         "scales": {"prob": "probability", "logit": "logit"},
         "clip": f"{CLIP:.1e}",
     }

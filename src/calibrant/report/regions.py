@@ -31,8 +31,8 @@ class Region:
     """A range of predictions that are significantly too high or too low.
 
     It is open on a side where hardly any prediction lies beyond, or 0 or 1 is near.
-    `predicted`, `observed` and its `margin` are those where most of the error is;
-    `error` is what the region adds to the calibration error.
+    `predicted`, `observed` and its limits `low` and `high` are those where most of the
+    error is; `error` is what the region adds to the calibration error.
     """
 
     left: float
@@ -41,7 +41,8 @@ class Region:
     open_right: bool
     predicted: float
     observed: float
-    margin: float
+    low: float
+    high: float
     error: float
 
     @property
@@ -97,7 +98,7 @@ def regions_of(curve: Mapping[str, Any], sample: BinarySample) -> list[Region]:
     share: FloatVector = np.asarray(rows / rows.sum())
     error = share * np.abs(mid - p)
     regions = [
-        _region(part, p, mid, 0.5 * (high - low), share)
+        _region(part, p, (low, mid, high), share)
         for off in (whole_high < p, whole_low > p)
         for part in _runs(off)
         if share[part].sum() >= MIN_SHARE
@@ -116,10 +117,10 @@ def _runs(which: BoolVector) -> list[slice]:
 def _region(
     part: slice,
     p: FloatVector,
-    mid: FloatVector,
-    margin: FloatVector,
+    band: tuple[FloatVector, FloatVector, FloatVector],
     share: FloatVector,
 ) -> Region:
+    low, mid, high = band
     error = (share * np.abs(mid - p))[part]
     # Where rows and gap together are largest, not where few rows are far off.
     worst = part.start + int(np.argmax(error))
@@ -131,7 +132,8 @@ def _region(
         open_right=bool(share[part.stop :].sum() < MIN_SHARE or right > 1.0 - NEAR_END),
         predicted=float(p[worst]),
         observed=float(mid[worst]),
-        margin=float(margin[worst]),
+        low=float(low[worst]),
+        high=float(high[worst]),
         error=float(error.sum()),
     )
 

@@ -22,7 +22,7 @@ from calibrant.core.threads import one_blas_thread
 from calibrant.displays.diagram_data import band_of, data_range, map_points
 from calibrant.maps.certificate import Bounds
 from calibrant.measures.estimate import FittedTasks
-from calibrant.numerics.pooling import brier_scores, log_losses
+from calibrant.numerics.pooling import brier_scores, log_losses, mean_and_error
 from calibrant.numerics.scores import brier_score, log_loss
 from calibrant.report.diagram import curve_numbers
 from calibrant.report.json_numbers import error_numbers
@@ -76,7 +76,7 @@ def repairs_of(
         repaired = {
             NONE: held_out.raw.log_prob,
             DEFAULT_REPAIR: held_out.after,
-            **{name: held_out.alone(name) for name in held_out.names},
+            **held_out.alone,
         }
         tasks = {n: _tasks(held_out, sample, task, p) for n, p in repaired.items()}
         few = task != "classwise" or len(tasks[NONE].samples) <= MAX_CLASSES
@@ -164,7 +164,8 @@ def _tasks(
         return BinaryTasks("binary", ("binary",), (held_out.raw.event(log_prob),))
     prob = np.exp(log_prob)
     prob /= prob.sum(axis=1, keepdims=True)
-    return InputSpec(task=task).tasks(sample.column, prob, sample.weight)
+    tasks = InputSpec(task=task).tasks_of_arrays(sample.column, prob)
+    return tasks.weighted(sample.weight, clusters=sample.clusters)
 
 
 def _scores(
@@ -178,7 +179,7 @@ def _scores(
 
     losses = log_losses(log_prob, target)
     gains = log_losses(held_out.raw.log_prob, target) - losses
-    variance = mean(np.square(gains - mean(gains))) / weight.sum()
+    gain, gain_error = mean_and_error(gains, weight, held_out.raw.clusters)
     brier, loss = mean(brier_scores(log_prob, target)), mean(losses)
     if isinstance(held_out.raw, EventRows):  # each square is there twice
         event_brier = brier = 0.5 * brier
@@ -193,8 +194,8 @@ def _scores(
         "log_loss": loss,
         "event_brier": event_brier,
         "event_log_loss": event_loss,
-        "gain": mean(gains),
-        "gain_error": float(np.sqrt(variance)),
+        "gain": gain,
+        "gain_error": gain_error,
     }
 
 

@@ -119,17 +119,18 @@ class Report:
             Number of bootstrap resamples, or of draws from a posterior.
         mute : str or sequence of str
             Codes of checks to skip; see `diagnose`.
-        task : None, "confidence", "classwise", or a class
-            None: binary. "confidence": the top class and whether it is right. A class,
-            by label or column number: that class against the rest. "classwise": the
-            mean over classes.
+        task : None, "confidence", "classwise", "multilabel", or a class
+            None: binary. "confidence" or "top-label": the top class and whether it is
+            right. A class, by label or column number: that class against the rest.
+            "classwise": the mean over classes. "multilabel": the same for labels of
+            which a row can have several, with a matrix of 0 and 1 as `y_true`.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
             The group of each row; all rows are judged together, and each group too.
         clusters : array-like of shape (n,), optional
-            Which rows belong together, such as those of one patient. Repairs are
-            still chosen on rows held out at random.
+            Which rows belong together, such as those of one patient: intervals allow
+            for that, and repairs are measured on clusters that they were not fitted on.
         pos_label : object, optional
             The label that counts as the event.
         labels : sequence, optional
@@ -188,7 +189,6 @@ class Report:
             labels=labels,
             scale=scale,
         )
-        preds.store.check_fields("Report", uses_clusters=True)
         return cls(
             summarise(preds, settings, title=title, created=created, progress=progress)
         )

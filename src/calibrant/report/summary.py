@@ -6,7 +6,9 @@ user's: bins, cells, curves and counts only.
 - ``format``: "calibrant-report"; ``version``: 1.
 - ``made``: ``calibrant`` (version), ``time`` (ISO, UTC), ``seed``.
 - ``data``: ``title``, ``source`` (names of files), ``rows``, ``label``, ``task``,
-  ``weight`` and ``by`` (columns).
+  ``weight`` and ``by`` (columns), ``scale`` (of all models, or of each by name; None
+  where it is not known), ``dropped`` (rows by reason), ``clusters``: None, or
+  ``column`` and ``count``.
 - ``measured``: ``method`` of the verdict, all ``methods`` with a summary each,
   ``alpha``, ``confidence``, ``n_resamples``.
 - ``models``, as many as there are, in the order given, each with
@@ -26,21 +28,25 @@ user's: bins, cells, curves and counts only.
   ``mean_prob``, ``error``, ``low``, ``high``, ``pvalue`` (Holm's, see CAL010),
   ``curve`` or None; ``measures`` of one event (see `CalibrationSummary`):
   ``measure``, ``value``, ``low``, ``high``, ``summary``; ``sentence``, for a paper.
-- ``comparison``: None, or ``method``, ``models`` (``model``, ``value``, ``low``,
-  ``high``, ``rank``) and ``pairs`` (``model_a``, ``model_b``, ``difference``, ``low``,
-  ``high``, ``probability``, ``distinct``); see `_comparison`.
+- ``comparison``: None, or ``method``, ``rows``, ``models`` (``model``, ``value``,
+  ``low``, ``high``, ``rank``) and ``pairs`` (``model_a``, ``model_b``, ``difference``,
+  ``low``, ``high``, ``probability``, ``distinct``); see `_comparison`.
 - ``decisions``: None, or what `decisions_of` says.
 - ``notes``: sentences about what was left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator, method_name
+from calibrant.checks.formatting import format_count
 from calibrant.measures.comparison import MIN_MODELS, compare_fitted
 from calibrant.measures.estimate import FittedTasks
 from calibrant.report.decisions import decisions_of
@@ -48,7 +54,7 @@ from calibrant.report.json_numbers import number
 from calibrant.report.model_summary import count_steps, summarise_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
 
     from calibrant.core.array_types import Frame
     from calibrant.core.tasks import BinaryTasks
@@ -67,9 +73,14 @@ NOT_PAIRED = (
     "Models are not compared in pairs, because it is not known which of their "
     "rows belong together."
 )
+NEEDS_ID = (
+    " Pass the column that identifies the same case across models as id (--id on the "
+    "command line)."
+)
+SHARED = "Models are compared in pairs only on the {} rows that all of them have."
 BY_MODEL = (
-    "The verdict is about all rows together. If {} names the model of each row, pass "
-    "it as model (--model on the command line): then models are compared."
+    "The verdict is about all rows together. If column {!r} names the model of each "
+    "row, pass it as model (--model on the command line): then models are compared."
 )
 NO_CLASSES = "Repairing all classes together needs rows, not aggregated predictions."
 
@@ -90,7 +101,8 @@ def summarise(
     groups = {name: store.groups_of(name) for name in store.models}
     n_events = max(len(one.tasks.samples) for one in fitted.values())
     settings = settings.for_events(n_events)
-    notes = _notes(preds, groups, n_events, settings)
+    comparison = _comparison(preds, fitted, settings)  # first: it may raise
+    notes = _notes(preds, groups, n_events, settings, comparison)
     groups = {name: _largest_groups(own) for name, own in groups.items()}
     total, done = sum(map(count_steps, groups.values())), 0
 
@@ -106,7 +118,7 @@ def summarise(
     ]
     used = dict.fromkeys(row["method"] for model in models for row in model["errors"])
     methods = {method_name(method): method for method in settings.methods}
-    named = {store.display_name(name): one for name, one in fitted.items()}
+    named = {store.display_name(name): one.tasks for name, one in fitted.items()}
     seed = settings.errors.random_state
     return {
         "format": FORMAT,
@@ -116,7 +128,7 @@ def summarise(
             "time": (created or datetime.now(UTC)).isoformat(timespec="seconds"),
             "seed": seed if isinstance(seed, int) else None,
         },
-        "data": _data(preds, title),
+        "data": _data(preds, title, fitted.values()),
         "measured": {
             "method": settings.measure_name,
             "methods": [
@@ -127,10 +139,8 @@ def summarise(
             "n_resamples": settings.errors.n_resamples,
         },
         "models": models,
-        "comparison": _comparison(named, settings) if store.paired else None,
-        "decisions": decisions_of(
-            {name: one.tasks for name, one in named.items()}, settings.confidence
-        ),
+        "comparison": comparison,
+        "decisions": decisions_of(named, settings.confidence),
         "notes": notes,
     }
 
@@ -152,6 +162,7 @@ def _notes(
     groups: Mapping[str, Mapping[str, BinaryTasks]],
     n_events: int,
     settings: ReportSettings,
+    comparison: Mapping[str, Any] | None,
 ) -> list[str]:
     """Return sentences about what is not in the report."""
     notes = list(
@@ -165,7 +176,9 @@ def _notes(
     if preds.aggregated:
         notes.append(AGGREGATED)
     if len(preds.models) > 1 and not preds.store.paired:
-        notes.append(NOT_PAIRED)
+        notes.append(NOT_PAIRED + ("" if preds.aggregated else NEEDS_ID))
+    if comparison is not None and len(preds.models) * comparison["rows"] < preds.n:
+        notes.append(SHARED.format(format_count(comparison["rows"])))
     if preds.aggregated and preds.task in ("confidence", "classwise"):
         notes.append(NO_CLASSES)
     if settings.drawn:
@@ -177,8 +190,17 @@ def _notes(
     return notes
 
 
-def _data(preds: Predictions, title: str) -> dict[str, Any]:
-    request = preds.store.table_request
+def _data(
+    preds: Predictions, title: str, fitted: Iterable[FittedTasks]
+) -> dict[str, Any]:
+    request, column = preds.store.request, preds.store.cluster_column
+    codes = (one.tasks.samples[0].clusters for one in fitted)
+    known = [own for own in codes if own is not None]
+    clusters = None
+    if known:
+        count = np.unique(np.concatenate(known)).size
+        clusters = {"column": column, "count": count}
+    scale = None if request is None else request.spec.scale
     y = "as aggregated" if request is None else request.y
     return {
         "title": title,
@@ -189,25 +211,35 @@ def _data(preds: Predictions, title: str) -> dict[str, Any]:
         "task": preds.task,
         "weight": None if request is None else request.weight,
         "by": list(preds.by),
+        "scale": dict(scale) if isinstance(scale, Mapping) else scale,
+        "dropped": dict(preds.store.reasons),
+        "clusters": clusters,
     }
 
 
 def _comparison(
-    models: Mapping[str, FittedTasks], settings: ReportSettings
+    preds: Predictions, fitted: Mapping[str, FittedTasks], settings: ReportSettings
 ) -> dict[str, Any] | None:
     """Return ranks and paired differences, None for one model or very many.
 
-    Keys: "method"; "models" with model, rank, value, low, high; "pairs" with model_a,
-    model_b, difference (error of a less that of b), low, high, probability that a is
-    the better one, and distinct, whether they differ significantly.
+    Keys: "method"; "rows", how many all models share; "models" with model, rank, value,
+    low, high; "pairs" with model_a, model_b, difference (error of a less that of b),
+    low, high, probability that a is the better one, and distinct, whether they differ
+    significantly.
     """
-    if not MIN_MODELS <= len(models) <= MAX_MODELS:
+    store = preds.store
+    if not store.paired or not MIN_MODELS <= len(fitted) <= MAX_MODELS:
         return None
-    comparison = compare_fitted(models, settings.measure)
+    long = store.paired_by_id()
+    if long:
+        fitted = {name: FittedTasks(own, settings.errors) for name, own in long.items()}
+    named = {store.display_name(name): one for name, one in fitted.items()}
+    comparison = compare_fitted(named, settings.measure)
     ranks, pairs = comparison.frame(), comparison.pairs()
     names = ("model", "rank", "value", "low", "high")
     return {
         "method": settings.measure_name,
+        "rows": next(iter(fitted.values())).tasks.samples[0].n_data,
         "models": _rows({name: ranks[name] for name in names}),
         "pairs": _rows(pairs),
     }

@@ -5,19 +5,19 @@ They look like the figures of `calibrant.displays`, in the colours of the style 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
 from calibrant.displays.panels import named_ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from calibrant.core.array_types import Space
+    from calibrant.core.array_types import ArrayLike, FloatVector, Space
 
 LEFT, TOP, SIDE = 60.0, 12.0, 356.0
 """The square of the diagram within the drawing."""
@@ -40,6 +40,9 @@ DECISION_STEPS = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2
 """Distances of net benefits that are named.
 
 A net benefit is at most 1, the share of events."""
+PASSES, TOLERANCE = 6, 0.05
+"""How often every second point of a line is left out that lies so near to the line
+between its neighbours."""
 SPARK = 110.0
 """Width of the picture of an interval in a table."""
 
@@ -58,30 +61,31 @@ class Axes:
         scale = scale or panel["axes"]
         return cls(scale, *panel["limits"][scale])
 
-    def share(self, value: float) -> float:
-        """Return how far along the axis a value lies, 0 to 1.
+    def share(self, values: ArrayLike) -> FloatVector:
+        """Return how far along the axis values lie, 0 to 1.
 
         Examples
         --------
-        >>> Axes("prob", 0, 1).share(0.25), round(Axes("logit", 0.1, 0.9).share(0.5), 9)
-        (0.25, 0.5)
+        >>> Axes("logit", 0.1, 0.9).share([0.1, 0.5, 2])
+        array([0. , 0.5, 1. ])
         """
-        low, held, high = self.low, min(max(value, self.low), self.high), self.high
+        ends = np.array([self.low, self.high])
+        held = np.clip(np.asarray(values, dtype=np.float64), *ends)
         if self.scale == "logit":
-            low, held, high = (math.log(v / (1.0 - v)) for v in (low, held, high))
-        return (held - low) / (high - low)
+            held, ends = (np.log(one / (1.0 - one)) for one in (held, ends))
+        return np.asarray((held - ends[0]) / (ends[1] - ends[0]))[()]
 
-    def x(self, value: float) -> float:
-        """Return the place from the left."""
-        return LEFT + SIDE * self.share(value)
+    def x(self, values: ArrayLike) -> FloatVector:
+        """Return places from the left."""
+        return LEFT + SIDE * self.share(values)
 
-    def y(self, value: float) -> float:
-        """Return the place from the top."""
-        return TOP + SIDE * (1.0 - self.share(value))
+    def y(self, values: ArrayLike) -> FloatVector:
+        """Return places from the top."""
+        return TOP + SIDE * (1.0 - self.share(values))
 
-    def line(self, points: Iterable[tuple[float, float]]) -> str:
+    def line(self, x: Sequence[float], y: Sequence[float]) -> str:
         """Return points as those of an SVG path, without the first letter."""
-        return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
+        return path_points(self.x(x), self.y(y))
 
     def named_across(self) -> list[tuple[float, str]]:
         """Return the ticks whose names fit beside each other, from the middle on.
@@ -95,13 +99,34 @@ class Axes:
         kept: list[tuple[float, str]] = []
         ends: list[tuple[float, float]] = []
         for tick, name in sorted(named, key=lambda t: abs(self.share(t[0]) - 0.5)):
-            half = 0.5 * DIGIT * len(name)
-            left, right = self.x(tick) - half, self.x(tick) + half
+            half, x = 0.5 * DIGIT * len(name), float(self.x(tick))
+            left, right = x - half, x + half
             free = all(right + GAP <= a or b + GAP <= left for a, b in ends)
             if free and left >= 0.0 and right <= WIDTH:
                 kept.append((tick, name))
                 ends.append((left, right))
         return sorted(kept)
+
+
+def path_points(x: FloatVector, y: FloatVector) -> str:
+    """Return points as those of an SVG path, without any that a line passes through.
+
+    Examples
+    --------
+    >>> path_points(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0, 0.0]))
+    '0.0,0.0 2.0,2.0 3.0,0.0'
+    """
+    points = np.column_stack([x, y])
+    for _ in range(PASSES):
+        before, middle, after = points[:-2:2], points[1:-1:2], points[2::2]
+        chord, apart = after - before, middle - before
+        length = np.maximum(np.square(chord).sum(axis=1), TOLERANCE**2)
+        along = np.clip((apart * chord).sum(axis=1) / length, 0.0, 1.0)
+        off = np.hypot(*(apart - along[:, np.newaxis] * chord).T)
+        kept = np.ones(len(points), dtype=bool)
+        kept[1:-1:2] = off > TOLERANCE
+        points = points[kept]
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points.tolist())
 
 
 def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Markup:
@@ -175,7 +200,7 @@ def _lines_svg(
         drawn = [
             f'<g class="{group}">{_band(curve, axes, f"band {own}")}'
             f'<path class="curve {own}" d="M'
-            f'{axes.line(zip(curve["p"], curve["calibrated"], strict=True))}"/></g>'
+            f'{axes.line(curve["p"], curve["calibrated"])}"/></g>'
             for group, own, curve in lines
         ]
         return "".join([DIAGONAL, *drawn])
@@ -185,18 +210,18 @@ def _lines_svg(
 
 
 def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
-    """Return net benefits by threshold, the last curve being that of acting always."""
+    """Return net benefits by threshold, of models and of acting always."""
     across, bottom = Axes("prob", 0.0, 1.0), TOP + DECISION_HEIGHT
-    *models, always = decisions["curves"]
+    models = [curve for curve in decisions["curves"] if not curve["always"]]
+    always = [curve for curve in decisions["curves"] if curve["always"]]
     most = max(0.0, *(max(curve["net_benefit"]) for curve in models)) or 1.0
     step = next(s for s in DECISION_STEPS if most <= 6.0 * s)
 
-    def y(value: float) -> float:
-        return TOP + DECISION_HEIGHT * (1.05 - value / most) / 1.2
+    def y(values: ArrayLike) -> FloatVector:
+        return TOP + DECISION_HEIGHT * (1.05 - np.asarray(values) / most) / 1.2
 
     def line(values: Sequence[float]) -> str:
-        points = zip(decisions["thresholds"], values, strict=True)
-        return " ".join(f"{across.x(t):.1f},{y(v):.1f}" for t, v in points)
+        return path_points(across.x(decisions["thresholds"]), y(values))
 
     def limits(curve: Mapping[str, Any]) -> str:
         back = " ".join(reversed(line(curve["low"]).split()))
@@ -206,6 +231,11 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
         f'<path class="band" d="{limits(curve)}"/>'
         f'<path class="curve c{number % 8}" d="M{line(curve["net_benefit"])}"/>'
         for number, curve in enumerate(models)
+    )
+    dashed = "".join(
+        f'<path class="{f"curve always c{number}" if always[1:] else "diagonal"}" '
+        f'd="M{line(curve["net_benefit"])}"/>'
+        for number, curve in enumerate(always)
     )
     ticks = [step * k for k in range(7) if step * k <= 1.05 * most]
     grid = "".join(f"M{LEFT:g},{y(tick):.1f}H{RIGHT:g}" for tick in ticks)
@@ -224,8 +254,7 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
         f'aria-label="{escape(title)}"><defs><clipPath id="decision-area"><rect '
         f'x="{LEFT:g}" y="{TOP:g}" width="{SIDE:g}" height="{DECISION_HEIGHT:g}"/>'
         f'</clipPath></defs><path class="grid" d="{grid}"/>'
-        f'<g clip-path="url(#decision-area)">{drawn}'
-        f'<path class="diagonal" d="M{line(always["net_benefit"])}"/></g>'
+        f'<g clip-path="url(#decision-area)">{drawn}{dashed}</g>'
         f'<path class="floor" d="M{LEFT:g},{y(0.0):.1f}H{RIGHT:g}"/>{up}{below}'
         f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 40:g}" '
         f'text-anchor="middle">Threshold</text>'
@@ -343,13 +372,12 @@ def _text(kind: str, line: str, x: float, y: float, anchor: str) -> str:
 
 
 def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> str:
-    points = list(zip(curve["p"], curve["calibrated"], strict=True))
-    line = axes.line(points)
-    back = axes.line((p, p) for p, _ in reversed(points))
+    p = curve["p"]
+    line, ends = axes.line(p, curve["calibrated"]), [p[-1], p[0]]
     # Only the first map fills the gap to the diagonal; two fillings hide each other.
     gaps = [
         f'<path class="{kind}" clip-path="url(#{identity}-{side})" '
-        f'd="M{line} {back}Z"/>'
+        f'd="M{line} {axes.line(ends, ends)}Z"/>'
         for kind, side in (("too-low", "above"), ("too-high", "below"))
         if number == 0
     ]
@@ -362,69 +390,54 @@ def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> 
 def _band(curve: Mapping[str, Any], axes: Axes, kind: str) -> str:
     if "low" not in curve:
         return ""
-    upper = axes.line(zip(curve["p"], curve["high"], strict=True))
-    lower = axes.line(reversed(list(zip(curve["p"], curve["low"], strict=True))))
+    upper = axes.line(curve["p"], curve["high"])
+    lower = axes.line(curve["p"][::-1], curve["low"][::-1])
     return f'<path class="{kind}" d="M{upper} {lower}Z"/>'
 
 
 def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
-    drawn = []
-    for p, y, low, high in zip(
-        bins["predicted"], bins["observed"], bins["low"], bins["high"], strict=True
-    ):
-        x = f"{axes.x(p):.1f}"
-        drawn.append(
-            f'<path class="whisker" d="M{x},{axes.y(low):.1f}V{axes.y(high):.1f}"/>'
-            f'<circle class="dot" cx="{x}" cy="{axes.y(y):.1f}" r="3.4"/>'
-        )
+    places = [axes.y(bins[name]) for name in ("observed", "low", "high")]
+    drawn = [
+        f'<path class="whisker" d="M{x:.1f},{low:.1f}V{high:.1f}"/>'
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>'
+        for x, y, low, high in zip(axes.x(bins["predicted"]), *places, strict=True)
+    ]
     return f'<g class="l{number} m{number}">{"".join(drawn)}</g>'
 
 
 def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
     """Return events upwards and others downwards, each side by its tallest bar."""
-    pairs = list(zip(histogram["rows"], histogram["events"], strict=True))
-    sides = {
-        "events": (-1.0, [events for _, events in pairs]),
-        "non-events": (1.0, [rows - events for rows, events in pairs]),
-    }
+    rows, events = np.array(histogram["rows"]), np.array(histogram["events"])
+    left, right = axes.x(histogram["left"]), axes.x(histogram["right"])
+    sides = ("events", -1.0, events), ("non-events", 1.0, rows - events)
     bars = []
-    for name, (sign, sums) in sides.items():
-        most = max(sums) or 1.0
+    for name, sign, sums in sides:
+        used = sums > 0.0
+        height = sign * np.maximum(BARS_HEIGHT * sums / (sums.max() or 1.0), 0.75)
         boxes = [
-            f"M{axes.x(left) + 0.3:.1f},{BARS_MIDDLE:g}"
-            f"v{sign * max(BARS_HEIGHT * count / most, 0.75):.1f}"
-            f"H{axes.x(right) - 0.3:.1f}V{BARS_MIDDLE:g}Z"
-            for left, right, count in zip(
-                histogram["left"], histogram["right"], sums, strict=True
+            f"M{a:.1f},{BARS_MIDDLE:g}v{up:.1f}H{b:.1f}V{BARS_MIDDLE:g}Z"
+            for a, b, up in zip(
+                left[used] + 0.3, right[used] - 0.3, height[used], strict=True
             )
-            if count > 0.0
         ]
         bars.append(f'<path class="bar {name}" d="{"".join(boxes)}"/>')
         y = BARS_MIDDLE + sign * (BARS_HEIGHT - 4.0) + (4.0 if sign < 0.0 else 2.0)
-        bars.append(_text("", name, *_free_side(histogram, sums, axes, y)))
+        bars.append(_text("", name, *_free_side(0.5 * (left + right), sums, y)))
     floor = f'<path class="floor" d="M{LEFT:g},{BARS_MIDDLE:g}H{RIGHT:g}"/>'
     return f'<g class="bars">{"".join(bars)}{floor}</g>'
 
 
-def _free_side(
-    histogram: Mapping[str, Any], sums: Sequence[float], axes: Axes, y: float
-) -> tuple[float, float, str]:
+def _free_side(x: FloatVector, sums: FloatVector, y: float) -> tuple[float, float, str]:
     """Return where to write what bars are: where they are lowest."""
 
     def tallest(start: float, end: float) -> float:
-        middles = (
-            axes.share(0.5 * (left + right))
-            for left, right in zip(histogram["left"], histogram["right"], strict=True)
-        )
-        return max(
-            (n for at, n in zip(middles, sums, strict=True) if start <= at <= end),
-            default=0.0,
-        )
+        over = (x >= LEFT + start * SIDE) & (x <= LEFT + end * SIDE)
+        return float(sums[over].max(initial=0.0))
 
     places = {
         (RIGHT - 4.0, "end"): tallest(0.75, 1.0),
         ((LEFT + RIGHT) / 2, "middle"): tallest(0.36, 0.64),
         (LEFT + 4.0, "start"): tallest(0.0, 0.25),
     }
-    x, anchor = min(places, key=lambda place: places[place])
-    return x, y, anchor
+    place, anchor = min(places, key=lambda place: places[place])
+    return place, y, anchor

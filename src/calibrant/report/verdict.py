@@ -29,7 +29,7 @@ GRADES: tuple[tuple[float, Grade, str], ...] = (
     (np.inf, "bad", "badly off"),
 )
 """Relative errors below the first number have this grade."""
-STATISTICAL = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012")
+STATISTICAL = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL012", "CAL013")
 """Checks with significant findings that predictions are off."""
 GRADE_AT_BEST: dict[str, Grade] = {"severe": "poor", "moderate": "fair"}
 """No grade is better than this beside such a finding."""
@@ -108,9 +108,9 @@ def verdict_of(  # noqa: PLR0913
         "headline": headline,
         "error": error_sentence,
         "sentences": [
-            *(_region_sentence(region, task) for region in regions[:2] if sure),
+            *(_region_sentence(one, confidence, task) for one in regions[:2] if sure),
             error_sentence,
-            *_repair_sentence(repairs, value),
+            *_repair_sentence(repairs, value, confidence),
         ],
     }
 
@@ -120,7 +120,7 @@ def _grade(
 ) -> tuple[Grade, str]:
     """Return the grade of a relative error with its upper limit, and the headline."""
     if not sure and upper >= GRADES[1][0]:
-        return "unknown", "not enough data to judge calibration"
+        return "unknown", "no miscalibration found, but too few rows to rule it out"
     grade, words = next((g, words) for limit, g, words in GRADES if relative < limit)
     if not sure:
         return grade, "no significant miscalibration found"
@@ -131,7 +131,7 @@ def _subject(task: str) -> str:
     return "confidence is" if task == "confidence" else "probabilities are"
 
 
-def _region_sentence(region: Region, task: str) -> str:
+def _region_sentence(region: Region, confidence: float, task: str) -> str:
     """Return where predictions are off, and by how much there."""
     near = min(region.predicted, 1.0 - region.predicted)
     predicted = format_probability(region.predicted, 2)
@@ -139,14 +139,14 @@ def _region_sentence(region: Region, task: str) -> str:
         predicted = f"{region.predicted:g}"
     elif near < NEGLIGIBLE:
         predicted = f"almost {round(region.predicted)}"
-    margin = max(region.margin, NEGLIGIBLE)
-    digits = int(np.clip(np.ceil(-np.log10(2.0 * margin)), 2, 5))
-    margin = max(region.margin, 10.0**-digits)
+    width = max(region.high - region.low, NEGLIGIBLE)
+    digits = int(np.clip(np.ceil(-np.log10(width)), 2, 5))
     rate = "accuracy" if task == "confidence" else "observed rate"
     return (
         f"{_subject(task).capitalize()} {'too high' if region.too_high else 'too low'} "
-        f"{region}: at a predicted {predicted} the {rate} is "
-        f"{region.observed:.{digits}f} \N{PLUS-MINUS SIGN} {margin:.{digits}f}."
+        f"{region}: for predictions of {predicted}, the {rate} is "
+        f"{region.observed:.{digits}f} ({100 * confidence:g} % interval "
+        f"{region.low:.{digits}f} to {region.high:.{digits}f})."
     )
 
 
@@ -171,7 +171,9 @@ def _error_sentence(
     )
 
 
-def _repair_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[str]:
+def _repair_sentence(
+    repairs: Mapping[str, Any] | None, value: float, confidence: float
+) -> list[str]:
     """Return what the best repair would bring."""
     if repairs is None:
         return []
@@ -184,10 +186,13 @@ def _repair_sentence(repairs: Mapping[str, Any] | None, value: float) -> list[st
     error = max(float(best["error"]), 0.0)
     if error >= value:
         return [f"{name} would lower the log-loss, but not this error."]
-    small = f"below {MIN_SHOWN_ERROR:g}"
-    left = f"{error:.3f}" if error >= MIN_SHOWN_ERROR else small
-    most = "" if best["high"] is None else f" (at most {best['high']:.3f})"
-    return [f"{name} would reduce the error to {left}{most} on held-out rows."]
+    small, low, high = error < MIN_SHOWN_ERROR, best["low"], best["high"]
+    if small and high is not None:
+        return [f"{name} would leave an error of at most {high:.3f} on held-out rows."]
+    left = f"below {MIN_SHOWN_ERROR:g}" if small else f"{error:.3f}"
+    if high is not None:
+        left += f" ({100 * confidence:g} % interval {low:.3f} to {high:.3f})"
+    return [f"{name} would reduce the error to {left} on held-out rows."]
 
 
 def method_title(method: str) -> str:
@@ -263,11 +268,13 @@ def _group_sentence(findings: Sequence[Finding]) -> list[str]:
     )
     if not names:
         return []
-    further = "further off than other rows with the same predictions"
-    if len(names) <= MAX_NAMES:
-        return [f"{further.capitalize()}: {_join_names(names)}."]
+    worse = "worse calibrated than other rows with the same predictions"
     first = _join_names(names[:MAX_NAMES])
-    return [f"{len(names)} groups are {further}, above all {first}."]
+    if len(names) == 1:
+        return [f"Group {first} is {worse}."]
+    if len(names) <= MAX_NAMES:
+        return [f"Groups {first} are {worse}."]
+    return [f"{len(names)} groups are {worse}, above all {first}."]
 
 
 def _failed_sentence(findings: Sequence[Finding]) -> list[str]:
