@@ -1,7 +1,7 @@
 """Time complete reports, and print the size of their pages.
 
 One million rows: one model, one model with ten groups, and five models. Each report has
-errors by four methods with intervals, a diagram, checks and cross-fitted repairs.
+errors by the default methods with intervals, diagrams, checks and cross-fitted repairs.
 """
 
 import os
@@ -20,7 +20,6 @@ import calibrant as cb
 
 ROWS = int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000
 ROUNDS = 2
-METHODS = ("smooth", "pl", "es15", "ew15")
 
 
 def rows(n):
@@ -63,8 +62,7 @@ def main():
     for name, columns in cases.items():
         wall, cpu, size = timed(
             lambda columns=columns: cb.Report.from_predictions(
-                cb.Predictions.from_table(data, y="label", **columns),
-                methods=METHODS,
+                cb.Predictions.from_table(data, y="label", **columns)
             )
         )
         print(f"| {name} | {wall:.1f} | {cpu:.1f} | {size / 1000:.0f} |")

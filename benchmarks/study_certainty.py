@@ -36,6 +36,7 @@ from calibrant.experiments.synthetic import (
     sample,
 )
 from calibrant.measures.intervals import PosteriorLimits
+from calibrant.numerics.clustered_test import smooth_p_value
 
 FIRST_SEED = 20_000
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -132,13 +133,11 @@ def study_power(draws, sizes=(1000, 3000, 10_000)):
             rng = np.random.default_rng(FIRST_SEED)
             amount = mixing_amount(shape, error)
             found = {method: [] for method in TESTS}
-            for k in range(draws):
+            for _ in range(draws):
                 c = rng.random(n)
                 p = predictions(shape, amount, c)
                 y = rng.random(n) < c
                 for method in TESTS:
-                    if method == "kce" and k >= draws // 5:
-                        continue  # simulating labels takes twenty times as long
                     options = {"n_resamples": 199} if method == "kce" else {}
                     test = cb.calibration_test(y, p, method=method, **options)
                     found[method].append(test.pvalue <= 0.05)
@@ -173,22 +172,20 @@ def study_coverage(seeds, sizes=(1000, 3000, 10_000)):
 def held(shape, error, n, k):
     """Whether intervals of all levels contain the true error, and the 90 % width."""
     rows, c = known(shape, error, n, k)
-    fit, found = smooth_fit(rows), []
+    fit, tests, found = smooth_fit(rows), [smooth_p_value(rows)], []
+    tails = [0.5 * (1.0 - level) for level in LEVELS]
+    levels = (*tails, *(1.0 - tail for tail in tails))
     for alpha in (1.0, 2.0):
         value = fit.error(rows, alpha=alpha, debias=False)
         truth = float(np.mean(np.abs(c - rows.p) ** alpha))
-        ends = [ends_of(rows, value, alpha, level, k) for level in LEVELS]
+        drawn = fit.error_quantiles(levels, n_draws=500, random_state=k, alpha=alpha)
+        ends = [
+            PosteriorLimits(level, low, high, tests).ends(value, slice(None))
+            for level, low, high in zip(LEVELS, *drawn.reshape(2, -1, 1), strict=True)
+        ]
         found += [low - 1e-12 <= truth <= high for low, high in ends]
         found += [ends[2][1] - ends[2][0]]
     return found[:-1]
-
-
-def ends_of(rows, value, alpha, level, seed):
-    """Return the interval of `evaluate`, with the same draws for all levels."""
-    limits = PosteriorLimits.of(
-        [rows], confidence=level, alpha=alpha, n_draws=500, seed=seed
-    )
-    return limits.ends(value, slice(None))
 
 
 def study_bands(seeds, sizes=(1000, 3000, 10_000)):
@@ -223,9 +220,10 @@ def study_small(
     squared kernel norm.
     """
     head(*SMALL_COLUMNS)
-    written = []
     for n, case in product(sizes, SMALL_CASES):
-        found = [small_run(case, n, k, methods) for k in range(runs)]
+        if csv_file is not None and (str(n), case) in written_cases(csv_file):
+            continue
+        found, written = [small_run(case, n, k, methods) for k in range(runs)], []
         for method, one in zip(methods, zip(*found, strict=True), strict=True):
             held, width, empty, outside = np.mean(one, axis=0)
             error = np.sqrt(held * (1.0 - held) / runs)
@@ -234,8 +232,17 @@ def study_small(
             row(*cells)
             written.append(cells)
         if csv_file is not None:
-            with Path(csv_file).open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows([SMALL_COLUMNS, *written])
+            with Path(csv_file).open("a", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(written)
+
+
+def written_cases(csv_file):
+    """Return size and name of the cases in a file, which is started if it is new."""
+    if not Path(csv_file).exists():
+        with Path(csv_file).open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerow(SMALL_COLUMNS)
+    with Path(csv_file).open(newline="", encoding="utf-8") as file:
+        return {(line["n"], line["case"]) for line in csv.DictReader(file)}
 
 
 def small_run(case, n, k, methods):

@@ -1,7 +1,6 @@
 """Error rates and coverage where rows of a cluster are correlated, with a known map.
 
-    python benchmarks/study_clusters.py size --runs 1000 --csv size.csv
-    python benchmarks/study_clusters.py coverage --runs 400 --csv coverage.csv
+    python benchmarks/study_clusters.py --runs 400 --csv docs/data/cluster_coverage.csv
 
 Predictions are the same for all rows of a cluster ("constant"), or vary. The rate of
 events given the prediction is the true map, whatever the dependence: rates of constant
@@ -9,12 +8,13 @@ clusters have a beta distribution around it, and labels of varying ones are thre
 of equally correlated normal variables. `icc` is the correlation of two labels of a
 cluster, at a rate of 1/2 where predictions vary. Sizes of clusters range from half to
 one and a half times the mean. Cases come in an order in which the first few already
-span the range.
+span the range. Those that the file has already are not run again.
 """
 
 import argparse
 import csv
 import os
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -23,23 +23,29 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from scipy.special import expit, logit, ndtr
 
-import calibrant as cb
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.sample import BinarySample
 from calibrant.measures.intervals import PosteriorLimits
+from calibrant.numerics.clustered_test import smooth_p_value
 
-FIRST_SEED = 30_000
+FIRST_SEED = 31_000
 MAPS = {
     "calibrated": lambda p: p,
-    "shifted": lambda p: expit(logit(p) - 0.5),
     "over-confident": lambda p: expit(0.6 * logit(p)),
+    "shifted": lambda p: expit(logit(p) - 0.5),
     "curved": lambda p: p**1.5,
 }
 KINDS = ("constant", "varying")
 SHAPES = ((20, 50), (100, 5), (50, 20), (200, 10))
 ICCS = (0.05, 0.5, 0.2)
 CASES = [(kind, *shape, icc) for shape, icc, kind in product(SHAPES, ICCS, KINDS)]
-HEAD = ("predictions", "clusters", "rows each", "icc")
+LEVELS = (0.9, 0.95)
+DRAWS = 500
+HEAD = (
+    *("predictions", "clusters", "rows each", "icc", "map", "runs"),
+    *("90 %", "95 %", "width at 90 %", "distance"),
+    *("test at 10 %", "test at 5 %", "test at 1 %", "test at 5 %, no clusters"),
+)
 
 
 def draw(rng, kind, clusters, size, icc, true_map):
@@ -59,69 +65,61 @@ def draw(rng, kind, clusters, size, icc, true_map):
     return p, ndtr(z) < c, c, code
 
 
-def study_size(case, runs):
-    """Return how often calibrated predictions are rejected at 10, 5 and 1 %."""
-    rng = np.random.default_rng([FIRST_SEED, CASES.index(case)])
-    found = {"with": [], "without": []}
-    for _ in range(runs):
-        p, y, _, code = draw(rng, *case, MAPS["calibrated"])
-        found["with"].append(cb.calibration_test(y, p, clusters=code).pvalue)
-        found["without"].append(cb.calibration_test(y, p).pvalue)
-    rates = [np.mean(np.array(found["with"]) <= at) for at in (0.1, 0.05, 0.01)]
-    rates.append(np.mean(np.array(found["without"]) <= 0.05))
-    return [("calibrated", runs, *(f"{100 * rate:.1f}" for rate in rates))]
+def study(case, name, runs):
+    """Return coverage, width and distance, and how often the test rejects, by a map."""
+    places = CASES.index(case), list(MAPS).index(name)
+    rng = np.random.default_rng([FIRST_SEED, *places])
+    found = np.array([one_run(*draw(rng, *case, MAPS[name])) for _ in range(runs)])
+    pvalues, alone = found[:, 4], found[:, 5]
+    rates = [(pvalues <= at).mean() for at in (0.1, 0.05, 0.01)]
+    rates.append((alone <= 0.05).mean())
+    shares = [f"{100 * share:.1f}" for share in [*found[:, :2].mean(axis=0), *rates]]
+    means = [f"{mean:.4f}" for mean in found[:, 2:4].mean(axis=0)]
+    return [*case, name, runs, *shares[:2], *means, *shares[2:]]
 
 
-def study_coverage(case, runs):
-    """Return how often intervals contain the true error, by the true map."""
-    rows = []
-    for k, (name, true_map) in enumerate(MAPS.items()):
-        rng = np.random.default_rng([FIRST_SEED, CASES.index(case), k + 1])
-        each = runs // len(MAPS)
-        drawn = (draw(rng, *case, true_map) for _ in range(each))
-        means = np.mean([coverage_run(*one) for one in drawn], axis=0)
-        shares = [f"{100 * share:.1f}" for share in means[:2]]
-        rows.append((name, each, *shares, *(f"{value:.4f}" for value in means[2:])))
-    return rows
+def one_run(p, y, c, code):
+    """Return which intervals hold, width at 90 %, distance, and p-values.
 
-
-def coverage_run(p, y, c, code):
-    """Return which intervals hold the error, width at 90 % and how far the value is."""
-    rows = BinarySample(p, y.astype(float), clusters=code)
-    value = smooth_fit(rows).error(rows, alpha=1.0, debias=False)
-    truth, ends = np.abs(c - p).mean(), []
-    for level in (0.9, 0.95):  # the intervals of `evaluate`, from one fit
-        limits = PosteriorLimits.of(
-            [rows], confidence=level, alpha=1.0, n_draws=500, seed=0
-        )
-        ends.append(limits.ends(value, slice(None)))
+    They are the intervals of `evaluate`, from one fit.
+    """
+    alone = BinarySample(p, y.astype(float))
+    rows = replace(alone, clusters=code)
+    fit, test = smooth_fit(rows), smooth_p_value(rows)
+    value = fit.error(rows, alpha=1.0, debias=False)
+    tails = [0.5 - 0.5 * level for level in LEVELS]
+    tails += [1.0 - tail for tail in tails]
+    ends = fit.error_quantiles(tuple(tails), n_draws=DRAWS, random_state=0)
+    limits = [
+        PosteriorLimits(level, *ends[k :: len(LEVELS), np.newaxis], [test])
+        for k, level in enumerate(LEVELS)
+    ]
+    ends = [one.ends(value, slice(None)) for one in limits]
+    truth = np.abs(c - p).mean()
     held = [low - 1e-12 <= truth <= high for low, high in ends]
-    return [*held, ends[0][1] - ends[0][0], abs(value - truth)]
-
-
-PARTS = {
-    "size": (study_size, ("map", "runs", "at 10 %", "at 5 %", "at 1 %", "no clusters")),
-    "coverage": (
-        study_coverage,
-        ("map", "runs", "90 %", "95 %", "width at 90 %", "distance"),
-    ),
-}
+    pvalues = test.pvalue, smooth_p_value(alone).outcome.pvalue
+    return [*held, ends[0][1] - ends[0][0], abs(value - truth), *pvalues]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=PARTS)
     parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--maps", nargs="+", choices=MAPS, default=list(MAPS)[:2])
     parser.add_argument("--cases", type=int, default=len(CASES), help="the first few")
-    parser.add_argument("--csv")
+    parser.add_argument("--csv", type=Path, required=True)
     given = parser.parse_args()
-    study, columns = PARTS[given.part]
-    written = [(*HEAD, *columns)]
-    for case in CASES[: given.cases]:
-        written += [(*case, *row) for row in study(case, given.runs)]
-        with Path(given.csv or os.devnull).open("w", newline="") as file:
-            csv.writer(file).writerows(written)
-        print(*written[-1], flush=True)
+    done = []
+    if given.csv.exists():
+        with given.csv.open(newline="") as file:
+            done = [tuple(row[:5]) for row in csv.reader(file)]
+    for case, name in product(CASES[: given.cases], given.maps):
+        if (*map(str, case), name) in done:
+            continue
+        row = study(case, name, given.runs)
+        with given.csv.open("a", newline="") as file:
+            csv.writer(file).writerows([row] if done else [HEAD, row])
+        done.append(row)
+        print(*row, flush=True)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "check_pages",
+    "code_blocks",
     "commands",
     "data_tables",
     "live_report",
     "llms",
+    "study_tables",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "**/README.rst", "data/README.md"]
@@ -63,13 +65,19 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "calibrant"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["tables.js"]
 html_theme_options = {
     "show_prev_next": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 9,
+    "logo": {
+        "text": "calibrant",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

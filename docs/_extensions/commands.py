@@ -5,15 +5,19 @@
     ```{calibrant} evaluate preds.csv --y label --p score
     ```
 
-runs the command in docs/data/inputs and shows it with its output.
+runs the command in a copy of docs/data/inputs and shows it with its output.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,8 +27,8 @@ from docutils.parsers.rst import Directive, directives
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-FOLDER = Path(__file__).parents[1] / "data" / "inputs"
-WIDTH = "96"
+INPUTS = Path(__file__).parents[1] / "data" / "inputs"
+WIDTH = 88
 """Columns that fit onto a page."""
 
 
@@ -40,8 +44,8 @@ class Command(Directive):
         words = shlex.split(self.arguments[0])
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-m", "calibrant", *words],
-            cwd=FOLDER,
-            env={**os.environ, "COLUMNS": WIDTH, "NO_COLOR": "1"},
+            cwd=_folder().name,
+            env={**os.environ, "COLUMNS": str(WIDTH), "NO_COLOR": "1"},
             capture_output=True,
             text=True,
             check=False,
@@ -51,8 +55,26 @@ class Command(Directive):
         printed = "\n".join(line.rstrip() for line in done.stdout.splitlines())
         if done.returncode:
             printed += done.stderr
-        text = f"$ calibrant {self.arguments[0]}\n{printed}"
+        text = f"$ {_wrapped(f'calibrant {self.arguments[0]}')}\n{printed}"
         return [nodes.literal_block(text, text, language="console")]
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Copy the inputs to where commands may write files that later ones read."""
+    folder = tempfile.TemporaryDirectory()
+    shutil.copytree(INPUTS, folder.name, dirs_exist_ok=True)
+    return folder
+
+
+def _wrapped(command: str) -> str:
+    """Break a long command before an option, as a shell allows."""
+    lines = [""]
+    for part in re.split(r" (?=--)", command):
+        if len(lines[-1]) + len(part) > WIDTH - len(" \\"):
+            lines.append("   ")
+        lines[-1] += f" {part}" if lines[-1] else part
+    return " \\\n".join(lines)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -6,7 +6,8 @@ All rows are simulated, so that what is true of them is known:
 - answers.jsonl: three language models that state how sure they are, in percent;
 - clinic.csv: 150 patients of three hospitals, a risk that is too extreme;
 - visits.csv: the same kind of risk, several visits per patient;
-- logits.npz: an over-confident network with ten classes.
+- logits.npz: an over-confident network with ten classes;
+- lake: two days of a model that is over-confident in one of three countries.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
 from scipy.special import expit, logit, softmax
 
 FOLDER = Path(__file__).parent
@@ -96,9 +99,22 @@ def network(rng: np.random.Generator, n: int = 2000) -> None:
     np.savez(FOLDER / "logits.npz", y=drawn, logits=(2.0 * logits).astype(np.float32))
 
 
+def lake(rng: np.random.Generator, n: int = 3000) -> None:
+    """Write two days of predictions, one Parquet file per day."""
+    (FOLDER / "lake").mkdir(exist_ok=True)
+    for day in ("monday", "tuesday"):
+        country = rng.choice(["EE", "FI", "LV"], n)
+        logits = rng.normal(-1.0, 1.0, n)
+        label = rng.random(n) < expit(logits)
+        score = expit(np.where(country == "LV", 2.0, 1.0) * logits).round(4)
+        columns = {"country": country, "score": score, "label": label.astype(np.int8)}
+        parquet.write_table(pa.table(columns), FOLDER / "lake" / f"{day}.parquet")
+
+
 if __name__ == "__main__":
     generator = np.random.default_rng(20261118)
     churn(generator)
     answers(generator)
     patients(generator)
     network(generator)
+    lake(generator)
