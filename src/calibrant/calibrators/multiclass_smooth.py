@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant.calibrators.fits import MulticlassFit
 from calibrant.core.parameters import generator
-from calibrant.maps.softmax import SmoothSoftmaxMap, near_top
+from calibrant.maps.softmax import SmoothSoftmaxMap, bends
 from calibrant.numerics.class_probabilities import (
     centred,
     class_probabilities,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 MAX_MATRIX = 128
 """Most classes for which scores may depend on the predictions of other classes."""
-CURVE_UNIT = 3.0
-"""Prior spread of the curve, in units of that of the common slope."""
+CURVE_UNITS = np.array([8.0, 8.0, 0.5])
+"""Prior spreads of the curve, in units of that of the common slope."""
 TEMPERING_PARAMETERS = 2.0
 """A temperature and a share; each gains about 1 by chance alone."""
 DISTINCT = 1.5
@@ -95,7 +95,8 @@ class _Inputs:
         logits = log_probabilities(scores, self.scale, self.floor)
         log_prob = tempered_inputs(logits, self.inverse, self.uniform)
         n, classes = log_prob.shape
-        common = np.stack([log_prob, CURVE_UNIT * near_top(log_prob)])
+        curve = CURVE_UNITS[:, np.newaxis, np.newaxis] * bends(log_prob)
+        common = np.concatenate([log_prob[np.newaxis], curve])
         if classes > MAX_MATRIX:
             return ClassTerms(common, np.empty((n, 0)), np.empty(0, dtype=np.intp))
         features = np.column_stack([centred(log_prob), np.exp(log_prob)])
@@ -103,9 +104,9 @@ class _Inputs:
 
     def map(self, parameters: FloatVector, classes: int) -> SmoothSoftmaxMap:
         """Return the map of fitted parameters."""
-        *_, slope, curve = parameters
-        terms = parameters[:-2].reshape(classes, -1)
-        weights, by_probability = terms[:, 0] + slope, None
+        own, common = np.split(parameters, [-1 - CURVE_UNITS.size])
+        terms, curve = own.reshape(classes, -1), CURVE_UNITS * common[1:]
+        weights, by_probability = terms[:, 0] + common[0], None
         if classes <= MAX_MATRIX:
             by_logit, by_probability = np.split(terms[:, 1:-1], 2, axis=1)
             weights = centred(by_logit) + np.diag(weights)
@@ -116,7 +117,7 @@ class _Inputs:
             inverse=self.inverse,
             uniform=self.uniform,
             probability_weights=by_probability,
-            curve=CURVE_UNIT * float(curve),
+            curve=tuple(curve.tolist()),
             floor=self.floor,
         )
 
@@ -127,11 +128,13 @@ def fit_classes(sample: ClassSample) -> MulticlassSmoothFit:
     Logits are divided by a temperature, mixed with a share of the uniform
     distribution and centred: z. The score of class j is
     ``(common + slope_j) z_j + weights_j . z + probability_weights_j . softmax(z) +
-    intercept_j``. Slopes, intercepts and both kinds of weights have normal priors
-    around 0, whose four standard deviations maximise the marginal likelihood of the
-    labels in Laplace's approximation; coefficients are averaged over them. The prior
-    of the common slope is around 1 and that of the log temperature around 0. With more
-    than 128 classes there are slopes and intercepts only.
+    intercept_j``, plus a curve: one function of the own probability for all classes, by
+    which the slope depends on how certain the row is. Slopes, intercepts, both kinds of
+    weights and the common terms have normal priors, whose five standard deviations
+    maximise the marginal likelihood of the labels in Laplace's approximation;
+    coefficients are averaged over them. The prior of the common slope is around 1, that
+    of the log temperature and of all others around 0. With more than 128 classes there
+    are slopes, intercepts and common terms only.
 
     References
     ----------

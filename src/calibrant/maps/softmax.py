@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.core.probabilities import softmax
 from calibrant.exceptions import MapFormatError
-from calibrant.maps.base import stored_choice, stored_number, stored_numbers
+from calibrant.maps.base import stored_choice, stored_numbers
 from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
 from calibrant.maps.sql_and_python import log_probabilities_text, logits_text
 from calibrant.numerics.class_probabilities import (
@@ -46,9 +46,16 @@ def linear_inputs(scores: FloatMatrix, scale: Scale, inputs: Inputs) -> FloatMat
     return centred(log_prob) if inputs == "centred" else log_prob
 
 
-def near_top(log_prob: FloatMatrix) -> FloatMatrix:
-    """Return the root of each class's probability over that of the top class."""
-    return np.asarray(np.exp(0.5 * (log_prob - log_prob.max(axis=1, keepdims=True))))
+def bends(log_prob: FloatMatrix) -> FloatMatrix:
+    """Return functions of each class's probability that bend its score, (3, n, k).
+
+    They are the fourth root of the probability, the probability itself, and the
+    logarithm of what is left for the other classes. Between the top class of a nearly
+    certain row and others, the last one acts as a slope of its own.
+    """
+    prob = np.exp(log_prob)
+    rest = np.log(np.maximum(1.0 - prob, CLIP))
+    return np.stack([np.sqrt(np.sqrt(prob)), prob, rest])
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,15 +237,15 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
     """A tempered softmax map of log-probabilities and of probabilities.
 
     Scores are the sum of ``weights`` times tempered log-probabilities,
-    ``probability_weights`` times the probabilities themselves, ``curve`` times the
-    root of each class's probability over the largest one, and ``intercepts``.
+    ``probability_weights`` times the probabilities themselves, ``intercepts``, and
+    ``curve`` times the fourth root of the class's own probability p, p, and log(1 - p).
 
     Parameters
     ----------
     probability_weights : ndarray of shape (k, k) or None
         One row of weights per class.
-    curve : float
-        Common to all classes.
+    curve : tuple of float
+        Three numbers, common to all classes.
     floor : float
         Smaller predicted probabilities are raised to this value.
 
@@ -254,7 +261,7 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
 
     kind: ClassVar[str] = "smooth-softmax"
     probability_weights: FloatMatrix | None = None
-    curve: float = 0.0
+    curve: tuple[float, ...] = (0.0, 0.0, 0.0)
     floor: float = CLIP
 
     def _logits(self, scores: FloatMatrix) -> FloatMatrix:
@@ -264,21 +271,24 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
         return log_probabilities_text(self.scale, self.floor)
 
     def _linear(self, x: FloatMatrix) -> FloatMatrix:
-        moved = super()._linear(x) + self.curve * near_top(x)
+        moved = super()._linear(x) + np.tensordot(self.curve, bends(x), 1)
         if self.probability_weights is None:
             return np.asarray(moved)
         return np.asarray(moved + np.exp(x) @ self.probability_weights.T)
 
     def _scores_text(self) -> str:
+        root, own, rest = self.curve
         curved = f"""\
 {super()._scores_text()}
-roots = softmax([0.5 * v for v in x])
-scores = [s + {self.curve!r} * v / max(roots) for s, v in zip(scores, roots)]"""
+prob = softmax(x)
+scores = [s + {root!r} * v ** 0.25 + {own!r} * v for s, v in zip(scores, prob)]
+rests = [logarithm(max(1.0 - v, {CLIP!r})) for v in prob]
+scores = [s + {rest!r} * v for s, v in zip(scores, rests)]"""
         if self.probability_weights is None:
             return curved
         return f"""\
 {curved}
-prob, rows = softmax(x), {self.probability_weights.tolist()}
+rows = {self.probability_weights.tolist()}
 sums = [sum(w * v for w, v in zip(row, prob)) for row in rows]
 scores = [s + more for s, more in zip(scores, sums)]"""
 
@@ -299,7 +309,7 @@ scores = [s + more for s, more in zip(scores, sums)]"""
             plain.inverse,
             plain.uniform,
             by_probability,
-            stored_number(stored, "curve"),
+            tuple(stored_numbers(stored, "curve", size=3).tolist()),
             stored_positive(stored, "floor"),
         )
 

@@ -22,10 +22,16 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolMatrix,
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
     from calibrant.numerics.softmax_regression import Point, SoftmaxProblem
 
-VectorT = TypeVar("VectorT", "FloatVector", "IntVector")
+VectorT = TypeVar("VectorT", "FloatVector", "IntVector", "BoolVector")
 
 SLOPES, INTERCEPTS, COMMON = range(3)
 """Groups of parameters; those of weights follow."""
@@ -85,6 +91,11 @@ class ClassTerms:
         place = self.group.size - len(self.common)
         return np.asarray(np.eye(1, self.group.size, place)[0])
 
+    @property
+    def used(self) -> BoolMatrix:
+        """Tell which entries of blocks are parameters, in their order."""
+        return self.by_block(np.ones(self.group.size, dtype=np.bool_))
+
     def scores(self, parameters: FloatVector) -> FloatMatrix:
         """Return the scores."""
         own, common = self._split(parameters)
@@ -99,16 +110,29 @@ class ClassTerms:
         common = np.tensordot(self.common, slopes, 2)
         return np.concatenate([rows.reshape(-1), common])
 
-    def by_block(self, values: VectorT) -> VectorT:
-        """Return values of parameters by block, as `curvature_blocks` has them."""
-        return values[np.newaxis] if self.is_exact else self._split(values)[0]
+    def by_block(self, values: VectorT, fill: int = 0) -> VectorT:
+        """Return values of parameters by block, as `curvature_blocks` has them.
+
+        Blocks are filled up to the same length.
+        """
+        if self.is_exact:
+            return values[np.newaxis]
+        own, common = self._split(values)
+        blocks = np.full(self._block_shape, fill, dtype=values.dtype)
+        blocks[:-1, : own.shape[1]], blocks[-1, : common.size] = own, common
+        return blocks
+
+    @property
+    def _block_shape(self) -> tuple[int, int]:
+        classes, size = self.shape
+        return classes + 1, max(size, len(self.common))
 
     def curvature_blocks(
         self, prob: FloatMatrix, share: FloatVector, negligible: float = NEGLIGIBLE
     ) -> FloatMatrix:
         """Return the Hessian of the mean log-loss as one block, or one per class.
 
-        Blocks of classes are without the common parameters.
+        With a block per class, the common parameters are the last block.
         """
         if self.is_exact:
             return self._hessian(prob, share)[np.newaxis]
@@ -120,19 +144,11 @@ class ClassTerms:
         """Return a function that solves with the Hessian, or with its blocks."""
         blocks = self.curvature_blocks(point.prob, problem.share, ROUGHLY_NEGLIGIBLE)
         places = np.arange(blocks.shape[1])
-        blocks[:, places, places] += 2.0 * self.by_block(problem.penalty)
-        inverse = np.linalg.inv(blocks)
-        if self.is_exact:
-            return lambda right: np.asarray(inverse[0] @ right)
-        common = self._common_hessian(point.prob, problem.share)
-        common += 2.0 * np.diag(self._split(problem.penalty)[1])
-
-        def solve(right: FloatVector) -> FloatVector:
-            own, rest = self._split(right)
-            solved = (inverse @ own[:, :, np.newaxis]).reshape(-1)
-            return np.concatenate([solved, np.linalg.solve(common, rest)])
-
-        return solve
+        blocks[:, places, places] += 2.0 * self.by_block(problem.penalty, fill=1)
+        inverse, used = np.linalg.inv(blocks), self.used
+        return lambda right: np.asarray(
+            (inverse @ self.by_block(right)[:, :, np.newaxis])[used, 0]
+        )
 
     def _split(self, values: VectorT) -> tuple[VectorT, VectorT]:
         """Return values of the classes' own parameters, and of the common ones."""
@@ -170,15 +186,17 @@ class ClassTerms:
     def _blocks(
         self, prob: FloatMatrix, share: FloatVector, negligible: float
     ) -> FloatMatrix:
-        """Return the Hessian's blocks, one per class."""
+        """Return the Hessian's blocks, one per class and one of common parameters."""
         classes, size = self.shape
-        blocks = np.empty((classes, size, size))
+        blocks = np.zeros((*self._block_shape, self._block_shape[1]))
         spread = prob * (1.0 - prob) * share[:, np.newaxis]
         for j, weight in enumerate(spread.T):
             rows = np.flatnonzero(weight > negligible * weight.max())
             ones = np.ones(rows.size)
             own = np.column_stack([self.log_prob[rows, j], self.features[rows], ones])
-            blocks[j] = (own.T * weight[rows]) @ own
+            blocks[j, :size, :size] = (own.T * weight[rows]) @ own
+        common = len(self.common)
+        blocks[classes, :common, :common] = self._common_hessian(prob, share)
         return blocks
 
     def _common_hessian(self, prob: FloatMatrix, share: FloatVector) -> FloatMatrix:

@@ -25,7 +25,12 @@ from scipy.optimize import minimize
 from calibrant.numerics.softmax_regression import SoftmaxProblem, minimise
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolMatrix,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
     from calibrant.numerics.class_terms import ClassTerms
     from calibrant.numerics.softmax_regression import Point
 
@@ -61,10 +66,11 @@ def _unusual(log_spreads: FloatVector) -> FloatVector:
 class QuadraticModel:
     """A quadratic log-likelihood of independent blocks of coefficients.
 
-    `hessian` (b, d, d) is of minus the log-likelihood, in one block or one per class;
+    `hessian` (b, d, d) is of minus the log-likelihood, in one block or several;
     `centre` (b, d) are the coefficients at which it was taken, `pull` is the Hessian
     times them less the gradient, and `loss` minus the log-likelihood there. `group`
-    (b, d) is the group of each coefficient.
+    (b, d) is the group of each coefficient. Blocks may be filled up with zeros, which
+    change no density; `used` tells which entries are coefficients.
     """
 
     hessian: FloatMatrix
@@ -72,6 +78,7 @@ class QuadraticModel:
     pull: FloatMatrix
     loss: float
     group: IntVector
+    used: BoolMatrix
 
     @classmethod
     def at(cls, problem: SoftmaxProblem, point: Point, total: float) -> QuadraticModel:
@@ -83,7 +90,8 @@ class QuadraticModel:
         hessian = total * terms.curvature_blocks(point.prob, problem.share)
         centre = terms.by_block(away)
         pull = np.einsum("bij,bj->bi", hessian, centre) - terms.by_block(gradient)
-        return cls(hessian, centre, pull, loss, terms.by_block(terms.group))
+        group = terms.by_block(terms.group)
+        return cls(hessian, centre, pull, loss, group, terms.used)
 
     @cached_property
     def _constant(self) -> float:
@@ -174,10 +182,7 @@ class SoftmaxPosterior:
         normal = rng.standard_normal((*self.model.group.shape, count))
         pairs = zip(factor, normal, strict=True)
         moved = [solve_triangular(f, e, lower=True, trans=1) for f, e in pairs]
-        drawn = np.tile(self.mean, (count, 1))
-        # By class, common terms are left out: they are known better than the rest.
-        drawn[:, : self.model.group.size] += np.concatenate(moved).T
-        return drawn
+        return np.asarray(self.mean + np.stack(moved)[self.model.used].T)
 
 
 def fit_terms(
