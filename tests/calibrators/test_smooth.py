@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit, softmax
 
 import calibrant as cb
+from calibrant.calibrators import smooth as smooth_module
 from calibrant.exceptions import MapFormatError
 from calibrant.experiments.synthetic import sample as paper_sample
 
@@ -104,6 +105,28 @@ def test_maps_are_steep_where_predictions_crowd():
     samples = (paper_sample("wiggle", 0.08, 3000, seed) for seed in range(500, 504))
     found = [cb.calibration_error(y, p, method="smooth") for p, y, _ in samples]
     assert abs(np.mean(found) - 0.08) < 0.005
+
+
+def test_curves_of_ranks_are_searched_only_where_they_may_matter(monkeypatch):
+    """The screen before the search leaves every fit as it is, and is of some use."""
+    rng, screened = np.random.default_rng(7), []
+    useless = smooth_module._ranks_are_useless
+
+    def evidence(p, y):
+        return smooth(p, y).fit_.evidence
+
+    for shape in ("square", "wiggle", "stairs"):
+        for error in (0.003, 0.02, 0.06):
+            p, y, _ = paper_sample(shape, error, 2000, int(rng.integers(2**31)))
+            before = evidence(p, y)
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    smooth_module,
+                    "_ranks_are_useless",
+                    lambda *of: screened.append(useless(*of)),  # None: search anyway
+                )
+                assert evidence(p, y) == before
+    assert {*screened} == {True, False}
 
 
 def test_without_averaging_there_is_one_fit_with_both_curves(sample):
