@@ -61,7 +61,7 @@ def test_the_gain_of_a_curve_is_expanded_well_where_a_line_fits(seed):
     rng = np.random.default_rng(seed)
     p = rng.beta(1.0, 2.0, 20_000)
     u = np.log(p / (1.0 - p))
-    y = (rng.random(p.size) < expit(0.8 * u + 0.05 * u**2 + 0.1)).astype(float)
+    y = (rng.random(p.size) < expit(0.8 * u + 0.03 * u**2 + 0.1)).astype(float)
     cells = compress_to_at_most(BinarySample(p, y))
     problem = Terms.of(cells, 20).problem(cells.p, cells.weight, cells.label_sum)
     straight, curved = (
@@ -69,7 +69,7 @@ def test_the_gain_of_a_curve_is_expanded_well_where_a_line_fits(seed):
         for curve in (False, True)
     )
     gain = gain_of_group(straight.mode, problem.design[:, problem.group == 2])
-    assert gain > 1.0
+    assert gain > 0.4
     assert_allclose(gain, straight.value - curved.value, rtol=0.1, atol=0.3)
 
 
