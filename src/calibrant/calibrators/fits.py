@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from calibrant.maps.binned import BinnedMap
-from calibrant.maps.venn_abers import VennAbersMap
+from calibrant.maps.binned import BinnedMap, VennAbersMap
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 

@@ -17,7 +17,7 @@ from calibrant.exceptions import OptionError
 from calibrant.maps.base import CalibrationMap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -103,11 +103,6 @@ class UserMap(CalibrationMap):
             f"a map by {type(self.calibrator).__name__} cannot be stored as JSON; keep "
             f"the calibrator itself."
         )
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> UserMap:
-        """Raise: see `to_dict`."""
-        raise OptionError(f"a map of kind {stored.get('kind')!r} cannot be read.")
 
     def _joints(self) -> FloatVector:
         """Raise: where such a map jumps is unknown, so it cannot be tabulated."""
