@@ -294,7 +294,8 @@ def _stored_flag(flag: Any, field: str) -> bool:
 def _stored_ends(values: Any, field: str) -> tuple[float, float]:
     ends = stored_numbers(values, field)
     ascend = ends.size == 2 and 0.0 < ends[0] <= ends[1] < 1.0  # noqa: PLR2004
-    require(ascend, f"field {field!r} of a map must be two ascending probabilities.")
+    rule = "two ascending probabilities between 0 and 1"
+    require(ascend, f"field {field!r} of a map must be {rule}.")
     return float(ends[0]), float(ends[1])
 
 
