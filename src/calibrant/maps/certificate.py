@@ -328,6 +328,8 @@ class CertifiedMap(CalibrationMap):
 
     def _check_fields(self) -> None:
         check_events(self.map)
+        once = not isinstance(self.map, CertifiedMap)
+        require(once, "field 'map' of a certified map must be a plain map.")
 
     @property
     def _degree(self) -> int | None:
@@ -376,3 +378,5 @@ class CertifiedClassMap(MulticlassMap):
     def _check_fields(self) -> None:
         several = isinstance(self.map, MulticlassMap)
         require(several, "field 'map' of this map must be a map of several classes.")
+        once = not isinstance(self.map, CertifiedClassMap)
+        require(once, "field 'map' of a certified map must be a plain map.")
