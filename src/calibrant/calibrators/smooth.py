@@ -16,7 +16,12 @@ from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE
 from calibrant.calibrators.multiclass_smooth import fit_classes
 from calibrant.calibrators.smooth_fits import FewRowsFit, Member, SmoothFit
-from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
+from calibrant.calibrators.smooth_terms import (
+    STRAIGHT,
+    TERMS,
+    Terms,
+    crowded_ends,
+)
 from calibrant.core.parameters import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import SmoothMap
@@ -43,8 +48,9 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
-RANK_MARGIN = 1.0
-"""The second curve is one of ranks where that raises the log-likelihood by so much."""
+MARGIN = 1.0
+"""Ends have rates of their own, and the second curve is one of ranks, where that raises
+the log-likelihood by so much."""
 MIN_ROWS = 30.0
 """With fewer rows there are no curves, and shift and tilt are integrated over."""
 SAMPLES_AT_ONCE = 256
@@ -155,9 +161,16 @@ class Smooth(ClassCalibrator, EventCalibrator):
         fit = self._fit_terms(Terms.of(cells, self.coefficients), cells, clustered)
         if not fit.evidence > 0.0:  # nan where penalties are not averaged over
             return fit
-        by_rank = Terms.of(cells, self.coefficients, by_rank=True)
-        ranked = self._fit_terms(by_rank, cells, clustered)
-        return ranked if ranked.evidence > fit.evidence + RANK_MARGIN else fit
+        kinds: list[dict[str, Any]] = [{"by_rank": True}]
+        if any(own_ends := crowded_ends(cells)):
+            kinds.insert(0, {"own_ends": own_ends})
+        chosen: dict[str, Any] = {}
+        for kind in kinds:
+            terms = Terms.of(cells, self.coefficients, **chosen, **kind)
+            other = self._fit_terms(terms, cells, clustered)
+            if other.evidence > fit.evidence + MARGIN:
+                fit, chosen = other, chosen | kind
+        return fit
 
     def _fit_terms(
         self, terms: Terms, cells: WeightedPoints, clustered: Effective | None
@@ -219,7 +232,7 @@ def _refit(
         * solve_many(
             problem.only(m.kept),
             m.penalties,
-            m.coefficients[: int(terms.sizes[m.kept].sum())],
+            m.coefficients[: int(terms.sizes[m.kept].sum()) + terms.own],
             resamples.weight,
             resamples.label_sum,
         )
