@@ -20,7 +20,7 @@ from calibrant.calibrators.smooth_terms import (
     STRAIGHT,
     TERMS,
     Terms,
-    crowded_ends,
+    wrong_ends,
 )
 from calibrant.core.parameters import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
@@ -162,7 +162,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
         if not fit.evidence > 0.0:  # nan where penalties are not averaged over
             return fit
         kinds: list[dict[str, Any]] = [{"by_rank": True}]
-        if any(own_ends := crowded_ends(cells)):
+        if any(own_ends := wrong_ends(cells)):
             kinds.insert(0, {"own_ends": own_ends})
         chosen: dict[str, Any] = {}
         for kind in kinds:

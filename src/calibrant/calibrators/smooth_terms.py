@@ -38,8 +38,8 @@ NODES = 128
 """All terms are straight between so many of the predictions, on the logit scale."""
 ROWS_PER_KNOT = 5.0
 """Few rows have fewer knots than are asked for."""
-END_ROWS = 5.0
-"""Fewer rows of exactly 0, or of exactly 1, have no rate of their own."""
+END_ROWS, END_WRONG = 5.0, 1.0
+"""Fewer rows of exactly 0 or 1, or with fewer wrong ones, have no rate of their own."""
 END_SPREAD = 9.0
 """How far such a rate is from the prediction, on the logit scale: its prior is normal
 around the prediction, with this standard deviation."""
@@ -169,10 +169,18 @@ class Terms:
         return SmoothMap.through(self.nodes, shifts, self.ends)
 
 
-def crowded_ends(cells: WeightedPoints) -> tuple[bool, bool]:
-    """Return whether enough rows are exactly 0, and exactly 1, among other rows."""
+def wrong_ends(cells: WeightedPoints) -> tuple[bool, bool]:
+    """Return whether enough rows are exactly 0 and some wrong, and exactly 1 likewise.
+
+    Right ones say no more than that their rate is near the prediction: if others near
+    them are wrong, so will some of these be among other rows.
+    """
+    wrong = cells.label_sum, cells.weight - cells.label_sum
     at_ends = cells.p <= NEAREST, cells.p >= 1.0 - NEAREST
     if (at_ends[0] | at_ends[1]).all():
         return False, False
-    low, high = (float(cells.weight[at].sum()) >= END_ROWS for at in at_ends)
-    return low, high
+    low, high = (
+        cells.weight[at].sum() >= END_ROWS and one[at].sum() >= END_WRONG
+        for at, one in zip(at_ends, wrong, strict=True)
+    )
+    return bool(low), bool(high)
