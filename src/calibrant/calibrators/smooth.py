@@ -17,7 +17,12 @@ from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE
 from calibrant.calibrators.multiclass_smooth import fit_classes
 from calibrant.calibrators.smooth_fits import FewRowsFit, Member, SmoothFit
-from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
+from calibrant.calibrators.smooth_terms import (
+    STRAIGHT,
+    TERMS,
+    Terms,
+    wrong_ends,
+)
 from calibrant.core.parameters import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import SmoothMap
@@ -49,8 +54,9 @@ if TYPE_CHECKING:
 
 NEGLIGIBLE = 1e-6
 """Fits that are less probable than the best by this factor are left out."""
-RANK_MARGIN = 1.0
-"""The second curve is one of ranks where that raises the log-likelihood by so much."""
+MARGIN = 1.0
+"""Ends have rates of their own, and the second curve is one of ranks, where that raises
+the log-likelihood by so much."""
 PENALTY_GAIN = 1.0
 """A fitted penalty gains so much by chance alone, as a fitted parameter does."""
 MIN_ROWS = 30.0
@@ -163,11 +169,17 @@ class Smooth(ClassCalibrator, EventCalibrator):
         fit = self._fit_terms(Terms.of(cells, self.coefficients), cells, clustered)
         if not fit.evidence > 0.0:  # nan where penalties are not averaged over
             return fit
-        by_rank = Terms.of(cells, self.coefficients, by_rank=True)
-        if clustered is None and _ranks_are_useless(fit, by_rank):
+        chosen: dict[str, Any] = {}
+        if any(own_ends := wrong_ends(cells)):
+            terms = Terms.of(cells, self.coefficients, own_ends=own_ends)
+            other = self._fit_terms(terms, cells, clustered)
+            if other.evidence > fit.evidence + MARGIN:
+                fit, chosen = other, {"own_ends": own_ends}
+        terms = Terms.of(cells, self.coefficients, by_rank=True, **chosen)
+        if clustered is None and _ranks_are_useless(fit, terms):
             return fit
-        ranked = self._fit_terms(by_rank, cells, clustered)
-        return ranked if ranked.evidence > fit.evidence + RANK_MARGIN else fit
+        other = self._fit_terms(terms, cells, clustered)
+        return other if other.evidence > fit.evidence + MARGIN else fit
 
     def _fit_terms(
         self, terms: Terms, cells: WeightedPoints, clustered: Effective | None
@@ -224,12 +236,12 @@ def _ranks_are_useless(fit: SmoothFit, by_rank: Terms) -> bool:
     a curve is then small, and its expansion off by at most 0.33 in 377 samples, less
     than a third of the margin that ranks need.
     """
-    best, last = fit.members[0], int(by_rank.sizes[-1])
+    best, ends = fit.members[0], by_rank.sizes.cumsum()
     if best.kept.sum() > len(STRAIGHT):
         return False
     straight = fit.problem.only(best.kept)
     mode = Mode(straight, best.penalties, best.coefficients, nan)
-    curve = by_rank.design(fit.cells.p)[:, -last:]
+    curve = by_rank.design(fit.cells.p)[:, ends[-2] : ends[-1]]
     return gain_of_group(mode, curve) < PENALTY_GAIN
 
 
@@ -244,7 +256,7 @@ def _refit(
         * solve_many(
             problem.only(m.kept),
             m.penalties,
-            m.coefficients[: int(terms.sizes[m.kept].sum())],
+            m.coefficients[: int(terms.sizes[m.kept].sum()) + terms.own],
             resamples.weight,
             resamples.label_sum,
         )
