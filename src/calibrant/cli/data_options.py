@@ -63,6 +63,7 @@ class DataOptions:
         typer.Option(
             "--task",
             help="confidence (the top label), classwise (average over classes), "
+            "canonical (all class probabilities at once; for evaluate), "
             "multilabel (average over labels, of which a row can have several; npz "
             "matrices), or one class.",
         ),

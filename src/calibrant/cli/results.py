@@ -13,6 +13,7 @@ from calibrant.cli.options import FailBy
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
+from calibrant.core.tasks import WHOLE
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -75,9 +76,10 @@ def print_results(
 
 
 def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
+    whole = bool(np.all(frame["task"] == WHOLE))
     level = (
         ""
-        if evaluation.confidence is None
+        if evaluation.confidence is None or whole
         else f" and {100 * evaluation.confidence:g}% intervals"
     )
     bias = ", bias-corrected" if frame["debiased"].all() else ""
@@ -85,7 +87,9 @@ def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
     binary = bool(np.all(frame["task"] == "binary"))
     hidden = {"debiased", "task"} if binary else {"debiased"}
     print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
-    if evaluation.confidence is not None:
+    if whole:
+        typer.echo("There are no intervals for the error of the whole vector.\n")
+    elif evaluation.confidence is not None:
         typer.echo("Intervals are for the true error, from the posterior of smooth.\n")
 
     typer.echo("Scores, and the in-sample gain of isotonic recalibration (optimistic)")

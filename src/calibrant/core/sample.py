@@ -107,6 +107,15 @@ class BinarySample:
         """Return the weighted mean of values, one per row."""
         return float(np.average(values, weights=self.weight))
 
+    def weighted(
+        self,
+        weight: FloatVector | None,
+        rows: IntVector | slice,
+        clusters: IntVector | None,
+    ) -> BinarySample:
+        """Return some of the rows, with weights and clusters; none of weight 0."""
+        return weighted_sample(self.p[rows], self.y[rows], weight, clusters)
+
     def take(self, rows: BoolVector) -> BinarySample:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
@@ -260,6 +269,20 @@ class ClassSample:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[which]
         return ClassSample(self.scores[which], self.column[which], weight, self.scale)
+
+    def weighted(
+        self,
+        weight: FloatVector | None,
+        rows: IntVector | slice,
+        clusters: IntVector | None,
+    ) -> ClassSample:
+        """Return some of the rows, with weights and clusters; none of weight 0."""
+        scores, column = self.scores[rows], self.column[rows]
+        if weight is not None and not weight.all():
+            used = weight > 0.0
+            scores, column, weight = scores[used], column[used], weight[used]
+            clusters = None if clusters is None else clusters[used]
+        return ClassSample(scores, column, weight, self.scale, clusters)
 
 
 def check_class_sample(

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant.core.labels import check_label_order
 from calibrant.core.row_rules import warn_if_not_percent
-from calibrant.core.tasks import BinaryTasks
+from calibrant.core.tasks import WHOLE, BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
@@ -357,6 +357,13 @@ def check_can_be_aggregated(request: TableRequest) -> None:
             "without aggregating them (",
             Setting("engine", "memory"),
             "), or leave times out.",
+        )
+    if request.spec.task_name == WHOLE:
+        raise OptionError(
+            Setting("task", WHOLE),
+            " needs rows, which sums do not keep; evaluate them in memory (",
+            Setting("engine", "memory"),
+            ") instead of aggregating them.",
         )
     if not isinstance(request.y, str):
         raise OptionError(
