@@ -21,32 +21,22 @@ class ClusterSums:
     """Sums over clusters, by cells of predictions.
 
     They add up over data that share no cluster, if the cells are those of one grid.
-
-    Attributes
-    ----------
-    p : ndarray of shape (k,)
-        Mean prediction of each cell.
-    weight, label_sum : ndarray of shape (k,)
-        Sum of weights and of weighted labels of each cell.
-    weights, mixed, labels : ndarray of shape (k, k)
-        Products of the sums that a cluster has in two cells, summed over clusters:
-        of weights, of labels (row) and weights (column), and of labels.
-    second, fourth : float
-        Sums over clusters of the second and fourth power of their sum of label less
-        prediction.
-    count : int
-        Number of clusters.
     """
 
-    p: FloatVector
+    p: FloatVector  # mean prediction of each cell
+    # sum of weights and of weighted labels of each cell
     weight: FloatVector
     label_sum: FloatVector
+    # products of the sums that a cluster has in two cells, summed over clusters: of
+    # weights, of labels (row) and weights (column), and of labels
     weights: FloatMatrix
     mixed: FloatMatrix
     labels: FloatMatrix
+    # sums over clusters of the second and fourth power of their sum of label less
+    # prediction
     second: float
     fourth: float
-    count: int
+    count: int  # number of clusters
 
 
 def cluster_codes(values: NDArray[Any], *, name: str) -> IntVector:

@@ -57,29 +57,19 @@ FEW_ROWS = 30
 
 @dataclass(frozen=True, eq=False)
 class BinarySample:
-    """Predicted probabilities of an event, whether it happened, and weights.
+    """Predicted probabilities of an event, whether it happened, and weights."""
 
-    Attributes
-    ----------
-    p : ndarray of shape (n,)
-        Predicted probability of the event.
-    y : ndarray of shape (n,)
-        1.0 where the event happened, 0.0 where not. Rows that stand for many may
-        hold the share in between.
-    weight : ndarray of shape (n,) or None
-        How many rows each row stands for; None where each stands for itself.
-    row_counts : ndarray of shape (n,) or None
-        How many rows of the data each row stands for, which folds may split;
-        None where each row is one row of the data.
-    clusters : ndarray of shape (n,) or None
-        A number for each row, the same for rows that belong together; None where
-        rows are independent.
-    """
-
-    p: FloatVector
+    p: FloatVector  # predicted probability of the event
+    # 1.0 where the event happened, 0.0 where not. Rows that stand for many may hold the
+    # share in between
     y: FloatVector
+    # how many rows each row stands for; None where each stands for itself
     weight: FloatVector | None = None
+    # how many rows of the data each row stands for, which folds may split; None where
+    # each row is one row of the data
     row_counts: IntVector | None = None
+    # a number for each row, the same for rows that belong together; None where rows are
+    # independent
     clusters: IntVector | None = None
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -218,27 +208,15 @@ def _are_swapped(labels: NDArray[Any], p: FloatVector) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ClassSample:
-    """Predictions of k classes, which class happened, and weights.
+    """Predictions of k classes, which class happened, and weights."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, k)
-        Logits as they were given, or else probabilities.
-    column : ndarray of shape (n,)
-        The class that happened, as a column number.
-    weight : ndarray of shape (n,) or None
-        How many rows each row stands for; None where each stands for itself.
-    scale : {"prob", "logit", "percent", "logprob"}
-        What was given; all but "logit" have become probabilities.
-    clusters : ndarray of shape (n,) or None
-        A number for each row, the same for rows that belong together; None where
-        rows are independent.
-    """
-
-    scores: FloatMatrix
-    column: IntVector
+    scores: FloatMatrix  # logits as they were given, or else probabilities
+    column: IntVector  # the class that happened, as a column number
+    # how many rows each row stands for; None where each stands for itself
     weight: FloatVector | None = None
-    scale: Scale = "prob"
+    scale: Scale = "prob"  # what was given; all but "logit" have become probabilities
+    # a number for each row, the same for rows that belong together; None where rows are
+    # independent
     clusters: IntVector | None = None
 
     @property

@@ -44,21 +44,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BinaryTasks:
-    """The binary tasks that a task comes down to: one, or one per class or label.
-
-    Attributes
-    ----------
-    task : str
-        Name of the task.
-    names : tuple of str
-        Name of the event of each.
-    samples : tuple of BinarySample
-        Predictions, labels and weights of each.
-    """
+    """The binary tasks that a task comes down to: one, or one per class or label."""
 
     task: str
-    names: tuple[str, ...]
-    samples: tuple[BinarySample, ...]
+    names: tuple[str, ...]  # name of the event of each
+    samples: tuple[BinarySample, ...]  # predictions, labels and weights of each
 
     def weighted(
         self,

@@ -84,23 +84,11 @@ def check_dropped(
 
 @dataclass(frozen=True)
 class ScaleEvidence:
-    """The predictions of a model at a glance, beside the range that they must keep to.
+    """The predictions of a model at a glance, and the range that they must keep to."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call them.
-    scale : {"prob", "percent", "logprob"}
-        What they are to hold.
-    ends : tuple of float
-        Ends of the range, with room for rounding.
-    spread : ValueSummary
-        What they are.
-    """
-
-    name: str
-    scale: Scale
-    ends: tuple[float, float]
+    name: str  # what messages call them
+    scale: Scale  # what they are to hold
+    ends: tuple[float, float]  # ends of the range, with room for rounding
     spread: ValueSummary
 
     @property

@@ -70,32 +70,18 @@ def equal_values(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class MemoryTable:
-    """Columns by name.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The columns, in order.
-    read : callable
-        Returns a column as an array.
-    read_keys : callable or None
-        Returns a column as values of groups, where these differ from what `read` gives.
-    is_text : bool
-        Whether these are the text of a file, in which 007 and 7 are not the same.
-    lines_left_out : int
-        How many lines of a text file are not rows.
-    files : tuple of str
-        The files that it was read from, as they were named; none for other sources.
-    parts : tuple of (str, int)
-        Name and number of rows of each of several files, in order.
-    """
+    """Columns by name."""
 
     names: tuple[str, ...]
-    read: Callable[[str], NDArray[Any]]
+    read: Callable[[str], NDArray[Any]]  # returns a column as an array
+    # returns a column as values of groups, where these differ from what `read` gives
     read_keys: Callable[[str], NDArray[Any]] | None = None
+    # whether these are the text of a file, in which 007 and 7 are not the same
     is_text: bool = False
-    lines_left_out: int = 0
+    lines_left_out: int = 0  # how many lines of a text file are not rows
+    # the files that it was read from, as they were named; none for other sources
     files: tuple[str, ...] = ()
+    # name and number of rows of each of several files, in order
     parts: tuple[tuple[str, int], ...] = ()
 
     def describe_row(self, row: int) -> str:

@@ -62,34 +62,17 @@ ALL_MET = -1
 
 @dataclass(frozen=True)
 class RowCheck:
-    """A condition that every row must meet.
+    """A condition that every row must meet."""
 
-    Attributes
-    ----------
-    margin : str
-        A number that is not negative where the condition is met, and negative, NaN,
-        infinite or NULL where not: adding numbers up is faster than combining
-        conditions.
-    value : str
-        What to show of a row that does not meet it.
-    rule : RowRule
-        What is checked.
-    columns : str
-        What messages call the columns.
-    remedy : tuple or None
-        What to do, if not what the rule says.
-    model : str
-        Whose values tell what to do, by what they look like.
-    implied : bool
-        Whether another check finds the same rows, with less to say about them.
-    """
-
+    # a number that is not negative where the condition is met, and negative, NaN,
+    # infinite or NULL where not: adding numbers up is faster than combining conditions
     margin: str
-    value: str
+    value: str  # what to show of a row that does not meet it
     rule: RowRule
-    columns: str
-    remedy: Text | None = None
-    model: str = ""
+    columns: str  # what messages call the columns
+    remedy: Text | None = None  # what to do, if not what the rule says
+    model: str = ""  # whose values tell what to do, by what they look like
+    # whether another check finds the same rows, with less to say about them
     implied: bool = False
 
     @property
@@ -100,24 +83,12 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class ScaleEvidenceQuery:
-    """The predictions of a model in SQL, and the range that they must keep to.
+    """The predictions of a model in SQL, and the range that they must keep to."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call them.
-    columns : tuple of str
-        What SQL calls them.
-    scale : {"prob", "percent", "logprob"}
-        What they hold.
-    ends : tuple of float
-        Ends of the range, with room for rounding.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    scale: Scale
-    ends: tuple[float, float]
+    name: str  # what messages call them
+    columns: tuple[str, ...]  # what SQL calls them
+    scale: Scale  # what they hold
+    ends: tuple[float, float]  # ends of the range, with room for rounding
 
     def of_row(self, place: int) -> list[str]:
         """Return the least and largest value of a row, and the least above 1."""
@@ -180,21 +151,14 @@ def _fault(margin: str) -> str:
 
 @dataclass(frozen=True)
 class SqlRowChecks:
-    """What every row must meet.
+    """What every row must meet."""
 
-    Attributes
-    ----------
-    checks : tuple of RowCheck
-        The conditions, in the order in which the door of arrays checks them.
-    ranges : tuple of ScaleEvidenceQuery
-        What tells whether predictions are on another scale.
-    together : tuple of str
-        Numbers like `RowCheck.margin`, of many columns at once, whose own checks are
-        implied.
-    """
-
+    # the conditions, in the order in which the door of arrays checks them
     checks: tuple[RowCheck, ...]
+    # what tells whether predictions are on another scale
     ranges: tuple[ScaleEvidenceQuery, ...] = ()
+    # numbers like `RowCheck.margin`, of many columns at once, whose own checks are
+    # implied
     together: tuple[str, ...] = ()
 
     def fault_sql(self) -> str:
@@ -233,30 +197,15 @@ class SqlRowChecks:
 
 @dataclass(frozen=True)
 class RowFaults:
-    """How many rows of a source miss each check.
-
-    Attributes
-    ----------
-    rules : SqlRowChecks
-        The checks.
-    run : callable
-        Gives the columns of a query's result.
-    source : str
-        What queries call the rows.
-    rows : int
-        All rows.
-    missed : dict
-        Number of rows by the number of the first check that they miss.
-    ranges : tuple of ScaleEvidence
-        What the predictions of each model look like.
-    """
+    """How many rows of a source miss each check."""
 
     rules: SqlRowChecks
-    run: Run
-    source: str
-    rows: int
+    run: Run  # gives the columns of a query's result
+    source: str  # what queries call the rows
+    rows: int  # all rows
+    # number of rows by the number of the first check that they miss
     missed: dict[int, int]
-    ranges: tuple[ScaleEvidence, ...]
+    ranges: tuple[ScaleEvidence, ...]  # what the predictions of each model look like
 
     @classmethod
     def count(cls, rules: SqlRowChecks, run: Run, source: str) -> RowFaults:

@@ -40,21 +40,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """The predictions of one model in one group of rows, evaluated by themselves.
+    """The predictions of one model in one group of rows, evaluated by themselves."""
 
-    Attributes
-    ----------
-    model : str
-        Name of the model; empty where there is one without a name.
-    group : Group
-        Which rows; one without values stands for all rows.
-    read : callable
-        Returns the binary tasks of these rows.
-    """
-
-    model: str
-    group: Group
-    read: Callable[[], BinaryTasks]
+    model: str  # name of the model; empty where there is one without a name
+    group: Group  # which rows; one without values stands for all rows
+    read: Callable[[], BinaryTasks]  # returns the binary tasks of these rows
 
 
 class Store(ABC):
@@ -122,13 +112,7 @@ class Store(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AggregatedPredictions(Store):
-    """Sums over the rows of cells, read by model and group.
-
-    Attributes
-    ----------
-    cells : AggregatedCells
-        The sums.
-    """
+    """Sums over the rows of cells, read by model and group."""
 
     cells: AggregatedCells
     request = None

@@ -75,27 +75,16 @@ ABOUT_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
 
 @dataclass(frozen=True, eq=False)
 class RowPredictions(Store):
-    """Rows in memory: validated once, read by model and group.
+    """Rows in memory: validated once, read by model and group."""
 
-    Attributes
-    ----------
-    table : MemoryTable
-        The columns, without invalid rows if these were to be dropped.
-    request : TableRequest
-        Which columns hold what.
-    columns : tuple of ModelColumns
-        Columns of the predictions of each model; one entry where the models of a long
-        table share their columns.
-    of_arrays : bool
-        Whether columns are arguments of the user's, which errors call by their names.
-    reasons : dict
-        How many rows were dropped by reason.
-    """
-
-    table: MemoryTable
+    table: MemoryTable  # the columns, without invalid rows if these were to be dropped
     request: TableRequest
+    # columns of the predictions of each model; one entry where the models of a long
+    # table share their columns
     columns: tuple[ModelColumns, ...]
+    # whether columns are arguments of the user's, which errors call by their names
     of_arrays: bool = False
+    # how many rows were dropped by reason
     reasons: dict[str, int] = field(default_factory=dict)
 
     @classmethod
