@@ -68,8 +68,8 @@ def test_engines_by_the_kind_of_source(row_file, rows):
     assert isinstance(open_source(rows), MemoryTable)
     assert isinstance(open_source(duckdb.read_parquet(str(row_file))), DuckDBTable)
     files = find_files(row_file)
-    assert engine_of_files(row_file, files) == "memory"
-    assert engine_of_files(row_file, files, max_size=1000) == "duckdb"
+    assert engine_of_files(files) == "memory"
+    assert engine_of_files(files, max_size=1000) == "duckdb"
 
 
 def test_relations_and_frames_through_duckdb(rows):

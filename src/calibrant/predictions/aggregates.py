@@ -15,9 +15,9 @@ from calibrant.core.tasks import BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
-from calibrant.engines.dropped_rows import listed_reasons
 from calibrant.engines.groups import Group, format_group_value
 from calibrant.engines.opening import needs_memory
+from calibrant.engines.row_checks import listed_reasons
 from calibrant.exceptions import (
     DroppedRowsWarning,
     OptionError,

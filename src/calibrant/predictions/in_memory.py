@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
-from calibrant.core.clusters import cluster_codes
-from calibrant.core.sample import check_class_sample
+from calibrant.core.sample import check_class_sample, cluster_codes
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.cells import CellOrigin, cells_of_rows
-from calibrant.engines.dropped_rows import drop_invalid_rows
 from calibrant.engines.groups import (
     Group,
     format_group_value,
@@ -27,7 +25,7 @@ from calibrant.engines.groups import (
     numbered_rows,
 )
 from calibrant.engines.memory import MemoryTable
-from calibrant.engines.opening import with_file_column
+from calibrant.engines.row_checks import drop_invalid_rows
 from calibrant.exceptions import (
     Argument,
     InputError,
@@ -114,7 +112,6 @@ class RowPredictions(Store):
     @classmethod
     def of_table(cls, table: MemoryTable, request: TableRequest) -> RowPredictions:
         """Find the columns, drop invalid rows if asked to, and validate the rest."""
-        table = with_file_column(table, request.key_columns)
         reasons: dict[str, int] = {}
         if request.bad_rows == "drop":
             specs = [aggregation_spec(table, one) for one in request.by_label(table)]
