@@ -78,7 +78,7 @@ class BinarySample:
     # a number for each row, the same for rows that belong together; None where rows are
     # independent
     clusters: IntVector | None = None
-    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def n(self) -> int:
@@ -111,18 +111,10 @@ class BinarySample:
 
     def cached(self, name: str, make: Callable[[], Made]) -> Made:
         """Return what `make` gives, something small made of the rows; call it once."""
-        if name not in self._made:
-            self._made[name] = make()
-        made: Made = self._made[name]
+        if name not in self.made:
+            self.made[name] = make()
+        made: Made = self.made[name]
         return made
-
-    def known(self, name: str) -> Any:
-        """Return what has been kept under a name, None where nothing has."""
-        return self._made.get(name)
-
-    def keep(self, name: str, made: Any) -> None:
-        """Keep what `cached` would call for, made for many samples at once."""
-        self._made.setdefault(name, made)
 
 
 def weighted_sample(
