@@ -170,7 +170,7 @@ def test_addresses_are_refused_and_nothing_is_fetched(engine, source, monkeypatc
 def test_a_connection_of_our_own_installs_nothing(row_file):
     table = open_source(row_file, "duckdb")
     query = "SELECT current_setting('autoinstall_known_extensions') AS install"
-    assert table.source.run(query)["install"].tolist() == [False]
+    assert table.run(query)["install"].tolist() == [False]
 
 
 @pytest.mark.parametrize("source", ["", ["", "rows.csv"]])

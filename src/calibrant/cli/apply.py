@@ -103,12 +103,12 @@ def apply(
     from calibrant.engines.files import check_writable, find_files
     from calibrant.maps.stored import load_columns, load_map, load_range, load_scale
 
-    files = find_files(source)
     if source[0].endswith(NPZ) and out.suffix.lower() == NPZ:
         check_named(out, ROWS)
     else:
         check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
+    files = find_files(source)
     if files.kind == "arrays":
         _check_one_npz(files, engine)
     check_not_source(source, out)

@@ -147,7 +147,7 @@ class ReliabilityGrid:
             scale=scale,
         )
         samples, left_out = _named_samples(preds)
-        options["axis_labels"] = axis_names(preds.task, preds.store.event)
+        options["axis_labels"] = axis_names(preds.task, preds.store.origin.event)
         options["axes"] = choose_axes(axes, [sample for _, sample in samples])
         displays = [
             display_of_sample(sample, name=name, **options) for name, sample in samples

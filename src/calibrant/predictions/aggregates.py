@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.core.tasks import InputSpec
     from calibrant.engines.aggregation_spec import ModelColumns
-    from calibrant.engines.cells import AggregatedCells
+    from calibrant.engines.cells import AggregatedCells, CellOrigin
     from calibrant.engines.opening import SqlTable, Table
     from calibrant.predictions.columns import TableRequest
 
@@ -58,8 +58,14 @@ class Store(ABC):
 
     @property
     @abstractmethod
+    def origin(self) -> CellOrigin:
+        """Return what the predictions are, of which aggregates are the sums."""
+
+    @property
     def by(self) -> tuple[str, ...]:
         """Return the columns of groups."""
+        origin = self.origin
+        return tuple(n for n in origin.group_columns if n != origin.model_column)
 
     @abstractmethod
     def units(self) -> list[Unit]:
@@ -124,42 +130,26 @@ class AggregatedPredictions(Store):
         return self.cells.reasons
 
     @property
-    def cluster_column(self) -> str | None:
-        """Return the column of clusters, where there are any."""
-        return self.cells.origin.cluster_column or None
-
-    @property
-    def task(self) -> str:
-        """Return the name of the task."""
-        return self.cells.origin.task
-
-    @property
-    def event(self) -> str | None:
-        """Return the label that is predicted, where it is one with a name."""
-        return self.cells.origin.event
+    def origin(self) -> CellOrigin:
+        """Return what was aggregated."""
+        return self.cells.origin
 
     @property
     def n(self) -> int:
         """Return the number of rows."""
         return self.cells.n
 
-    @property
-    def by(self) -> tuple[str, ...]:
-        """Return the columns of groups."""
-        origin = self.cells.origin
-        return tuple(n for n in origin.group_columns if n != origin.model_column)
-
     @cached_property
     def models(self) -> tuple[str, ...]:
         """Return the names of the models, in order."""
-        if self.cells.origin.model_column:
+        if self.origin.model_column:
             return tuple(dict.fromkeys(unit.model for unit in self._all_units))
-        return tuple(dict.fromkeys(name for name, _ in self.cells.origin.events))
+        return tuple(dict.fromkeys(name for name, _ in self.origin.events))
 
     @property
     def named(self) -> bool:
         """Tell whether results name their model."""
-        return len(self.models) > 1 or bool(self.cells.origin.model_column)
+        return len(self.models) > 1 or bool(self.origin.model_column)
 
     def units(self) -> list[Unit]:
         """Return each model in each group of rows."""
@@ -167,7 +157,7 @@ class AggregatedPredictions(Store):
 
     def whole(self, model: str) -> BinaryTasks:
         """Return all rows of a model."""
-        column = self.cells.origin.model_column
+        column = self.origin.model_column
         cells = self.cells.grouped_by([column] if column else [])
         units = AggregatedPredictions(cells).units()
         return next(unit.read() for unit in units if unit.model == model)
@@ -191,7 +181,7 @@ class AggregatedPredictions(Store):
 
     @cached_property
     def _all_units(self) -> list[Unit]:
-        origin = self.cells.origin
+        origin = self.origin
         units = []
         for place, values in enumerate(self.cells.unit_keys):
             key = dict(zip(origin.group_columns, values, strict=True))

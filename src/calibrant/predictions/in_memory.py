@@ -160,29 +160,25 @@ class RowPredictions(Store):
         return cluster_codes(self.table.keys(name), name=self._word(name))
 
     @property
-    def cluster_column(self) -> str | None:
-        """Return the column of clusters, where there are any."""
-        return self.request.cluster
-
-    @property
     def files(self) -> tuple[str, ...]:
         """Return the files that rows were read from, as they were named."""
         return self.table.files
 
-    @property
-    def by(self) -> tuple[str, ...]:
-        """Return the columns of groups."""
-        return self.request.by
-
-    @property
-    def task(self) -> str:
-        """Return the name of the task."""
-        return self.request.spec.task_name
-
-    @property
-    def event(self) -> str | None:
-        """Return the label that is predicted, where it is one with a name."""
-        return self.request.spec.event
+    @cached_property
+    def origin(self) -> CellOrigin:
+        """Return what the predictions are, of which aggregates are the sums."""
+        request = self.request
+        pairs = list(zip(self.columns, self.tasks, strict=True))
+        return CellOrigin(
+            request.spec.task_name,
+            tuple((model.name, name) for model, own in pairs for name in own.names),
+            request.all_groups,
+            weighted=request.weight is not None,
+            model_column=request.model or "",
+            event=request.spec.event,
+            limits=request.cell_limits,
+            cluster_column=request.cluster or "",
+        )
 
     @property
     def n(self) -> int:
@@ -292,20 +288,9 @@ class RowPredictions(Store):
         """Return the cells of the rows, of which invalid ones are gone already."""
         request = self.request
         check_can_be_aggregated(request)
-        pairs = list(zip(self.columns, self.tasks, strict=True))
-        origin = CellOrigin(
-            request.spec.task_name,
-            tuple((model.name, name) for model, own in pairs for name in own.names),
-            request.all_groups,
-            weighted=self.weight is not None,
-            model_column=request.model or "",
-            event=request.spec.event,
-            limits=request.cell_limits,
-            cluster_column=request.cluster or "",
-        )
         groups = group_rows(self.table, request.all_groups)
         events = [(s.p, s.y) for tasks in self.tasks for s in tasks.samples]
-        cells = cells_of_rows(origin, groups, events, self.weight)
+        cells = cells_of_rows(self.origin, groups, events, self.weight)
         dropped = sum(self.reasons.values())
         return replace(cells, dropped=dropped, reasons=self.reasons)
 

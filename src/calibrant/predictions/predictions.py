@@ -345,7 +345,7 @@ class Predictions:
     @property
     def task(self) -> str:
         """Return the task: "binary", "confidence", "classwise" or a class."""
-        return self.store.task
+        return self.store.origin.task
 
     @property
     def models(self) -> tuple[str, ...]:
