@@ -156,11 +156,6 @@ class UserClassMap(MulticlassMap):
         """Raise: only the user's own code can store such a map."""
         return self.user.to_dict()
 
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> UserClassMap:
-        """Raise: see `to_dict`."""
-        raise OptionError(f"a map of kind {stored.get('kind')!r} cannot be read.")
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UserMethod(ClassCalibrator, EventCalibrator):

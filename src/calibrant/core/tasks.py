@@ -44,24 +44,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BinaryTasks:
-    """The binary tasks that a task comes down to: one, or one per class or label.
-
-    Attributes
-    ----------
-    task : str
-        Name of the task.
-    names : tuple of str
-        Name of the event of each.
-    samples : tuple of BinarySample
-        Predictions, labels and weights of each.
-    whole : ClassSample or None
-        All classes at once, where the error is that of the whole vector.
-    """
+    """The binary tasks that a task comes down to: one, or one per class or label."""
 
     task: str
-    names: tuple[str, ...]
-    samples: tuple[BinarySample, ...]
-    whole: ClassSample | None = None
+    names: tuple[str, ...]  # name of the event of each
+    samples: tuple[BinarySample, ...]  # predictions, labels and weights of each
+    whole: ClassSample | None = None  # where the error is that of the whole vector
 
     @property
     def kind(self) -> Literal["binary", "multi-class"]:

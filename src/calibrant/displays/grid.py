@@ -149,7 +149,7 @@ class ReliabilityGrid:
         )
         check_events(preds.task, "a diagram")
         samples, left_out = _named_samples(preds)
-        options["axis_labels"] = axis_names(preds.task, preds.store.event)
+        options["axis_labels"] = axis_names(preds.task, preds.store.origin.event)
         options["axes"] = choose_axes(axes, [sample for _, sample in samples])
         displays = [
             display_of_sample(sample, name=name, **options) for name, sample in samples

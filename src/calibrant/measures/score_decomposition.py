@@ -110,7 +110,7 @@ def small_samples(tasks: Iterable[BinaryTasks]) -> list[BinarySample]:
 def keep(name: str, samples: Sequence[BinarySample], values: Sequence[Any]) -> None:
     """Keep a value with each sample, where it is looked for before it is computed."""
     for sample, value in zip(samples, values, strict=True):
-        sample.keep(name, value)
+        sample.made.setdefault(name, value)
 
 
 def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:

@@ -347,7 +347,7 @@ class Predictions:
     @property
     def task(self) -> str:
         """Return the name of the task: "binary", "confidence", a class or such."""
-        return self.store.task
+        return self.store.origin.task
 
     @property
     def models(self) -> tuple[str, ...]:
