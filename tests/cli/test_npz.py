@@ -255,7 +255,8 @@ def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
     ("options", "words"),
     [
         (("m.npz", "--p", "z", "--out", "m.npz"), "one of the input files"),
-        (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "at a time"),
+        (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "is named twice"),
+        (("m.npz", "good.npz", "--p", "z", "--out", "o.npz"), "at a time"),
         (("m.npz", "--p", "z", "--out", "o.npz", "--engine", "duckdb"), "in memory"),
         (("m.npz", "--p", "q", "--out", "o.npz"), "unknown column 'q'"),
         (

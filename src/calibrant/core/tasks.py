@@ -52,11 +52,6 @@ class BinaryTasks:
     whole: ClassSample | None = None  # where the error is that of the whole vector
 
     @property
-    def kind(self) -> Literal["binary", "multi-class"]:
-        """Return whether each event has an error, or all classes together."""
-        return "binary" if self.whole is None else "multi-class"
-
-    @property
     def measured(self) -> tuple[BinarySample | ClassSample, ...]:
         """Return what has an error: each event, or the whole vector."""
         return self.samples if self.whole is None else (self.whole,)
@@ -90,6 +85,11 @@ WHOLE = "canonical"
 
 NAMED_TASKS = ("confidence", *SEVERAL_EVENTS, WHOLE)
 """Tasks that are not one class."""
+
+
+def kind_of(task: str) -> Literal["binary", "multi-class"]:
+    """Return whether each event has an error, or all classes together."""
+    return "multi-class" if task == WHOLE else "binary"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.sample import warn_if_small
-from calibrant.core.tasks import InputSpec
+from calibrant.core.tasks import InputSpec, kind_of
 from calibrant.measures.estimate import ErrorSettings
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def calibration_error(  # noqa: PLR0913
     """
     settings = ErrorSettings(alpha=alpha, debias=debias, random_state=random_state)
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    evaluator = settings.evaluator(method, kind_of(spec.task_name))
     tasks = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(tasks.samples[0])
-    evaluator = settings.evaluator(method, tasks.kind)
     fits = [evaluator.fit_sample(sample) for sample in tasks.measured]
     values, _ = settings.errors(fits, tasks.measured, method)
     return float(values.mean())

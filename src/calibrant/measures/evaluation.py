@@ -337,7 +337,7 @@ def evaluate(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    if methods is DEFAULT_METHODS and preds.task == WHOLE:
+    if chosen == DEFAULT_METHODS and preds.task == WHOLE:
         known = calibrator_names("multi-class")
         chosen = tuple(name for name in chosen if name in known)
     assess = partial(_assess, chosen)
