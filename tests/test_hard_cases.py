@@ -138,7 +138,7 @@ def test_maps_that_cannot_be_computed_are_refused(stored):
 
 def test_kinds_of_stored_maps_must_be_names():
     broken = {"kind": "mean", "weights": [1], "maps": [{"kind": {}}]}
-    with pytest.raises(MapFormatError, match="must contain maps of kind"):
+    with pytest.raises(MapFormatError, match="unknown kind of map"):
         cb.map_from_dict(broken)
 
 

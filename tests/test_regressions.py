@@ -237,10 +237,10 @@ def test_many_groups_are_read_once():
 
 
 def test_results_with_dates_are_json(capsys):
-    from calibrant.cli.output import Format, print_frame
+    from calibrant.cli.output import print_frame
 
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
-    print_frame({"day": days, "value": np.array([0.5, np.nan])}, Format.json)
+    print_frame({"day": days, "value": np.array([0.5, np.nan])}, "json")
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert rows[0]["day"] == "2026-01-01"
     assert rows[1]["value"] is None

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit, softmax
 
 import calibrant as cb
+from calibrant.calibrators import smooth as smooth_module
 from calibrant.exceptions import MapFormatError
 from calibrant.experiments.synthetic import sample as paper_sample
 
@@ -106,6 +107,28 @@ def test_maps_are_steep_where_predictions_crowd():
     assert abs(np.mean(found) - 0.08) < 0.005
 
 
+def test_curves_of_ranks_are_searched_only_where_they_may_matter(monkeypatch):
+    """The screen before the search leaves every fit as it is, and is of some use."""
+    rng, screened = np.random.default_rng(7), []
+    useless = smooth_module._ranks_are_useless
+
+    def evidence(p, y):
+        return smooth(p, y).fit_.evidence
+
+    for shape in ("square", "wiggle", "stairs"):
+        for error in (0.003, 0.02, 0.06):
+            p, y, _ = paper_sample(shape, error, 2000, int(rng.integers(2**31)))
+            before = evidence(p, y)
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    smooth_module,
+                    "_ranks_are_useless",
+                    lambda *of: screened.append(useless(*of)),  # None: search anyway
+                )
+                assert evidence(p, y) == before
+    assert {*screened} == {True, False}
+
+
 def test_without_averaging_there_is_one_fit_with_both_curves(sample):
     (member,) = smooth(*sample, average=False).fit_.members
     assert member.kept.all()
@@ -138,6 +161,62 @@ def test_drawn_maps_lie_between_levels_too():
     low, high = fit.band(np.array([0.99, 0.993, 0.999, 0.9999, 1.0]), 0.9)
     assert (low[1:-1] >= low[[0, -1]].min() - 1e-9).all()
     assert (high[1:-1] <= high[[0, -1]].max() + 1e-9).all()
+
+
+def certain_and_wrong(n=4000, certain=1000, rate=0.8, seed=5):
+    """Return calibrated predictions, then some of exactly 1 with a given rate."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n - certain)
+    labels = rng.random(p.size) < p, np.arange(certain) < rate * certain
+    return np.append(p, np.ones(certain)), np.concatenate(labels).astype(float)
+
+
+def test_wrong_certainties_have_a_rate_of_their_own():
+    p, y = certain_and_wrong()
+    fit = smooth(p, y, monotone=False).fit_
+    assert fit.terms.own == 1
+    assert_allclose(fit.map(np.ones(1)), 0.8, atol=0.3 * np.sqrt(0.16 / 1000))
+    assert_allclose(fit.map(np.array([0.97])), 0.97, atol=0.012)
+    # A quarter of the rows is off by 0.2; what is left is noise of the others.
+    error = cb.calibration_error(y, p, method="smooth")
+    assert_allclose(error, 0.05, atol=0.75 * np.sqrt(0.25 / 3000))
+    low, high = fit.band(np.ones(1), 0.95)
+    half = 1.96 * np.sqrt(0.16 / 1000)
+    assert_allclose([low[0], high[0]], [0.8 - half, 0.8 + half], atol=0.2 * half)
+    repair = smooth(p, y).transform(np.sort(p))
+    assert (np.diff(repair) >= 0.0).all()
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_few_certainties_or_right_ones_have_no_rate_of_their_own(wrong):
+    p, y = certain_and_wrong(certain=1000 if wrong == 0 else 4, rate=1.0)
+    y[y.size - wrong :] = 0.0
+    y[p < 0.5] = 1.0  # the others are wrong, so that there is evidence
+    assert smooth(p, y).fit_.terms.own == 0
+
+
+def test_rates_of_certainties_know_copies_and_complements():
+    p, y = certain_and_wrong(600, 150)
+    fit = smooth(p, y, monotone=False).fit_
+    assert fit.terms.own == 1
+    at = np.append(P, 1.0 - 1e-6)
+    weighed = cb.make_calibrator("smooth", monotone=False)
+    weighed.fit(p, y, sample_weight=np.full(p.size, 2.0))
+    twice = smooth(np.tile(p, 2), np.tile(y, 2), monotone=False)
+    assert_allclose(weighed.map_(at), twice.map_(at), rtol=1e-9)
+    complement = smooth(1.0 - p, 1.0 - y, monotone=False)
+    assert_allclose(complement.map_(1.0 - at), 1.0 - fit.map(at), atol=1e-6)
+
+
+def test_rates_of_certainties_vary_more_if_rows_are_clustered():
+    p, y = certain_and_wrong(1200, 400)
+    clusters = np.arange(1200) // 8  # labels of certainties come in long runs
+    single, clustered = (
+        cb.evaluate(y, p, methods=["smooth"], clusters=ids).frame()
+        for ids in (None, clusters)
+    )
+    width = [(one["high"] - one["low"])[0] for one in (single, clustered)]
+    assert width[1] > 1.2 * width[0]
 
 
 def test_exact_predictions_do_not_decide_on_the_others():

@@ -86,6 +86,25 @@ def test_a_matrix_is_its_columns(run, command):
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_whole_vector_is_evaluated_without_an_interval(run):
+    options = (*ONE, "--scale", "logit", "--task", "canonical")
+    (row,) = printed(run, "evaluate", "m.npz", *options, *JSON)["rows"]
+    arrays = stored("m.npz")
+    error = cb.calibration_error(
+        arrays["y"], arrays["z"], scale="logit", task="canonical"
+    )
+    assert row["value"] == pytest.approx(error)
+    assert (row["low"], row["high"]) == (None, None)
+    _, out, _ = run("evaluate", "m.npz", *options)
+    assert "no intervals for the error of the whole vector" in out
+    gate = ("--fail-above", "5", "--fail-by", "high")  # an end that does not exist
+    assert run("evaluate", "m.npz", *options, *gate)[0] == 1
+    code, _, err = run("evaluate", "m.npz", *options, "--methods", "es15")
+    assert code == 2
+    assert "with --task canonical use 'ovr-es15'" in err
+
+
+@pytest.mark.usefixtures("folder")
 def test_npy_files_are_the_arrays_of_an_npz_file(run):
     arrays = stored("m.npz")
     for name in ("z", "y"):
@@ -236,7 +255,8 @@ def test_a_map_of_one_event_is_applied_to_a_vector(run, folder):
     ("options", "words"),
     [
         (("m.npz", "--p", "z", "--out", "m.npz"), "one of the input files"),
-        (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "at a time"),
+        (("m.npz", "m.npz", "--p", "z", "--out", "o.npz"), "is named twice"),
+        (("m.npz", "good.npz", "--p", "z", "--out", "o.npz"), "at a time"),
         (("m.npz", "--p", "z", "--out", "o.npz", "--engine", "duckdb"), "in memory"),
         (("m.npz", "--p", "q", "--out", "o.npz"), "unknown column 'q'"),
         (

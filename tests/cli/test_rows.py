@@ -8,7 +8,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.engines.files import find_files
-from calibrant.engines.opening import open_files
+from calibrant.engines.memory import read_files
 from calibrant.exceptions import OptionError
 from calibrant.report.report import Report
 
@@ -229,7 +229,7 @@ def test_files_that_differ_in_columns_or_types(run, folder):
 
 def test_what_does_not_fit_into_memory_names_a_way(run, folder):
     with pytest.raises(OptionError, match="Aggregate their rows with 'calibrant agg"):
-        open_files(find_files("part_*"), max_size=1000)
+        read_files(find_files("part_*"), max_size=1000)
     assert run("aggregate", "part_*", *COLUMNS, "--out", folder / "c.parquet")[0] == 0
 
 

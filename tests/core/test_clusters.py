@@ -5,7 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from calibrant.core.clusters import cluster_codes
+from calibrant.core.sample import cluster_codes
 from calibrant.exceptions import MissingValueError, OptionError
 
 

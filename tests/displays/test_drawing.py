@@ -121,7 +121,25 @@ def test_the_histogram_has_events_above_and_non_events_below(display, sample):
     heights = np.array([bar.get_height() for bar in below.patches])
     up, down = np.split(heights, 2)
     others = parts["weight"] - parts["events"]
-    assert_allclose(up, parts["events"] / parts["events"].max())
+    tallest = max(parts["events"].max(), others.max())
+    assert_allclose(up, parts["events"] / tallest)
+    assert_allclose(down, -others / tallest)
+
+
+def test_bars_of_a_rare_outcome_are_enlarged_by_a_stated_factor():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.0, 80.0, 20_000)
+    y = (rng.random(p.size) < p).astype(int)
+    display = cb.ReliabilityDisplay.from_predictions(y, p, axes="prob")
+    parts = display.frame("histogram")
+    (below,) = display.plot().child_axes
+    up, down = np.split(np.array([bar.get_height() for bar in below.patches]), 2)
+    others = parts["weight"] - parts["events"]
+    assert [text.get_text() for text in below.texts] == [
+        "events \N{MULTIPLICATION SIGN}100",
+        "non-events",
+    ]
+    assert_allclose(up, 100 * parts["events"] / others.max())
     assert_allclose(down, -others / others.max())
 
 

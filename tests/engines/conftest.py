@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from importlib.util import find_spec
 
 import numpy as np
@@ -74,7 +75,9 @@ def spark(tmp_path_factory):
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
+    interrupt = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
+    signal.signal(signal.SIGINT, interrupt)  # Spark's own would break other tests
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -235,14 +235,11 @@ def test_rows_and_cells_are_not_mixed(rows, cell_file):
         ({"version": 99}, "another version"),
         ({"grid": "other"}, "another version"),
         ({"version": 1}, "another version of calibrant; aggregate the rows again"),
-        ({"events": 7}, "damaged"),
-        ({"events": []}, "names no events"),
-        ({"events": [["a", 3]]}, "names must be text"),
+        ({"events": 7}, "damaged .* its content has changed"),
         ({"by": ["nothing"]}, "damaged"),
-        ({"weighted": "no"}, "weighted must be"),
         ({"weighted": True}, "damaged"),
-        ({"dropped": -1}, "dropped must be a count"),
-        ({"dropped": None}, "dropped must be a count"),
+        ({"dropped": 1}, "damaged"),
+        ({"checksum": None}, "damaged"),
     ],
 )
 def test_damaged_files_of_cells_are_refused(damage, words, cell_file):
@@ -262,57 +259,23 @@ def forge(path, **columns):
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "words"),
+    ("column", "value"),
     [
-        ("rows", -1, "'rows' must contain counts"),
-        ("rows", 1.5, "'rows' has a wrong type"),
-        ("rows", None, "'rows' has"),
-        ("rows", pl.col("rows").shift(1), "'rows' has a wrong type"),
-        ("happened", 10**6, "there are more events than rows"),
-        ("low", 2.0, r"predictions are outside \[0, 1\]"),
-        ("low", np.nan, "'low' has values missing"),
-        ("high", pl.col("high") + 1e-3, r"predictions"),
-        ("cell", pl.col("cell") + 1, "outside their cells"),
-        ("cell", "3", "'cell' has a wrong type"),
-        ("near", np.inf, "'near' has values missing"),
-        ("near", pl.col("near") + 0.4, "mean predictions are outside"),
-        ("event", 3, "'event' names none"),
+        ("rows", pl.col("rows") + 1),
+        ("rows", 1.5),
+        ("rows", None),
+        ("low", np.nan),
+        ("high", pl.col("high") + 1e-3),
+        ("cell", "3"),
+        ("event", pl.col("event").cast(pl.Int32)),
+        ("by.place", pl.lit("other")),
     ],
 )
-def test_impossible_sums_are_refused(column, value, words, cell_file):
-    new = value if isinstance(value, pl.Expr) else pl.lit(value)
-    forge(cell_file, **{column: new})
-    with pytest.raises(
-        SourceError, match=f"damaged file of aggregated predictions: .*{words}"
-    ):
+def test_changed_sums_are_refused(column, value, rows, cell_file):
+    assert cb.Predictions.load(forge(cell_file)).n == len(rows)
+    forge(cell_file, **{column: value if isinstance(value, pl.Expr) else pl.lit(value)})
+    with pytest.raises(SourceError, match="its content has changed since"):
         cb.Predictions.load(cell_file)
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "words"),
-    [
-        ("weight", -1.0, "weights must be above 0"),
-        ("weight_happened", pl.col("weight") * 2, "weights of events"),
-        ("weight_squared", 0.0, "squared weights"),
-    ],
-)
-def test_impossible_weights_are_refused(column, value, words, rows, tmp_path):
-    path = tmp_path / "cells.parquet"
-    cb.Predictions.from_table(rows, y="y", p="p", weight="share").aggregate().save(path)
-    forge(path, **{column: value if isinstance(value, pl.Expr) else pl.lit(value)})
-    with pytest.raises(
-        SourceError, match=f"damaged file of aggregated predictions: {words}"
-    ):
-        cb.Predictions.load(path)
-
-
-def test_events_with_other_rows_are_refused(rows, tmp_path):
-    path = tmp_path / "cells.parquet"
-    wanted = {"y": "kind", "p": "c_*", "task": "classwise"}
-    cb.Predictions.from_table(rows, **wanted).aggregate().save(path)
-    forge(path, event=pl.lit(0))
-    with pytest.raises(SourceError, match="damaged"):
-        cb.Predictions.load(forge(path, event=pl.int_range(pl.len()) % 3))
 
 
 def test_truncated_and_empty_files_of_cells_are_refused(cell_file):
@@ -323,7 +286,7 @@ def test_truncated_and_empty_files_of_cells_are_refused(cell_file):
         with pytest.raises(SourceError, match="cannot be read as parquet"):
             cb.Predictions.load(cell_file)
     frame[:0].write_parquet(cell_file, metadata={"calibrant_cells": told})
-    with pytest.raises(SourceError, match="there are no cells"):
+    with pytest.raises(SourceError, match="its content has changed"):
         cb.Predictions.load(cell_file)
     cell_file.write_bytes(whole[:200] + b"\xff" * (len(whole) - 2000) + whole[-1800:])
     with pytest.raises(SourceError, match=r"damaged|cannot be read"):

@@ -75,7 +75,7 @@ def test_bad_files_end_in_a_clear_error(tmp_path, name, content, words):
 def test_missing_file_and_folder_are_significantly_different(tmp_path):
     with pytest.raises(SourceError, match="does not exist"):
         open_table(tmp_path / "none.csv")
-    with pytest.raises(SourceError, match="is a folder"):
+    with pytest.raises(SourceError, match="contains no readable file"):
         open_table(tmp_path)
 
 

@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.engines.duckdb import DuckDBTable
+from calibrant.engines.duckdb_sources import Source
 from calibrant.engines.files import find_files
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import engine_of_files, open_source
@@ -41,7 +41,7 @@ def test_a_pattern_a_folder_and_a_list_mean_the_same(rows, lake):
     )
     files = sorted(lake.iterdir())
     for source in (f"{lake}/*.parquet", lake / "part-?.parquet", lake, files):
-        assert isinstance(open_source(source), DuckDBTable)
+        assert isinstance(open_source(source), Source)
         found = (
             cb.Predictions.from_table(source, **WANTED)
             .aggregate()
@@ -66,10 +66,10 @@ def test_folders_of_partitions_give_columns(rows, tmp_path):
 def test_engines_by_the_kind_of_source(row_file, rows):
     assert isinstance(open_source(row_file), MemoryTable)
     assert isinstance(open_source(rows), MemoryTable)
-    assert isinstance(open_source(duckdb.read_parquet(str(row_file))), DuckDBTable)
+    assert isinstance(open_source(duckdb.read_parquet(str(row_file))), Source)
     files = find_files(row_file)
-    assert engine_of_files(row_file, files) == "memory"
-    assert engine_of_files(row_file, files, max_size=1000) == "duckdb"
+    assert engine_of_files(files) == "memory"
+    assert engine_of_files(files, max_size=1000) == "duckdb"
 
 
 def test_relations_and_frames_through_duckdb(rows):
@@ -170,7 +170,7 @@ def test_addresses_are_refused_and_nothing_is_fetched(engine, source, monkeypatc
 def test_a_connection_of_our_own_installs_nothing(row_file):
     table = open_source(row_file, "duckdb")
     query = "SELECT current_setting('autoinstall_known_extensions') AS install"
-    assert table.source.run(query)["install"].tolist() == [False]
+    assert table.run(query)["install"].tolist() == [False]
 
 
 @pytest.mark.parametrize("source", ["", ["", "rows.csv"]])

@@ -85,22 +85,22 @@ def test_whole_maps_are_read(stored):
     ("stored", "words"),
     [
         (TEMPERATURE | {"inverse": 0.0}, "above 0"),
-        (TEMPERATURE | {"inverse": None}, "list of numbers"),
+        (TEMPERATURE | {"inverse": None}, "must be a number"),
         (TEMPERATURE | {"classes": 1}, "whole number from 2"),
         (TEMPERATURE | {"classes": 10**9}, "whole number from 2"),
         (TEMPERATURE | {"scale": "log"}, "unknown scale"),
         (SOFTMAX | {"inputs": "raw"}, "unknown inputs"),
         (SOFTMAX | {"intercepts": [0.0]}, "at least two"),
         (SOFTMAX | {"weights": [1.0]}, "must contain 2 numbers"),
-        (SOFTMAX | {"weights": [[1.0, 0.0]]}, "must contain 2 rows"),
+        (SOFTMAX | {"weights": [[1.0, 0.0]]}, "2 rows of 2"),
         (SOFTMAX | {"weights": [[1.0, 0.0], 3]}, "list of numbers"),
         (SOFTMAX | {"weights": [float("nan"), 1.0]}, "finite"),
         (TOP | {"map": TEMPERATURE}, "maps of one event"),
-        (TOP | {"map": 3}, "maps of one event"),
+        (TOP | {"map": 3}, "JSON object"),
         (REST | {"maps": [BINNED]}, "two or more maps"),
         (REST | {"maps": [BINNED, REST]}, "maps of one event"),
+        (REST | {"maps": [BINNED, SOFTMAX]}, "maps of one event"),
         (MEAN | {"maps": []}, "list of maps"),
-        (MEAN | {"maps": [MEAN]}, "must not contain means"),
         (MEAN | {"maps": [BINNED]}, "same classes"),
         (MEAN | {"maps": [TEMPERATURE, TEMPERATURE | {"classes": 3}]}, "same classes"),
         (ORDER | {"invariant": 1}, "true or false"),
@@ -116,3 +116,11 @@ def test_whole_maps_are_read(stored):
 def test_damaged_maps_are_refused(stored, words):
     with pytest.raises(MapFormatError, match=words):
         cb.map_from_dict(stored)
+
+
+def test_maps_nested_without_end_are_refused():
+    nested = MEAN
+    for _ in range(1000):
+        nested = MEAN | {"maps": [nested]}
+    with pytest.raises(MapFormatError, match="nested too deeply"):
+        cb.map_from_dict(nested)

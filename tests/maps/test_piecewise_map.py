@@ -65,6 +65,7 @@ def test_lines_go_on_beyond_the_outer_knots():
 
 GOOD = {"kind": "piecewise-linear", "scale": "prob", "knots": [0, 1], "heights": [0, 1]}
 MEAN = {"kind": "mean", "maps": [GOOD], "weights": [1]}
+BINNED = {"kind": "binned", "edges": [0, 1], "intercepts": [0.1], "slopes": [1]}
 PARABOLA = {"kind": "parabolas", "knots": [0, 1], "heights": [0, 1], "middles": [0.5]}
 
 
@@ -75,11 +76,15 @@ PARABOLA = {"kind": "parabolas", "knots": [0, 1], "heights": [0, 1], "middles": 
         (GOOD | {"knots": [0], "heights": [1]}, "at least two"),
         (GOOD | {"knots": [1, 0]}, "ascend"),
         (GOOD | {"heights": [1]}, "must contain 2 numbers"),
-        ({"kind": "mean", "maps": []}, "list of maps"),
+        ({"kind": "mean", "maps": [], "weights": []}, "list of maps"),
         ({"kind": "mean", "maps": [GOOD]}, "list of numbers"),
         ({"kind": "mean", "maps": [GOOD], "weights": [0.5]}, "sum to 1"),
-        ({"kind": "mean", "maps": [1], "weights": [1]}, "of kind piecewise-linear"),
+        ({"kind": "mean", "maps": [1], "weights": [1]}, "JSON object"),
         ({"kind": "mean", "maps": [MEAN], "weights": [1]}, "of kind piecewise-linear"),
+        (
+            {"kind": "mean", "maps": [BINNED], "weights": [1]},
+            "of kind piecewise-linear",
+        ),
         (PARABOLA | {"middles": []}, "must contain 1 numbers"),
     ],
 )

@@ -14,6 +14,7 @@ from calibrant.core.sample import BinarySample
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics.marginal_likelihood import (
     evidence_at,
+    gain_of_group,
     most_likely,
     most_likely_members,
 )
@@ -52,6 +53,24 @@ def test_the_mode_is_that_of_a_general_optimiser():
     assert_allclose(mode.value, value(mode.coefficients), rtol=1e-12)
     assert mode.value <= found.fun + 1e-9
     assert_allclose(mode.coefficients, found.x, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gain_of_a_curve_is_expanded_well_where_a_line_fits(seed):
+    """The expansion against a search over the penalties of line and curve."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1.0, 2.0, 20_000)
+    u = np.log(p / (1.0 - p))
+    y = (rng.random(p.size) < expit(0.8 * u + 0.03 * u**2 + 0.1)).astype(float)
+    cells = compress_to_at_most(BinarySample(p, y))
+    problem = Terms.of(cells, 20).problem(cells.p, cells.weight, cells.label_sum)
+    straight, curved = (
+        most_likely(problem.only(np.array([True, True, curve, False])))
+        for curve in (False, True)
+    )
+    gain = gain_of_group(straight.mode, problem.design[:, problem.group == 2])
+    assert gain > 0.4
+    assert_allclose(gain, straight.value - curved.value, rtol=0.1, atol=0.3)
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,14 @@ from calibrant.core.parameters import check_count, check_flag
 from calibrant.core.sample import BinarySample
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError
-from calibrant.maps.certificate import Bounds, Certificate, GroupTrial, Trial
-from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
+from calibrant.maps.certificate import (
+    Bounds,
+    Certificate,
+    CertifiedClassMap,
+    CertifiedMap,
+    GroupTrial,
+    Trial,
+)
 from calibrant.maps.multiclass import PooledMap
 from calibrant.maps.piecewise import map_through
 from calibrant.maps.smooth import SmoothMap

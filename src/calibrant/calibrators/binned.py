@@ -123,6 +123,8 @@ class Bins(EventCalibrator):
         """Raise where a parameter is invalid."""
         check_choice(self.spacing, get_args(Spacing), name="spacing")
         check_choice(self.tops, get_args(Tops), name="tops")
+        for name, least in {"bins": 1, "max_bins": 1, "folds": 2}.items():
+            check_count(getattr(self, name, least), name=name, least=least)
 
     def _fit_bins(
         self, sample: BinarySample, n_bins: int, losses: FloatVector | None = None
@@ -153,11 +155,6 @@ class Binned(Bins):
 
     solves_equations: ClassVar[bool] = False
     bins: int = 15
-
-    def check_parameters(self) -> None:
-        """Raise where a parameter is invalid."""
-        super().check_parameters()
-        check_count(self.bins, name="bins")
 
     def fit_event(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""
@@ -201,8 +198,6 @@ class CrossValidatedBins(Bins):
     def check_parameters(self) -> None:
         """Raise where a parameter is invalid."""
         super().check_parameters()
-        check_count(self.max_bins, name="max_bins")
-        check_count(self.folds, name="folds", least=2)
         if self.tolerance:
             check_positive(self.tolerance, name="tolerance")
 
@@ -242,11 +237,6 @@ class SweptBins(Bins):
     """
 
     max_bins: int = 1000
-
-    def check_parameters(self) -> None:
-        """Raise where a parameter is invalid."""
-        super().check_parameters()
-        check_count(self.max_bins, name="max_bins")
 
     def fit_event(self, sample: BinarySample) -> BinnedFit:
         """Estimate the calibration map of a sample."""

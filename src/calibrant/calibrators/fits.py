@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from calibrant.maps.binned import BinnedMap
-from calibrant.maps.venn_abers import VennAbersMap
+from calibrant.maps.binned import BinnedMap, VennAbersMap
+from calibrant.numerics.class_probabilities import class_probabilities
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
-    from calibrant.core.sample import BinarySample
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.multiclass import MulticlassMap
     from calibrant.numerics.resampling import BootstrapCells
@@ -96,6 +96,21 @@ class MulticlassFit:
     map: MulticlassMap
     losses: FloatVector | None = None
     chosen: tuple[float, float] | None = None
+
+    @property
+    def n_pieces(self) -> int:
+        """Return 1: no map of several classes has bins of the whole vector."""
+        return 1
+
+    def debiases(self, alpha: float) -> bool:  # noqa: ARG002
+        """Tell that no bias is known."""
+        return False
+
+    def error(self, sample: ClassSample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
+        """Return the mean over rows of the sum of abs(map(p) - p) ** alpha."""
+        p = class_probabilities(sample.scores, sample.scale)
+        mapped = self.map.calibrated(sample.scores)
+        return mean_gap(mapped, p, sample.weight, alpha)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,7 @@ from calibrant.calibrators.smooth_terms import NODES, Terms
 from calibrant.core.arrays import row_hash
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
-from calibrant.maps.certificate import GroupTrial
-from calibrant.maps.certified import CertifiedMap
+from calibrant.maps.certificate import CertifiedMap, GroupTrial
 from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.folded_points import folded_rows

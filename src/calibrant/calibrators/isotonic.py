@@ -10,9 +10,8 @@ import numpy as np
 from calibrant.calibrators.base import BRIER, EventCalibrator
 from calibrant.calibrators.fits import CurveFit
 from calibrant.core.parameters import check_choice
-from calibrant.maps.binned import BinnedMap
+from calibrant.maps.binned import BinnedMap, VennAbersMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
-from calibrant.maps.venn_abers import VennAbersMap
 from calibrant.numerics.isotonic import (
     IsotonicBlocks,
     isotonic_blocks,

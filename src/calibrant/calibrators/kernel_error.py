@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from calibrant.core.parameters import check_choice, check_positive
+from calibrant.core.sample import ClassSample
 from calibrant.exceptions import OptionError, TooFewRowsError
 from calibrant.numerics.binning import width_edges
+from calibrant.numerics.class_probabilities import class_probabilities
 from calibrant.numerics.kernel_error import (
     OUTCOME_FACTORS,
     ErrorKernel,
@@ -20,7 +22,7 @@ from calibrant.numerics.kernel_error import (
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.core.sample import BinarySample
+    from calibrant.core.sample import BinarySample, Sized
     from calibrant.numerics.resampling import BootstrapCells
     from calibrant.numerics.weighted_points import WeightedPoints
 
@@ -50,9 +52,20 @@ class KernelFit:
         """Tell that the bias is known: pairs of a row with itself make all of it."""
         return True
 
-    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
+    def error(
+        self,
+        sample: BinarySample | ClassSample,
+        *,
+        alpha: float,  # noqa: ARG002
+        debias: bool,
+    ) -> float:
         """Return the squared error, whatever `alpha`."""
         check_two_rows(sample, debias=debias)
+        if isinstance(sample, ClassSample):
+            p = class_probabilities(sample.scores, sample.scale)
+            return self.kernel.class_error(
+                p, sample.column, sample.weight, debias=debias
+            )
         weight = sample.weights
         share = sample.y[None, :]
         return float(self.kernel.errors(sample.p, share, weight, debias=debias)[0])
@@ -105,9 +118,14 @@ class KernelError:
         if not isinstance(self.bandwidth, str):
             check_positive(self.bandwidth, name="bandwidth")
 
-    def fit_sample(self, sample: BinarySample) -> KernelFit:
+    def fit_sample(self, sample: BinarySample | ClassSample) -> KernelFit:
         """Settle the bandwidth."""
         if self.bandwidth == "median":
+            if isinstance(sample, ClassSample):
+                raise OptionError(
+                    'bandwidth="median" is for one event; pass a number for the whole '
+                    "vector, whose distances are from 0 to 1."
+                )
             width = median_distance(sample.p, sample.weight)
         else:
             width = float(self.bandwidth)
@@ -115,7 +133,7 @@ class KernelError:
         return KernelFit(ErrorKernel(self.kernel, width, factor))
 
 
-def check_two_rows(sample: BinarySample, *, debias: bool) -> None:
+def check_two_rows(sample: Sized, *, debias: bool) -> None:
     """Raise where there is no pair of rows to be unbiased about."""
     if debias and sample.total < MIN_ROWS:
         raise TooFewRowsError(

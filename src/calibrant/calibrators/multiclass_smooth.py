@@ -117,7 +117,7 @@ class _Inputs:
             inverse=self.inverse,
             uniform=self.uniform,
             probability_weights=by_probability,
-            curve=tuple(curve.tolist()),
+            curve=curve,
             floor=self.floor,
         )
 

@@ -39,6 +39,7 @@ from calibrant.calibrators.user_calibrator import (
 from calibrant.calibrators.wrappers import OneVsRest, TopLabel, Wrapper
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.parameters import check_choice
+from calibrant.core.tasks import WHOLE
 from calibrant.exceptions import OptionError, Setting, UnknownNameError
 
 if TYPE_CHECKING:
@@ -354,8 +355,10 @@ def find_method(name: str) -> Method:
     return _find(name)
 
 
-def find_evaluator(name: str) -> Method:
+def find_evaluator(name: str, kind: Kind = "binary") -> Method:
     """Return the method of that name that can estimate errors, with or without a map.
+
+    Those of the kind "multi-class" estimate the error of the whole vector.
 
     Examples
     --------
@@ -369,7 +372,8 @@ def find_evaluator(name: str) -> Method:
     """
     if isinstance(name, str) and name in EVALUATORS:
         return EVALUATORS[name]
-    return _check_binary(_find(name, measures=True))
+    method = _find(name, measures=kind)
+    return _check_binary(method) if kind == "binary" else _check_classes(method)
 
 
 def find_binary(name: str) -> Method:
@@ -391,8 +395,20 @@ def _check_binary(method: Method) -> Method:
     return method
 
 
-def _find(name: Any, *, measures: bool = False) -> Method:
-    """Return a method; errors list similar names, if it `measures` of evaluators."""
+def _check_classes(method: Method) -> Method:
+    if "multi-class" not in method.kinds:
+        names = [*calibrator_names("multi-class"), *EVALUATORS]
+        raise OptionError(
+            f"method {method.name!r} calibrates one event; with ",
+            Setting("task", WHOLE),
+            f" use 'ovr-{method.name}' (each class against the rest), or one of: "
+            f"{', '.join(map(repr, names))}.",
+        )
+    return method
+
+
+def _find(name: Any, *, measures: Kind | None = None) -> Method:
+    """Return a method; errors list similar names, of those that `measures` a kind."""
     named = isinstance(name, NamedCalibrator)
     if named or is_calibrator(name):
         given = {"calibrator": name.calibrator if named else name}
@@ -418,8 +434,8 @@ def _find(name: Any, *, measures: bool = False) -> Method:
     return Method(name, *_bins(numbered.group(1), n_bins))
 
 
-def _unknown(name: Any, *, measures: bool) -> UnknownNameError:
-    known = [*calibrator_names("binary"), *EVALUATORS] if measures else list(METHODS)
+def _unknown(name: Any, *, measures: Kind | None) -> UnknownNameError:
+    known = [*calibrator_names(measures), *EVALUATORS] if measures else list(METHODS)
     return UnknownNameError.among("method", name, known)
 
 

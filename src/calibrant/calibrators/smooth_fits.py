@@ -130,7 +130,9 @@ class SmoothFit(CurveFit):
         if self.family.penalties is not None:
             known = np.array(self.family.penalties, dtype=np.float64)
             return posterior(self.problem, self.coefficients, known)
-        if self.problem.known:  # labels say less of the shift than of the tilt
+        if (
+            self.problem.known > self.terms.own
+        ):  # clusters: labels say less of the shift than of the tilt
             return posterior(self.problem, self.coefficients)
         # One spread for shift and tilt: there are eight times fewer to go through.
         joined = self.problem.joined(len(STRAIGHT))

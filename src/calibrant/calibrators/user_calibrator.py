@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibrant.calibrators.base import EventCalibrator
-from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit
+from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
+from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
+from calibrant.core.row_rules import ROW_SUM_TOLERANCE
 from calibrant.exceptions import OptionError
 from calibrant.maps.base import CalibrationMap
+from calibrant.maps.multiclass import MulticlassMap
+from calibrant.numerics.class_probabilities import class_probabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from calibrant.calibrators.fits import Resamples
-    from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.core.sample import BinarySample
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Scale
+    from calibrant.core.sample import BinarySample, ClassSample
 
 
 def is_calibrator(method: object) -> bool:
@@ -76,7 +79,7 @@ class UserMap(CalibrationMap):
     calibrator: Any
 
     def values(self, p: FloatVector) -> FloatVector:
-        """Evaluate the map at predictions that have been checked."""
+        """Evaluate the map at predictions, or rows of them, that have been checked."""
         if p.size == 0:
             return p.copy()
         name = "transform" if hasattr(self.calibrator, "transform") else "predict"
@@ -90,7 +93,7 @@ class UserMap(CalibrationMap):
             )
         outside = (values < 0.0) | (values > 1.0)
         if outside.any():
-            row = int(np.argmax(outside))
+            row = np.unravel_index(np.argmax(outside), p.shape)
             raise OptionError(
                 f"{name} of {type(self.calibrator).__name__} must return probabilities "
                 f"in [0, 1]; for prediction {p[row]:g} it returned {values[row]:g}."
@@ -103,11 +106,6 @@ class UserMap(CalibrationMap):
             f"a map by {type(self.calibrator).__name__} cannot be stored as JSON; keep "
             f"the calibrator itself."
         )
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> UserMap:
-        """Raise: see `to_dict`."""
-        raise OptionError(f"a map of kind {stored.get('kind')!r} cannot be read.")
 
     def _joints(self) -> FloatVector:
         """Raise: where such a map jumps is unknown, so it cannot be tabulated."""
@@ -123,8 +121,44 @@ class UserMap(CalibrationMap):
         return id(self)
 
 
+@dataclass(frozen=True, eq=False)
+class UserClassMap(MulticlassMap):
+    """The map of all classes of a fitted calibrator of the user's own.
+
+    Attributes
+    ----------
+    user : UserMap
+        The calibrator, which is given matrices of probabilities.
+    classes : int
+        Number of classes.
+    scale : {"prob", "logit", "percent", "logprob"}
+        What predictions are.
+    """
+
+    kind: ClassVar[str] = "user-classes"
+    user: UserMap
+    classes: int
+    scale: Scale
+
+    def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities, or raise where rows do not sum to 1."""
+        values = self.user.values(class_probabilities(scores, self.scale))
+        off = np.abs(values.sum(axis=1) - 1.0) > ROW_SUM_TOLERANCE
+        if off.any():
+            row = int(np.argmax(off))
+            raise OptionError(
+                f"rows that {type(self.user.calibrator).__name__} returns must sum to "
+                f"1; row {row} sums to {values[row].sum():g}."
+            )
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Raise: only the user's own code can store such a map."""
+        return self.user.to_dict()
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class UserMethod(EventCalibrator):
+class UserMethod(ClassCalibrator, EventCalibrator):
     """A calibrator of the user's own, as a method.
 
     Attributes
@@ -141,6 +175,12 @@ class UserMethod(EventCalibrator):
         map_ = self._fit_copy(sample.p, sample.y, sample.weight)
         return CurveFit(map_, 1, WHOLE_RANGE, self._refit)
 
+    def fit_classes(self, sample: ClassSample) -> MulticlassFit:
+        """Fit a matrix of probabilities, and columns of classes as labels."""
+        p = class_probabilities(sample.scores, sample.scale)
+        map_ = self._fit_copy(p, sample.column, sample.weight)
+        return MulticlassFit(UserClassMap(map_, sample.n_classes, sample.scale))
+
     def _refit(self, resamples: Resamples) -> FloatMatrix:
         p, values = resamples.p, []
         for weight, events in zip(resamples.weight, resamples.label_sum, strict=True):
@@ -152,7 +192,7 @@ class UserMethod(EventCalibrator):
         return np.stack(values)
 
     def _fit_copy(
-        self, p: FloatVector, y: FloatVector, weight: FloatVector | None
+        self, p: FloatVector, y: FloatVector | IntVector, weight: FloatVector | None
     ) -> UserMap:
         calibrator = copy.deepcopy(self.calibrator)
         if weight is None or (weight == 1.0).all():
@@ -177,6 +217,11 @@ def _told_what_it_gets(p: FloatVector) -> Iterator[None]:
         error.add_note(
             f"This calibrator got predictions of one event, of shape {p.shape}, as "
             "all methods do. Apply a calibrator of several classes to the matrix "
-            "first, and evaluate what it returns."
+            "first, and evaluate what it returns; or measure the whole vector, with "
+            'task="canonical".'
+            if p.ndim == 1
+            else f"This calibrator got probabilities of all classes, of shape "
+            f"{p.shape}, and column numbers as labels, as all methods do for the task "
+            "canonical."
         )
         raise

@@ -28,6 +28,7 @@ from calibrant.checks.data_checks import (
     thin_region,
 )
 from calibrant.core.parameters import check_choice
+from calibrant.core.tasks import check_events
 from calibrant.exceptions import Argument, OptionError, UnknownNameError
 from calibrant.predictions.predictions import as_predictions
 
@@ -220,6 +221,7 @@ def diagnose(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
+    check_events(preds.task, "a diagnosis")
     several = len(preds.models) > 1
     findings = [
         diagnose_tasks(

@@ -14,7 +14,7 @@ from calibrant.cli.progress import progress_bar
 @takes_predictions("id_")
 def aggregate(
     data: DataOptions,
-    out: Annotated[Path, typer.Option("--out", help="File to write, .parquet.")],
+    out: Annotated[Path, typer.Option(help="File to write, .parquet.")],
 ) -> None:
     """Aggregate predictions into a small mergeable file that 'evaluate' accepts."""
     from calibrant.engines.cell_files import check_cell_path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ from calibrant.calibrators.map_warnings import (
     warn_if_outside,
 )
 from calibrant.cli.data_options import check_not_source, split_list
+from calibrant.core.array_types import Scale
 from calibrant.core.output_files import ROWS, check_named
 from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import check_class_scores, check_probabilities
@@ -44,15 +44,6 @@ MAX_NAMED = 5
 """How many new columns are named one by one."""
 
 
-class ScaleChoice(StrEnum):
-    """What a column of predictions contains."""
-
-    prob = "prob"
-    logit = "logit"
-    percent = "percent"
-    logprob = "logprob"
-
-
 def apply(
     map_file: Annotated[
         Path,
@@ -69,7 +60,6 @@ def apply(
     p: Annotated[
         str,
         typer.Option(
-            "--p",
             help="Column of predictions, or the columns of all classes, a,b,c or "
             "'forest_*', in the order used for fitting unless the names are the "
             "same.",
@@ -78,26 +68,24 @@ def apply(
     out: Annotated[
         Path,
         typer.Option(
-            "--out",
             help="File to write: .csv, .tsv, .parquet or .jsonl; for npz input also "
             ".npz.",
         ),
     ],
     suffix: Annotated[
         str,
-        typer.Option("--suffix", help="Suffix for the names of the new columns."),
+        typer.Option(help="Suffix for the names of the new columns."),
     ] = APPLIED,
     scale: Annotated[
-        ScaleChoice | None,
+        Scale | None,
         typer.Option(
-            "--scale",
             help="What a single column contains.",
             show_default="what the map was fitted to",
         ),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option("--engine", help="memory or duckdb; auto chooses by file size."),
+        typer.Option(help="memory or duckdb; auto chooses by file size."),
     ] = "auto",
     allow_missing: Annotated[
         bool,
@@ -112,17 +100,17 @@ def apply(
 
     Whatever the scale of the predictions, probabilities from 0 to 1 are written.
     """
-    from calibrant.engines.files import check_writable, find_files, is_arrays
+    from calibrant.engines.files import check_writable, find_files
     from calibrant.maps.stored import load_columns, load_map, load_range, load_scale
 
-    of_arrays = any(is_arrays(name) for name in source)
     if source[0].endswith(NPZ) and out.suffix.lower() == NPZ:
         check_named(out, ROWS)
     else:
         check_writable(out)
     check_choice(engine, ("auto", "memory", "duckdb"), name="--engine")
-    if of_arrays:
-        _check_one_npz(source, engine)
+    files = find_files(source)
+    if files.kind == "arrays":
+        _check_one_npz(files, engine)
     check_not_source(source, out)
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out must not be the map itself; choose another name.")
@@ -136,21 +124,20 @@ def apply(
         scale=scale or load_scale(map_file),
         allow_missing=allow_missing,
     )
-    if of_arrays:
-        job.to_npz(source[0])
+    if files.kind == "arrays":
+        job.to_npz(files)
     else:
-        files = find_files(source)
         if engine == "auto":
-            engine = job.engine_for(source[0] if len(source) == 1 else source, files)
+            engine = job.engine_for(files)
         (job.in_duckdb if engine == "duckdb" else job.in_memory)(files)
     if hasattr(job.map_, "certificate"):
         typer.echo(f"When the map was fitted: {job.map_.certificate}")
 
 
-def _check_one_npz(source: list[str], engine: str) -> None:
-    if len(source) > 1:
+def _check_one_npz(files: FileSet, engine: str) -> None:
+    if len(files.paths) > 1:
         raise OptionError(
-            f"a map is applied to one npz file at a time; got {len(source)} files."
+            f"a map is applied to one npz file at a time; got {len(files.paths)} files."
         )
     if engine == "duckdb":
         raise OptionError("npz files are read in memory; remove --engine.")
@@ -178,11 +165,12 @@ class Application:
             return "maps of groups are"
         return "" if self.scale in (None, "prob") else f"--scale {self.scale} is"
 
-    def engine_for(self, source: Any, files: FileSet) -> str:
+    def engine_for(self, files: FileSet) -> str:
         """Return the engine that applies the map, where the user names none."""
-        from calibrant.engines.opening import MAX_FILES_IN_MEMORY, engine_of_files
+        from calibrant.engines.memory import MAX_FILES_IN_MEMORY
+        from calibrant.engines.opening import engine_of_files
 
-        usual = engine_of_files(source, files)
+        usual = engine_of_files(files)
         small = usual == "memory" or files.size <= MAX_FILES_IN_MEMORY
         return "memory" if self.memory_only and small else usual
 
@@ -221,37 +209,32 @@ class Application:
         """Write the rows of files, several of them with a column of their names."""
         import polars as pl
 
-        from calibrant.engines.file_formats import read_rows, write_frame
-        from calibrant.engines.files import SEPARATORS, suffix_of
-        from calibrant.engines.memory import table_of_file
-        from calibrant.engines.opening import read_files
+        from calibrant.engines.file_formats import write_frame
+        from calibrant.engines.files import FILE_COLUMN, SEPARATORS
+        from calibrant.engines.memory import read_files
         from calibrant.engines.text_files import typed_frame
 
-        source = Path(files.paths[0])
-        # From text to text, numbers are neither parsed nor rewritten.
-        if len(files.paths) > 1:
-            frame, table = read_files(files)
-        else:
-            frame, _ = read_rows(source)
-            table = replace(table_of_file(frame, source), files=files.paths)
+        frame, table = read_files(files)
         model, calibrated = self._calibrated(table)
-        if (
-            suffix_of(source) in SEPARATORS
-            and self.out.suffix.lower() not in SEPARATORS
-        ):
+        # From text to text, numbers are neither parsed nor rewritten.
+        if files.is_text and self.out.suffix.lower() not in SEPARATORS:
             frame = typed_frame(frame)
+        if len(files.paths) > 1 and FILE_COLUMN not in frame.columns:
+            names = pl.Series(FILE_COLUMN, table.column(FILE_COLUMN))
+            frame = frame.with_columns(names)
         new = self._new_columns(model, calibrated)
         _check_names_free(files, new, frame.columns)
         columns = (pl.Series(n, values).fill_nan(None) for n, values in new.items())
         write_frame(frame.with_columns(*columns), self.out)
         self._say_written(frame.height, list(new))
 
-    def to_npz(self, source: str) -> None:
+    def to_npz(self, files: FileSet) -> None:
         """Write the arrays of an npz file, as arrays or as columns of a table."""
         from calibrant.engines.file_formats import add_arrays
         from calibrant.engines.memory import open_table
 
-        table = replace(open_table(source), files=(source,))
+        (source,) = files.paths
+        table = open_table(files)
         model, calibrated = self._calibrated(table)
         named = [f"{name}{self.suffix}" for name in model.named]
         arrays = [calibrated] if model.matrix else list(calibrated.T)
@@ -315,7 +298,7 @@ class Application:
         if values.ndim > 1:
             raise OptionError(_needed("one column", model))
         words = replace(CALIBRATOR_WORDING, prob=str(model), takes_scale=True)
-        scale: Any = str(self.scale or "prob")
+        scale: Any = self.scale or "prob"
         p = check_probabilities(values, scale=scale, wording=words)
         if self.fitted_range is not None:
             warn_if_outside(p[~missing], self.fitted_range)
@@ -400,11 +383,10 @@ def _check_names_free(source: Any, new: Iterable[str], names: Sequence[str]) -> 
 
 def _of_rows(map_: GroupedMap, table: MemoryTable) -> Any:
     """Return a map that differs by group as that of the rows at hand."""
-    from calibrant.engines.opening import with_file_column
+    from calibrant.engines.files import FILE_COLUMN
 
-    table = with_file_column(table, map_.by)
     for name in map_.by:
-        if name not in table.names:
+        if name not in (*table.names, FILE_COLUMN):
             raise OptionError(
                 f"this map differs by column {name!r}, which is missing. Columns are: "
                 f"{', '.join(table.names)}."

@@ -37,19 +37,16 @@ BINARY = 2
 @takes_predictions("task", "model", "id_", "engine", "cluster")
 def calibrate(
     data: DataOptions,
-    out: Annotated[
-        Path, typer.Option("--out", help="File to write the map to, .json.")
-    ],
+    out: Annotated[Path, typer.Option(help="File to write the map to, .json.")],
     method: Annotated[
         str,
         typer.Option(
-            "--method",
             help="See 'calibrant methods'. The default combines the methods that "
             "improve held-out rows, or leaves predictions unchanged if none does.",
         ),
     ] = DEFAULT_REPAIR,
     seed: options.RandomSeed = 0,
-    model: Annotated[str | None, typer.Option("--model", hidden=True)] = None,
+    model: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Fit a calibration map on held-out predictions, for use by 'calibrant apply'.
 

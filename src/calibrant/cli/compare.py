@@ -9,7 +9,6 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, takes_predictions
-from calibrant.cli.output import Format
 from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import fail_above_threshold, print_comparison
@@ -25,7 +24,7 @@ def compare(
     debias: options.Debiased = True,
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
     seed: options.RandomSeed = 0,
-    output: options.Output = Format.table,
+    output: options.Output = "table",
     pairs: Annotated[
         bool,
         typer.Option(
@@ -35,12 +34,10 @@ def compare(
     ] = False,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            "--plot", help="Also draw the errors and pairs: .png, .svg or .pdf."
-        ),
+        typer.Option(help="Also draw the errors and pairs: .png, .svg or .pdf."),
     ] = None,
     fail_above: options.FailAbove = None,
-    fail_by: options.FailByWhich = options.FailBy.estimate,
+    fail_by: options.FailByWhich = "estimate",
 ) -> None:
     """Rank models by calibration error and test the differences between them.
 

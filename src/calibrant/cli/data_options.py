@@ -43,7 +43,6 @@ class DataOptions:
     y: Annotated[
         list[str] | None,
         typer.Option(
-            "--y",
             help="Column of labels. If each model has its own, name=column for each; "
             "a==b tests whether two columns are equal.",
         ),
@@ -51,7 +50,6 @@ class DataOptions:
     p: Annotated[
         list[str] | None,
         typer.Option(
-            "--p",
             help="Column(s) of probabilities, a,b,c. Each column is a model; with "
             "--task the columns are the classes of one model. Repeat for several "
             "models. 'forest_*' selects all matching columns; name=... names a "
@@ -61,8 +59,8 @@ class DataOptions:
     task: Annotated[
         str | None,
         typer.Option(
-            "--task",
             help="confidence (the top label), classwise (average over classes), "
+            "canonical (all class probabilities at once; for evaluate), "
             "multilabel (average over labels, of which a row can have several; npz "
             "matrices), or one class.",
         ),
@@ -70,7 +68,6 @@ class DataOptions:
     by: Annotated[
         str | None,
         typer.Option(
-            "--by",
             help="Column(s) that define groups, a,b; 'filename' makes one group per "
             "file.",
         ),
@@ -78,7 +75,6 @@ class DataOptions:
     model: Annotated[
         str | None,
         typer.Option(
-            "--model",
             help="Column that names the model of each row; 'filename' makes one model "
             "per file.",
         ),
@@ -91,27 +87,23 @@ class DataOptions:
             "several where only together they do, a,b.",
         ),
     ] = None
-    weight: Annotated[
-        str | None, typer.Option("--weight", help="Column of sample weights.")
-    ] = None
+    weight: Annotated[str | None, typer.Option(help="Column of sample weights.")] = None
     cluster: Annotated[
         str | None,
         typer.Option(
-            "--cluster",
             help="Column that identifies rows that belong together, such as those of a "
             "patient or prompt: intervals and tests then allow for their dependence.",
         ),
     ] = None
     pos_label: Annotated[
-        str | None, typer.Option("--pos-label", help="Label that counts as the event.")
+        str | None, typer.Option(help="Label that counts as the event.")
     ] = None
     labels: Annotated[
-        str | None, typer.Option("--labels", help="Label of each class column, a,b,c.")
+        str | None, typer.Option(help="Label of each class column, a,b,c.")
     ] = None
     scale: Annotated[
         list[str] | None,
         typer.Option(
-            "--scale",
             help="What the columns contain: prob, logit, percent (0 to 100) or "
             "logprob; if models differ, name=logit for each.",
             show_default="prob",
@@ -120,21 +112,18 @@ class DataOptions:
     engine: Annotated[
         str,
         typer.Option(
-            "--engine",
             help="memory, duckdb or spark; auto uses memory for files that fit.",
         ),
     ] = "auto"
     bad_rows: Annotated[
         str,
         typer.Option(
-            "--bad-rows",
             help="What to do with invalid rows: error or drop.",
         ),
     ] = "error"
     max_dropped: Annotated[
         float,
         typer.Option(
-            "--max-dropped",
             min=0.0,
             max=1.0,
             help="With --bad-rows drop: maximum share of rows that may be dropped.",
@@ -233,14 +222,11 @@ class DataOptions:
         return needs_memory([*(self.y or ()), self.model, self.cluster, *self.groups])
 
     def _fits_in_memory(self) -> bool:
-        from calibrant.engines.files import find_files, is_arrays
-        from calibrant.engines.opening import MAX_FILES_IN_MEMORY
+        from calibrant.engines.files import find_files
+        from calibrant.engines.memory import MAX_FILES_IN_MEMORY
 
-        if self.engine != "auto":
-            return False
-        if is_arrays(self.source):
-            return True
-        return find_files(self.source).size <= MAX_FILES_IN_MEMORY
+        small = find_files(self.source).size <= MAX_FILES_IN_MEMORY
+        return self.engine == "auto" and small
 
     @property
     def _files(self) -> str | list[str]:
@@ -288,11 +274,11 @@ def takes_predictions(*without: str) -> Callable[..., Callable[..., None]]:
 
 def check_not_source(source: list[str], *written: Path) -> None:
     """Raise if a file that would be written is one of those that are read."""
-    from calibrant.engines.files import find_files, is_arrays
+    from calibrant.engines.files import find_files
 
     there = [name for name in written if name.exists()]
     if there:
-        read = source if is_arrays(source) else find_files(source).paths
+        read = find_files(source).paths
         if any(name.samefile(path) for name in there for path in read):
             raise OptionError(
                 "--out must not be one of the input files; choose another name."

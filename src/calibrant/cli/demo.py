@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from calibrant.cli.output import Format
 from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import print_results
@@ -25,7 +24,6 @@ def demo(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
             help=f"File to write the figure to; default: {FIGURE_NAME}. The report is "
             "written beside it.",
         ),
@@ -45,7 +43,7 @@ def demo(
     check_outputs(page, "html", named=False)
     typer.echo("Is a handwritten digit even? Five classifiers on 1797 unseen digits.\n")
     preds = Predictions.from_table(BINARY_FILE, y="even", p=list(CLASSIFIERS))
-    print_results(evaluate(preds, methods="smooth"), Format.table)
+    print_results(evaluate(preds, methods="smooth"), "table")
 
     p, y = load_binary(REPAIRED)
     calibrator = make_calibrator().fit(p[::2], y[::2])

@@ -10,7 +10,6 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, named_list, takes_predictions
-from calibrant.cli.output import Format
 from calibrant.cli.plot import check_figure_path, write_grid
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import (
@@ -34,11 +33,10 @@ def evaluate(
     debias: options.Debiased = True,
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
     seed: options.RandomSeed = 0,
-    output: options.Output = Format.table,
+    output: options.Output = "table",
     plot: Annotated[
         Path | None,
         typer.Option(
-            "--plot",
             help="Also draw reliability diagrams by the first method: .png, .svg or "
             ".pdf.",
         ),
@@ -59,7 +57,7 @@ def evaluate(
     ] = False,
     fail_on: options.FailOn = None,
     fail_above: options.FailAbove = None,
-    fail_by: options.FailByWhich = options.FailBy.estimate,
+    fail_by: options.FailByWhich = "estimate",
 ) -> None:
     """Estimate the calibration error of predictions in files, with intervals."""
     from calibrant.checks.diagnosis import diagnose
@@ -90,8 +88,8 @@ def evaluate(
         findings=findings,
         classes=preds.store.class_counts(),
     )
-    if explain and findings is not None and output is not Format.json:
-        aside = output is not Format.table
+    if explain and findings is not None and output != "json":
+        aside = output != "table"
         print_findings(findings, aside=aside)
         print_repairs(findings, preds, aside=aside)
     if plot is not None:

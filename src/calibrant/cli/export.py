@@ -21,12 +21,11 @@ def export(
         typer.Argument(help="Map written by 'calibrant calibrate'.", metavar="MAP"),
     ],
     dialect: Annotated[
-        str, typer.Option("--dialect", help=f"SQL dialect: {', '.join(DIALECTS)}.")
+        str, typer.Option(help=f"SQL dialect: {', '.join(DIALECTS)}.")
     ] = "ansi",
     p: Annotated[
         str | None,
         typer.Option(
-            "--p",
             help="Column of probabilities in the SQL; by default, the column that the "
             "map was fitted on.",
         ),
@@ -34,7 +33,6 @@ def export(
     by: Annotated[
         str | None,
         typer.Option(
-            "--by",
             help="Column(s) of groups in the SQL, a,b; by default, those that the map "
             "was fitted on.",
         ),
@@ -48,7 +46,6 @@ def export(
     accuracy: Annotated[
         float,
         typer.Option(
-            "--accuracy",
             help="Maximum error of tables, which replace long formulas; 0 writes the "
             "formulas themselves.",
         ),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant.cli import options
-from calibrant.cli.output import Format, print_frame
+from calibrant.cli.output import print_frame
 
 
 def methods(
-    output: options.Output = Format.table,
+    output: options.Output = "table",
 ) -> None:
     """List the methods; a trailing number is the number of bins.
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 from calibrant.cli.output import Format
 
-MethodName = Annotated[str, typer.Option("--method", help="See 'calibrant methods'.")]
+MethodName = Annotated[str, typer.Option(help="See 'calibrant methods'.")]
 MethodNames = Annotated[
     str | None,
-    typer.Option("--methods", help="Methods, a,b,c; see 'calibrant methods'."),
+    typer.Option(help="Methods, a,b,c; see 'calibrant methods'."),
 ]
 Alpha = Annotated[
     float,
-    typer.Option("--alpha", help="Exponent of the error: 1 is absolute, 2 is squared."),
+    typer.Option(help="Exponent of the error: 1 is absolute, 2 is squared."),
 ]
 Debiased = Annotated[
     bool,
@@ -24,47 +23,33 @@ Debiased = Annotated[
         "--debias/--raw", help="Whether to subtract the known bias of the estimate."
     ),
 ]
-Confidence = Annotated[
-    float, typer.Option("--confidence", help="Confidence level of the intervals.")
-]
-RandomSeed = Annotated[
-    int, typer.Option("--seed", help="Random seed for folds and resampling.")
-]
+Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+RandomSeed = Annotated[int, typer.Option(help="Random seed for folds and resampling.")]
 Output = Annotated[Format, typer.Option("--format", help="Output format.")]
 FailAbove = Annotated[
     float | None,
     typer.Option(
-        "--fail-above",
         min=0.0,
         help="Exit with code 1 if the error by the first method exceeds this.",
     ),
 ]
 
 
-class FailBy(StrEnum):
-    """What is held against a threshold."""
-
-    estimate = "estimate"
-    low = "low"
-    high = "high"
-
-
+FailBy: TypeAlias = Literal["estimate", "low", "high"]
 FailByWhich = Annotated[
     FailBy,
     typer.Option(
-        "--fail-by",
         help="What --fail-above compares: the estimate, or one end of its interval. "
         "low fails only if the error is significantly larger; high passes only "
         "if it is significantly smaller.",
     ),
 ]
 Mute = Annotated[
-    str | None, typer.Option("--mute", help="Checks to skip, such as CAL008,CAL009.")
+    str | None, typer.Option(help="Checks to skip, such as CAL008,CAL009.")
 ]
 FailOn = Annotated[
     str | None,
     typer.Option(
-        "--fail-on",
         help="Exit with code 1 if a finding has at least this severity (note, minor, "
         "moderate or severe) or one of these codes (CAL001,CAL010).",
     ),

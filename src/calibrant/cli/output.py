@@ -6,8 +6,7 @@ import csv
 import io
 import json
 import re
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import typer
@@ -25,27 +24,21 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WIDEST = 400
 
 
-class Format(StrEnum):
-    """How results are printed."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-    latex = "latex"
+Format: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
+"""How results are printed."""
 
 
 def print_frame(
     frame: Frame, output: Format, extra: Mapping[str, Any] | None = None
 ) -> None:
     """Print a frame; JSON also carries what `extra` holds."""
-    if output is Format.json:
+    if output == "json":
         content = {"rows": rows_of(frame)} | dict(extra or {})
         typer.echo(json.dumps(content, indent=2, allow_nan=False, default=str))
-    elif output is Format.csv:
+    elif output == "csv":
         typer.echo(_as_csv(frame), nl=False)
-    elif output in (Format.markdown, Format.latex):
-        typer.echo(frame_table(frame, output.value))  # type: ignore[arg-type]
+    elif output != "table":
+        typer.echo(frame_table(frame, output))
     else:
         _print_table(frame)
 

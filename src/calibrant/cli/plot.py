@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
@@ -22,54 +21,31 @@ if TYPE_CHECKING:
     from calibrant.displays.grid import ReliabilityGrid
 
 
-class Kind(StrEnum):
-    """What a diagram shows."""
-
-    curve = "curve"
-    diagonal = "diagonal"
-    centres = "centres"
-    bars = "bars"
-
-
-class Axes(StrEnum):
-    """What the axes of a diagram show."""
-
-    prob = "prob"
-    logit = "logit"
-    auto = "auto"
-
-
-class Style(StrEnum):
-    """The colours of a figure."""
-
-    colour = "colour"
-    grey = "grey"
+Kind: TypeAlias = Literal["curve", "diagonal", "centres", "bars"]
+Axes: TypeAlias = Literal["prob", "logit", "auto"]
+Style: TypeAlias = Literal["colour", "grey"]
 
 
 @takes_predictions("engine", "id_")
 def plot(
     data: DataOptions,
-    out: Annotated[
-        Path, typer.Option("--out", help="File to write: .png, .svg or .pdf.")
-    ],
+    out: Annotated[Path, typer.Option(help="File to write: .png, .svg or .pdf.")],
     method: options.MethodName = DEFAULT_METHOD,
     kind: Annotated[
         Kind,
         typer.Option(
-            "--kind",
             help="curve: the map with its band, and bins with intervals; diagonal: "
             "filled between map and diagonal; bars: bars of observed rates; centres: "
             "bars with dots and lines to the diagonal.",
         ),
-    ] = Kind.curve,
+    ] = "curve",
     axes: Annotated[
         Axes,
         typer.Option(
-            "--axes",
             help="Probability axes, or logit axes, which stretch both ends; auto: "
             "logit for rare events.",
         ),
-    ] = Axes.prob,
+    ] = "prob",
     histogram: Annotated[
         bool,
         typer.Option(
@@ -84,13 +60,11 @@ def plot(
         ),
     ] = False,
     style: Annotated[
-        Style, typer.Option("--style", help="Colours, or greys for print.")
-    ] = Style.colour,
+        Style, typer.Option(help="Colours, or greys for print.")
+    ] = "colour",
     width: Annotated[
         float | None,
-        typer.Option(
-            "--width", help="Inches: 3.5 for one column of a journal, 7 for two."
-        ),
+        typer.Option(help="Inches: 3.5 for one column of a journal, 7 for two."),
     ] = None,
     seed: options.RandomSeed = 0,
 ) -> None:
@@ -102,12 +76,12 @@ def plot(
     check_not_source(data.source, out)
     if width is not None:
         check_width(width)
-    look: dict[str, Any] = {"style": style.value, "width": width}
+    look: dict[str, Any] = {"style": style, "width": width}
     with progress_bar("drawing"):
         grid = ReliabilityGrid.from_predictions(
             data.predictions(prefer_memory=True),
-            kind=kind.value,
-            axes=axes.value,
+            kind=kind,
+            axes=axes,
             method=method,
             histogram=histogram,
             random_state=seed,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -20,14 +19,7 @@ from calibrant.cli.results import fail_on_findings, read_checks
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.output_files import check_place
 
-
-class ReportFormat(StrEnum):
-    """What a report is written as."""
-
-    html = "html"
-    json = "json"
-    markdown = "markdown"
-    pdf = "pdf"
+ReportFormat: TypeAlias = Literal["html", "json", "markdown", "pdf"]
 
 
 @takes_predictions("engine")
@@ -36,13 +28,12 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
             help="File to write: .html, .json, .md or .pdf. By default, HTML goes to "
             "report.html, PDF to report.pdf, and text to standard output.",
         ),
     ] = None,
     title: Annotated[
-        str, typer.Option("--title", help="Title; by default the name of the file.")
+        str, typer.Option(help="Title; by default the name of the file.")
     ] = "",
     output: Annotated[
         ReportFormat | None,
@@ -53,7 +44,6 @@ def report(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods",
             help="Methods, a,b,c; the verdict uses the first one other than kce.",
         ),
     ] = None,
@@ -66,10 +56,7 @@ def report(
     from calibrant.report.report import Report, check_outputs, format_of
 
     failing, muted = read_checks(fail_on, mute)
-    if output is not None:
-        written = output.value
-    else:
-        written = "html" if out is None else format_of(out)
+    written = output or ("html" if out is None else format_of(out))
     page = out
     if out is None and written in ("html", "pdf"):
         page = Path(f"report.{written}")

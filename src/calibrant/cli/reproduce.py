@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
 from calibrant.cli.data_options import split_list
-from calibrant.cli.output import Format, print_frame
+from calibrant.cli.output import print_frame
 from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.core.output_files import atomic_write
@@ -37,15 +36,7 @@ HIDDEN = {"--out", "--format"}
 FOLDERS = {"--data", "--pseudo-real"}
 
 
-class TableFormat(StrEnum):
-    """How tables are printed."""
-
-    markdown = "markdown"
-    latex = "latex"
-    csv = "csv"
-    json = "json"
-
-
+TableFormat: TypeAlias = Literal["markdown", "latex", "csv", "json"]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Run only a small part, in about a minute.")
 ]
@@ -78,7 +69,7 @@ def synthetic(
         typer.Option("--as-printed", help="Choose numbers of pieces as in the paper."),
     ] = False,
     jobs: Jobs = 1,
-    output: Output = TableFormat.markdown,
+    output: Output = "markdown",
 ) -> None:
     """Compare all methods of the paper on its synthetic data.
 
@@ -102,7 +93,7 @@ def fresh(
         str, typer.Option(help="Studies to run, a,b,c.")
     ] = "paper,other,skewed,polarised",
     jobs: Jobs = 1,
-    output: Output = TableFormat.markdown,
+    output: Output = "markdown",
 ) -> None:
     """Compare methods on seeds, shapes and distributions that are not in the paper.
 
@@ -136,7 +127,7 @@ def pseudo_real(
         typer.Option(min=0, help="Samples for the slowest methods; 0 omits them."),
     ] = 5,
     jobs: Jobs = 1,
-    output: Output = TableFormat.markdown,
+    output: Output = "markdown",
 ) -> None:
     """Compare calibrators and evaluators on models whose true map is known.
 
@@ -174,7 +165,7 @@ def real(
     out: Out = Path("calibrant-real"),
     seeds: Seeds = 5,
     jobs: Jobs = 1,
-    output: Output = TableFormat.markdown,
+    output: Output = "markdown",
 ) -> None:
     """Compare evaluators on real predictions, whose true map is unknown.
 
@@ -203,7 +194,7 @@ def arena(
     every: Annotated[int, typer.Option(help="Use only every n-th model.", min=1)] = 1,
     seeds: Seeds = 1,
     jobs: Jobs = 1,
-    output: Output = TableFormat.markdown,
+    output: Output = "markdown",
 ) -> None:
     """Compare calibrators by test log-loss on many models, data sets and sizes.
 
@@ -297,7 +288,7 @@ def _carry_out(
     if output in texts:
         typer.echo(texts[output], nl=False)
     else:
-        print_frame(frame, Format(output))
+        print_frame(frame, output)
     if failures := describe_failures(concatenate(results.values())):
         raise CalibrantError(
             f"{failures}\nAll messages are in the column failure of "

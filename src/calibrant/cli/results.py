@@ -13,6 +13,7 @@ from calibrant.cli.options import FailBy
 from calibrant.cli.output import Format, print_frame, rows_of
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
+from calibrant.core.tasks import WHOLE
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, UnknownNameError
 
@@ -56,7 +57,7 @@ def print_results(
 ) -> None:
     """Print errors; a table for people leaves out what is the same in all rows."""
     frame = evaluation.per_class() if per_class else evaluation.frame()
-    if output is Format.json:
+    if output == "json":
         extra = {
             "scores": rows_of(evaluation.scores()),
             "classes": rows_of(evaluation.per_class()),
@@ -67,7 +68,7 @@ def print_results(
         if findings is not None:
             extra["findings"] = [asdict(finding) for finding in findings.findings]
         print_frame(frame, output, extra)
-    elif output is Format.table:
+    elif output == "table":
         _print_tables(evaluation, frame)
         _print_classes(classes)
     else:
@@ -75,23 +76,26 @@ def print_results(
 
 
 def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
+    whole = bool(np.all(frame["task"] == WHOLE))
     level = (
         ""
-        if evaluation.confidence is None
+        if evaluation.confidence is None or whole
         else f" and {100 * evaluation.confidence:g}% intervals"
     )
     bias = ", bias-corrected" if frame["debiased"].all() else ""
     typer.echo(f"Calibration error{level}{bias} (alpha = {evaluation.alpha:g})")
     binary = bool(np.all(frame["task"] == "binary"))
     hidden = {"debiased", "task"} if binary else {"debiased"}
-    print_frame({k: v for k, v in frame.items() if k not in hidden}, Format.table)
-    if evaluation.confidence is not None:
+    print_frame({k: v for k, v in frame.items() if k not in hidden}, "table")
+    if whole:
+        typer.echo("There are no intervals for the error of the whole vector.\n")
+    elif evaluation.confidence is not None:
         typer.echo("Intervals are for the true error, from the posterior of smooth.\n")
 
     typer.echo("Scores, and the in-sample gain of isotonic recalibration (optimistic)")
     dropped = {"brier_refinement", "log_loss_refinement"}
     kept = {k: v for k, v in evaluation.scores().items() if k not in dropped}
-    print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, Format.table)
+    print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, "table")
 
 
 def _print_classes(classes: Mapping[str, int] | None) -> None:
@@ -112,7 +116,7 @@ def print_comparison(
 ) -> None:
     """Print models by rank, and pairs of them; one comparison a group."""
     models, paired = comparison.frame(), comparison.pairs()
-    if output is Format.json:
+    if output == "json":
         extra = {
             "pairs": rows_of(paired),
             "alpha": comparison.alpha,
@@ -120,7 +124,7 @@ def print_comparison(
             "n_classes": dict(classes or {}),
         }
         print_frame(models, output, extra)
-    elif output is Format.table:
+    elif output == "table":
         _print_ranks(comparison, models, paired)
         _print_classes(classes)
     else:
@@ -135,14 +139,14 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     typer.echo(f"Calibration error by {method}{event}")
     typer.echo(f"with {level}{bias} (alpha = {first.alpha:g})")
     hidden = {"debiased", "task", "method", "bins"}
-    print_frame({k: v for k, v in models.items() if k not in hidden}, Format.table)
+    print_frame({k: v for k, v in models.items() if k not in hidden}, "table")
     typer.echo("Rank: 1 + the number of significantly better calibrated models.\n")
     typer.echo(f"Differences in error between pairs on the same rows, with {level}")
     names = {"model_a": "a", "model_b": "b", "difference": "a - b"}
     names |= {"probability": "a is better", "distinct": "significant"}
     shown = {names.get(k, k): v for k, v in paired.items()}
     shown["significant"] = np.where(paired["distinct"], "yes", "no")
-    print_frame({k: v[:MAX_PAIRS] for k, v in shown.items()}, Format.table)
+    print_frame({k: v[:MAX_PAIRS] for k, v in shown.items()}, "table")
     if paired["distinct"].size > 1:
         typer.echo(SEVERAL_PAIRS)
     more = paired["distinct"].size - MAX_PAIRS
@@ -157,20 +161,20 @@ def fail_above_threshold(
 ) -> None:
     """Exit with 1 where the largest error exceeds the threshold."""
     if threshold is None:
-        if by is not FailBy.estimate:
+        if by != "estimate":
             raise OptionError("--fail-by goes with --fail-above.")
         return
     if threshold != threshold:  # noqa: PLR0124  (NaN would never be exceeded)
         raise OptionError("--fail-above must be a number.")
     worst, whose = max(
         (
-            estimate.value if by is FailBy.estimate else getattr(estimate, by.value),
+            estimate.value if by == "estimate" else getattr(estimate, by),
             visible(" ".join([estimate.method, *map(str, key.values())])),
         )
         for key, estimate in estimates
     )
     if not worst <= threshold:  # an interval that is not there passes no gate
-        what = "" if by is FailBy.estimate else f" ({by} end of the interval)"
+        what = "" if by == "estimate" else f" ({by} end of the interval)"
         message = f"failed: {whose}: {worst:.4f}{what} exceeds {threshold:g}"
         typer.echo(message, err=True)
         raise ConditionNotMet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,6 @@ from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import Frame
-    from calibrant.core.text_tables import TextFormat
 
 
 @takes_predictions("id_")
@@ -24,7 +23,6 @@ def summary(
     smoother: Annotated[
         str,
         typer.Option(
-            "--smoother",
             help="Curve for ICI, E50, E90 and Emax: smooth, or R's loess or lowess.",
         ),
     ] = "smooth",
@@ -39,12 +37,12 @@ def summary(
         bool, typer.Option("--sentence", help="Print a sentence for a manuscript.")
     ] = False,
     seed: options.RandomSeed = 0,
-    output: options.Output = Format.table,
+    output: options.Output = "table",
 ) -> None:
     """Report slope, intercepts, O:E, ICI, scores and AUROC, with intervals."""
     from calibrant.measures.summary import summary as summarise
 
-    if sentence and (pooled or output is not Format.table):
+    if sentence and (pooled or output != "table"):
         raise OptionError("--sentence goes with neither --pooled nor --format.")
     if pooled and data.by is None:
         raise OptionError("--pooled requires --by.")
@@ -60,10 +58,10 @@ def summary(
         typer.echo(result.sentence())
     elif pooled:
         _print_pooled(result.pooled(), output, confidence)
-    elif output is Format.table:
+    elif output == "table":
         typer.echo(str(result))
-    elif output in (Format.markdown, Format.latex):
-        typer.echo(result.table(output.value))  # type: ignore[arg-type]
+    elif output in ("markdown", "latex"):
+        typer.echo(result.table(output))
     else:
         print_frame(result.frame(), output, {"confidence": confidence})
 
@@ -71,15 +69,15 @@ def summary(
 def _print_pooled(frame: Frame, output: Format, confidence: float) -> None:
     from calibrant.measures.pooled_summary import pooled_table
 
-    if output in (Format.json, Format.csv):
+    if output in ("json", "csv"):
         print_frame(frame, output)
         return
     level = f"{100 * confidence:g} % interval"
-    if output is Format.table:
+    if output == "table":
         typer.echo(
             f"Mean over {frame['groups'].max()} groups by random effects. The "
             "prediction interval is for a new group;\ntau is the standard deviation "
             "between groups (of the logarithm of O:E, and of the logit of AUROC)"
         )
-    style: TextFormat = "text" if output is Format.table else output.value  # type: ignore[assignment]
+    style: Any = "text" if output == "table" else output
     typer.echo(pooled_table(frame, level, style))

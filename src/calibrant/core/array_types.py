@@ -32,7 +32,9 @@ Debias: TypeAlias = bool | Literal["auto"]
 FoldEnsemble: TypeAlias = Literal["folds", "refit"]
 """The mean of the maps of the folds, or one map refitted to all rows."""
 Task: TypeAlias = Any
-"""None, "confidence", "classwise", or a class (its label or its column number)."""
+"""None, "confidence", "classwise", "canonical", "multilabel", or a class.
+
+A class is its label or its column number."""
 
 Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 JsonObject: TypeAlias = Mapping[str, Any]

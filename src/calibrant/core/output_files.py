@@ -119,21 +119,12 @@ LOOKED_AT = 2**16
 
 @dataclass(frozen=True)
 class OutputKind:
-    """A kind of file that calibrant writes, and the mark by which it is recognised.
+    """A kind of file that calibrant writes, and the mark by which it is recognised."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call such a file.
-    suffixes : tuple of str
-        How its name may end.
-    marks : tuple of (str, str)
-        Patterns of marks, at the start and at the end of a file; one of these pairs
-        is enough. Files of a kind without any cannot be recognised.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
+    name: str  # what messages call such a file
+    suffixes: tuple[str, ...]  # how its name may end
+    # patterns of marks, at the start and at the end of a file; one of these pairs is
+    # enough. Files of a kind without any cannot be recognised
     marks: tuple[tuple[str, str], ...] = ()
 
     def matches(self, start: bytes, end: bytes) -> bool:

@@ -63,26 +63,16 @@ NAMES: dict[Scale, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleRule:
-    """What predictions on a scale must contain, and how they become probabilities.
+    """What predictions on a scale must contain, and how they become probabilities."""
 
-    Attributes
-    ----------
-    what, outside : str
-        What messages say that they must contain, and of others.
-    low, high : float
-        Ends of the range.
-    unit : float
-        What probability 1 is in sums of rows.
-    to_prob : callable
-        From an array on the scale to probabilities.
-    """
-
+    # what messages say that they must contain, and of others
     what: str
     outside: str
+    # ends of the range
     low: float
     high: float
-    unit: float
-    to_prob: Callable[[Numbers], Numbers]
+    unit: float  # what probability 1 is in sums of rows
+    to_prob: Callable[[Numbers], Numbers]  # from an array on the scale to probabilities
 
     def ends(self, precision: float) -> tuple[float, float]:
         """Return the range with room for rounding in a type of that precision."""
@@ -136,28 +126,15 @@ def precision_of(dtype: np.dtype[Any]) -> float:
 
 @dataclass(frozen=True)
 class ValueSummary:
-    """The finite predictions of a model at a glance.
+    """The finite predictions of a model at a glance."""
 
-    Attributes
-    ----------
-    low, high : float
-        The least and the largest; NaN where there are none.
-    rows : int
-        Rows that have any.
-    outside : int
-        Rows of these with one outside the range of the scale.
-    above : int
-        Rows of these with one above 1.
-    least_above : float
-        The least that is above 1; NaN where there are none.
-    """
-
+    # the least and the largest; NaN where there are none
     low: float
     high: float
-    rows: int
-    outside: int
-    above: int
-    least_above: float
+    rows: int  # rows that have any
+    outside: int  # rows of these with one outside the range of the scale
+    above: int  # rows of these with one above 1
+    least_above: float  # the least that is above 1; NaN where there are none
 
     @classmethod
     def of(cls, values: Numbers, ends: tuple[float, float]) -> ValueSummary:
@@ -227,27 +204,13 @@ MAX_LISTED = 6
 
 @dataclass(frozen=True)
 class RowRule:
-    """A condition on the values of a row.
+    """A condition on the values of a row."""
 
-    Attributes
-    ----------
-    error : type
-        What is raised where rows break it.
-    rule : str
-        What the values must be.
-    reason : str
-        Why rows that break it are dropped.
-    remedy : tuple
-        What to do about such rows, if it does not depend on who asks.
-    each : str
-        What of the columns is meant, if not their values.
-    """
-
-    error: type[InputError]
-    rule: str
-    reason: str
-    remedy: Text = ()
-    each: str = ""
+    error: type[InputError]  # what is raised where rows break it
+    rule: str  # what the values must be
+    reason: str  # why rows that break it are dropped
+    remedy: Text = ()  # what to do about such rows, if it does not depend on who asks
+    each: str = ""  # what of the columns is meant, if not their values
 
     def broken(
         self,

@@ -13,6 +13,7 @@ from calibrant.core.labels import (
     check_class_labels,
     check_second_column,
     event_labels,
+    is_missing,
 )
 from calibrant.core.probabilities import (
     check_class_scores,
@@ -22,7 +23,13 @@ from calibrant.core.probabilities import (
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import CLASS_CALIBRATOR_WORDING, MEASURE_WORDING, Wording
-from calibrant.exceptions import LabelError, SmallSampleWarning
+from calibrant.exceptions import (
+    DROP_ROWS,
+    LabelError,
+    MissingValueError,
+    OptionError,
+    SmallSampleWarning,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,31 +64,21 @@ FEW_ROWS = 30
 
 @dataclass(frozen=True, eq=False)
 class BinarySample:
-    """Predicted probabilities of an event, whether it happened, and weights.
+    """Predicted probabilities of an event, whether it happened, and weights."""
 
-    Attributes
-    ----------
-    p : ndarray of shape (n,)
-        Predicted probability of the event.
-    y : ndarray of shape (n,)
-        1.0 where the event happened, 0.0 where not. Rows that stand for many may
-        hold the share in between.
-    weight : ndarray of shape (n,) or None
-        How many rows each row stands for; None where each stands for itself.
-    row_counts : ndarray of shape (n,) or None
-        How many rows of the data each row stands for, which folds may split;
-        None where each row is one row of the data.
-    clusters : ndarray of shape (n,) or None
-        A number for each row, the same for rows that belong together; None where
-        rows are independent.
-    """
-
-    p: FloatVector
+    p: FloatVector  # predicted probability of the event
+    # 1.0 where the event happened, 0.0 where not. Rows that stand for many may hold the
+    # share in between
     y: FloatVector
+    # how many rows each row stands for; None where each stands for itself
     weight: FloatVector | None = None
+    # how many rows of the data each row stands for, which folds may split; None where
+    # each row is one row of the data
     row_counts: IntVector | None = None
+    # a number for each row, the same for rows that belong together; None where rows are
+    # independent
     clusters: IntVector | None = None
-    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def n(self) -> int:
@@ -107,6 +104,15 @@ class BinarySample:
         """Return the weighted mean of values, one per row."""
         return float(np.average(values, weights=self.weight))
 
+    def weighted(
+        self,
+        weight: FloatVector | None,
+        rows: IntVector | slice,
+        clusters: IntVector | None,
+    ) -> BinarySample:
+        """Return some of the rows, with weights and clusters; none of weight 0."""
+        return weighted_sample(self.p[rows], self.y[rows], weight, clusters)
+
     def take(self, rows: BoolVector) -> BinarySample:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
@@ -114,18 +120,10 @@ class BinarySample:
 
     def cached(self, name: str, make: Callable[[], Made]) -> Made:
         """Return what `make` gives, something small made of the rows; call it once."""
-        if name not in self._made:
-            self._made[name] = make()
-        made: Made = self._made[name]
+        if name not in self.made:
+            self.made[name] = make()
+        made: Made = self.made[name]
         return made
-
-    def known(self, name: str) -> Any:
-        """Return what has been kept under a name, None where nothing has."""
-        return self._made.get(name)
-
-    def keep(self, name: str, made: Any) -> None:
-        """Keep what `cached` would call for, made for many samples at once."""
-        self._made.setdefault(name, made)
 
 
 def weighted_sample(
@@ -218,27 +216,15 @@ def _are_swapped(labels: NDArray[Any], p: FloatVector) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ClassSample:
-    """Predictions of k classes, which class happened, and weights.
+    """Predictions of k classes, which class happened, and weights."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n, k)
-        Logits as they were given, or else probabilities.
-    column : ndarray of shape (n,)
-        The class that happened, as a column number.
-    weight : ndarray of shape (n,) or None
-        How many rows each row stands for; None where each stands for itself.
-    scale : {"prob", "logit", "percent", "logprob"}
-        What was given; all but "logit" have become probabilities.
-    clusters : ndarray of shape (n,) or None
-        A number for each row, the same for rows that belong together; None where
-        rows are independent.
-    """
-
-    scores: FloatMatrix
-    column: IntVector
+    scores: FloatMatrix  # logits as they were given, or else probabilities
+    column: IntVector  # the class that happened, as a column number
+    # how many rows each row stands for; None where each stands for itself
     weight: FloatVector | None = None
-    scale: Scale = "prob"
+    scale: Scale = "prob"  # what was given; all but "logit" have become probabilities
+    # a number for each row, the same for rows that belong together; None where rows are
+    # independent
     clusters: IntVector | None = None
 
     @property
@@ -260,6 +246,20 @@ class ClassSample:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[which]
         return ClassSample(self.scores[which], self.column[which], weight, self.scale)
+
+    def weighted(
+        self,
+        weight: FloatVector | None,
+        rows: IntVector | slice,
+        clusters: IntVector | None,
+    ) -> ClassSample:
+        """Return some of the rows, with weights and clusters; none of weight 0."""
+        scores, column = self.scores[rows], self.column[rows]
+        if weight is not None and not weight.all():
+            used = weight > 0.0
+            scores, column, weight = scores[used], column[used], weight[used]
+            clusters = None if clusters is None else clusters[used]
+        return ClassSample(scores, column, weight, self.scale, clusters)
 
 
 def check_class_sample(
@@ -284,3 +284,56 @@ def check_class_sample(
     if weight is None or weight.all():
         return sample
     return sample.rows(np.flatnonzero(weight))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSums:
+    """Sums over clusters, by cells of predictions.
+
+    They add up over data that share no cluster, if the cells are those of one grid.
+    """
+
+    p: FloatVector  # mean prediction of each cell
+    # sum of weights and of weighted labels of each cell
+    weight: FloatVector
+    label_sum: FloatVector
+    # products of the sums that a cluster has in two cells, summed over clusters: of
+    # weights, of labels (row) and weights (column), and of labels
+    weights: FloatMatrix
+    mixed: FloatMatrix
+    labels: FloatMatrix
+    # sums over clusters of the second and fourth power of their sum of label less
+    # prediction
+    second: float
+    fourth: float
+    count: int  # number of clusters
+
+
+def cluster_codes(values: NDArray[Any], *, name: str) -> IntVector:
+    """Return a number for each row, the same for rows of one cluster.
+
+    Examples
+    --------
+    >>> cluster_codes(np.array(["b", "a", "b"]), name="clusters")
+    array([0, 1, 0])
+    """
+    first: dict[Any, int] = {}
+    try:
+        codes = [first.setdefault(value, len(first)) for value in values.tolist()]
+    except TypeError:
+        raise OptionError(
+            f"{name} must contain simple values (text, numbers or dates), the same for "
+            "rows that belong together."
+        ) from None
+    missing = next((value for value in first if is_missing(value)), first)
+    if missing is not first:
+        row = codes.index(first[missing])
+        raise MissingValueError.of(
+            name,
+            "must not contain missing values",
+            f"row {row} has no value",
+            DROP_ROWS,
+            place=(row,),
+            value=missing,
+        )
+    return np.array(codes, dtype=np.intp)

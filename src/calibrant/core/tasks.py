@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array, check_same_length
 from calibrant.core.labels import check_class_labels, check_label_order
 from calibrant.core.parameters import check_choice
-from calibrant.core.probabilities import check_probability_matrix
-from calibrant.core.sample import BinarySample, event_of_arrays, weighted_sample
+from calibrant.core.probabilities import check_class_scores, softmax
+from calibrant.core.sample import BinarySample, ClassSample, event_of_arrays
 from calibrant.core.weights import check_weights
 from calibrant.core.wording import MEASURE_WORDING, Wording
 from calibrant.exceptions import (
@@ -44,21 +44,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BinaryTasks:
-    """The binary tasks that a task comes down to: one, or one per class or label.
-
-    Attributes
-    ----------
-    task : str
-        Name of the task.
-    names : tuple of str
-        Name of the event of each.
-    samples : tuple of BinarySample
-        Predictions, labels and weights of each.
-    """
+    """The binary tasks that a task comes down to: one, or one per class or label."""
 
     task: str
-    names: tuple[str, ...]
-    samples: tuple[BinarySample, ...]
+    names: tuple[str, ...]  # name of the event of each
+    samples: tuple[BinarySample, ...]  # predictions, labels and weights of each
+    whole: ClassSample | None = None  # where the error is that of the whole vector
+
+    @property
+    def measured(self) -> tuple[BinarySample | ClassSample, ...]:
+        """Return what has an error: each event, or the whole vector."""
+        return self.samples if self.whole is None else (self.whole,)
 
     def weighted(
         self,
@@ -69,11 +65,12 @@ class BinaryTasks:
         """Return some of the rows, with weights and clusters; none of weight 0."""
         if weight is None and clusters is None and isinstance(rows, slice):  # all rows
             return self
-        samples = (
-            weighted_sample(s.p[rows], s.y[rows], weight, clusters)
-            for s in self.samples
+        given = weight, rows, clusters
+        return replace(
+            self,
+            samples=tuple(sample.weighted(*given) for sample in self.samples),
+            whole=None if self.whole is None else self.whole.weighted(*given),
         )
-        return replace(self, samples=tuple(samples))
 
     def without_fits(self) -> BinaryTasks:
         """Return the same rows, without what was fitted to them."""
@@ -83,8 +80,16 @@ class BinaryTasks:
 SEVERAL_EVENTS = ("classwise", "multilabel")
 """Tasks whose error is the mean over several events."""
 
-NAMED_TASKS = ("confidence", *SEVERAL_EVENTS)
+WHOLE = "canonical"
+"""The task whose error is that of the whole vector of class probabilities."""
+
+NAMED_TASKS = ("confidence", *SEVERAL_EVENTS, WHOLE)
 """Tasks that are not one class."""
+
+
+def kind_of(task: str) -> Literal["binary", "multi-class"]:
+    """Return whether each event has an error, or all classes together."""
+    return "multi-class" if task == WHOLE else "binary"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,14 +172,16 @@ class InputSpec:
             return BinaryTasks("binary", ("binary",), (BinarySample(p, y),))
         if self.task == "multilabel":
             return self._one_event_per_column(label, score, scale)
-        prob = check_probability_matrix(score, scale=scale, wording=words)
+        scores = check_class_scores(score, scale=scale, wording=words)
+        prob = softmax(scores) if scale == "logit" else scores
         column = check_class_labels(
             label, n_classes=prob.shape[1], labels=self.labels, wording=words
         )
         check_same_length(**{words.label: column, words.prob: prob})
         columns, names = self.events(prob.shape[1])
         samples = (BinarySample(*event_of_class(prob, column, k)) for k in columns)
-        return BinaryTasks(str(self.task), names, tuple(samples))
+        whole = ClassSample(scores, column, None, scale) if self.task == WHOLE else None
+        return BinaryTasks(str(self.task), names, tuple(samples), whole)
 
     def _one_event_per_column(
         self, label: NDArray[Any], score: NDArray[Any], scale: Scale
@@ -250,7 +257,7 @@ class InputSpec:
                 "without invalid rows.",
             )
         classes = list(range(n_classes) if self.labels is None else self.labels)
-        if self.task == "classwise":
+        if self.task in ("classwise", WHOLE):
             return list(range(n_classes)), tuple(map(str, classes))
         is_number = isinstance(self.task, int | np.integer)
         if self.task in classes:
@@ -282,9 +289,23 @@ def event_of_class(
     return confidence, (top == column).astype(np.float64)
 
 
+def check_events(task: Task, what: str) -> None:
+    """Raise where a task is the whole vector, but only events can be looked at."""
+    if isinstance(task, str) and task == WHOLE:
+        raise OptionError(
+            f"{what} is about events; pass ",
+            Setting("task", "classwise"),
+            ", ",
+            Setting("task", "confidence"),
+            " or one class instead of ",
+            Setting("task", WHOLE),
+            ".",
+        )
+
+
 def check_one_event(task: Task, what: str) -> None:
     """Raise where a task has several events, but only one can be looked at."""
-    if not isinstance(task, str) or task not in SEVERAL_EVENTS:
+    if not isinstance(task, str) or task not in (*SEVERAL_EVENTS, WHOLE):
         return
     if task == "multilabel":
         raise OptionError(
@@ -296,6 +317,6 @@ def check_one_event(task: Task, what: str) -> None:
         f"{what} is about one event; pass ",
         Setting("task", "confidence"),
         " or one class instead of ",
-        Setting("task", "classwise"),
+        Setting("task", task),
         ". Aggregates must be made again with that task.",
     )

@@ -16,32 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What an interface calls its arguments, and which remedies it offers.
+    """What an interface calls its arguments, and which remedies it offers."""
 
-    Attributes
-    ----------
-    label, prob, weight : str
-        Names of the arguments or columns.
-    takes_scale : bool
-        Whether there is a parameter `scale`, for values outside [0, 1].
-    two_labels, several_labels : tuple
-        For labels that are not 0 and 1.
-    columns : tuple
-        For a table where a vector is needed.
-    purpose : str
-        What a table of classes is needed for.
-    vector : tuple
-        For a vector where a table is needed.
-    """
-
+    # names of the arguments or columns
     label: str = "y_true"
     prob: str = "y_prob"
     weight: str = "sample_weight"
+    # whether there is a parameter `scale`, for values outside [0, 1]
     takes_scale: bool = True
+    # for labels that are not 0 and 1
     two_labels: Text = ("State which label is the event: ", Setting("pos_label"))
     several_labels: Text = (
         "For several classes pass one column of probabilities per class, and a task.",
     )
+    # for a table where a vector is needed
     columns: Text = (
         "Pass the column of the positive class, or choose a task: ",
         Setting("task", "confidence"),
@@ -51,7 +39,8 @@ class Wording:
         Setting("task", "multilabel"),
         ".",
     )
-    purpose: str = "task"
+    purpose: str = "task"  # what a table of classes is needed for
+    # for a vector where a table is needed
     vector: Text = (
         "For the probabilities of one event, use ",
         Setting("task", None),

@@ -292,6 +292,37 @@ def histogram_of(
     return Histogram(edges[:-1], edges[1:], table.weight, table.label_sum)
 
 
+MIN_HIGHEST_BAR = 0.1
+"""Bars of one outcome that are all shorter than this are drawn longer."""
+
+
+def mirrored_bars(
+    rows: FloatVector, events: FloatVector
+) -> dict[str, tuple[FloatVector, str]]:
+    """Return the heights of bars of events and of non-events, and what to call them.
+
+    The tallest bar is 1. Both sides have one scale, unless the rarer outcome could not
+    be seen: then its bars are longer by a power of ten, which its name says.
+
+    Examples
+    --------
+    >>> bars = mirrored_bars(np.array([100.0, 300.0]), np.array([1.0, 2.0]))
+    >>> bars["events"][0].round(2).tolist(), bars["events"][1]
+    ([0.34, 0.67], 'events \N{MULTIPLICATION SIGN}100')
+    """
+    bars = {"events": events, "non-events": rows - events}
+    tallest = max(float(sums.max(initial=0.0)) for sums in bars.values()) or 1.0
+    return {name: _visible_bars(name, sums / tallest) for name, sums in bars.items()}
+
+
+def _visible_bars(name: str, heights: FloatVector) -> tuple[FloatVector, str]:
+    highest = float(heights.max(initial=0.0))
+    if not 0.0 < highest < MIN_HIGHEST_BAR:
+        return heights, name
+    factor = 10.0 ** np.floor(-np.log10(highest))
+    return factor * heights, f"{name} \N{MULTIPLICATION SIGN}{factor:,.0f}"
+
+
 def true_points(
     true_map: Callable[[FloatVector], FloatVector] | ArrayLike, sample: BinarySample
 ) -> Points:

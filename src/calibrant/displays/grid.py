@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.sample import warn_if_small
+from calibrant.core.tasks import check_events
 from calibrant.displays.diagram_data import (
     AxesKind,
     axis_names,
@@ -146,8 +147,9 @@ class ReliabilityGrid:
             labels=labels,
             scale=scale,
         )
+        check_events(preds.task, "a diagram")
         samples, left_out = _named_samples(preds)
-        options["axis_labels"] = axis_names(preds.task, preds.store.event)
+        options["axis_labels"] = axis_names(preds.task, preds.store.origin.event)
         options["axes"] = choose_axes(axes, [sample for _, sample in samples])
         displays = [
             display_of_sample(sample, name=name, **options) for name, sample in samples

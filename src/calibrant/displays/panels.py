@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.displays.diagram_data import mirrored_bars
 from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
@@ -138,19 +139,18 @@ def move_names_below(
 
 
 def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
-    """Draw events upwards and non-events downwards, each side by its tallest bar."""
+    """Draw events upwards and non-events downwards."""
     below = axes_below(ax, pen)
     quiet_frame(below, pen)
     parts = display.frame("histogram")
     left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
-    sides = {"events": parts["events"], "non_events": parts["weight"] - parts["events"]}
-    for (part, count), sign in zip(sides.items(), (1.0, -1.0), strict=True):
-        height = count / max(count.max(), np.finfo(float).tiny)
+    sides = mirrored_bars(parts["weight"], parts["events"])
+    for (side, (height, text)), sign in zip(sides.items(), (1.0, -1.0), strict=True):
+        part = side.replace("-", "_")
         look = {"color": getattr(pen.style, part), "linewidth": 0.0}
         keywords = pen.keywords(part, **look)
         if pen.shows(part):
             below.bar(left, sign * height, right - left, align="edge", **keywords)
-            text = part.replace("_", "-")
             va = "top" if sign > 0.0 else "bottom"
             bars = (left, right, height)
             name_bars(below, text, 0.5 + 0.45 * sign, bars, pen, va=va)

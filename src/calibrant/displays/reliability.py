@@ -256,7 +256,7 @@ class ReliabilityDisplay:
             axes=axes,
             histogram=histogram,
             name=name,
-            axis_labels=axis_names(preds.task, preds.store.event),
+            axis_labels=axis_names(preds.task, preds.store.origin.event),
             truth=None if rows is None else true_points(true_map, rows),
             instances=instances,
             tops=tops,

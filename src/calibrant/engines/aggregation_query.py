@@ -27,9 +27,8 @@ from calibrant.engines.cells import (
     CellOrigin,
     exact_columns,
 )
-from calibrant.engines.dropped_rows import check_dropped
 from calibrant.engines.groups import key_values, numbered_keys
-from calibrant.engines.row_checks_sql import RowFaults
+from calibrant.engines.row_checks import RowFaults, check_dropped
 from calibrant.exceptions import (
     DROP_ROWS,
     EmptyInputError,
@@ -48,9 +47,8 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector
     from calibrant.engines.aggregation_spec import AggregationSpec
     from calibrant.engines.aggregation_sql import Dialect
-    from calibrant.engines.dropped_rows import Reasons
     from calibrant.engines.groups import Keys
-    from calibrant.engines.row_checks_sql import SqlRowChecks
+    from calibrant.engines.row_checks import Reasons, SqlRowChecks
 
 Columns: TypeAlias = "dict[str, NDArray[Any]]"
 Part: TypeAlias = tuple[list[list[Any]], Columns]

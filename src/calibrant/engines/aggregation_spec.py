@@ -23,40 +23,21 @@ BadRows: TypeAlias = Literal["error", "drop"]
 
 @dataclass(frozen=True)
 class ModelColumns:
-    """The columns of a model, their classes, and the events that are evaluated.
-
-    Attributes
-    ----------
-    name : str
-        Name of the model.
-    columns : tuple of str
-        One column of predictions, or one per class.
-    classes : tuple of str
-        What names the class of each column: what ``*`` stood for, or the column's
-        own name.
-    by_pattern : bool
-        Whether a ``*`` named the classes.
-    matrix : str
-        The array that has all classes, where it is one, as in npz files.
-    labels : tuple
-        The label of each column; empty where there is one column.
-    watched : tuple of int or None
-        Columns whose classes are the events; None stands for the top class.
-    events : tuple of str
-        Name of each event.
-    scale : {"prob", "logit", "percent", "logprob"}
-        What the columns contain.
-    """
+    """The columns of a model, their classes, and the events that are evaluated."""
 
     name: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # one column of predictions, or one per class
+    # what names the class of each column: what ``*`` stood for, or the column's own
+    # name
     classes: tuple[str, ...] = ()
-    by_pattern: bool = False
-    matrix: str = ""
+    by_pattern: bool = False  # whether a ``*`` named the classes
+    matrix: str = ""  # the array that has all classes, where it is one, as in npz files
+    # the label of each column; empty where there is one column
     labels: tuple[Any, ...] = ()
+    # columns whose classes are the events; None stands for the top class
     watched: tuple[int | None, ...] = (0,)
-    events: tuple[str, ...] = ("binary",)
-    scale: Scale = "prob"
+    events: tuple[str, ...] = ("binary",)  # name of each event
+    scale: Scale = "prob"  # what the columns contain
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -81,45 +62,22 @@ class ModelColumns:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregationSpec:
-    """What is to be aggregated.
+    """What is to be aggregated."""
 
-    Attributes
-    ----------
-    models : tuple of ModelColumns
-        Whose predictions; all or none have one column per class.
-    y : str
-        Column of labels.
-    task : str
-        Name of the task.
-    pos_label : object
-        For one column: the label of the event; None where labels are 0 and 1.
-    against_rest : bool
-        For one column: whether all other labels, however many, mean no event.
-    weight : str or None
-        Column of weights.
-    by : tuple of str
-        Columns of groups.
-    cluster : str or None
-        The last of them, if it names clusters.
-    bad_rows : {"error", "drop"}
-        What to do with invalid rows.
-    max_dropped : float
-        The maximum share of rows that may be dropped.
-    limits : ExactLimits
-        How many rows are kept exactly.
-    """
-
+    # whose predictions; all or none have one column per class
     models: tuple[ModelColumns, ...]
-    y: str
+    y: str  # column of labels
     task: str = "binary"
+    # for one column: the label of the event; None where labels are 0 and 1
     pos_label: Any = None
+    # for one column: whether all other labels, however many, mean no event
     against_rest: bool = False
-    weight: str | None = None
-    by: tuple[str, ...] = ()
-    cluster: str | None = None
+    weight: str | None = None  # column of weights
+    by: tuple[str, ...] = ()  # columns of groups
+    cluster: str | None = None  # the last of them, if it names clusters
     bad_rows: BadRows = "error"
-    max_dropped: float = MAX_DROPPED
-    limits: ExactLimits = USUAL_LIMITS
+    max_dropped: float = MAX_DROPPED  # the maximum share of rows that may be dropped
+    limits: ExactLimits = USUAL_LIMITS  # how many rows are kept exactly
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -41,20 +41,13 @@ ADDED_BY = {"low": np.minimum, "high": np.maximum}
 
 @dataclass(frozen=True)
 class ExactLimits:
-    """How many rows are few, and kept exactly.
+    """How many rows are few, and kept exactly."""
 
-    Attributes
-    ----------
-    in_table : int
-        A table of at most so many rows, counted once per event, is kept.
-    in_group : int
-        A group of at most so many rows is kept: methods look at its rows one by one.
-    in_all_groups : int
-        Kept groups have at most so many rows together, however many groups there are.
-    """
-
+    # a table of at most so many rows, counted once per event, is kept
     in_table: int = 2**21
+    # a group of at most so many rows is kept: methods look at its rows one by one
     in_group: int = MAX_EXACT_ROWS
+    # kept groups have at most so many rows together, however many groups there are
     in_all_groups: int = 2**21
 
     def keeps(self, rows: IntVector, total: int) -> BoolVector:
@@ -90,36 +83,19 @@ USUAL_LIMITS = ExactLimits()
 
 @dataclass(frozen=True)
 class CellOrigin:
-    """What was aggregated; only cells of the same origin add up.
-
-    Attributes
-    ----------
-    task : str
-        Name of the task.
-    events : tuple of (str, str)
-        Model and name of each event.
-    by : tuple of str
-        Columns of groups.
-    weighted : bool
-        Whether rows have weights.
-    model_column : str
-        The column of groups that names the model of each row; empty if there is none.
-    event : str or None
-        The label that counts as the event; None where labels are 0 and 1, or there are
-        several events.
-    limits : ExactLimits
-        How many rows are kept exactly.
-    cluster_column : str
-        The last column of groups, if it names clusters; else empty.
-    """
+    """What was aggregated; only cells of the same origin add up."""
 
     task: str
-    events: tuple[tuple[str, str], ...]
-    by: tuple[str, ...] = ()
-    weighted: bool = False
+    events: tuple[tuple[str, str], ...]  # model and name of each event
+    by: tuple[str, ...] = ()  # columns of groups
+    weighted: bool = False  # whether rows have weights
+    # the column of groups that names the model of each row; empty if there is none
     model_column: str = ""
+    # the label that counts as the event; None where labels are 0 and 1, or there are
+    # several events
     event: str | None = None
-    limits: ExactLimits = USUAL_LIMITS
+    limits: ExactLimits = USUAL_LIMITS  # how many rows are kept exactly
+    # the last column of groups, if it names clusters; else empty
     cluster_column: str = ""
 
     @classmethod
@@ -158,24 +134,6 @@ class CellOrigin:
 class AggregatedCells:
     """Sums over the rows of each cell, per group and event.
 
-    Attributes
-    ----------
-    origin : CellOrigin
-        What was aggregated.
-    groups : tuple of tuple
-        Values of the group columns of each group.
-    columns : dict of ndarray
-        Equally long columns: number of the group, of the event and of the cell; number
-        of rows and of those with the event; sum of (weighted) distances of predictions
-        to the nearer end of [0, 1], and their minimum and maximum; and where rows have
-        weights their sum, that over rows with the event, and that of squared weights.
-    dropped : int
-        Number of invalid rows.
-    reasons : dict
-        Their number by reason, known until tables are added or saved.
-    weightless : int
-        Number of valid rows of weight 0, known until then as well.
-
     Examples
     --------
     >>> import calibrant as cb
@@ -191,11 +149,16 @@ class AggregatedCells:
     """
 
     origin: CellOrigin
-    groups: Keys
+    groups: Keys  # values of the group columns of each group
+    # equally long columns: number of the group, of the event and of the cell; number of
+    # rows and of those with the event; sum of (weighted) distances of predictions to
+    # the nearer end of [0, 1], and their minimum and maximum; and where rows have
+    # weights their sum, that over rows with the event, and that of squared weights
     columns: dict[str, NDArray[Any]]
-    dropped: int = 0
+    dropped: int = 0  # number of invalid rows
+    # their number by reason, known until tables are added or saved
     reasons: dict[str, int] = field(default_factory=dict)
-    weightless: int = 0
+    weightless: int = 0  # number of valid rows of weight 0, known until then as well
 
     @classmethod
     def of_columns(

@@ -6,21 +6,41 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.engines.aggregation_sql import number
+from calibrant.core.row_rules import precision_of
+from calibrant.engines.aggregation_query import AggregationQuery
+from calibrant.engines.aggregation_sql import (
+    Dialect,
+    Event,
+    label_cases,
+    labels_of_type,
+    number,
+    source_columns,
+)
 from calibrant.engines.files import (
     check_distinct_names,
     check_in_every_file,
     check_no_lists,
-    lacking_columns,
 )
-from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
+from calibrant.engines.groups import plain_keys
+from calibrant.engines.row_checks import (
+    LINES_REASON,
+    check_dropped,
+    check_some_numbers,
+    sql_row_checks,
+)
+from calibrant.exceptions import (
+    InputError,
+    MissingDependencyError,
+    SourceError,
+    UnknownNameError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +48,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
+    from calibrant.engines.cells import AggregatedCells
     from calibrant.engines.files import FileSet
 
 KINDS = {
@@ -143,9 +165,161 @@ class Source(ABC):
         # DuckDB returns dates as times.
         return values.astype(KINDS[declared]) if declared == "DATE" else values
 
+    def dtype_example(self, name: str) -> NDArray[Any]:
+        """Return an empty array of the type of a column of labels."""
+        self.check_columns([name])
+        return np.empty(0, dtype=self.kind_of_few(name))
+
+    def contains(self, name: str, value: Any) -> bool:
+        """Tell whether a column contains a value."""
+        if not labels_of_type([value], self.dtype_example(name)):
+            return False
+        column = self.select([(name, self.kind_of_few(name))])
+        query = f"SELECT 1 AS one FROM ({column}) WHERE c_0 = {literal(value)}"
+        return bool(self.run(f"{query} LIMIT 1")["one"].size)
+
+    def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
+        """Go once through the rows and return their cells."""
+        self.check_columns([spec.y, *spec.numbers, *spec.by])
+        guessed = self.guess(spec.y, spec.numbers)
+        try:
+            return TypedRows(self, guessed, spec, sure=False).cells()
+        except WrongGuessError:
+            kinds = self.kinds(list(guessed))
+            return TypedRows(self, kinds, spec).cells()
+
     def lines_left_out(self) -> int:
         """Return the number of lines that are not rows."""
         return 0
+
+
+class WrongGuessError(Exception):
+    """Columns contain something else than their first rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class TypedRows:
+    """The rows of a source, with columns of labels, predictions and weights as `kinds`.
+
+    It is `sure` if all values of these columns are known to be of their kind.
+    """
+
+    source: Source
+    kinds: Mapping[str, str]
+    spec: AggregationSpec
+    sure: bool = True
+
+    def cells(self) -> AggregatedCells:
+        """Go once through the rows and return their cells."""
+        spec = self.spec
+        try:
+            check_some_numbers(self, spec, numbers_as_text=spec.bad_rows == "drop")
+        except InputError:  # about a file that may not be what it seems
+            if self.sure:
+                raise
+            raise WrongGuessError from None
+        precision = {
+            name: precision_of(self.dtype_example(name).dtype) for name in spec.columns
+        }
+        query = AggregationQuery(
+            spec=spec,
+            source=self._source_query(),
+            rules=sql_row_checks(spec, precision),
+            dialect=Dialect(_unnest, "HASH"),
+            run=self._run,
+            display_name=self.source.display_name,
+            on_invalid=None if self.sure else self._check_guess,
+        )
+        cells = query.cells()
+        if self.source.is_text:
+            cells = replace(cells, groups=plain_keys(cells.groups))
+        lines = self.source.lines_left_out()
+        if not lines:
+            return cells
+        reasons = cells.reasons | {LINES_REASON: lines}
+        dropped = cells.dropped + lines
+        check_dropped(reasons, cells.n_read + lines, spec.max_dropped)
+        return replace(cells, dropped=dropped, reasons=reasons)
+
+    def dtype_example(self, name: str) -> NDArray[Any]:
+        """Return an empty array of the type that a column is read as."""
+        return np.empty(0, dtype=self.kinds[name])
+
+    def distinct(self, name: str, most: int) -> list[Any]:
+        """Return some of the distinct values of a column, in order."""
+        column = self.source.select([(name, self.kinds[name])])
+        query = f"SELECT DISTINCT c_0 FROM ({column}) WHERE c_0 IS NOT NULL"
+        return sorted(self._run(f"{query} LIMIT {most}")["c_0"].tolist(), key=str)
+
+    def _run(self, query: str) -> dict[str, NDArray[Any]]:
+        """Return a query's result, with the values of groups as they are meant."""
+        columns = self.source.run(query)
+        for place, name in enumerate(self.spec.by):
+            key = f"by_{place}"
+            if key in columns:
+                columns[key] = self.source.key_values(name, columns[key])
+        return columns
+
+    def _check_guess(self) -> None:
+        """Raise where rows are invalid because columns contain something else."""
+        kinds = self.source.kinds(list(self.kinds))
+        if self.spec.bad_rows == "drop":  # whole numbers are numbers
+            kinds = {name: kind.replace("i", "f") for name, kind in kinds.items()}
+        if kinds != self.kinds:
+            raise WrongGuessError
+
+    def _source_query(self) -> str:
+        """Return the query for rows with names of our own, as `sql` reads them."""
+        by = self.spec.by
+        chosen = source_columns(
+            self.spec,
+            column=self._column,
+            key=lambda name: Sql(f"c_{len(self.kinds) + by.index(name)}"),
+            number=self._number,
+            label_code=self._code,
+        )
+        columns = [*self.kinds.items(), *((name, KEY) for name in by)]
+        return f"(SELECT {', '.join(chosen)} FROM ({self.source.select(columns)}))"
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.kinds)}
+
+    def _column(self, name: str) -> Sql:
+        return Sql(f"c_{self._place[name]}")
+
+    def _number(self, name: str) -> Sql:
+        """Return a column as numbers; text that is not a number is missing."""
+        cast = "TRY_CAST" if self.kinds[name] == "U1" else "CAST"
+        return Sql(f"{cast}({self._column(name)} AS DOUBLE)")
+
+    def _code(self, model: ModelColumns) -> Sql:
+        """Return the number of the label's class."""
+        name = self.spec.y
+        cases = label_cases(self.spec, model, self.dtype_example(name))
+        if cases is None:
+            return self._number(name)
+        label = self._column(name)
+        known = [
+            f"WHEN {label} = {literal(v)} THEN {number(k)}" for v, k in cases.known
+        ]
+        other = f"WHEN {label} IS NOT NULL THEN {number(cases.otherwise)}"
+        return Sql(f"CASE {' '.join([*known, other])} END")
+
+
+class Sql(str):
+    """An expression of SQL that can be given a name."""
+
+    __slots__ = ()
+
+    def alias(self, name: str) -> str:
+        """Return the expression with a name."""
+        return f"{self} AS {name}"
+
+
+def _unnest(events: list[Event]) -> str:
+    parts = (f"{{'event': {e.number}, 'p': {e.p}, 'y': {e.y}}}" for e in events)
+    return f"UNNEST([{', '.join(parts)}], recursive := true)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,10 +406,9 @@ class FileSource(Source):
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise where a column does not exist, or is missing from some of the files."""
         check_known(names, self.names)
-        lacking = lacking_columns(self._columns)
         for name in names:
             if name not in self._partitions:
-                check_in_every_file(name, lacking)
+                check_in_every_file(name, self._columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ import csv
 import io
 import struct
 import zlib
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
@@ -15,32 +14,24 @@ import numpy as np
 
 from calibrant.core.output_files import atomic_write
 from calibrant.engines.files import (
-    JSON_LINES,
     PARQUET,
-    RECORDS,
     SEPARATORS,
-    check_distinct_names,
-    check_file,
     check_writable,
     first_line,
     is_stream,
-    lacking_columns,
     load_polars,
-    names_of_files,
-    suffix_of,
-    unknown_format,
     unreadable,
 )
 from calibrant.engines.text_files import read_content, read_text
 from calibrant.exceptions import SourceError
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from calibrant.core.array_types import Frame
+    from calibrant.engines.files import FileSet
 
 APPLIED = "_calibrated"
 """What ends the names of columns that ``calibrant apply`` adds."""
@@ -58,16 +49,28 @@ DAMAGED = (
 """What reading a damaged file of arrays may raise."""
 
 
-def read_rows(path: Path, *, leave_out: bool = False) -> tuple[Any, int]:
-    """Return a file as a polars data frame, and how many lines were left out.
+def read_frames(files: FileSet, *, leave_out: bool) -> tuple[Any, list[Any], int]:
+    """Return files as one polars data frame with the columns of all, and as several.
 
     Columns of CSV and TSV files stay text, so that they can be written as they were.
-    With `leave_out`, lines of these files that are not rows are left out; else they
-    raise an error.
+    With `leave_out`, lines of these files that are not rows are left out and counted;
+    else they raise an error.
     """
-    check_file(path)
+    pl = load_polars(f"reading {Path(files.paths[0]).suffix} files")
+    read = [_read_rows(Path(p), files, leave_out=leave_out) for p in files.paths]
+    frames = [frame for frame, _ in read]
+    try:
+        whole = pl.concat(frames, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise SourceError(
+            f"{files.paths[0]} and {len(frames) - 1} more have different column types: "
+            f"{first_line(error)}."
+        ) from None
+    return whole, frames, sum(lines for _, lines in read)
+
+
+def _read_rows(path: Path, files: FileSet, *, leave_out: bool) -> tuple[Any, int]:
     pl = load_polars(f"reading {path.suffix} files")
-    suffix = suffix_of(path)
     failures = (
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
@@ -75,63 +78,24 @@ def read_rows(path: Path, *, leave_out: bool = False) -> tuple[Any, int]:
         OSError,
     )
     try:
-        if suffix in SEPARATORS:
-            return read_text(path, SEPARATORS[suffix], leave_out=leave_out)
-        if suffix in PARQUET:
+        if files.is_text:
+            return read_text(path, files.separator, leave_out=leave_out)
+        if files.kind == "parquet":
             source = path.read_bytes() if is_stream(path) else path
             return pl.read_parquet(source, glob=False), 0
-        if suffix in JSON_LINES:
+        if files.kind == "json":
             # By name, brackets and stars would be a pattern.
             with path.open("rb") as file:
                 return pl.read_ndjson(file, infer_schema_length=None), 0
-        if suffix == RECORDS:
-            return _read_records(path), 0
+        content = read_content(path)
+        if content.lstrip().startswith(b"["):
+            return pl.read_json(content, infer_schema_length=None), 0
     except failures as error:
         raise unreadable(path, first_line(error)) from None
-    raise unknown_format(path, suffix)
-
-
-def _read_records(path: Path) -> Any:
-    content = read_content(path)
-    if not content.lstrip().startswith(b"["):
-        raise SourceError(
-            f"{path} must be an array of JSON objects; a file with one object per "
-            "line must be named .jsonl."
-        )
-    pl = load_polars("reading .json files")
-    return pl.read_json(content, infer_schema_length=None)
-
-
-def read_frames(
-    paths: Sequence[Path], *, leave_out: bool = False, name_column: str
-) -> tuple[Any, int, list[int], dict[str, str]]:
-    """Return several files as one polars data frame, with the columns of all.
-
-    A column `name_column`, unless there is one, names the file of each row.
-
-    Also returns how many lines were left out, how many rows each file has, and for each
-    column that not all files have, one that lacks it; in JSON a value that is not there
-    is missing.
-    """
-    pl = load_polars(f"reading {paths[0].suffix} files")
-    read = [read_rows(path, leave_out=leave_out) for path in paths]
-    frames = [frame for frame, _ in read]
-    columns = {str(p): f.columns for p, f in zip(paths, frames, strict=True)}
-    if all(name_column not in names for names in columns.values()):
-        frames = [
-            frame.with_columns(pl.lit(name).alias(name_column))
-            for frame, name in zip(frames, names_of_files(paths), strict=True)
-        ]
-    ragged = suffix_of(paths[0]) in (*JSON_LINES, RECORDS)
-    try:
-        whole = pl.concat(frames, how="diagonal_relaxed")
-    except pl.exceptions.PolarsError as error:
-        raise SourceError(
-            f"{paths[0]} and {len(paths) - 1} more have different column types: "
-            f"{first_line(error)}."
-        ) from None
-    left_out, sizes = sum(lines for _, lines in read), [f.height for f in frames]
-    return whole, left_out, sizes, {} if ragged else lacking_columns(columns)
+    raise SourceError(
+        f"{path} must be an array of JSON objects; a file with one object per "
+        "line must be named .jsonl."
+    )
 
 
 def write_frame(frame: Any, path: Path) -> None:
@@ -156,45 +120,8 @@ def write_frame(frame: Any, path: Path) -> None:
             ) from None
 
 
-def open_arrays(
-    paths: Sequence[str | os.PathLike[str]],
-) -> tuple[tuple[str, ...], Callable[[str], NDArray[Any]]]:
-    """Return the names of the arrays in npz and npy files, and what reads one by name.
-
-    The array of an npy file is called like the file.
-    """
-    names = [(name, Path(p)) for p in paths for name in _array_names(Path(p))]
-    of_all = "the files together" if len(paths) > 1 else str(paths[0])
-    check_distinct_names(of_all, [name for name, _ in names])
-    path_of = dict(names)
-
-    @cache  # a matrix is asked for as often as it has columns
-    def read(name: str) -> NDArray[Any]:
-        path = path_of[name]
-        try:
-            # Opened each time, so that no file stays open; it closes in any case.
-            with path.open("rb") as file:
-                stored = np.load(file, allow_pickle=False)
-                packed = isinstance(stored, np.lib.npyio.NpzFile)
-                return np.asarray(stored[name] if packed else stored)
-        except DAMAGED as error:
-            hint = "; save text as text, array.astype(str)"
-            pickled = isinstance(error, ValueError) and "pickle" in str(error)
-            raise SourceError(
-                f"{path}, array {name!r}: {error}{hint if pickled else ''}."
-            ) from None
-
-    return tuple(path_of), read
-
-
-def has_same_arrays(paths: Sequence[str | os.PathLike[str]]) -> bool:
-    """Tell whether there are several npz files with arrays of the same names."""
-    names = [set(_array_names(Path(path))) for path in paths]
-    return len(names) > 1 and all(one == names[0] for one in names)
-
-
-def _array_names(path: Path) -> list[str]:
-    check_file(path)
+def array_names(path: Path) -> list[str]:
+    """Return the names of the arrays in an npz file, or the name of an npy file."""
     if path.suffix.lower() == ".npy":
         return [path.stem]
     try:
@@ -207,6 +134,22 @@ def _array_names(path: Path) -> list[str]:
             f"{path} contains a single array; several named arrays (npz) are needed."
         )
     return list(arrays.files)
+
+
+def read_array(path: Path, name: str) -> NDArray[Any]:
+    """Return an array of an npz or npy file."""
+    try:
+        # Opened each time, so that no file stays open; it closes in any case.
+        with path.open("rb") as file:
+            stored = np.load(file, allow_pickle=False)
+            packed = isinstance(stored, np.lib.npyio.NpzFile)
+            return np.asarray(stored[name] if packed else stored)
+    except DAMAGED as error:
+        hint = "; save text as text, array.astype(str)"
+        pickled = isinstance(error, ValueError) and "pickle" in str(error)
+        raise SourceError(
+            f"{path}, array {name!r}: {error}{hint if pickled else ''}."
+        ) from None
 
 
 def add_arrays(source: Path, new: Mapping[str, NDArray[Any]], out: Path) -> None:

@@ -34,6 +34,7 @@ KINDS = {
     RECORDS: "records",
     **dict.fromkeys(PARQUET, "parquet"),
     **dict.fromkeys(JSON_LINES, "json"),
+    **dict.fromkeys(ARRAYS, "arrays"),
 }
 FILE_COLUMN = "filename"
 """The column of several files that names the file of each row, without its ending."""
@@ -50,12 +51,17 @@ class FileSet:
 
     paths: tuple[str, ...]
     kind: str
-    display_name: str
+    given: tuple[str, ...]  # what the user named
 
     @property
     def patterns(self) -> list[str]:
         """Return the paths for readers that take patterns."""
         return [escape(path) for path in self.paths]
+
+    @property
+    def is_text(self) -> bool:
+        """Tell whether they are CSV or TSV files, whose values are text."""
+        return f".{self.kind}" in SEPARATORS
 
     @property
     def separator(self) -> str:
@@ -79,24 +85,34 @@ class FileSet:
         return any("=" in part for parts in folders for part in parts)
 
     def __str__(self) -> str:
-        return self.display_name
+        return _name_all(self.given)
+
+
+def names_files(source: Any) -> bool:
+    """Tell whether a source is a path, or a list of them."""
+    given = source if isinstance(source, list | tuple) else [source]
+    return bool(given) and all(isinstance(path, str | os.PathLike) for path in given)
 
 
 def find_files(source: str | os.PathLike[str] | Iterable[Any]) -> FileSet:
     """Return the files that a path, a pattern, a folder or a list of them means.
 
     A path that exists is taken as it is, whatever characters it contains. ``-`` is the
-    standard input.
+    standard input. A folder means npz and npy files if it contains no others.
     """
-    given = [source] if isinstance(source, str | os.PathLike) else list(source)
-    more = f" and {len(given) - 1} more" if given[1:] else ""
-    name = os.fspath(given[0]) + more
-    paths = [path for entry in given for path in _paths(os.fspath(entry))]
-    check_named_once(paths)
+    entries = [source] if isinstance(source, str | os.PathLike) else source
+    given = tuple(map(os.fspath, entries))
+    paths = [path for entry in given for path in _paths(entry)]
+    _check_named_once(paths)
     kinds = dict.fromkeys(_kind(path) for path in paths)
     if len(kinds) > 1:
-        raise SourceError(f"{name} mixes files of formats {', '.join(kinds)}.")
-    return FileSet(tuple(paths), next(iter(kinds)), name)
+        formats = ", ".join(kinds)
+        raise SourceError(f"{_name_all(given)} mixes files of formats {formats}.")
+    return FileSet(tuple(paths), next(iter(kinds)), given)
+
+
+def _name_all(given: Sequence[str]) -> str:
+    return given[0] + (f" and {len(given) - 1} more" if given[1:] else "")
 
 
 def check_no_lists(names: list[str]) -> None:
@@ -109,7 +125,7 @@ def check_no_lists(names: list[str]) -> None:
         )
 
 
-def check_named_once(paths: Sequence[str | os.PathLike[str]]) -> None:
+def _check_named_once(paths: Sequence[str | os.PathLike[str]]) -> None:
     """Raise where a file is named twice, so that its rows would count twice."""
     seen: set[str] = set()
     for path in paths:
@@ -126,7 +142,9 @@ def _paths(entry: str) -> list[str]:
         entry = STANDARD_INPUT
     path = Path(entry)
     if path.is_dir():
-        paths = [str(p) for p in sorted(path.rglob("*")) if _is_data(p, path)]
+        found = [p for p in sorted(path.rglob("*")) if _is_data(p, path)]
+        rows = [p for p in found if p.suffix.lower() not in ARRAYS]
+        paths = list(map(str, rows or found))
         nothing = f"folder {entry} contains no readable file"
     elif path.exists() or not has_magic(entry):
         paths, nothing = [entry], ""
@@ -136,18 +154,17 @@ def _paths(entry: str) -> list[str]:
         nothing = f"no file matches {entry}"
     if not paths:
         raise SourceError(f"{nothing}; supported are {READABLE}.")
-    for name in paths:
-        check_file(Path(name))
+    for one in map(Path, paths):
+        if not one.exists():
+            raise SourceError(f"{one} does not exist.")
+        if one.is_file() and one.stat().st_size == 0:
+            raise SourceError(f"{one} is empty.")
     return paths
 
 
 def _is_data(path: Path, folder: Path) -> bool:
-    return _is_visible(path, folder) and suffix_of(path) in KINDS
-
-
-def _is_visible(path: Path, folder: Path) -> bool:
     hidden = any(part[0] in "._" for part in path.relative_to(folder).parts)
-    return path.is_file() and not hidden
+    return not hidden and suffix_of(path) in KINDS and path.is_file()
 
 
 def _check_local(entry: str) -> None:
@@ -167,73 +184,23 @@ def _check_local(entry: str) -> None:
 def _kind(path: str) -> str:
     suffix = suffix_of(Path(path))
     if suffix not in KINDS:
-        raise unknown_format(path, suffix)
+        raise SourceError(
+            f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
+            f"supported are {READABLE}."
+        )
     return KINDS[suffix]
 
 
-def unknown_format(path: str | Path, suffix: str) -> SourceError:
-    """Return the error about a file whose name does not end in a known format."""
-    return SourceError(
-        f"{path}: files that end in {suffix or 'nothing'!r} cannot be read; "
-        f"supported are {READABLE}."
-    )
-
-
-def array_files(source: Any) -> list[str] | None:
-    """Return the npz and npy files that a source names; None where there are others.
-
-    A folder names them if it contains no other file that can be read.
-    """
-    given = source if isinstance(source, list | tuple) else [source]
-    if not all(isinstance(path, str | os.PathLike) for path in given):
-        return None
-    paths = [path for entry in given for path in _array_paths(os.fspath(entry))]
-    return paths if is_arrays(paths) else None
-
-
-def _array_paths(entry: str) -> list[str]:
-    path = Path(entry)
-    if path.is_dir():
-        found = []
-        for one in path.rglob("*"):  # a lake has very many files: the first one tells
-            if _is_data(one, path):
-                return []
-            if is_arrays(one) and _is_visible(one, path):
-                found.append(str(one))
-        return sorted(found)
-    if is_arrays(entry) and has_magic(entry) and not path.exists():
-        return sorted(glob(entry, recursive=True))  # noqa: PTH207
-    return [entry]
-
-
-def names_of_files(paths: Sequence[Path]) -> list[str]:
+def names_of_files(paths: Sequence[str]) -> list[str]:
     """Return what to call files: without folder and ending, if that tells them apart.
 
     Examples
     --------
-    >>> names_of_files([Path("runs/ant.csv"), Path("runs/bee.csv")])
+    >>> names_of_files(["runs/ant.csv", "runs/bee.csv"])
     ['ant', 'bee']
     """
-    stems = [path.name.split(".")[0] for path in paths]
-    return stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
-
-
-def is_arrays(source: Any) -> bool:
-    """Tell whether a source is one or several files of arrays, npz or npy."""
-    given = source if isinstance(source, list | tuple) else [source]
-    return bool(given) and all(
-        isinstance(path, str | os.PathLike) and Path(path).suffix.lower() in ARRAYS
-        for path in given
-    )
-
-
-def check_file(path: Path) -> None:
-    """Raise unless the path is a file that is not empty, or a pipe."""
-    if path.is_dir() or not path.exists():
-        there = "is a folder, not a file" if path.is_dir() else "does not exist"
-        raise SourceError(f"{path} {there}.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise SourceError(f"{path} is empty.")
+    stems = [Path(path).name.split(".")[0] for path in paths]
+    return stems if len(set(stems)) == len(stems) else list(paths)
 
 
 def check_writable(path: Path) -> None:
@@ -269,30 +236,15 @@ def is_stream(path: Path) -> bool:
     return path.exists() and not path.is_dir() and (of_device or not path.is_file())
 
 
-def lacking_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return a file that lacks a column, for each column that not all files have.
-
-    Examples
-    --------
-    >>> lacking_columns({"a.csv": ["p", "y"], "b.csv": ["y"]})
-    {'p': 'b.csv'}
-    """
-    lacking: dict[str, str] = {}
-    every = dict.fromkeys(name for names in columns.values() for name in names)
-    for file, names in columns.items():
-        for name in every.keys() - set(names):
-            lacking.setdefault(name, file)
-    return lacking
-
-
-def check_in_every_file(name: str, lacking: Mapping[str, str]) -> None:
+def check_in_every_file(name: str, columns: Mapping[str, Iterable[str]]) -> None:
     """Raise where one of several files lacks a column that others have.
 
     Its rows would be rows without a value.
     """
-    if name in lacking:
+    lacking = next((file for file, own in columns.items() if name not in own), None)
+    if lacking is not None:
         raise SourceError(
-            f"{lacking[name]} has no column {name!r}, which other files have. "
+            f"{lacking} has no column {name!r}, which other files have. "
             "Remove the file, or add the column."
         )
 

@@ -30,16 +30,9 @@ WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rows with the same values.
+    """Rows with the same values."""
 
-    Attributes
-    ----------
-    key : dict
-        The value of each grouping column; empty for the group of all rows.
-    rows : ndarray or slice
-        Which rows.
-    """
-
+    # the value of each grouping column; empty for the group of all rows
     key: dict[str, Any]
     rows: IntVector | slice
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,17 +14,23 @@ import numpy as np
 
 from calibrant.core.arrays import as_array, stack_lists
 from calibrant.core.labels import is_missing
-from calibrant.engines.file_formats import has_same_arrays, open_arrays, read_rows
+from calibrant.engines.file_formats import array_names, read_array, read_frames
 from calibrant.engines.files import (
     FILE_COLUMN,
-    SEPARATORS,
-    check_named_once,
-    is_arrays,
+    FileSet,
+    check_distinct_names,
+    check_in_every_file,
+    find_files,
+    names_files,
     names_of_files,
-    suffix_of,
 )
 from calibrant.engines.text_files import typed_column
-from calibrant.exceptions import ShapeError, SourceError, UnknownNameError
+from calibrant.exceptions import (
+    OptionError,
+    ShapeError,
+    SourceError,
+    UnknownNameError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
 
 EQUAL = "=="
 """Between the names of two columns: whether their values are equal."""
+MAX_FILES_IN_MEMORY = 2**31
+"""Several files are read into memory where that is asked for, up to so many bytes."""
 PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
 """The name of a column of a matrix."""
 
@@ -70,41 +78,28 @@ def equal_values(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class MemoryTable:
-    """Columns by name.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The columns, in order.
-    read : callable
-        Returns a column as an array.
-    read_keys : callable or None
-        Returns a column as values of groups, where these differ from what `read` gives.
-    is_text : bool
-        Whether these are the text of a file, in which 007 and 7 are not the same.
-    lines_left_out : int
-        How many lines of a text file are not rows.
-    files : tuple of str
-        The files that it was read from, as they were named; none for other sources.
-    parts : tuple of (str, int)
-        Name and number of rows of each of several files, in order.
-    """
+    """Columns by name."""
 
     names: tuple[str, ...]
-    read: Callable[[str], NDArray[Any]]
+    read: Callable[[str], NDArray[Any]]  # returns a column as an array
+    # returns a column as values of groups, where these differ from what `read` gives
     read_keys: Callable[[str], NDArray[Any]] | None = None
+    # whether these are the text of a file, in which 007 and 7 are not the same
     is_text: bool = False
-    lines_left_out: int = 0
+    lines_left_out: int = 0  # how many lines of a text file are not rows
+    # the files that it was read from, as they were named; none for other sources
     files: tuple[str, ...] = ()
+    # name and number of rows of each of several files, in order
     parts: tuple[tuple[str, int], ...] = ()
 
     def describe_row(self, row: int) -> str:
         """Return where a row is: its number, within its file if there are several."""
-        for name, size in self.parts:
+        for name, size in self.parts[:-1]:
             if row < size:
                 return f"row {row} of {name}"
             row -= size
-        return f"row {row}"
+        several = len(self.parts) > 1
+        return f"row {row} of {self.parts[-1][0]}" if several else f"row {row}"
 
     @property
     def all_names(self) -> tuple[str, ...]:
@@ -135,10 +130,17 @@ class MemoryTable:
             if place < self.width(part[1]):
                 column: NDArray[Any] = self.read(part[1])[:, place]
                 return column
+        if name == FILE_COLUMN and self.parts:
+            paths, sizes = zip(*self.parts, strict=True)
+            # Arrays are read on demand, so that their rows were not counted.
+            return np.repeat(names_of_files(paths), sizes if any(sizes) else len(self))
         compared = name.split(EQUAL)
         if len(compared) == 2 and set(compared) <= set(self.names):  # noqa: PLR2004
             return equal_values(*map(self.read, compared))
         raise UnknownNameError.among("column", name, self.names)
+
+    def __len__(self) -> int:
+        return len(self.read(self.names[0]))
 
     def width(self, name: str) -> int:
         """Return how many columns an array has: one, unless it is a matrix."""
@@ -148,7 +150,9 @@ class MemoryTable:
     def keys(self, name: str) -> NDArray[Any]:
         """Return a column of groups."""
         column = self.column(name)
-        return column if self.read_keys is None else self.read_keys(name)
+        if self.read_keys is None or name not in self.names:
+            return column
+        return self.read_keys(name)
 
     def copy_of(self, names: Iterable[str], groups: Iterable[str]) -> MemoryTable:
         """Return a copy of some columns, and of the values of groups of some.
@@ -156,12 +160,13 @@ class MemoryTable:
         Later changes of the source, such as a user's data frame, do not reach it.
         """
         columns = {name: np.array(self.column(name)) for name in names}
-        read_keys = self.read_keys
-        if read_keys is not None:
-            keys = {name: np.array(read_keys(name)) for name in groups}
-            read_keys = keys.__getitem__
-        read = columns.__getitem__
-        return replace(self, names=tuple(columns), read=read, read_keys=read_keys)
+        keys = {name: np.array(self.keys(name)) for name in groups}
+        return replace(
+            self,
+            names=tuple(columns),
+            read=columns.__getitem__,
+            read_keys=keys.__getitem__,
+        )
 
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column."""
@@ -173,7 +178,7 @@ class MemoryTable:
 
 
 def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
-    """Open a file, files of arrays, a data frame or a mapping of columns.
+    """Open files, a data frame or a mapping of columns.
 
     With `bad_rows` "drop", lines of text files that are not rows are left out.
 
@@ -182,19 +187,12 @@ def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
     >>> open_table({"p": np.array([0.5]), "y": np.array([1])}).names
     ('p', 'y')
     """
-    if isinstance(source, MemoryTable):
-        return source
-    if is_arrays(source):
-        paths = source if isinstance(source, list | tuple) else [source]
-        if has_same_arrays(paths):
-            return _stacked([Path(path) for path in paths])
-        return MemoryTable(*open_arrays(paths))
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        frame, lines = read_rows(path, leave_out=bad_rows == "drop")
-        if frame.height == 0:
-            raise SourceError(f"{path} has no rows.")
-        return replace(table_of_file(frame, path), lines_left_out=lines)
+    if names_files(source):
+        source = find_files(source)
+    if isinstance(source, FileSet):
+        if source.kind == "arrays":
+            return _of_arrays(source)
+        return read_files(source, bad_rows=bad_rows)[1]
     if isinstance(source, Mapping):
         return MemoryTable(
             tuple(source), lambda name: as_array(source[name], name=f"column {name!r}")
@@ -202,37 +200,70 @@ def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
     return _of_frame(source)
 
 
-def _stacked(paths: Sequence[Path]) -> MemoryTable:
-    """Return the rows of files that have the same arrays, and the file of each."""
-    check_named_once(paths)
-    opened = [open_arrays([path]) for path in paths]
-    names = opened[0][0]
-    sizes = [len(read(names[0])) for _, read in opened]
-    own = {} if FILE_COLUMN in names else {FILE_COLUMN: names_of_files(paths)}
-
-    @cache
-    def read(name: str) -> NDArray[Any]:
-        if name in own:
-            return np.repeat(own[name], sizes)
-        parts = [of_file(name) for _, of_file in opened]
-        for path, part in zip(paths, parts, strict=True):
-            if part.shape[1:] != parts[0].shape[1:]:
-                raise SourceError(
-                    f"array {name!r} has shape {parts[0].shape} in {paths[0]} and "
-                    f"{part.shape} in {path}; files of one table must have the same "
-                    "columns."
-                )
-        return np.concatenate(parts)
-
+def _of_arrays(files: FileSet) -> MemoryTable:
+    """Return arrays of different names, or the rows of files with the same arrays."""
+    paths = [Path(path) for path in files.paths]
+    names = [array_names(path) for path in paths]
+    if len(names) > 1 and all(set(own) == set(names[0]) for own in names):
+        sizes = [len(read_array(path, names[0][0])) for path in paths]
+        parts = tuple(zip(files.paths, sizes, strict=True))
+        read = cache(partial(_stacked, paths))
+        return MemoryTable(tuple(names[0]), read, files=files.given, parts=parts)
+    together = "the files together" if len(paths) > 1 else str(paths[0])
+    check_distinct_names(together, [*chain(*names)])
+    path_of = {n: path for path, own in zip(paths, names, strict=True) for n in own}
     return MemoryTable(
-        (*names, *own), read, parts=tuple(zip(map(str, paths), sizes, strict=True))
+        tuple(path_of),
+        cache(lambda name: read_array(path_of[name], name)),
+        files=files.given,
+        parts=((files.paths[0], 0),),
     )
 
 
-def table_of_file(frame: Any, path: Path) -> MemoryTable:
-    """Return the table of what `read_rows` gave of a file, or of several like it."""
-    if suffix_of(path) not in SEPARATORS:
-        return _of_frame(frame)
+def _stacked(paths: Sequence[Path], name: str) -> NDArray[Any]:
+    """Return the rows of an array that is in all files."""
+    parts = [read_array(path, name) for path in paths]
+    for path, part in zip(paths, parts, strict=True):
+        if part.shape[1:] != parts[0].shape[1:]:
+            raise SourceError(
+                f"array {name!r} has shape {parts[0].shape} in {paths[0]} and "
+                f"{part.shape} in {path}; files of one table must have the same "
+                "columns."
+            )
+    return np.concatenate(parts)
+
+
+def read_files(
+    files: FileSet,
+    *,
+    bad_rows: BadRows = "error",
+    max_size: int = MAX_FILES_IN_MEMORY,
+) -> tuple[Any, MemoryTable]:
+    """Return the rows of files as a polars data frame, and as a table."""
+    if len(files.paths) > 1 and files.size > max_size:
+        raise OptionError(
+            f"{files}: {len(files.paths)} files of {files.size / 2**30:.1f} GiB "
+            "are too large for memory. Aggregate their rows with 'calibrant "
+            "aggregate', or pass fewer files."
+        )
+    frame, frames, lines = read_frames(files, leave_out=bad_rows == "drop")
+    if frame.height == 0:
+        raise SourceError(f"{files} has no rows.")
+    table = _of_text(frame) if files.is_text else _of_frame(frame)
+    columns = {p: set(f.columns) for p, f in zip(files.paths, frames, strict=True)}
+
+    def read(name: str) -> NDArray[Any]:
+        if files.kind not in ("json", "records"):  # where a value may be missing
+            check_in_every_file(name, columns)
+        return table.read(name)
+
+    parts = tuple((p, f.height) for p, f in zip(files.paths, frames, strict=True))
+    return frame, replace(
+        table, read=read, lines_left_out=lines, files=files.given, parts=parts
+    )
+
+
+def _of_text(frame: Any) -> MemoryTable:
     import narwhals as nw
 
     @cache

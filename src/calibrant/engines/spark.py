@@ -24,10 +24,9 @@ from calibrant.engines.files import (
     FileSet,
     check_in_every_file,
     check_no_lists,
-    lacking_columns,
 )
 from calibrant.engines.groups import plain_keys
-from calibrant.engines.row_checks_sql import check_some_numbers, sql_row_checks
+from calibrant.engines.row_checks import check_some_numbers, sql_row_checks
 from calibrant.engines.text_files import read_header
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
@@ -57,14 +56,14 @@ WHOLE = ("event", "cell", "n_rows", "hashed", "missed")
 class SparkTable:
     """Rows of a Spark data frame, which errors call `display_name`.
 
-    Of text files, `text` has every column as the text that it is, and `lacking` a file
-    that lacks a column, for each column that not all files have.
+    Of text files, `text` has every column as the text that it is, and `columns` the
+    names of those of each file.
     """
 
     frame: Any
     display_name: str = "the Spark data frame"
     text: Any = None
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ class SparkTable:
         """Raise where a column does not exist, or is missing from some of the files."""
         for name in names:
             self.dtype_example(name)
-            check_in_every_file(name, self.lacking)
+            check_in_every_file(name, self.columns)
 
     def dtype_example(self, name: str) -> NDArray[Any]:
         """Return an empty array of the type of a column."""
@@ -216,8 +215,7 @@ def _of_text(reader: Any, files: FileSet) -> SparkTable:
         [read(inferSchema=False) for read in reads],
     )
     guessed = _common_kinds([dict(read(inferSchema=True).dtypes) for read in reads])
-    lacking = lacking_columns(columns)
-    return SparkTable(_cast(text, guessed), str(files), text, lacking)
+    return SparkTable(_cast(text, guessed), str(files), text, columns)
 
 
 def _common_kinds(guessed: Sequence[dict[str, str]]) -> dict[str, str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 
+from calibrant.core.array_types import Scale, Space
 from calibrant.core.arrays import as_array
 from calibrant.core.probabilities import (
     check_probabilities,
@@ -17,10 +19,17 @@ from calibrant.core.probabilities import (
 from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.sql_and_python import ACCURACY, python_function, sql_expression
-from calibrant.numerics.links import WHOLE
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import ArrayLike, FloatVector, JsonObject
+    from collections.abc import Callable
+    from dataclasses import Field
+
+    from calibrant.core.array_types import (
+        ArrayLike,
+        FloatMatrix,
+        FloatVector,
+        JsonObject,
+    )
     from calibrant.maps.languages import Dialect, Language
 
 
@@ -43,13 +52,30 @@ class StoredMap(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain numbers, ready for JSON."""
-        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
-        return {"kind": self.kind, **plain}
+        return {"kind": self.kind, **plain_fields(self)}
 
     @classmethod
-    @abstractmethod
     def from_dict(cls, stored: JsonObject) -> Self:
         """Build the map from `to_dict`, or raise MapFormatError."""
+        map_ = cls(**{field.name: _read(stored, field) for field in fields(cls)})
+        map_._check_fields()
+        return map_
+
+    def _check_fields(self) -> None:  # noqa: B027
+        """Raise MapFormatError if fields that were read do not fit each other."""
+
+    def _check_sizes(self, size: int, *names: str) -> None:
+        for name in names:
+            found = getattr(self, name).size
+            require(
+                found == size,
+                f"field {name!r} of a map must contain {size} numbers; got {found}.",
+            )
+
+    def _check_positive(self, *names: str) -> None:
+        for name in names:
+            above = getattr(self, name) > 0.0
+            require(above, f"field {name!r} of a map must be above 0.")
 
     @abstractmethod
     def _python(self, name: str, accuracy: float) -> str:
@@ -95,13 +121,21 @@ class StoredMap(ABC):
         return hash(_hashable(self.to_dict()))
 
 
+def plain_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as JSON writes them."""
+    return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+
+
 def _plain(value: Any) -> Any:
-    """Return a field of a map as JSON writes it."""
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return value.to_dict() if isinstance(value, StoredMap) else value
+    if isinstance(value, StoredMap):
+        return value.to_dict()
+    if is_dataclass(value):
+        return plain_fields(value)
+    if hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _hashable(value: Any) -> Any:
@@ -198,84 +232,123 @@ class CalibrationMap(StoredMap):
         return python_function(self, name, accuracy)
 
 
-def stored_numbers(
-    stored: JsonObject, field: str, *, size: int | None = None
-) -> FloatVector:
+MAX_CLASSES = 100_000
+"""More classes than this are taken for damage in a stored map."""
+
+
+def require(holds: Any, message: str) -> None:
+    """Raise MapFormatError unless something holds of a stored map."""
+    if not holds:
+        raise MapFormatError(message)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def stored_numbers(values: Any, field: str) -> FloatVector:
     """Return a field of a stored map as finite numbers."""
-    values = stored.get(field)
-    if not isinstance(values, list) or not all(
-        isinstance(v, int | float) and not isinstance(v, bool) for v in values
-    ):
-        raise MapFormatError(f"field {field!r} of a map must be a list of numbers.")
+    are_numbers = isinstance(values, list) and all(map(_is_number, values))
+    require(are_numbers, f"field {field!r} of a map must be a list of numbers.")
     try:
         numbers = np.array(values, dtype=np.float64)
     except OverflowError:
         numbers = np.array([np.inf])
-    if not np.isfinite(numbers).all():
-        raise MapFormatError(f"field {field!r} of a map must contain finite numbers.")
-    if size is not None and numbers.size != size:
-        raise MapFormatError(
-            f"field {field!r} of a map must contain {size} numbers; got {numbers.size}."
-        )
+    finite = np.isfinite(numbers).all()
+    require(finite, f"field {field!r} of a map must contain finite numbers.")
     return numbers
 
 
-def stored_number(stored: JsonObject, field: str) -> float:
-    """Return a field of a stored map as one finite number."""
-    value = stored.get(field)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MapFormatError(f"field {field!r} of a map must be a number.")
-    return float(stored_numbers({field: [value]}, field)[0])
+def stored_matrix(rows: Any, field: str) -> FloatMatrix:
+    """Return a field of a stored map as a vector, or as rows of the same length."""
+    if not (isinstance(rows, list) and rows and isinstance(rows[0], list)):
+        return stored_numbers(rows, field)
+    numbers = [stored_numbers(row, field) for row in rows]
+    same = len({row.size for row in numbers}) == 1
+    require(same, f"rows of field {field!r} of a map must have the same length.")
+    return np.stack(numbers)
 
 
-def stored_choice(stored: JsonObject, field: str, choices: tuple[Any, ...]) -> Any:
+def _stored_number(value: Any, field: str) -> float:
+    require(_is_number(value), f"field {field!r} of a map must be a number.")
+    return float(stored_numbers([value], field)[0])
+
+
+def _stored_classes(number: Any, field: str) -> int:
+    many = isinstance(number, int) and 2 <= number <= MAX_CLASSES  # noqa: PLR2004
+    require(many, f"field {field!r} of a map must be a whole number from 2.")
+    return int(number)
+
+
+def stored_choice(value: Any, field: str, choices: tuple[Any, ...]) -> Any:
     """Return a field of a stored map that is one of a few words."""
-    if stored.get(field) not in choices:
-        raise MapFormatError(f"unknown {field} {stored.get(field)!r} of a map.")
-    return stored[field]
+    require(value in choices, f"unknown {field} {value!r} of a map.")
+    return value
 
 
-def stored_line(
-    stored: JsonObject, heights: str = "heights"
-) -> tuple[FloatVector, FloatVector]:
-    """Return the knots of a stored map and the heights of its lines there."""
-    knots = stored_numbers(stored, "knots")
-    if knots.size < 2 or (np.diff(knots) <= 0.0).any():  # noqa: PLR2004
-        raise MapFormatError("a map must have at least two knots, in ascending order.")
-    values = stored_numbers(stored, heights, size=knots.size)
+def _stored_flag(flag: Any, field: str) -> bool:
+    require(isinstance(flag, bool), f"field {field!r} of a map must be true or false.")
+    return bool(flag)
+
+
+def _stored_ends(values: Any, field: str) -> tuple[float, float]:
+    ends = stored_numbers(values, field)
+    ascend = ends.size == 2 and 0.0 < ends[0] <= ends[1] < 1.0  # noqa: PLR2004
+    rule = "two ascending probabilities between 0 and 1"
+    require(ascend, f"field {field!r} of a map must be {rule}.")
+    return float(ends[0]), float(ends[1])
+
+
+def stored_maps(maps: Any, field: str) -> tuple[Any, ...]:
+    """Return the maps that a stored map is made of."""
+    require(isinstance(maps, list), f"field {field!r} of a map must be a list of maps.")
+    return tuple(_stored_map(map_, field) for map_ in maps)
+
+
+def _stored_map(map_: Any, field: str) -> StoredMap:  # noqa: ARG001
+    from calibrant.maps.stored import map_from_dict
+
+    return map_from_dict(map_)
+
+
+READERS: dict[str, Callable[[Any, str], Any]] = {
+    "float": _stored_number,
+    "int": _stored_classes,
+    "bool": _stored_flag,
+    "FloatVector": stored_numbers,
+    "FloatMatrix": stored_matrix,
+    "tuple[float, float]": _stored_ends,
+    "Space": partial(stored_choice, choices=get_args(Space)),
+    "Scale": partial(stored_choice, choices=get_args(Scale)),
+    "CalibrationMap": _stored_map,
+    "MulticlassMap": _stored_map,
+    "tuple[CalibrationMap, ...]": stored_maps,
+    "tuple[MulticlassMap, ...]": stored_maps,
+}
+"""How a field is read, by its annotation, unless its metadata have a reader."""
+
+
+def _read(stored: JsonObject, field: Field[Any]) -> Any:
+    reader = field.metadata.get("read") or READERS[str(field.type)]
+    return reader(stored.get(field.name), field.name)
+
+
+def check_line(knots: FloatVector, heights: FloatVector) -> None:
+    """Raise MapFormatError unless lines from knot to knot can be drawn."""
+    require(
+        knots.size > 1 and (np.diff(knots) > 0.0).all(),
+        "a map must have at least two knots, in ascending order.",
+    )
     with np.errstate(over="ignore"):
-        slopes = np.diff(values) / np.diff(knots)
-    if not np.isfinite(slopes).all():
-        raise MapFormatError("slopes between the knots of a map must be finite.")
-    return knots, values
+        slopes = np.diff(heights) / np.diff(knots)
+    finite = np.isfinite(slopes).all()
+    require(finite, "slopes between the knots of a map must be finite.")
 
 
-def stored_ends(stored: JsonObject, field: str = "ends") -> tuple[float, float]:
-    """Return the least and the largest that predictions count as.
-
-    Maps of earlier versions took predictions as they are.
-    """
-    if field not in stored:
-        return WHOLE
-    low, high = stored_numbers(stored, field, size=2).tolist()
-    if not 0.0 < low <= high < 1.0:
-        raise MapFormatError(
-            f"field {field!r} of a map must be two ascending probabilities between 0 "
-            "and 1."
+def check_events(*maps: StoredMap) -> None:
+    """Raise MapFormatError unless all maps are maps of one event."""
+    for map_ in maps:
+        require(
+            isinstance(map_, CalibrationMap),
+            f"this map must consist of maps of one event; got kind {map_.kind!r}.",
         )
-    return low, high
-
-
-def stored_maps(stored: JsonObject, *, minimum: int = 1) -> list[Any]:
-    """Return the maps that a stored map is made of, as they are stored."""
-    maps = stored.get("maps")
-    if not isinstance(maps, list) or len(maps) < minimum:
-        many = "two or more maps" if minimum > 1 else "maps"
-        raise MapFormatError(f"field 'maps' of a map must be a list of {many}.")
-    return maps
-
-
-def stored_kind(stored: Any) -> str:
-    """Return the kind of a stored map, or nothing where it is not one."""
-    kind = stored.get("kind") if isinstance(stored, dict) else None
-    return kind if isinstance(kind, str) else ""

@@ -1,17 +1,27 @@
-"""What an automatic repair gains on held-out rows."""
+"""What an automatic repair gains on held-out rows, and maps that carry this."""
+# ruff: noqa: SLF001  (a certified map is its map)
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.exceptions import MapFormatError
+from calibrant.maps.base import CalibrationMap, check_events, plain_fields, require
+from calibrant.maps.multiclass import MulticlassMap
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import Frame, JsonObject
+    from calibrant.core.array_types import (
+        FloatMatrix,
+        FloatVector,
+        Frame,
+        JsonObject,
+        Scale,
+    )
+    from calibrant.maps.languages import Language
 
 
 SURE = 0.995
@@ -29,6 +39,11 @@ class Bounds(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+    def said(self, level: str = "") -> str:
+        """Return the estimate and its limits, with the level of the interval."""
+        limits = f"{self.low:.4f} to {self.high:.4f}"
+        return f"{self.value:.4f} ({level + ' ' if level else ''}{limits})"
 
     def negative(self) -> Bounds:
         """Return the same of what falls where this rises."""
@@ -73,10 +88,6 @@ class GroupTrial(NamedTuple):
     used: bool
     evidence: float
     gain: Bounds
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, ready for JSON."""
-        return self._asdict() | {"gain": self.gain._asdict()}
 
 
 @dataclass(frozen=True)
@@ -184,7 +195,7 @@ class Certificate:
             )
         return (
             f"{self._repair()} On held-out rows, {self._gains(level)}; the calibration "
-            f"error was {_said(self.error_before)} before and is {self._error_left()} "
+            f"error was {self.error_before.said()} before and is {self._error_left()} "
             f"after.{self._of_groups()}"
         )
 
@@ -193,16 +204,16 @@ class Certificate:
         said = {"the log-loss": (self.log_loss_gain, level)}
         said |= {"the Brier score": (self.brier_gain, "")}
         return " and ".join(
-            f"{name} falls by {_said(gain, level)}"
+            f"{name} falls by {gain.said(level)}"
             if gain.low > 0.0
-            else f"{name} changes by {_said(gain.negative(), level)}"
+            else f"{name} changes by {gain.negative().said(level)}"
             for name, (gain, level) in said.items()
         )
 
     def _error_left(self) -> str:
         """Return the error after the repair; one that may be 0 by its upper limit."""
         if self.error_after.low > 0.0:
-            return _said(self.error_after)
+            return self.error_after.said()
         return f"at most {self.error_after.high:.4f}"
 
     def _likely(self) -> str:
@@ -251,7 +262,7 @@ class Certificate:
         if self.groups.used:
             return (
                 " Compared with one map for all rows, maps of groups lower the "
-                f"log-loss by {_said(self.groups.gain)}."
+                f"log-loss by {self.groups.gain.said()}."
             )
         return (
             f" The {self.groups.n:,} groups share one map: separate maps do not lower "
@@ -261,35 +272,13 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain numbers, ready for JSON."""
-        return (
-            asdict(self)
-            | {
-                field.name: getattr(self, field.name)._asdict()
-                for field in fields(self)
-                if isinstance(getattr(self, field.name), Bounds)
-            }
-            | {
-                "tried": [trial._asdict() for trial in self.tried],
-                "groups": self.groups and self.groups.to_dict(),
-            }
-        )
+        return plain_fields(self)
 
     @classmethod
-    def from_dict(cls, stored: JsonObject) -> Certificate:
+    def from_dict(cls, stored: Any, _field: str = "certificate") -> Certificate:
         """Build the certificate from `to_dict`, or raise MapFormatError."""
         try:
-            stored = {"groups": None, **stored}  # earlier files have none
-            given = {field.name: stored[field.name] for field in fields(cls)}
-            for name in ("log_loss_gain", "brier_gain", "error_before", "error_after"):
-                given[name] = Bounds(**_checked(given[name], Bounds))
-            given["tried"] = tuple(
-                Trial(**_checked(trial, Trial)) for trial in given["tried"]
-            )
-            if given["groups"] is not None:
-                trial = dict(_checked(given["groups"], GroupTrial))
-                trial["gain"] = Bounds(**_checked(trial["gain"], Bounds))
-                given["groups"] = GroupTrial(**trial)
-            return cls(**_checked(given, cls))
+            return _rebuilt(cls, stored)  # type: ignore[no-any-return]
         except (AttributeError, KeyError, TypeError) as error:
             raise MapFormatError(
                 f"the certificate of a map is damaged: {error}."
@@ -297,18 +286,97 @@ class Certificate:
 
 
 KINDS: dict[str, Any] = {"str": str, "float": int | float, "int": int, "bool": bool}
+PARTS: dict[str, Any] = {"Bounds": Bounds, "GroupTrial | None": GroupTrial}
 
 
-def _checked(values: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """Return values by name, or raise if text is in place of a number or vice versa."""
+def _rebuilt(kind: type[Any], stored: JsonObject) -> Any:
+    """Return a value by its fields; raise if text is in place of a number, or so."""
+    values: dict[str, Any] = {}
     for name, annotation in kind.__annotations__.items():
         # Named tuples wrap the texts of annotations.
         wanted: Any = getattr(annotation, "__forward_arg__", annotation)
-        if not isinstance(values[name], KINDS.get(wanted, object)):
+        value = stored[name]
+        if wanted == "tuple[Trial, ...]":
+            value = tuple(_rebuilt(Trial, trial) for trial in value)
+        elif wanted in PARTS and not (value is None and "None" in wanted):
+            value = _rebuilt(PARTS[wanted], value)
+        elif not isinstance(value, KINDS.get(wanted, object)):
             raise TypeError(f"{name} must be of type {wanted}")
-    return values
+        values[name] = value
+    return kind(**values)
 
 
-def _said(bounds: Bounds, level: str = "") -> str:
-    limits = f"{bounds.low:.4f} to {bounds.high:.4f}"
-    return f"{bounds.value:.4f} ({level + ' ' if level else ''}{limits})"
+@dataclass(frozen=True, eq=False)
+class CertifiedMap(CalibrationMap):
+    """A map of one event with its certificate.
+
+    Parameters
+    ----------
+    map : CalibrationMap
+        The map.
+    certificate : Certificate
+        What it was found to bring.
+    """
+
+    kind: ClassVar[str] = "certified"
+    map: CalibrationMap
+    certificate: Certificate = field(metadata={"read": Certificate.from_dict})
+
+    def values(self, p: FloatVector) -> FloatVector:
+        """Evaluate the map at predictions that have been checked."""
+        return self.map.values(p)
+
+    def _check_fields(self) -> None:
+        check_events(self.map)
+        once = not isinstance(self.map, CertifiedMap)
+        require(once, "field 'map' of a certified map must be a plain map.")
+
+    @property
+    def _degree(self) -> int | None:
+        return self.map._degree
+
+    def _joints(self) -> FloatVector:
+        return self.map._joints()
+
+    def _formula(self, language: Language, name: str) -> str | None:
+        return self.map._formula(language, name)
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedClassMap(MulticlassMap):
+    """A map of several classes with its certificate.
+
+    Parameters
+    ----------
+    map : MulticlassMap
+        The map.
+    certificate : Certificate
+        What it was found to bring.
+    """
+
+    kind: ClassVar[str] = "certified-classes"
+    map: MulticlassMap
+    certificate: Certificate = field(metadata={"read": Certificate.from_dict})
+
+    @property
+    def scale(self) -> Scale:  # type: ignore[override]
+        """Return what predictions are."""
+        return self.map.scale
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return self.map.n_classes
+
+    def calibrated(self, scores: FloatMatrix) -> FloatMatrix:
+        """Return calibrated probabilities."""
+        return self.map.calibrated(scores)
+
+    def _python_body(self, accuracy: float) -> str:
+        return self.map._python_body(accuracy)
+
+    def _check_fields(self) -> None:
+        several = isinstance(self.map, MulticlassMap)
+        require(several, "field 'map' of this map must be a map of several classes.")
+        once = not isinstance(self.map, CertifiedClassMap)
+        require(once, "field 'map' of a certified map must be a plain map.")

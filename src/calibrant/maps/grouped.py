@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from calibrant.core.labels import is_missing
 from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import check_probabilities, has_two_columns
 from calibrant.core.wording import CALIBRATOR_WORDING
-from calibrant.exceptions import Argument, MapFormatError, OptionError
-from calibrant.maps.base import CalibrationMap, StoredMap, stored_maps
+from calibrant.exceptions import Argument, OptionError
+from calibrant.maps.base import CalibrationMap, StoredMap, check_events, require
 from calibrant.maps.certificate import Certificate
 from calibrant.maps.languages import DIALECTS
 from calibrant.maps.sql_and_python import ACCURACY
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, JsonObject
+    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector
     from calibrant.maps.languages import Dialect
 
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,14})\.[0-9]{1,15}")
@@ -79,6 +79,17 @@ def keys_of_groups(groups: ArrayLike) -> list[Key]:
     return group_keys([array] if array.ndim == 1 else list(array.T))
 
 
+def _stored_texts(values: Any, field: str, kind: Any = str) -> tuple[Any, ...]:
+    texts = isinstance(values, list) and all(isinstance(v, kind) for v in values)
+    require(texts, f"field {field!r} of a map must contain lists of text.")
+    return tuple(values)
+
+
+def _stored_keys(keys: Any, field: str) -> tuple[Key, ...]:
+    require(isinstance(keys, list), f"field {field!r} of a map must be a list of keys.")
+    return tuple(_stored_texts(key, field, str | None) for key in keys)
+
+
 @dataclass(frozen=True, eq=False)
 class GroupedMap(StoredMap):
     """A map for each group of rows, and a common map for rows of other groups.
@@ -109,10 +120,10 @@ class GroupedMap(StoredMap):
 
     kind: ClassVar[str] = "grouped"
     common: CalibrationMap
-    by: tuple[str, ...]
-    keys: tuple[Key, ...]
+    by: tuple[str, ...] = field(metadata={"read": _stored_texts})
+    keys: tuple[Key, ...] = field(metadata={"read": _stored_keys})
     maps: tuple[CalibrationMap, ...]
-    certificate: Certificate
+    certificate: Certificate = field(metadata={"read": Certificate.from_dict})
 
     @cached_property
     def _number(self) -> dict[Key, int]:
@@ -188,37 +199,12 @@ class GroupedMap(StoredMap):
             )
         return self.numbers(keys)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        return {
-            "kind": self.kind,
-            "common": self.common.to_dict(),
-            "by": list(self.by),
-            "keys": [list(key) for key in self.keys],
-            "maps": [map_.to_dict() for map_ in self.maps],
-            "certificate": self.certificate.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        from calibrant.maps.stored import map_from_dict
-
-        by: Any = stored.get("by")
-        keys: Any = stored.get("keys")
-        parts: list[Any] = [stored.get("common"), *stored_maps(stored)]
-        parts = list(map(map_from_dict, parts))
-        if not all(isinstance(map_, CalibrationMap) for map_ in parts):
-            raise MapFormatError("the maps of groups must be maps of one event.")
-        common, *maps = parts
-        if not _are_texts(by) or not isinstance(keys, list) or len(keys) != len(maps):
-            raise MapFormatError("a map of groups must have 'by' and one key per map.")
-        if not all(
-            _are_texts(key, missing=True) and len(key) == len(by) for key in keys
-        ):
-            raise MapFormatError("keys of groups must be text, one per column of 'by'.")
-        certificate = Certificate.from_dict(stored.get("certificate") or {})
-        return cls(common, tuple(by), tuple(map(tuple, keys)), tuple(maps), certificate)
+    def _check_fields(self) -> None:
+        check_events(self.common, *self.maps)
+        fit = self.maps and len(self.keys) == len(self.maps)
+        require(fit, "a map of groups must have maps, and one key per map.")
+        same = all(len(key) == len(self.by) for key in self.keys)
+        require(same, "keys of groups must have one value per column of 'by'.")
 
     def to_sql(
         self,
@@ -274,9 +260,3 @@ class GroupedMap(StoredMap):
             "maps of groups cannot be written as Python; write the map of one group, "
             "map_.of_group(...).to_python(), or use SQL."
         )
-
-
-def _are_texts(values: Any, *, missing: bool = False) -> bool:
-    return isinstance(values, list) and all(
-        isinstance(value, str) or (missing and value is None) for value in values
-    )

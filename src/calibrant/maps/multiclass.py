@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array
 from calibrant.core.probabilities import check_class_scores, row_sums, softmax
 from calibrant.core.wording import CLASS_CALIBRATOR_WORDING
-from calibrant.exceptions import MapFormatError, OptionError, ShapeError
-from calibrant.maps.base import (
-    StoredMap,
-    stored_choice,
-    stored_kind,
-    stored_maps,
-    stored_number,
-    stored_numbers,
-)
+from calibrant.exceptions import OptionError, ShapeError
+from calibrant.maps.base import StoredMap, check_events, require
 from calibrant.maps.sql_and_python import (
     check_accuracy,
     function_of_classes,
@@ -39,13 +31,9 @@ if TYPE_CHECKING:
         ArrayLike,
         FloatMatrix,
         FloatVector,
-        JsonObject,
+        Scale,
     )
     from calibrant.maps.base import CalibrationMap
-
-
-MAX_CLASSES = 100_000
-"""More classes than this are taken for damage in a stored map."""
 
 
 class MulticlassMap(StoredMap):
@@ -106,20 +94,6 @@ class MulticlassMap(StoredMap):
         return function_of_classes(name, self.n_classes, self.scale, body)
 
 
-def stored_scale(stored: JsonObject) -> Scale:
-    """Return the scale of a stored map's predictions."""
-    scale: Scale = stored_choice(stored, "scale", get_args(Scale))
-    return scale
-
-
-def stored_classes(stored: JsonObject) -> int:
-    """Return the number of classes of a stored map."""
-    classes = stored.get("classes")
-    if isinstance(classes, int) and 2 <= classes <= MAX_CLASSES:  # noqa: PLR2004
-        return classes
-    raise MapFormatError("field 'classes' of a map must be a whole number from 2.")
-
-
 @dataclass(frozen=True, eq=False)
 class MulticlassMeanMap(MulticlassMap):
     """The mean of several maps, such as those of the folds of a cross-validation.
@@ -148,35 +122,20 @@ class MulticlassMeanMap(MulticlassMap):
         return np.asarray(sum(m.calibrated(scores) for m in self.maps) / len(self.maps))
 
     def _python_body(self, accuracy: float) -> str:
-        """Return the body of a function of the row p, up to the calibrated row."""
         functions, names = _functions(self.maps, accuracy)
         rows = f"zip(*[part(p) for part in [{names}]])"
         return f"{functions}return [sum(row) / {len(self.maps)} for row in {rows}]"
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        stored_parts = stored_maps(stored)
-        if any(stored_kind(map_) == cls.kind for map_ in stored_parts):
-            raise MapFormatError("field 'maps' of a mean must not contain means.")
-        return cls(_alike(stored_parts))
+    def _check_fields(self) -> None:
+        require(self.maps, "field 'maps' of a map must be a list of maps.")
+        _check_alike(self.maps)
 
 
-ALIKE = "maps of a mean must have the same classes and scale."
-
-
-def _alike(stored: list[Any]) -> tuple[MulticlassMap, ...]:
-    """Return stored maps of the same number of classes and scale."""
-    from calibrant.maps.stored import map_from_dict
-
-    maps: tuple[Any, ...] = tuple(map(map_from_dict, stored))
-    shapes = {
-        isinstance(map_, MulticlassMap) and (map_.n_classes, map_.scale)
-        for map_ in maps
-    }
-    if len(shapes) > 1 or False in shapes:
-        raise MapFormatError(ALIKE)
-    return maps
+def _check_alike(maps: tuple[MulticlassMap, ...], *shape: tuple[int, Scale]) -> None:
+    """Raise MapFormatError unless maps have the same number of classes and scale."""
+    several = all(isinstance(map_, MulticlassMap) for map_ in maps)
+    alike = several and len({*shape, *((m.n_classes, m.scale) for m in maps)}) <= 1
+    require(alike, "maps of a mean must have the same classes and scale.")
 
 
 def multiclass_mean(maps: tuple[MulticlassMap, ...]) -> MulticlassMap:
@@ -221,7 +180,6 @@ class PooledMap(MulticlassMap):
         return softmax(log_prob)
 
     def _python_body(self, accuracy: float) -> str:
-        """Return the body of a function of the row p, up to the calibrated row."""
         functions, names = _functions(self.maps, accuracy)
         text = f"{functions}x = {probabilities_text(self.scale)}\n"
         if self.floor:
@@ -234,23 +192,13 @@ class PooledMap(MulticlassMap):
 logs = [[logarithm(max(v, {CLIP!r})) for v in row] for row in rows]
 return softmax([sum(w * v for w, v in zip({weights}, row)) for row in logs])"""
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        parts = stored_maps(stored, minimum=0)
-        if any(stored_kind(part) == cls.kind for part in parts):
-            raise MapFormatError("maps of a pooled map must not be pooled maps.")
-        classes, scale = stored_classes(stored), stored_scale(stored)
-        weights = stored_numbers(stored, "weights", size=len(parts))
-        if (weights <= 0.0).any() or weights.sum() > 1.0 + CLIP:
-            raise MapFormatError("weights of a pooled map must sum to at most 1.")
-        maps = _alike(parts)
-        if any((map_.n_classes, map_.scale) != (classes, scale) for map_ in maps):
-            raise MapFormatError(ALIKE)
-        floor = stored_number(stored, "floor")
-        if not 0.0 <= floor < 1.0 / classes:
-            raise MapFormatError("the floor of a pooled map must be below 1 / classes.")
-        return cls(maps, weights, classes, scale, floor)
+    def _check_fields(self) -> None:
+        self._check_sizes(len(self.maps), "weights")
+        share = (self.weights > 0.0).all() and self.weights.sum() <= 1.0 + CLIP
+        require(share, "weights of a pooled map must sum to at most 1.")
+        _check_alike(self.maps, (self.classes, self.scale))
+        low = 0.0 <= self.floor < 1.0 / self.classes
+        require(low, "the floor of a pooled map must be below 1 / classes.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +234,6 @@ class OneVsRestMap(MulticlassMap):
         return np.where(some, separate / np.where(some, total, 1.0), prob)
 
     def _python_body(self, accuracy: float) -> str:
-        """Return the body of a function of the row p, up to the calibrated row."""
         functions, names = _functions(self.maps, accuracy)
         return f"""\
 {functions}x = {probabilities_text(self.scale)}
@@ -294,11 +241,10 @@ parts = [part(min(v, 1.0)) for part, v in zip([{names}], x)]
 total = sum(parts)
 return [v / total for v in parts] if total > 0.0 else x"""
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        maps = tuple(map(_binary_map, stored_maps(stored, minimum=2)))
-        return cls(maps, stored_scale(stored))
+    def _check_fields(self) -> None:
+        many = len(self.maps) > 1
+        require(many, "field 'maps' of a map must be a list of two or more maps.")
+        check_events(*self.maps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +286,6 @@ class TopLabelMap(MulticlassMap):
         return others
 
     def _python_body(self, accuracy: float) -> str:
-        """Return the body of a function of the row p, up to the calibrated row."""
         functions, name = _functions((self.map,), accuracy)
         return f"""\
 {functions}x = {probabilities_text(self.scale)}
@@ -351,27 +296,11 @@ equal = {1.0 / (self.classes - 1)!r}
 x = [(1.0 - confidence) * (v / rest if rest > 1e-300 else equal) for v in x]
 return [*x[:top], confidence, *x[top + 1:]]"""
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        map_ = _binary_map(stored.get("map"))
-        return cls(map_, stored_classes(stored), stored_scale(stored))
+    def _check_fields(self) -> None:
+        check_events(self.map)
 
 
 def _functions(maps: Iterable[StoredMap], accuracy: float) -> tuple[str, str]:
     """Return the functions of maps in Python, and their names."""
     parts = [map_._python(f"part_{i}", accuracy) for i, map_ in enumerate(maps)]  # noqa: SLF001
     return "".join(parts), ", ".join(f"part_{i}" for i in range(len(parts)))
-
-
-def _binary_map(stored: Any) -> CalibrationMap:
-    from calibrant.maps.stored import BINARY_MAPS
-
-    kinds = {map_class.kind: map_class for map_class in BINARY_MAPS}
-    kind = stored_kind(stored)
-    if kind not in kinds:
-        raise MapFormatError(
-            "a map of classes by a binary method must contain maps of one event; "
-            f"got one of kind {kind!r}."
-        )
-    return kinds[kind].from_dict(stored)

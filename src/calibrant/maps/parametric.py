@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.core.parameters import check_fraction
-from calibrant.maps.base import CalibrationMap, stored_ends, stored_number
+from calibrant.maps.base import CalibrationMap
 from calibrant.numerics.links import WHOLE, log_odds_parts, logit, logit_within
 from calibrant.numerics.polynomial_pieces import Piece
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector
     from calibrant.maps.languages import Language
 
 
@@ -56,18 +56,10 @@ class BetaMap(CalibrationMap):
         f = self.a * log_p + self.b * minus_log_q + self.intercept
         return np.asarray(expit(f), dtype=np.float64)
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        a, b, intercept = (stored_number(stored, f) for f in ("a", "b", "intercept"))
-        return cls(a, b, intercept, stored_ends(stored))
-
     def _joints(self) -> FloatVector:
-        """Return where the map bends."""
         return np.array(self.ends)
 
     def _formula(self, language: Language, name: str) -> str:
-        """Return the map of a probability as a short formula."""
         low, high = self.ends
         p = language.between(low, name, high)
         numbers = (self.a, self.b, self.intercept, 1.0)
@@ -114,21 +106,10 @@ class QuadraticMap(CalibrationMap):
         f = self.intercept + inside * (self.slope + self.curvature * inside)
         return np.asarray(expit(f + (u - inside)), dtype=np.float64)
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        intercept, slope, curvature = (
-            stored_number(stored, name) for name in ("intercept", "slope", "curvature")
-        )
-        data, ends = stored_ends(stored, "data"), stored_ends(stored)
-        return cls(intercept, slope, curvature, data, ends)
-
     def _joints(self) -> FloatVector:
-        """Return where the map bends."""
         return np.array([*self.ends, *self.data])
 
     def _formula(self, language: Language, name: str) -> str:
-        """Return the map of a probability as a formula."""
         u, inside = (language.logit(name, *e) for e in (self.ends, self.data))
         parabola = Piece(1.0, 0.0, (self.intercept, self.slope, self.curvature))
         return language.expit(

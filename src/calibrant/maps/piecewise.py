@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from scipy.special import expit
 
-from calibrant.core.array_types import Space
-from calibrant.exceptions import MapFormatError
 from calibrant.maps.base import (
     CalibrationMap,
-    stored_choice,
-    stored_kind,
-    stored_line,
+    check_line,
+    require,
     stored_maps,
-    stored_numbers,
 )
 from calibrant.maps.languages import lines_between
 from calibrant.numerics.cross_validation import ROUNDING
@@ -27,7 +23,7 @@ from calibrant.numerics.polynomial_pieces import with_clips
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from calibrant.core.array_types import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector, Space
     from calibrant.maps.languages import Language
 
 
@@ -66,26 +62,21 @@ class PiecewiseLinearMap(CalibrationMap):
         inner = self.knots[1:-1]
         return np.asarray(expit(inner) if self.scale == "logit" else inner)
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        knots, heights = stored_line(stored)
-        return cls(knots, heights, stored_choice(stored, "scale", get_args(Space)))
+    def _check_fields(self) -> None:
+        self._check_sizes(self.knots.size, "heights")
+        check_line(self.knots, self.heights)
 
     @property
     def _degree(self) -> int | None:
-        """Return the degree of the map if it is a polynomial between its joints."""
         return None if self.scale == "logit" else 1
 
     def _formula(self, language: Language, name: str) -> str | None:
-        """Return the map of a probability as a formula, if it has logarithms."""
         if self.scale == "prob":
             return None
         lines = lines_between(self.knots, self.heights)
         return language.expit(language.piecewise(name, lines, language.logit(name)))
 
     def _joints(self) -> FloatVector:
-        """Return where the map bends."""
         return with_clips(self.values, self.bends) if self._degree else self.bends
 
 
@@ -147,31 +138,22 @@ class ParabolasMap(CalibrationMap):
         """Return the inner knots."""
         return self.knots[1:-1]
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        knots, heights = stored_line(stored)
-        middles = stored_numbers(stored, "middles", size=knots.size - 1)
-        map_ = cls(knots, heights, middles)
-        if not np.isfinite(map_._coefficients()).all():
-            raise MapFormatError("parabolas of a map must be finite.")
-        return map_
+    def _check_fields(self) -> None:
+        self._check_sizes(self.knots.size, "heights")
+        self._check_sizes(self.knots.size - 1, "middles")
+        check_line(self.knots, self.heights)
+        finite = np.isfinite(self._coefficients()).all()
+        require(finite, "parabolas of a map must be finite.")
 
     @property
     def _degree(self) -> int:
-        """Return the degree of the parabolas."""
         return 2
 
     def _joints(self) -> FloatVector:
-        """Return where the map bends."""
         return with_clips(self.values, self.knots)
 
 
 Part: TypeAlias = PiecewiseLinearMap | ParabolasMap
-PART_KINDS: dict[str, type[Part]] = {
-    PiecewiseLinearMap.kind: PiecewiseLinearMap,
-    ParabolasMap.kind: ParabolasMap,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,13 +164,13 @@ class MeanMap(CalibrationMap):
     ----------
     maps : tuple of PiecewiseLinearMap or ParabolasMap
         At least one.
-    weights : tuple of float
+    weights : ndarray of shape (m,)
         The weight of each; their sum is 1.
     """
 
     kind: ClassVar[str] = "mean"
-    maps: tuple[Part, ...]
-    weights: tuple[float, ...]
+    maps: tuple[Part, ...] = field(metadata={"read": stored_maps})
+    weights: FloatVector
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
@@ -206,33 +188,25 @@ class MeanMap(CalibrationMap):
         """Return the inner knots of all maps, as probabilities."""
         return np.concatenate([map_.bends for map_ in self.maps])
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        maps = stored_maps(stored)
-        weights = stored_numbers(stored, "weights", size=len(maps))
-        if (weights < 0.0).any() or abs(weights.sum() - 1.0) > ROUNDING:
-            raise MapFormatError("weights of a mean must be 0 or more and sum to 1.")
-        if not all(stored_kind(map_) in PART_KINDS for map_ in maps):
-            kinds = ", ".join(PART_KINDS)
-            raise MapFormatError(f"field 'maps' must contain maps of kind {kinds}.")
-        parts = tuple(PART_KINDS[map_["kind"]].from_dict(map_) for map_ in maps)
-        return cls(parts, tuple(weights.tolist()))
+    def _check_fields(self) -> None:
+        parts = self.maps and all(isinstance(map_, Part) for map_ in self.maps)
+        kinds = f"{PiecewiseLinearMap.kind}, {ParabolasMap.kind}"
+        require(parts, f"field 'maps' must be a list of maps of kind {kinds}.")
+        self._check_sizes(len(self.maps), "weights")
+        share = (self.weights >= 0.0).all() and abs(self.weights.sum() - 1) <= ROUNDING
+        require(share, "weights of a mean must be 0 or more and sum to 1.")
 
     @property
     def _degree(self) -> int | None:
-        """Return the degree of the map if it is a polynomial between its joints."""
         degrees = [map_._degree for map_ in self.maps]
         return None if None in degrees else max(filter(None, degrees))
 
     def _formula(self, language: Language, name: str) -> str | None:
-        """Return the map of a probability as a formula, if it has logarithms."""
         texts = [map_._formula(language, name) for map_ in self.maps]
         pairs = zip(map(language.number, self.weights), texts, strict=True)
         return None if None in texts else " + ".join(f"{w} * ({t})" for w, t in pairs)
 
     def _joints(self) -> FloatVector:
-        """Return where any of the maps bends."""
         return np.concatenate([map_._joints() for map_ in self.maps])
 
 
@@ -256,7 +230,7 @@ def mean_map(
     share = np.full(len(maps), 1.0) if weights is None else weights
     share = share / share.sum()
     if not all(_is_straight(map_) for map_ in maps):
-        return MeanMap(tuple(maps), tuple(share.tolist()))
+        return MeanMap(tuple(maps), share)
     knots = np.unique(np.concatenate([map_.knots for map_ in maps]))
     heights = share @ np.array([map_(knots) for map_ in maps])
     return PiecewiseLinearMap(knots, heights)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from calibrant.maps.base import CalibrationMap, stored_ends, stored_line
+from calibrant.maps.base import CalibrationMap, check_line
 from calibrant.maps.languages import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
 from calibrant.numerics.polynomial_pieces import Piece
@@ -19,7 +19,7 @@ from calibrant.numerics.supported_shifts import (
 )
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector, JsonObject
+    from calibrant.core.array_types import FloatVector
     from calibrant.maps.languages import Language
 
 
@@ -81,14 +81,11 @@ class SmoothMap(CalibrationMap):
         u = logit_within(p, self.ends)
         return np.asarray(expit(u + np.interp(u, self.knots, self.shifts)))
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        knots, shifts = stored_line(stored, "shifts")
-        return cls(knots, shifts, stored_ends(stored))
+    def _check_fields(self) -> None:
+        self._check_sizes(self.knots.size, "shifts")
+        check_line(self.knots, self.shifts)
 
     def _formula(self, language: Language, name: str) -> str:
-        """Return the map of a probability as a formula."""
         u = language.logit(name, *self.ends)
         first = Piece(float(expit(self.knots[0])), 0.0, (float(self.shifts[0]),))
         last = Piece(1.0, 0.0, (float(self.shifts[-1]),))
@@ -97,5 +94,4 @@ class SmoothMap(CalibrationMap):
         return language.expit(f"{u} + ({shift})")
 
     def _joints(self) -> FloatVector:
-        """Return where the map bends."""
         return np.concatenate([expit(self.knots), self.ends])

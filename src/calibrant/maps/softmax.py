@@ -6,15 +6,15 @@ A temperature, a vector, a matrix; or intra-order-preserving functions (Rahimi e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_args
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from calibrant.core.probabilities import softmax
-from calibrant.exceptions import MapFormatError
-from calibrant.maps.base import stored_choice, stored_numbers
-from calibrant.maps.multiclass import MulticlassMap, stored_classes, stored_scale
+from calibrant.maps.base import require, stored_choice, stored_matrix, stored_numbers
+from calibrant.maps.multiclass import MulticlassMap
 from calibrant.maps.sql_and_python import log_probabilities_text, logits_text
 from calibrant.numerics.class_probabilities import (
     centred,
@@ -26,24 +26,21 @@ from calibrant.numerics.line_problems import values_at
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector, JsonObject, Scale
+    from calibrant.core.array_types import FloatMatrix, FloatVector, Scale
 
 Inputs: TypeAlias = Literal["centred", "log-prob"]
 """Logits with mean 0 in each row, or log-probabilities."""
-
-
-def stored_positive(stored: JsonObject, field: str) -> float:
-    """Return a field of a stored map that is one number above 0."""
-    number = float(stored_numbers({field: [stored.get(field)]}, field)[0])
-    if number <= 0.0:
-        raise MapFormatError(f"field {field!r} of a map must be above 0.")
-    return number
+READ_INPUTS = {"read": partial(stored_choice, choices=get_args(Inputs))}
 
 
 def linear_inputs(scores: FloatMatrix, scale: Scale, inputs: Inputs) -> FloatMatrix:
     """Return what linear scores are taken of."""
     log_prob = log_probabilities(scores, scale)
     return centred(log_prob) if inputs == "centred" else log_prob
+
+
+BENDS = 3
+"""Number of functions that bend the score of a class."""
 
 
 def bends(log_prob: FloatMatrix) -> FloatMatrix:
@@ -92,15 +89,11 @@ class TemperatureMap(MulticlassMap):
         return softmax(self.inverse * logits_of(scores, self.scale))
 
     def _python_body(self, accuracy: float) -> str:  # noqa: ARG002
-        """Return the body of a function of the row p, up to the calibrated row."""
         logits = logits_text(self.scale)
         return f"return softmax([{self.inverse!r} * v for v in {logits}])"
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        inverse = stored_positive(stored, "inverse")
-        return cls(inverse, stored_classes(stored), stored_scale(stored))
+    def _check_fields(self) -> None:
+        self._check_positive("inverse")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +121,7 @@ class SoftmaxMap(MulticlassMap):
     kind: ClassVar[str] = "softmax"
     weights: FloatMatrix
     intercepts: FloatVector
-    inputs: Inputs = "centred"
+    inputs: Inputs = field(default="centred", metadata=READ_INPUTS)
     scale: Scale = "prob"
 
     @property
@@ -153,7 +146,6 @@ class SoftmaxMap(MulticlassMap):
         return f"centred({logs})" if self.inputs == "centred" else logs
 
     def _python_body(self, accuracy: float) -> str:  # noqa: ARG002
-        """Return the body of a function of the row p, up to the calibrated row."""
         return f"""\
 weights = {self.weights.tolist()}
 intercepts = {self.intercepts.tolist()}
@@ -167,17 +159,13 @@ return softmax([s + b for s, b in zip(scores, intercepts)])"""
         product = "sum(w * v for w, v in zip(row, x))" if matrix else "row * v"
         return f"scores = [{product} for row, v in zip(weights, x)]"
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        intercepts = stored_numbers(stored, "intercepts")
-        if intercepts.size < 2:  # noqa: PLR2004
-            raise MapFormatError(
-                "field 'intercepts' of a map must contain at least two numbers."
-            )
-        inputs = stored_choice(stored, "inputs", get_args(Inputs))
-        weights = _stored_weights(stored, intercepts.size)
-        return cls(weights, intercepts, inputs, stored_scale(stored))
+    def _check_fields(self) -> None:
+        k, shape = self.n_classes, self.weights.shape
+        require(k > 1, "field 'intercepts' of a map must contain at least two numbers.")
+        require(
+            shape in ((k,), (k, k)),
+            f"field 'weights' of a map must contain {k} numbers, or {k} rows of {k}.",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +191,7 @@ class TemperedSoftmaxMap(SoftmaxMap):
     """
 
     kind: ClassVar[str] = "tempered-softmax"
-    inputs: Inputs = "log-prob"
+    inputs: Inputs = field(default="log-prob", metadata=READ_INPUTS)
     inverse: float = 1.0
     uniform: float = 0.0
 
@@ -221,15 +209,14 @@ class TemperedSoftmaxMap(SoftmaxMap):
     def _logits_text(self) -> str:
         return logits_text(self.scale)
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        plain = SoftmaxMap.from_dict(stored)
-        inverse, uniform = (stored_positive(stored, f) for f in ("inverse", "uniform"))
-        if uniform >= 1.0:
-            raise MapFormatError("field 'uniform' of a map must be below 1.")
-        fields = plain.weights, plain.intercepts, plain.inputs, plain.scale
-        return cls(*fields, inverse, uniform)
+    def _check_fields(self) -> None:
+        super()._check_fields()
+        self._check_positive("inverse", "uniform")
+        require(self.uniform < 1.0, "field 'uniform' of a map must be below 1.")
+
+
+def _stored_matrix_if_any(rows: Any, field: str) -> FloatMatrix | None:
+    return None if rows is None else stored_matrix(rows, field)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,8 +231,8 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
     ----------
     probability_weights : ndarray of shape (k, k) or None
         One row of weights per class.
-    curve : tuple of float
-        Three numbers, common to all classes.
+    curve : ndarray of shape (3,)
+        Common to all classes.
     floor : float
         Smaller predicted probabilities are raised to this value.
 
@@ -260,8 +247,10 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
     """
 
     kind: ClassVar[str] = "smooth-softmax"
-    probability_weights: FloatMatrix | None = None
-    curve: tuple[float, ...] = (0.0, 0.0, 0.0)
+    probability_weights: FloatMatrix | None = field(
+        default=None, metadata={"read": _stored_matrix_if_any}
+    )
+    curve: FloatVector = field(default_factory=lambda: np.zeros(BENDS))
     floor: float = CLIP
 
     def _logits(self, scores: FloatMatrix) -> FloatMatrix:
@@ -277,7 +266,7 @@ class SmoothSoftmaxMap(TemperedSoftmaxMap):
         return np.asarray(moved + np.exp(x) @ self.probability_weights.T)
 
     def _scores_text(self) -> str:
-        root, own, rest = self.curve
+        root, own, rest = self.curve.tolist()
         curved = f"""\
 {super()._scores_text()}
 prob = softmax(x)
@@ -292,46 +281,18 @@ rows = {self.probability_weights.tolist()}
 sums = [sum(w * v for w, v in zip(row, prob)) for row in rows]
 scores = [s + more for s, more in zip(scores, sums)]"""
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        plain = TemperedSoftmaxMap.from_dict(stored)
-        by_probability = None
-        if stored.get("probability_weights") is not None:
-            by_probability = _stored_weights(
-                stored, plain.n_classes, "probability_weights"
-            )
-        return cls(
-            plain.weights,
-            plain.intercepts,
-            plain.inputs,
-            plain.scale,
-            plain.inverse,
-            plain.uniform,
-            by_probability,
-            tuple(stored_numbers(stored, "curve", size=3).tolist()),
-            stored_positive(stored, "floor"),
+    def _check_fields(self) -> None:
+        super()._check_fields()
+        self._check_positive("floor")
+        require(
+            self.curve.shape == (BENDS,),
+            f"field 'curve' of a map must contain {BENDS} numbers.",
         )
-
-
-def _stored_weights(
-    stored: JsonObject, classes: int, field: str = "weights"
-) -> FloatMatrix:
-    weights = stored.get(field)
-    if not (isinstance(weights, list) and weights and isinstance(weights[0], list)):
-        return stored_numbers(stored, field, size=classes)
-    if len(weights) != classes:
-        raise MapFormatError(
-            f"field {field!r} of a map must contain {classes} rows; got {len(weights)}."
+        more, square = self.probability_weights, (self.n_classes, self.n_classes)
+        fits = more is None or more.shape == square
+        require(
+            fits, "field 'probability_weights' of a map must have one row per class."
         )
-    return _stored_matrix(weights, columns=classes)
-
-
-def _stored_matrix(rows: list[Any], columns: int | None = None) -> FloatMatrix:
-    numbers = [stored_numbers({"weights": r}, "weights", size=columns) for r in rows]
-    if len({row.size for row in numbers}) != 1:
-        raise MapFormatError("rows of weights of a map must have the same length.")
-    return np.stack(numbers)
 
 
 MIN_FACTOR = 1e-4
@@ -344,6 +305,21 @@ class Layer:
 
     weights: FloatMatrix
     biases: FloatVector
+
+
+def _stored_layers(layers: Any, field: str) -> tuple[Layer, ...]:
+    listed = isinstance(layers, list) and layers
+    require(listed, f"field {field!r} of a map must be a list of layers.")
+    return tuple(map(_stored_layer, layers))
+
+
+def _stored_layer(stored: Any) -> Layer:
+    require(isinstance(stored, dict), "a map must have a list of layers.")
+    weights = stored_matrix(stored.get("weights"), "weights")
+    biases = stored_numbers(stored.get("biases"), "biases")
+    rows = weights.ndim > 1 and len(weights) == biases.size
+    require(rows, "weights of a layer must have one row per bias.")
+    return Layer(weights, biases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,7 +341,7 @@ class OrderPreservingMap(MulticlassMap):
     """
 
     kind: ClassVar[str] = "order-preserving"
-    layers: tuple[Layer, ...]
+    layers: tuple[Layer, ...] = field(metadata={"read": _stored_layers})
     invariant: bool
     size: float
     inverse: float = 1.0
@@ -395,37 +371,11 @@ class OrderPreservingMap(MulticlassMap):
             x = np.maximum(x @ layer.weights.T + layer.biases, 0.0)
         return np.asarray(x @ self.layers[-1].weights.T + self.layers[-1].biases)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain numbers, ready for JSON."""
-        layers = [
-            {"weights": layer.weights.tolist(), "biases": layer.biases.tolist()}
-            for layer in self.layers
-        ]
-        return {**super().to_dict(), "layers": layers}
-
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        invariant, layers = stored.get("invariant"), stored.get("layers")
-        if not isinstance(invariant, bool):
-            raise MapFormatError("field 'invariant' of a map must be true or false.")
-        if not isinstance(layers, list) or not layers:
-            raise MapFormatError("field 'layers' of a map must be a list of layers.")
-        network = tuple(map(_stored_layer, layers))
-        sizes = [network[-1].biases.size + 1, *(one.biases.size for one in network)]
-        if [layer.weights.shape[1] for layer in network] != sizes[:-1]:
-            raise MapFormatError("layers of a map must fit each other.")
-        size, inverse = (stored_positive(stored, name) for name in ("size", "inverse"))
-        return cls(network, invariant, size, inverse, stored_scale(stored))
-
-
-def _stored_layer(stored: Any) -> Layer:
-    if not isinstance(stored, dict) or not isinstance(stored.get("weights"), list):
-        raise MapFormatError("field 'layers' of a map must be a list of layers.")
-    biases = stored_numbers(stored, "biases")
-    if not biases.size or len(stored["weights"]) != biases.size:
-        raise MapFormatError("weights of a layer must have one row per bias.")
-    return Layer(_stored_matrix(stored["weights"]), biases)
+    def _check_fields(self) -> None:
+        self._check_positive("size", "inverse")
+        sizes = [self.n_classes, *(layer.biases.size for layer in self.layers)]
+        fit = [layer.weights.shape[1] for layer in self.layers] == sizes[:-1]
+        require(fit, "layers of a map must fit each other.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -454,12 +404,8 @@ class DiagonalMap(MulticlassMap):
         raised = values_at(logits.reshape(-1), self.knots, self.heights)
         return softmax(raised.reshape(logits.shape))
 
-    @classmethod
-    def from_dict(cls, stored: JsonObject) -> Self:
-        """Build the map from `to_dict`, or raise MapFormatError."""
-        knots = stored_numbers(stored, "knots")
-        heights = stored_numbers(stored, "heights", size=knots.size)
-        rise = knots.size > 1 and (np.diff(knots) > 0.0).all()
-        if not rise or (np.diff(heights) < 0.0).any():
-            raise MapFormatError("knots and heights of a diagonal map must increase.")
-        return cls(knots, heights, stored_classes(stored), stored_scale(stored))
+    def _check_fields(self) -> None:
+        self._check_sizes(self.knots.size, "heights")
+        rise = self.knots.size > 1 and (np.diff(self.knots) > 0.0).all()
+        rise = rise and (np.diff(self.heights) >= 0.0).all()
+        require(rise, "knots and heights of a diagonal map must increase.")

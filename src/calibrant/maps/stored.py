@@ -10,16 +10,15 @@ from calibrant.core.array_types import Scale
 from calibrant.core.output_files import MAP, atomic_write, check_named
 from calibrant.core.parameters import check_choice
 from calibrant.exceptions import MapFormatError, OptionError
-from calibrant.maps.base import stored_numbers
-from calibrant.maps.binned import BinnedMap
-from calibrant.maps.certified import CertifiedClassMap, CertifiedMap
+from calibrant.maps.base import require, stored_choice, stored_numbers
+from calibrant.maps.binned import BinnedMap, VennAbersMap
+from calibrant.maps.certificate import CertifiedClassMap, CertifiedMap
 from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.multiclass import (
     MulticlassMeanMap,
     OneVsRestMap,
     PooledMap,
     TopLabelMap,
-    stored_scale,
 )
 from calibrant.maps.parametric import BetaMap, QuadraticMap
 from calibrant.maps.piecewise import MeanMap, ParabolasMap, PiecewiseLinearMap
@@ -32,21 +31,19 @@ from calibrant.maps.softmax import (
     TemperatureMap,
     TemperedSoftmaxMap,
 )
-from calibrant.maps.venn_abers import VennAbersMap
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
     from calibrant.core.array_types import JsonObject
-    from calibrant.maps.base import CalibrationMap, StoredMap
-    from calibrant.maps.multiclass import MulticlassMap
+    from calibrant.maps.base import StoredMap
 
 FORMAT = "calibrant-map"
 VERSION = 1
 
 
-BINARY_MAPS: tuple[type[CalibrationMap], ...] = (
+ALL_MAPS: tuple[type[StoredMap], ...] = (
     BinnedMap,
     PiecewiseLinearMap,
     MeanMap,
@@ -56,8 +53,6 @@ BINARY_MAPS: tuple[type[CalibrationMap], ...] = (
     QuadraticMap,
     VennAbersMap,
     CertifiedMap,
-)
-MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     TemperatureMap,
     SoftmaxMap,
     TemperedSoftmaxMap,
@@ -69,8 +64,8 @@ MULTICLASS_MAPS: tuple[type[MulticlassMap], ...] = (
     DiagonalMap,
     PooledMap,
     CertifiedClassMap,
+    GroupedMap,
 )
-ALL_MAPS: tuple[type[StoredMap], ...] = (*BINARY_MAPS, *MULTICLASS_MAPS, GroupedMap)
 MAP_KINDS = {map_class.kind: map_class for map_class in ALL_MAPS}
 """Kinds of map by the name that JSON files carry."""
 
@@ -117,7 +112,10 @@ def map_from_dict(stored: JsonObject) -> StoredMap:
         raise MapFormatError(
             f"unknown kind of map {kind!r}; known: {', '.join(MAP_KINDS)}."
         )
-    return MAP_KINDS[kind].from_dict(stored)
+    try:
+        return MAP_KINDS[kind].from_dict(stored)
+    except RecursionError:
+        raise MapFormatError("maps within maps are nested too deeply.") from None
 
 
 def save_map(
@@ -232,14 +230,18 @@ def load_range(path: str | os.PathLike[str]) -> tuple[float, float] | None:
     stored = _read(path)
     if stored.get("range") is None:
         return None
-    low, high = stored_numbers(stored, "range", size=2).tolist()
-    return low, high
+    limits = stored_numbers(stored["range"], "range").tolist()
+    require(len(limits) == 2, f"field 'range' of {path} must be two numbers.")  # noqa: PLR2004
+    return limits[0], limits[1]
 
 
 def load_scale(path: str | os.PathLike[str]) -> Scale | None:
     """Read what the column that a map in a file was fitted on contained, if kept."""
     stored = _read(path)
-    return stored_scale(stored) if "scale" in stored else None
+    if "scale" not in stored:
+        return None
+    scale: Scale = stored_choice(stored["scale"], "scale", get_args(Scale))
+    return scale
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:

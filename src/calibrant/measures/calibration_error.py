@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.sample import warn_if_small
-from calibrant.core.tasks import InputSpec
+from calibrant.core.tasks import InputSpec, kind_of
 from calibrant.measures.estimate import ErrorSettings
 
 if TYPE_CHECKING:
@@ -52,10 +51,11 @@ def calibration_error(  # noqa: PLR0913
         "auto" subtracts the estimated bias if it is known for the method (binned
         methods with alpha 1 or 2), which may give values a little below 0 (`evaluate`
         gives 0 then); False gives the raw, classical value.
-    task : None, "confidence", "classwise", "multilabel", or a class
+    task : None, "confidence", "classwise", "canonical", "multilabel", or a class
         None: `y_prob` is a vector. "confidence" or "top-label": the top class and
         whether it is right. A class, by label or column number: that class against the
-        rest. "classwise": the mean over classes. "multilabel": the same for labels of
+        rest. "classwise": the mean over classes. "canonical": the whole vector of
+        class probabilities, see Notes. "multilabel": the mean over labels of
         which a row can have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice (except in cross-validation, which
@@ -81,11 +81,25 @@ def calibration_error(  # noqa: PLR0913
     evaluate : several methods at once, with intervals.
     kernel_calibration_error : the error by kernels, with all their choices.
 
+    Notes
+    -----
+    For the task "canonical" a map of several classes is fitted, and the error is the
+    mean over rows of the sum over classes of abs(c_j(p) - p_j) ** alpha: from 0 to 2 if
+    alpha is at least 1. This is the p-th power of the canonical calibration error of
+    Popordanoska et al. (2022) with p = alpha. With two classes it is twice the error of
+    one of them. If alpha is at least 1, it is not below the error of "classwise" times
+    the number of classes. Methods are the multi-class ones, "ovr-" or "top-" before the
+    name of a binary one, "kce", and objects whose ``fit(p, y)`` takes a matrix and
+    column numbers.
+
     References
     ----------
     M. Kängsepp, K. Valk, M. Kull (2025). On the usefulness of the fit-on-test view on
     evaluating calibration of classifiers. Machine Learning 114.
     doi:10.1007/s10994-024-06652-6
+
+    T. Popordanoska, R. Sayer, M. B. Blaschko (2022). A consistent and differentiable Lp
+    canonical calibration error estimator. NeurIPS. arXiv:2210.07810
 
     Examples
     --------
@@ -102,12 +116,17 @@ def calibration_error(  # noqa: PLR0913
     >>> settings = {"method": "ew15", "debias": False, "task": "confidence"}
     >>> round(cb.calibration_error(digit, prob, **settings), 4)
     0.1933
+
+    The error of all class probabilities together:
+
+    >>> round(cb.calibration_error(digit, prob, task="canonical"), 4)
+    0.3938
     """
     settings = ErrorSettings(alpha=alpha, debias=debias, random_state=random_state)
-    evaluator = find_evaluator(method).measuring(random_state)
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
+    evaluator = settings.evaluator(method, kind_of(spec.task_name))
     tasks = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(tasks.samples[0])
-    fits = [evaluator.fit_sample(sample) for sample in tasks.samples]
-    values, _ = settings.errors(fits, tasks.samples, method)
+    fits = [evaluator.fit_sample(sample) for sample in tasks.measured]
+    values, _ = settings.errors(fits, tasks.measured, method)
     return float(values.mean())

@@ -13,6 +13,7 @@ from calibrant.calibrators.smooth_fits import SmoothFit
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
+from calibrant.core.tasks import check_events
 from calibrant.core.text_tables import frame_table
 from calibrant.exceptions import Argument, OptionError, Setting
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
@@ -352,6 +353,7 @@ def compare(  # noqa: PLR0913
             f"the columns of all classes are one model.",
             *_names_of_models(preds),
         )
+    check_events(preds.task, "a comparison")
     comparisons = _compare_groups(preds, method, settings, progress)
     if not preds.by:
         return comparisons[0]

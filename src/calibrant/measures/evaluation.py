@@ -11,11 +11,12 @@ from math import isfinite
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from calibrant.calibrators.registry import method_name
+from calibrant.calibrators.registry import calibrator_names, method_name
 from calibrant.calibrators.smooth import EVALUATOR
 from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
+from calibrant.core.tasks import WHOLE
 from calibrant.core.text_tables import frame_table
 from calibrant.core.threads import one_blas_thread
 from calibrant.engines.groups import Group
@@ -261,11 +262,13 @@ def evaluate(  # noqa: PLR0913
         Intervals lie within [0, 1] and contain the estimate.
     n_resamples : int
         Number of maps drawn for the intervals.
-    task : None, "confidence", "classwise", "multilabel", or a class
+    task : None, "confidence", "classwise", "canonical", "multilabel", or a class
         None: binary. "confidence" or "top-label": the top class and whether it is
         right. A class, by label or column number: that class against the rest.
-        "classwise": the mean over classes. "multilabel": the same for labels of which a
-        row can have several, with a matrix of 0 and 1 as `y_true`.
+        "classwise": the mean over classes. "canonical": the whole vector of class
+        probabilities, as in `calibration_error`; without intervals, and by default
+        with "smooth" only, since bins are of one event. "multilabel": the mean over
+        labels of which a row can have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     groups : array-like of shape (n,), optional
@@ -290,7 +293,8 @@ def evaluate(  # noqa: PLR0913
     Evaluation
         ``frame()`` has one row per method, model and group; ``per_class()`` one per
         class for the task "classwise"; ``scores()`` Brier score and log-loss with their
-        split. Negative debiased estimates are given as 0.
+        split, means over classes for "classwise" and "canonical". Negative debiased
+        estimates are given as 0.
 
     See Also
     --------
@@ -333,6 +337,9 @@ def evaluate(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
+    if chosen == DEFAULT_METHODS and preds.task == WHOLE:
+        known = calibrator_names("multi-class")
+        chosen = tuple(name for name in chosen if name in known)
     assess = partial(_assess, chosen)
     assessments = over_units(preds.store, chosen, settings, progress, assess)
     return Evaluation(tuple(assessments), float(alpha), confidence)

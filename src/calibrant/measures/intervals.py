@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EVENTS_PER_REJECTION = 20
 """For each so many events, one more must be rejected for any to count."""
+REACHES = (0.0, 1.0 / 32.0, 1.0 / 8.0)
+"""How near to 0 and 1 all errors may be, where exact 0 or 1 are wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +75,8 @@ class PosteriorLimits:
                 maps = fit.drawn_maps(fit.cells.p, n_draws, seed)
                 errors = kernel.map_errors(fit.cells, maps)
                 quantiles = np.asarray(np.quantile(errors, levels))
-            if _only_certain_rows_are_wrong(sample, tail):
-                part = 0.0 if kernel else _least_certain_error(sample, tail, alpha)
+            if (reach := _reach_of_errors(sample, tail)) is not None:
+                part = 0.0 if kernel else _least_error(sample, reach, tail, alpha)
                 quantiles[0] = min(quantiles[0], part)
             ends.append(quantiles)
             tests.append(sample.cached("smooth test", partial(smooth_p_value, sample)))
@@ -110,28 +112,32 @@ class PosteriorLimits:
         return rejected if rejected.sum() >= needed else np.zeros_like(rejected)
 
 
-def _only_certain_rows_are_wrong(sample: BinarySample, level: float) -> bool:
-    """Tell whether predictions of exactly 0 or 1 alone refute calibration.
+def _reach_of_errors(sample: BinarySample, level: float) -> float | None:
+    """Return how near to 0 and 1 predictions are that alone refute calibration.
 
-    Then a smooth map spreads their error over the predictions near them, and errors of
-    drawn maps are too large.
+    None unless predictions of exactly 0 or 1 are wrong, or where others farther inside
+    are, too. A map that bends near the ends may bend everywhere: so errors of drawn
+    maps are too large if predictions farther inside are calibrated.
     """
-    certain = (sample.p == 0.0) | (sample.p == 1.0)
-    if not (certain & (sample.p != sample.y)).any():
-        return False
-    if certain.all():
-        return True
-    return not smooth_p_value(sample.take(~certain)).rejects(level)
+    near = np.minimum(sample.p, 1.0 - sample.p)
+    if not ((near == 0.0) & (sample.p != sample.y)).any():
+        return None
+    for reach in REACHES:
+        inside = near > reach
+        if not (inside.any() and smooth_p_value(sample.take(inside)).rejects(level)):
+            return reach
+    return None
 
 
-def _least_certain_error(sample: BinarySample, level: float, alpha: float) -> float:
-    """Return the exact lower bound of the error of predictions of 0 and 1."""
+def _least_error(
+    sample: BinarySample, reach: float, level: float, alpha: float
+) -> float:
+    """Return the exact lower bound of the error of predictions so near to 0 and 1."""
     weight, error = sample.weights, 0.0
-    for end in (0.0, 1.0):
-        at = sample.p == end
-        rows = float(weight[at].sum())
-        wrong = float((weight * np.abs(sample.y - end))[at].sum())
+    for p, y in ((sample.p, sample.y), (1.0 - sample.p, 1.0 - sample.y)):
+        at = p <= reach
+        rows, wrong, expected = (float((weight * x)[at].sum()) for x in (1.0, y, p))
         if wrong > 0.0:
             rate = float(betaincinv(wrong, rows - wrong + 1.0, level))
-            error += rows * rate**alpha
+            error += rows * max(rate - expected / rows, 0.0) ** alpha
     return error / sample.total

@@ -8,9 +8,9 @@ import numpy as np
 
 from calibrant.calibrators.kernel_error import MIN_ROWS, KernelError
 from calibrant.core.parameters import check_choice, check_count, generator
-from calibrant.core.sample import warn_if_small
-from calibrant.core.tasks import InputSpec
-from calibrant.exceptions import OptionError, TooFewRowsError
+from calibrant.core.sample import ClassSample, warn_if_small
+from calibrant.core.tasks import WHOLE, InputSpec
+from calibrant.exceptions import OptionError, Setting, TooFewRowsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,11 +67,12 @@ def kernel_calibration_error(  # noqa: PLR0913
         blocks of `block_size` rows only.
     block_size : int
         Rows per block; 2 is the linear-time estimator.
-    task : None, "confidence", "classwise", "multilabel", or a class
+    task : None, "confidence", "classwise", "canonical", "multilabel", or a class
         None: binary. "confidence" or "top-label": the top class and whether it is
         right. A class, by label or column number: that class against the rest.
-        "classwise": the mean over classes. "multilabel": the same for labels of which a
-        row can have several, with a matrix of 0 and 1 as `y_true`.
+        "classwise": the mean over classes. "canonical": the whole vector of class
+        probabilities, see Notes. "multilabel": the mean over labels of which a row can
+        have several, with a matrix of 0 and 1 as `y_true`.
     sample_weight : array-like of shape (n,), optional
         Counts: a weight of 2 counts the row twice.
     pos_label : object, optional
@@ -93,6 +94,16 @@ def kernel_calibration_error(  # noqa: PLR0913
     --------
     calibration_error : the error of a fitted calibration map.
     calibration_test : with ``method="kce"`` the test by this error.
+
+    Notes
+    -----
+    For the task "canonical" residuals are vectors, and the product of two of them is
+    half their inner product: with two classes the error is that of one of them, and
+    with ``outcome_kernel="white"`` it is the error by the kernel k(p, p') times the
+    identity matrix. Distances of vectors are from 0 to 1: total variation for
+    "laplace", and the Euclidean distance over the root of 2 for "rbf". The time grows
+    with the square of the number of rows; `bandwidth` must be a number, and blocks are
+    not available.
 
     References
     ----------
@@ -117,14 +128,20 @@ def kernel_calibration_error(  # noqa: PLR0913
     tasks = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(tasks.samples[0])
 
-    def error(sample: BinarySample) -> float:
+    def error(sample: BinarySample | ClassSample) -> float:
         fit = family.fit_sample(sample)
-        if estimator != "block":
+        if isinstance(sample, ClassSample) and estimator == "block":
+            raise OptionError(
+                'estimator="block" is for one event; with ',
+                Setting("task", WHOLE),
+                ' use "unbiased" or "biased".',
+            )
+        if estimator != "block" or isinstance(sample, ClassSample):
             return fit.error(sample, alpha=2.0, debias=estimator == "unbiased")
         rng = generator(random_state)
         return float(block_errors(family, sample, block_size, rng).mean())
 
-    return float(np.mean([error(sample) for sample in tasks.samples]))
+    return float(np.mean([error(sample) for sample in tasks.measured]))
 
 
 def block_errors(

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.calibrators.registry import find_binary
 from calibrant.core.parameters import check_choice
-from calibrant.core.tasks import InputSpec
+from calibrant.core.tasks import InputSpec, check_events
 from calibrant.numerics.isotonic import SortedSamples, isotonic_values
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_rows import sorted_rows
@@ -110,7 +110,7 @@ def small_samples(tasks: Iterable[BinaryTasks]) -> list[BinarySample]:
 def keep(name: str, samples: Sequence[BinarySample], values: Sequence[Any]) -> None:
     """Keep a value with each sample, where it is looked for before it is computed."""
     for sample, value in zip(samples, values, strict=True):
-        sample.keep(name, value)
+        sample.made.setdefault(name, value)
 
 
 def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
@@ -260,6 +260,7 @@ def decompose_score(  # noqa: PLR0913
     discrimination 0.2398)
     """
     check_choice(score, get_args(ScoreName), name="score")
+    check_events(task, "the split of a score")
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
     splits = mean_splits(spec.tasks(y_true, y_prob, sample_weight), recalibration)
     return next(split for split in splits if split.name == score)

@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.special import chdtrc, expit, ndtri
 
-from calibrant.core.clusters import ClusterSums
+from calibrant.core.sample import ClusterSums
 from calibrant.exceptions import TooFewRowsError
 from calibrant.numerics.binning import bin_index
 from calibrant.numerics.links import clip_probability, logit

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
+from scipy.spatial.distance import cdist
 
 from calibrant.numerics.binning import GRID_CELLS, grid_cell
 
@@ -98,6 +99,36 @@ class ErrorKernel:
         total = total - np.sum(weight * squares, axis=-1)
         return np.asarray(self.factor * total / (rows * (rows - 1.0)))
 
+    def class_error(
+        self,
+        p: FloatMatrix,
+        column: IntVector,
+        weight: FloatVector | None,
+        *,
+        debias: bool,
+    ) -> float:
+        """Return the error of the whole vector of class probabilities.
+
+        The kernel is that of distances times half the identity matrix: with two
+        classes it is the error of one of them. Distances are half the sum of absolute
+        differences for the Laplace kernel (total variation), and the Euclidean one over
+        the root of 2 for RBF. All pairs of rows are summed, block by block.
+        """
+        rows = np.ones(len(p)) if weight is None else weight
+        residual = np.eye(p.shape[1])[column] - p
+        weighted = residual * rows[:, np.newaxis]
+        total, size = 0.0, max(MAX_AT_ONCE // len(p), 1)
+        for start in range(0, len(p), size):
+            some = slice(start, start + size)
+            gap = class_distances(p[some], p, self.kernel)
+            near = kernel_values(gap, self.kernel, self.bandwidth)
+            total += float(np.sum((near @ weighted) * weighted[some]))
+        n = float(rows.sum())
+        if not debias:
+            return 0.5 * self.factor * total / n**2
+        total -= float(rows @ np.square(residual).sum(axis=1))
+        return 0.5 * self.factor * total / (n * (n - 1.0))
+
     def block_errors(
         self,
         p: FloatVector,
@@ -168,6 +199,24 @@ def kernel_values(
     scaled = distance / bandwidth
     exponent = np.abs(scaled) if kernel == "laplace" else 0.5 * np.square(scaled)
     return np.asarray(np.exp(-exponent), dtype=np.float64)
+
+
+def class_distances(
+    p: FloatMatrix, other: FloatMatrix, kernel: KernelName
+) -> FloatMatrix:
+    """Return distances between rows of class probabilities, from 0 to 1.
+
+    With two classes both are the distance between the probabilities of one.
+
+    Examples
+    --------
+    >>> p, other = np.array([[1.0, 0.0]]), np.array([[0.25, 0.75]])
+    >>> class_distances(p, other, "rbf"), class_distances(p, other, "laplace")
+    (array([[0.75]]), array([[0.75]]))
+    """
+    if kernel == "rbf":
+        return np.asarray(cdist(p, other) / np.sqrt(2.0))
+    return np.asarray(0.5 * cdist(p, other, "cityblock"))
 
 
 def quadratic_forms(

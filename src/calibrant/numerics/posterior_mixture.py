@@ -262,7 +262,8 @@ def _quadratic(
 ) -> tuple[FloatVector, FloatMatrix, float]:
     """Return slope at 0 and Hessian of the log-likelihood, and what tells of a level.
 
-    That is the variance of labels, or less where known terms add to the level.
+    That is the variance of labels, or less where known terms add to the level. Rows
+    that have known terms only tell nothing.
     """
     design = problem.design
     share = expit(problem.offset + design @ coefficients)
@@ -274,6 +275,7 @@ def _quadratic(
     # Features that are 0 in all rows would make it singular.
     eps = np.finfo(float).eps
     hessian[np.diag_indices_from(hessian)] += eps * (1.0 + hessian.trace())
+    variance[~design[:, : problem.group.size].any(axis=1)] = 0.0
     total = float(variance.sum())
     blurs = variance @ design[:, problem.group.size :]
     return slope, hessian, total / (1.0 + float(blurs @ blurs) / max(total, eps))

@@ -57,13 +57,24 @@ def log_loss_of_classes(
 
 
 def mean_gap(
-    calibrated: FloatVector,
-    p: FloatVector,
+    calibrated: FloatVector | FloatMatrix,
+    p: FloatVector | FloatMatrix,
     weight: FloatVector | None,
     alpha: float,
 ) -> float:
-    """Return the plug-in error, the mean of abs(c(p) - p) ** alpha."""
-    return float(np.average(np.abs(calibrated - p) ** alpha, weights=weight))
+    """Return the plug-in error: the mean of abs(c(p) - p) ** alpha, or of its sums.
+
+    Of several classes it is summed over the columns of each row.
+
+    Examples
+    --------
+    >>> p, calibrated = np.array([[0.75, 0.25]]), np.array([[0.5, 0.5]])
+    >>> mean_gap(calibrated, p, None, 1.0), mean_gap(calibrated[:, 0], p[:, 0], None, 1)
+    (0.5, 0.25)
+    """
+    gaps = np.abs(calibrated - p) ** alpha
+    rows = gaps.sum(axis=1) if gaps.ndim > 1 else gaps
+    return float(np.average(rows, weights=weight))
 
 
 def count_quantiles(

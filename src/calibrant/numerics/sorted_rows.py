@@ -52,7 +52,7 @@ def sorted_if_known(sample: BinarySample) -> BinarySample:
 
     For sums over bins, which are faster over rows in order but not worth a sort.
     """
-    return sample.known("sorted rows") or sample
+    return sample.made.get("sorted rows") or sample
 
 
 def _sort(sample: BinarySample) -> BinarySample:

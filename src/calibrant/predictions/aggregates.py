@@ -11,13 +11,13 @@ import numpy as np
 
 from calibrant.core.labels import check_label_order
 from calibrant.core.row_rules import warn_if_not_percent
-from calibrant.core.tasks import BinaryTasks
+from calibrant.core.tasks import WHOLE, BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
-from calibrant.engines.dropped_rows import listed_reasons
 from calibrant.engines.groups import Group, format_group_value
 from calibrant.engines.opening import needs_memory
+from calibrant.engines.row_checks import listed_reasons
 from calibrant.exceptions import (
     DroppedRowsWarning,
     OptionError,
@@ -33,28 +33,18 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.core.tasks import InputSpec
     from calibrant.engines.aggregation_spec import ModelColumns
-    from calibrant.engines.cells import AggregatedCells
+    from calibrant.engines.cells import AggregatedCells, CellOrigin
     from calibrant.engines.opening import SqlTable, Table
     from calibrant.predictions.columns import TableRequest
 
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """The predictions of one model in one group of rows, evaluated by themselves.
+    """The predictions of one model in one group of rows, evaluated by themselves."""
 
-    Attributes
-    ----------
-    model : str
-        Name of the model; empty where there is one without a name.
-    group : Group
-        Which rows; one without values stands for all rows.
-    read : callable
-        Returns the binary tasks of these rows.
-    """
-
-    model: str
-    group: Group
-    read: Callable[[], BinaryTasks]
+    model: str  # name of the model; empty where there is one without a name
+    group: Group  # which rows; one without values stands for all rows
+    read: Callable[[], BinaryTasks]  # returns the binary tasks of these rows
 
 
 class Store(ABC):
@@ -68,8 +58,14 @@ class Store(ABC):
 
     @property
     @abstractmethod
+    def origin(self) -> CellOrigin:
+        """Return what the predictions are, of which aggregates are the sums."""
+
+    @property
     def by(self) -> tuple[str, ...]:
         """Return the columns of groups."""
+        origin = self.origin
+        return tuple(n for n in origin.group_columns if n != origin.model_column)
 
     @abstractmethod
     def units(self) -> list[Unit]:
@@ -122,13 +118,7 @@ class Store(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AggregatedPredictions(Store):
-    """Sums over the rows of cells, read by model and group.
-
-    Attributes
-    ----------
-    cells : AggregatedCells
-        The sums.
-    """
+    """Sums over the rows of cells, read by model and group."""
 
     cells: AggregatedCells
     request = None
@@ -140,42 +130,26 @@ class AggregatedPredictions(Store):
         return self.cells.reasons
 
     @property
-    def cluster_column(self) -> str | None:
-        """Return the column of clusters, where there are any."""
-        return self.cells.origin.cluster_column or None
-
-    @property
-    def task(self) -> str:
-        """Return the name of the task."""
-        return self.cells.origin.task
-
-    @property
-    def event(self) -> str | None:
-        """Return the label that is predicted, where it is one with a name."""
-        return self.cells.origin.event
+    def origin(self) -> CellOrigin:
+        """Return what was aggregated."""
+        return self.cells.origin
 
     @property
     def n(self) -> int:
         """Return the number of rows."""
         return self.cells.n
 
-    @property
-    def by(self) -> tuple[str, ...]:
-        """Return the columns of groups."""
-        origin = self.cells.origin
-        return tuple(n for n in origin.group_columns if n != origin.model_column)
-
     @cached_property
     def models(self) -> tuple[str, ...]:
         """Return the names of the models, in order."""
-        if self.cells.origin.model_column:
+        if self.origin.model_column:
             return tuple(dict.fromkeys(unit.model for unit in self._all_units))
-        return tuple(dict.fromkeys(name for name, _ in self.cells.origin.events))
+        return tuple(dict.fromkeys(name for name, _ in self.origin.events))
 
     @property
     def named(self) -> bool:
         """Tell whether results name their model."""
-        return len(self.models) > 1 or bool(self.cells.origin.model_column)
+        return len(self.models) > 1 or bool(self.origin.model_column)
 
     def units(self) -> list[Unit]:
         """Return each model in each group of rows."""
@@ -183,7 +157,7 @@ class AggregatedPredictions(Store):
 
     def whole(self, model: str) -> BinaryTasks:
         """Return all rows of a model."""
-        column = self.cells.origin.model_column
+        column = self.origin.model_column
         cells = self.cells.grouped_by([column] if column else [])
         units = AggregatedPredictions(cells).units()
         return next(unit.read() for unit in units if unit.model == model)
@@ -207,7 +181,7 @@ class AggregatedPredictions(Store):
 
     @cached_property
     def _all_units(self) -> list[Unit]:
-        origin = self.cells.origin
+        origin = self.origin
         units = []
         for place, values in enumerate(self.cells.unit_keys):
             key = dict(zip(origin.group_columns, values, strict=True))
@@ -357,6 +331,13 @@ def check_can_be_aggregated(request: TableRequest) -> None:
             "without aggregating them (",
             Setting("engine", "memory"),
             "), or leave times out.",
+        )
+    if request.spec.task_name == WHOLE:
+        raise OptionError(
+            Setting("task", WHOLE),
+            " needs rows, which sums do not keep; evaluate them in memory (",
+            Setting("engine", "memory"),
+            ") instead of aggregating them.",
         )
     if not isinstance(request.y, str):
         raise OptionError(

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
-from calibrant.core.clusters import cluster_codes
-from calibrant.core.sample import check_class_sample
+from calibrant.core.sample import check_class_sample, cluster_codes
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.cells import CellOrigin, cells_of_rows
-from calibrant.engines.dropped_rows import drop_invalid_rows
 from calibrant.engines.groups import (
     Group,
     format_group_value,
@@ -27,7 +25,7 @@ from calibrant.engines.groups import (
     numbered_rows,
 )
 from calibrant.engines.memory import MemoryTable
-from calibrant.engines.opening import with_file_column
+from calibrant.engines.row_checks import drop_invalid_rows
 from calibrant.exceptions import (
     Argument,
     InputError,
@@ -75,27 +73,16 @@ ABOUT_ROWS = (InputError, MissingValueError, ProbabilityRangeError, RowSumError)
 
 @dataclass(frozen=True, eq=False)
 class RowPredictions(Store):
-    """Rows in memory: validated once, read by model and group.
+    """Rows in memory: validated once, read by model and group."""
 
-    Attributes
-    ----------
-    table : MemoryTable
-        The columns, without invalid rows if these were to be dropped.
-    request : TableRequest
-        Which columns hold what.
-    columns : tuple of ModelColumns
-        Columns of the predictions of each model; one entry where the models of a long
-        table share their columns.
-    of_arrays : bool
-        Whether columns are arguments of the user's, which errors call by their names.
-    reasons : dict
-        How many rows were dropped by reason.
-    """
-
-    table: MemoryTable
+    table: MemoryTable  # the columns, without invalid rows if these were to be dropped
     request: TableRequest
+    # columns of the predictions of each model; one entry where the models of a long
+    # table share their columns
     columns: tuple[ModelColumns, ...]
+    # whether columns are arguments of the user's, which errors call by their names
     of_arrays: bool = False
+    # how many rows were dropped by reason
     reasons: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -125,7 +112,6 @@ class RowPredictions(Store):
     @classmethod
     def of_table(cls, table: MemoryTable, request: TableRequest) -> RowPredictions:
         """Find the columns, drop invalid rows if asked to, and validate the rest."""
-        table = with_file_column(table, request.key_columns)
         reasons: dict[str, int] = {}
         if request.bad_rows == "drop":
             specs = [aggregation_spec(table, one) for one in request.by_label(table)]
@@ -174,29 +160,25 @@ class RowPredictions(Store):
         return cluster_codes(self.table.keys(name), name=self._word(name))
 
     @property
-    def cluster_column(self) -> str | None:
-        """Return the column of clusters, where there are any."""
-        return self.request.cluster
-
-    @property
     def files(self) -> tuple[str, ...]:
         """Return the files that rows were read from, as they were named."""
         return self.table.files
 
-    @property
-    def by(self) -> tuple[str, ...]:
-        """Return the columns of groups."""
-        return self.request.by
-
-    @property
-    def task(self) -> str:
-        """Return the name of the task."""
-        return self.request.spec.task_name
-
-    @property
-    def event(self) -> str | None:
-        """Return the label that is predicted, where it is one with a name."""
-        return self.request.spec.event
+    @cached_property
+    def origin(self) -> CellOrigin:
+        """Return what the predictions are, of which aggregates are the sums."""
+        request = self.request
+        pairs = list(zip(self.columns, self.tasks, strict=True))
+        return CellOrigin(
+            request.spec.task_name,
+            tuple((model.name, name) for model, own in pairs for name in own.names),
+            request.all_groups,
+            weighted=request.weight is not None,
+            model_column=request.model or "",
+            event=request.spec.event,
+            limits=request.cell_limits,
+            cluster_column=request.cluster or "",
+        )
 
     @property
     def n(self) -> int:
@@ -306,20 +288,9 @@ class RowPredictions(Store):
         """Return the cells of the rows, of which invalid ones are gone already."""
         request = self.request
         check_can_be_aggregated(request)
-        pairs = list(zip(self.columns, self.tasks, strict=True))
-        origin = CellOrigin(
-            request.spec.task_name,
-            tuple((model.name, name) for model, own in pairs for name in own.names),
-            request.all_groups,
-            weighted=self.weight is not None,
-            model_column=request.model or "",
-            event=request.spec.event,
-            limits=request.cell_limits,
-            cluster_column=request.cluster or "",
-        )
         groups = group_rows(self.table, request.all_groups)
         events = [(s.p, s.y) for tasks in self.tasks for s in tasks.samples]
-        cells = cells_of_rows(origin, groups, events, self.weight)
+        cells = cells_of_rows(self.origin, groups, events, self.weight)
         dropped = sum(self.reasons.values())
         return replace(cells, dropped=dropped, reasons=self.reasons)
 

@@ -93,11 +93,12 @@ class Predictions:
         y_prob : array-like of shape (n,) or (n, k), or dict
             Predicted probability of the event, or of each class; a dict has those of
             each model. With `task` None, two columns are those of `predict_proba`.
-        task : None, "confidence", "classwise", "multilabel", or a class
+        task : None, "confidence", "classwise", "canonical", "multilabel", or a class
             None: binary. "confidence" or "top-label": the top class and whether it is
             right. A class, by label or column number: that class against the rest.
-            "classwise": the mean over classes. "multilabel": the same for labels of
-            which a row can have several, with a matrix of 0 and 1 as `y_true`.
+            "classwise": the mean over classes. "canonical": the whole vector of class
+            probabilities. "multilabel": the mean over labels of which a row can have
+            several, with a matrix of 0 and 1 as `y_true`.
         sample_weight : array-like of shape (n,), optional
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,), optional
@@ -207,11 +208,12 @@ class Predictions:
         time : str, optional
             Column that says when a row was recorded. It is kept for later: at
             present every function raises an error if it is given.
-        task : None, "confidence", "classwise", "multilabel", or a class
+        task : None, "confidence", "classwise", "canonical", "multilabel", or a class
             None: binary. "confidence" or "top-label": the top class and whether it is
             right. A class, by label or column number: that class against the rest.
-            "classwise": the mean over classes. "multilabel": the same for labels of
-            which a row can have several, from npz matrices.
+            "classwise": the mean over classes. "canonical": the whole vector of class
+            probabilities, read into memory. "multilabel": the mean over labels of which
+            a row can have several, from npz matrices.
         pos_label : object, optional
             The label that counts as the event.
         labels : sequence, optional
@@ -344,8 +346,8 @@ class Predictions:
 
     @property
     def task(self) -> str:
-        """Return the task: "binary", "confidence", "classwise" or a class."""
-        return self.store.task
+        """Return the name of the task: "binary", "confidence", a class or such."""
+        return self.store.origin.task
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def summarise_model(
     step()
     own = [e for e in assessment.classes if e.method == settings.measure_name]
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
-    panels, regions = _panels(fitted, preds.store.event, order, settings)
+    panels, regions = _panels(fitted, preds.store.origin.event, order, settings)
     step()
     estimate = next(
         e for e in assessment.estimates if e.method == settings.measure_name

@@ -16,7 +16,7 @@ from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jinja2 import Environment
 
@@ -41,7 +41,9 @@ def render_page(summary: Mapping[str, Any]) -> str:
     summary = _make_visible(summary)
     from markupsafe import Markup
 
-    script, style = _asset("page.js"), _asset("page.css")
+    from calibrant.report import svg
+
+    script, style = _asset("page.js"), _asset("page.css") + svg.SWITCHES
     text: str = environment.get_template("page.html.j2").render(
         report=summary,
         data=Markup(json_for_script(_pointed_at(summary))),  # noqa: S704  (cannot end it)
@@ -70,6 +72,26 @@ def _make_visible(content: Any) -> Any:
     if isinstance(content, list):
         return [_make_visible(value) for value in content]
     return content
+
+
+def shared_notes(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return notes on the data that several models have, to be written once.
+
+    Each is the first model's finding, with the names of models by "messages".
+    """
+    notes: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for model in models:
+        for finding in model["findings"]:
+            if finding["severity"] == "note" and not finding["where"]:
+                notes.setdefault(finding["code"], []).append((model["name"], finding))
+    shared = []
+    for same in notes.values():
+        messages: dict[str, list[str]] = {}
+        for name, finding in same:
+            messages.setdefault(finding["message"], []).append(name)
+        if len(same) > 1:
+            shared.append({**same[0][1], "messages": messages})
+    return shared
 
 
 def _pointed_at(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,6 +175,7 @@ def _environment(purpose: str) -> Environment:
         "decision_svg": svg.decision_svg,
         "overview_svg": svg.overview_svg,
         "interval_svg": svg.interval_svg,
+        "shared_notes": shared_notes,
         "given_as": GIVEN_AS,
         "scales": {"prob": "probability", "logit": "logit"},
         "clip": f"{CLIP:.1e}",

@@ -20,6 +20,7 @@ from calibrant.core.output_files import (
     check_named,
 )
 from calibrant.core.parameters import check_choice, whole_seed
+from calibrant.core.tasks import check_events
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, Setting
 from calibrant.measures.estimate import ErrorSettings
@@ -189,6 +190,7 @@ class Report:
             labels=labels,
             scale=scale,
         )
+        check_events(preds.task, "a report")
         return cls(
             summarise(preds, settings, title=title, created=created, progress=progress)
         )

@@ -193,7 +193,7 @@ def _notes(
 def _data(
     preds: Predictions, title: str, fitted: Iterable[FittedTasks]
 ) -> dict[str, Any]:
-    request, column = preds.store.request, preds.store.cluster_column
+    request, column = preds.store.request, preds.store.origin.cluster_column
     codes = (one.tasks.samples[0].clusters for one in fitted)
     known = [own for own in codes if own is not None]
     clusters = None

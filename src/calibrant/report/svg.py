@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
+from calibrant.displays.diagram_data import mirrored_bars
 from calibrant.displays.panels import named_ticks
 
 if TYPE_CHECKING:
@@ -34,7 +35,12 @@ DIAGONAL = f'<path class="diagonal" d="M{LEFT:g},{BOTTOM:g}L{RIGHT:g},{TOP:g}"/>
 MAX_TICK_NAME = 7
 """Signs of a tick's name that fit left of the square."""
 MAX_CURVES = 20
-"""The style sheet has a switch for so many; more could not be distinguished."""
+"""More could not be distinguished."""
+SWITCHES = "\n".join(
+    f".diagram:has(.t{k}:not(:checked)) .l{k} {{ display: none; }}"
+    for k in range(MAX_CURVES)
+)
+"""Style by which the boxes beside a diagram show and hide its curves."""
 DECISION_HEIGHT = 240.0
 DECISION_STEPS = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Distances of net benefits that are named.
@@ -406,14 +412,13 @@ def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
 
 
 def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
-    """Return events upwards and others downwards, each side by its tallest bar."""
-    rows, events = np.array(histogram["rows"]), np.array(histogram["events"])
+    """Return events upwards and others downwards."""
+    sides = mirrored_bars(np.array(histogram["rows"]), np.array(histogram["events"]))
     left, right = axes.x(histogram["left"]), axes.x(histogram["right"])
-    sides = ("events", -1.0, events), ("non-events", 1.0, rows - events)
     bars = []
-    for name, sign, sums in sides:
-        used = sums > 0.0
-        height = sign * np.maximum(BARS_HEIGHT * sums / (sums.max() or 1.0), 0.75)
+    for (name, (share, text)), sign in zip(sides.items(), (-1.0, 1.0), strict=True):
+        used = share > 0.0
+        height = sign * np.maximum(BARS_HEIGHT * share, 0.75)
         boxes = [
             f"M{a:.1f},{BARS_MIDDLE:g}v{up:.1f}H{b:.1f}V{BARS_MIDDLE:g}Z"
             for a, b, up in zip(
@@ -422,7 +427,7 @@ def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
         ]
         bars.append(f'<path class="bar {name}" d="{"".join(boxes)}"/>')
         y = BARS_MIDDLE + sign * (BARS_HEIGHT - 4.0) + (4.0 if sign < 0.0 else 2.0)
-        bars.append(_text("", name, *_free_side(0.5 * (left + right), sums, y)))
+        bars.append(_text("", text, *_free_side(0.5 * (left + right), share, y)))
     floor = f'<path class="floor" d="M{LEFT:g},{BARS_MIDDLE:g}H{RIGHT:g}"/>'
     return f'<g class="bars">{"".join(bars)}{floor}</g>'
 

@@ -1,16 +1,19 @@
-"""Which rows can be used, as SQL, and the error where one cannot.
+"""Which rows of a table can be used, and the error or the reason where one cannot.
 
-The same rules, errors and words as at the door of arrays. An engine has no numbers of
-rows to name, so it tells how many there are and shows one.
+The same rules, errors and words for tables in memory and for SQL. An engine has no
+numbers of rows to name, so it tells how many there are and shows one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from calibrant.core.arrays import check_same_length
+from calibrant.core.labels import check_single_labels, is_missing
 from calibrant.core.probabilities import row_sum_remedy
 from calibrant.core.row_rules import (
     BINARY_LABEL,
@@ -26,6 +29,7 @@ from calibrant.core.row_rules import (
     class_label,
     in_range,
     list_values,
+    precision_of,
     sums_to_one,
 )
 from calibrant.core.wording import MEASURE_WORDING, shown
@@ -37,20 +41,243 @@ from calibrant.engines.aggregation_sql import (
     probability,
     read_columns,
 )
-from calibrant.engines.dropped_rows import Reasons, ScaleEvidence
-from calibrant.exceptions import InputError, ProbabilityRangeError, Text
+from calibrant.exceptions import (
+    DroppedRowsError,
+    InputError,
+    ProbabilityRangeError,
+    ScaleError,
+    Setting,
+    Text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import Scale
+    from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Scale
     from calibrant.engines.aggregation_spec import AggregationSpec, ModelColumns
-    from calibrant.engines.duckdb import TypedRows
+    from calibrant.engines.duckdb_sources import TypedRows
+    from calibrant.engines.memory import MemoryTable
     from calibrant.engines.spark import SparkTable
 
     Run: TypeAlias = Callable[[str], Mapping[str, NDArray[Any]]]
+
+Reasons: TypeAlias = dict[str, int]
+"""How many rows cannot be used, by the first reason that each has."""
+
+
+LINES_REASON = "in lines that cannot be read"
+"""Why lines of text files are dropped that are no rows."""
+
+
+def listed_reasons(reasons: Mapping[str, int]) -> str:
+    """Return reasons as a message tells them.
+
+    Examples
+    --------
+    >>> listed_reasons({"missing or infinite in column 'p'": 3})
+    "3 missing or infinite in column 'p'"
+    """
+    return ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+
+
+def check_dropped(
+    reasons: Mapping[str, int],
+    total: int,
+    limit: float,
+    ranges: Iterable[ScaleEvidence] = (),
+) -> None:
+    """Raise where more than a share of all rows would be dropped.
+
+    Or where the predictions of a model are clearly on another scale.
+    """
+    ranges = list(ranges)
+    for one in ranges:
+        if one.spread.is_clearly_other(one.scale, limit):
+            raise one.error()
+    dropped = sum(reasons.values())
+    if dropped <= limit * total:
+        return
+    enough = np.ceil(10.0 * dropped / total) / 10.0
+    many = [one for one in ranges if one.spread.are_many_outside(limit)]
+    raise DroppedRowsError(
+        f"{dropped:,} of {total:,} rows are invalid, but at most {100 * limit:g} "
+        f"% may be dropped: {listed_reasons(reasons)}. ",
+        *(part for one in many for part in (*one.remedy, " ")),
+        "Repair these rows, or allow more to be dropped: ",
+        Setting("max_dropped", round(float(enough), 1)),
+        ".",
+    )
+
+
+@dataclass(frozen=True)
+class ScaleEvidence:
+    """The predictions of a model at a glance, and the range that they must keep to."""
+
+    name: str  # what messages call them
+    scale: Scale  # what they are to hold
+    ends: tuple[float, float]  # ends of the range, with room for rounding
+    spread: ValueSummary
+
+    @property
+    def remedy(self) -> Text:
+        """Return what the values look like, and the way out."""
+        return self.spread.remedy(self.scale, MEASURE_WORDING)
+
+    def error(self) -> InputError:
+        """Return the error about predictions that look like another scale."""
+        spread = self.spread
+        value = float(spread.high if spread.high > self.ends[1] else spread.low)
+        count = f"{spread.outside:,} of {spread.rows:,} rows do not"
+        fault = f"{count}, one is {shown(value)}"
+        rule = replace(in_range(self.scale), error=ScaleError)
+        return rule.broken(self.name, fault, self.remedy, value=value)
+
+
+def drop_invalid_rows(
+    table: MemoryTable, *specs: AggregationSpec
+) -> tuple[MemoryTable, Reasons]:
+    """Return the table without rows that cannot be used, and how many there were.
+
+    Columns of text with numbers among it are numbers afterwards. Several specs
+    are about the same rows, which must be usable for all of them.
+    """
+    ranges: list[ScaleEvidence] = []
+    faults = [fault for one in specs for fault in _faults(table, one, ranges)]
+    if len({bad.size for _, bad in faults}) > 1:
+        _check_same_length(table, specs)
+    usable = np.ones(faults[0][1].size, dtype=bool)
+    reasons: Reasons = {}
+    for reason, bad in faults:
+        count = int(np.count_nonzero(usable & bad))
+        if count:
+            reasons[reason] = reasons.get(reason, 0) + count
+        usable &= ~bad
+    if table.lines_left_out:
+        reasons[LINES_REASON] = table.lines_left_out
+    total = usable.size + table.lines_left_out
+    check_dropped(reasons, total, specs[0].max_dropped, ranges)
+    numbers = {name for one in specs for name in (*one.columns, one.weight)}
+    numbers |= {one.y for one in specs if _wants_numbers(one)}
+
+    @cache
+    def read(name: str) -> NDArray[Any]:
+        column = table.column(name)[usable]
+        return _numbers(column) if name in numbers and _is_text(column) else column
+
+    ends = np.cumsum([size for _, size in table.parts])[:-1]
+    sizes = [int(part.sum()) for part in np.split(usable, ends)]
+    parts = zip(table.parts, sizes, strict=False)
+    kept = replace(
+        table,
+        read=read,
+        read_keys=lambda name: table.keys(name)[usable],
+        lines_left_out=0,
+        parts=tuple((name, size) for (name, _), size in parts),
+    )
+    return kept, reasons
+
+
+def _check_same_length(table: MemoryTable, specs: Iterable[AggregationSpec]) -> None:
+    names = [n for one in specs for n in (one.y, *one.columns, one.weight) if n]
+    check_same_length(**{f"column {name!r}": table.column(name) for name in names})
+
+
+def _faults(
+    table: MemoryTable, spec: AggregationSpec, ranges: list[ScaleEvidence]
+) -> Iterator[tuple[str, BoolVector]]:
+    """Give each reason not to use rows, and which have it, in the order of engines.
+
+    What predictions that are out of range look like is added to `ranges`.
+    """
+    for model in spec.models:
+        yield from _prediction_faults(table, model, ranges)
+    for model in spec.models:
+        if model.labels and model.scale != "logit":
+            prob = RULES[model.scale].to_prob(_scores(table, model))
+            off = np.abs(prob.sum(axis=1) - 1.0) > ROW_SUM_TOLERANCE
+            yield sums_to_one(model.scale).reason_in(str(model)), off
+    yield from _label_faults(table.column(spec.y), spec)
+    if spec.weight is not None:
+        column = f"column {spec.weight!r}"
+        weight = _numbers(table.column(spec.weight))
+        yield FINITE.reason_in(column), ~np.isfinite(weight)
+        yield NOT_NEGATIVE.reason_in(column), weight < 0.0
+
+
+def _scores(table: MemoryTable, model: ModelColumns) -> FloatMatrix:
+    return np.stack([_numbers(table.column(name)) for name in model.columns], axis=1)
+
+
+def _prediction_faults(
+    table: MemoryTable, model: ModelColumns, ranges: list[ScaleEvidence]
+) -> Iterator[tuple[str, BoolVector]]:
+    scores, scale = _scores(table, model), model.scale
+    missing: BoolVector = ~np.isfinite(scores)
+    if scale == "logprob":  # minus infinity is a probability of 0
+        missing &= scores != RULES[scale].low
+    yield FINITE.reason_in(str(model)), _in_row(missing)
+    if scale == "logit":
+        return
+    precision = max(precision_of(table.column(name).dtype) for name in model.columns)
+    low, high = ends = RULES[scale].ends(precision)
+    outside = (scores < low) | (scores > high)
+    if outside.any():
+        ranges.append(
+            ScaleEvidence(str(model), scale, ends, ValueSummary.of(scores, ends))
+        )
+    yield in_range(scale).reason_in(str(model)), _in_row(outside)
+
+
+def _in_row(which: BoolVector) -> BoolVector:
+    return np.asarray(which.any(axis=1))
+
+
+def _wants_numbers(spec: AggregationSpec) -> bool:
+    """Tell whether labels are 0 and 1."""
+    return spec.pos_label is None and not spec.models[0].labels
+
+
+def _is_text(column: NDArray[Any]) -> bool:
+    if column.dtype.kind == "O":
+        return any(isinstance(value, str) for value in column.tolist())
+    return column.dtype.kind == "U"
+
+
+def _label_faults(
+    label: NDArray[Any], spec: AggregationSpec
+) -> Iterator[tuple[str, BoolVector]]:
+    column = f"column {spec.y!r}"
+    check_single_labels(label, name=column)
+    if _wants_numbers(spec) and _is_text(label):
+        label = _numbers(label)
+    if label.dtype.kind in "fO":
+        missing = np.array([is_missing(value) for value in label.tolist()], bool)
+        yield HAS_LABEL.reason_in(column), missing
+    known: set[Any] | None = None
+    if spec.models[0].labels:
+        known = set.intersection(*(set(model.labels) for model in spec.models))
+    elif spec.pos_label is None:
+        known = {0, 1}
+    if known is not None:
+        unknown = [value not in known for value in label.tolist()]
+        yield BINARY_LABEL.reason_in(column), np.array(unknown, dtype=bool)
+
+
+def _numbers(column: NDArray[Any]) -> FloatVector:
+    """Return a column as doubles; what is no number is NaN."""
+
+    def as_number(value: Any) -> float:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return np.nan
+
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64)
+    return np.array([as_number(value) for value in column.tolist()], dtype=np.float64)
+
 
 HUGE = 1e300
 MANY_COLUMNS = 16
@@ -62,34 +289,17 @@ ALL_MET = -1
 
 @dataclass(frozen=True)
 class RowCheck:
-    """A condition that every row must meet.
+    """A condition that every row must meet."""
 
-    Attributes
-    ----------
-    margin : str
-        A number that is not negative where the condition is met, and negative, NaN,
-        infinite or NULL where not: adding numbers up is faster than combining
-        conditions.
-    value : str
-        What to show of a row that does not meet it.
-    rule : RowRule
-        What is checked.
-    columns : str
-        What messages call the columns.
-    remedy : tuple or None
-        What to do, if not what the rule says.
-    model : str
-        Whose values tell what to do, by what they look like.
-    implied : bool
-        Whether another check finds the same rows, with less to say about them.
-    """
-
+    # a number that is not negative where the condition is met, and negative, NaN,
+    # infinite or NULL where not: adding numbers up is faster than combining conditions
     margin: str
-    value: str
+    value: str  # what to show of a row that does not meet it
     rule: RowRule
-    columns: str
-    remedy: Text | None = None
-    model: str = ""
+    columns: str  # what messages call the columns
+    remedy: Text | None = None  # what to do, if not what the rule says
+    model: str = ""  # whose values tell what to do, by what they look like
+    # whether another check finds the same rows, with less to say about them
     implied: bool = False
 
     @property
@@ -100,24 +310,12 @@ class RowCheck:
 
 @dataclass(frozen=True)
 class ScaleEvidenceQuery:
-    """The predictions of a model in SQL, and the range that they must keep to.
+    """The predictions of a model in SQL, and the range that they must keep to."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call them.
-    columns : tuple of str
-        What SQL calls them.
-    scale : {"prob", "percent", "logprob"}
-        What they hold.
-    ends : tuple of float
-        Ends of the range, with room for rounding.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    scale: Scale
-    ends: tuple[float, float]
+    name: str  # what messages call them
+    columns: tuple[str, ...]  # what SQL calls them
+    scale: Scale  # what they hold
+    ends: tuple[float, float]  # ends of the range, with room for rounding
 
     def of_row(self, place: int) -> list[str]:
         """Return the least and largest value of a row, and the least above 1."""
@@ -180,21 +378,14 @@ def _fault(margin: str) -> str:
 
 @dataclass(frozen=True)
 class SqlRowChecks:
-    """What every row must meet.
+    """What every row must meet."""
 
-    Attributes
-    ----------
-    checks : tuple of RowCheck
-        The conditions, in the order in which the door of arrays checks them.
-    ranges : tuple of ScaleEvidenceQuery
-        What tells whether predictions are on another scale.
-    together : tuple of str
-        Numbers like `RowCheck.margin`, of many columns at once, whose own checks are
-        implied.
-    """
-
+    # the conditions, in the order in which the door of arrays checks them
     checks: tuple[RowCheck, ...]
+    # what tells whether predictions are on another scale
     ranges: tuple[ScaleEvidenceQuery, ...] = ()
+    # numbers like `RowCheck.margin`, of many columns at once, whose own checks are
+    # implied
     together: tuple[str, ...] = ()
 
     def fault_sql(self) -> str:
@@ -233,30 +424,15 @@ class SqlRowChecks:
 
 @dataclass(frozen=True)
 class RowFaults:
-    """How many rows of a source miss each check.
-
-    Attributes
-    ----------
-    rules : SqlRowChecks
-        The checks.
-    run : callable
-        Gives the columns of a query's result.
-    source : str
-        What queries call the rows.
-    rows : int
-        All rows.
-    missed : dict
-        Number of rows by the number of the first check that they miss.
-    ranges : tuple of ScaleEvidence
-        What the predictions of each model look like.
-    """
+    """How many rows of a source miss each check."""
 
     rules: SqlRowChecks
-    run: Run
-    source: str
-    rows: int
+    run: Run  # gives the columns of a query's result
+    source: str  # what queries call the rows
+    rows: int  # all rows
+    # number of rows by the number of the first check that they miss
     missed: dict[int, int]
-    ranges: tuple[ScaleEvidence, ...]
+    ranges: tuple[ScaleEvidence, ...]  # what the predictions of each model look like
 
     @classmethod
     def count(cls, rules: SqlRowChecks, run: Run, source: str) -> RowFaults:
