@@ -246,8 +246,12 @@ def test_an_interrupt_that_a_library_turns_into_an_error_is_one(run, monkeypatch
             raise RuntimeError("query interrupted") from None
 
     monkeypatch.setattr(evaluation, "evaluate", fail)
-    assert run(*ONE)[0] == 130
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert run(*ONE)[0] == 130
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 SLOW_IMPORT = """

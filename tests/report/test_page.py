@@ -261,7 +261,7 @@ def test_a_page_has_a_sentence_and_the_measures_for_a_paper():
     own = cb.summary(y, p)
     assert model["sentence"].endswith(own.sentence())
     assert model["sentence"].startswith(
-        "The calibration error was 0.012 (95 % interval"
+        "The calibration error was 0.011 (95 % interval"
     )
     assert [row["value"] for row in model["measures"]] == own.frame()["value"].tolist()
     assert "doi:10.1002/sim.8281" in report.to_html()
