@@ -120,7 +120,7 @@ def calibration_error(  # noqa: PLR0913
     The error of all class probabilities together:
 
     >>> round(cb.calibration_error(digit, prob, task="canonical"), 4)
-    0.3938
+    0.3943
     """
     settings = ErrorSettings(alpha=alpha, debias=debias, random_state=random_state)
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
