@@ -255,7 +255,9 @@ def test_an_interrupt_that_a_library_turns_into_an_error_is_one(run, monkeypatch
 
 
 SLOW_IMPORT = """
-import importlib.abc, sys, time
+import importlib.abc, signal, sys, time
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 
 class Slow(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
