@@ -140,3 +140,28 @@ def test_one_parameter_is_integrated_exactly():
     value = model_at(terms, y, spreads, np.zeros(5)).mode(spreads)[0]
     value += 0.5 * np.sum(((spreads - softmax_evidence.TYPICAL[:3]) / 2.0) ** 2)
     assert_allclose(value, integral, atol=0.05)
+
+
+def test_averages_beyond_where_the_likelihood_is_quadratic_are_not_used(monkeypatch):
+    terms, y = draw()
+    share = np.full(80, 1 / 80)
+    far = np.full((1, terms.group.size), 50.0) * np.cos(np.arange(terms.group.size))
+    monkeypatch.setattr(QuadraticModel, "averaged", lambda *_: far)
+    posterior = fit_terms(terms, y, share, 80.0)
+    penalty = np.exp(-2.0 * posterior.log_spreads)[terms.group] / 160.0
+    problem = SoftmaxProblem(terms, y, share, penalty, terms.identity)
+    assert np.linalg.norm(problem.at(posterior.mean).gradient) < 1e-5
+
+
+def test_spreads_may_be_large_where_labels_say_so():
+    """Labels that are nearly a function of the predictions need large coefficients."""
+    rng = np.random.default_rng(0)
+    log_prob = log_softmax(rng.normal(size=(2000, 3)), axis=1)
+    common = np.stack([log_prob, np.exp(log_prob)])
+    terms = ClassTerms(common, np.empty((2000, 0)), np.empty(0, dtype=int))
+    scores = log_prob + 60.0 * np.exp(log_prob)
+    y = (scores + rng.gumbel(size=(2000, 3))).argmax(axis=1)
+    posterior = fit_terms(terms, y, np.full(2000, 1 / 2000), 2000.0)
+    loss = -log_softmax(terms.scores(posterior.mean), axis=1)[np.arange(2000), y]
+    truth = -log_softmax(scores, axis=1)[np.arange(2000), y]
+    assert loss.sum() < truth.sum() + 1.0

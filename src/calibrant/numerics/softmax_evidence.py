@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from calibrant.numerics.class_terms import ClassTerms
     from calibrant.numerics.softmax_regression import Point
 
-MIN_LOG, MAX_LOG = -7.0, 1.0
+MIN_LOG, MAX_LOG = -7.0, 5.0
 """Bounds of logarithms of spreads; at the lower one a term is practically absent."""
 TYPICAL = (-3.0, -1.5, -1.0, -3.0, -1.0)
 PRIOR_SPREAD = 2.0
@@ -43,7 +43,10 @@ standard deviation: slopes, intercepts, common terms, weights of log-probabiliti
 of probabilities. It was chosen on half of the real predictions at hand."""
 GRID = np.arange(-4.0, 4.5)
 """Steps of the logarithm of one spread over which coefficients are averaged."""
-MAX_ROUNDS = 4
+MAX_LOSS = 3.0
+"""Where averaged coefficients lower the log-likelihood by more than this, they are
+beyond where it is quadratic, and the most probable ones are kept."""
+MAX_ROUNDS = 8
 SETTLED = 0.1
 """Change in the logarithm of spreads at which fit and spreads agree."""
 TOLERANCE = 1e-5
@@ -86,7 +89,7 @@ class QuadraticModel:
         terms: ClassTerms = problem.operator  # type: ignore[assignment]
         away = point.parameters - problem.anchor
         gradient = total * (point.gradient - 2.0 * problem.penalty * away)
-        loss = total * (point.loss - float(problem.penalty @ away**2))
+        loss = total * point.log_loss
         hessian = total * terms.curvature_blocks(point.prob, problem.share)
         centre = terms.by_block(away)
         pull = np.einsum("bij,bj->bi", hessian, centre) - terms.by_block(gradient)
@@ -211,13 +214,15 @@ def fit_terms(
         parameters = point.parameters
         if np.abs(log_spreads - before).max() < SETTLED:
             break
-    if terms.is_exact:
-        parameters = model.averaged(log_spreads)[0] + terms.identity
-    else:  # so many parameters determine their spreads
-        problem = _problem(terms, column, share, total, log_spreads)
-        parameters = minimise(problem, parameters, tolerance=TOLERANCE).parameters
+    problem = _problem(terms, column, share, total, log_spreads)
+    best = minimise(problem, parameters, tolerance=TOLERANCE)
+    mean = best.parameters
+    if terms.is_exact:  # otherwise so many parameters determine their spreads
+        averaged = model.averaged(log_spreads)[0] + terms.identity
+        loss = problem.at(averaged).log_loss - best.log_loss
+        mean = averaged if total * loss <= MAX_LOSS else mean
     value = model.mode(log_spreads)[0]
-    return SoftmaxPosterior(model, log_spreads, parameters, value)
+    return SoftmaxPosterior(model, log_spreads, mean, value)
 
 
 def _problem(

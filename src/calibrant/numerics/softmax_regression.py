@@ -116,9 +116,13 @@ class MatrixScores:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The loss at some parameters, its slopes, and the probabilities there."""
+    """The loss at some parameters, its slopes, and the probabilities there.
+
+    `log_loss` is the loss without the penalty.
+    """
 
     parameters: FloatMatrix
+    log_loss: float
     loss: float
     gradient: FloatMatrix
     prob: FloatMatrix
@@ -158,11 +162,12 @@ class SoftmaxProblem:
         total = raised.sum(axis=1)
         prob = raised / total[:, np.newaxis]
         away = parameters - self.anchor
-        loss = self.share @ (np.log(total) - own) + np.sum(self.penalty * away**2)
+        log_loss = float(self.share @ (np.log(total) - own))
+        loss = log_loss + float(np.sum(self.penalty * away**2))
         slopes = prob * self.share[:, np.newaxis]
         slopes[rows, self.column] -= self.share
         gradient = self.operator.adjoint(slopes) + 2.0 * self.penalty * away
-        return Point(parameters, float(loss), gradient, prob)
+        return Point(parameters, log_loss, loss, gradient, prob)
 
     def curvature(self, point: Point, direction: FloatMatrix) -> FloatMatrix:
         """Return the Hessian at a point times a direction."""
