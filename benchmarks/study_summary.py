@@ -1,8 +1,9 @@
 """Measure how often intervals of `summary` contain the truth.
 
-Logits of predictions are normal; labels follow a line of logits, so that intercept and
-slope are known. O:E and calibration in the large are compared with their values for the
-drawn predictions.
+Logits of predictions are normal; labels follow a line of logits, so that all measures
+are known. O:E, calibration in the large and distances are compared with their values
+for the drawn predictions, scores and the AUROC with those of infinitely many. Last come
+prediction intervals of pooled centres, with true values that vary around 1.
 
 Run ``python benchmarks/study_summary.py [--runs 400] [--sizes 100 300]
 [--out FILE.csv]``.
@@ -19,12 +20,13 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, xlog1py, xlogy
 
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.measures.summary_measures import SampleMeasures
+from calibrant.numerics.random_effects import pool
 from calibrant.numerics.recalibration_line import LogitPoints
 from calibrant.numerics.weighted_points import WeightedPoints
 
@@ -42,6 +44,9 @@ LINES = {
 MIN_EVENTS = 8
 """Cases with fewer events on average are left out."""
 MANY = 200_000
+ROUNDING = 1e-9
+CENTRES, SPREADS = (2, 3, 5, 8, 15, 30), (0.0, 0.1, 0.3, 1.0)
+"""Numbers of pooled centres, and standard deviations of their true values."""
 FOR_MANY_ROWS = ("calibrated", "both")
 """Labels that are also drawn for the largest size."""
 COLUMNS = (
@@ -62,14 +67,48 @@ def points_of(x, line):
     return WeightedPoints(expit(x), np.ones(x.size), expit(line[0] + line[1] * x))
 
 
+def entropy(rate):
+    """Return the expected log-loss of the rate itself."""
+    return -(xlogy(rate, rate) + xlog1py(1.0 - rate, -rate))
+
+
+def score_truths(points):
+    """Return scores and AUROC of rows with known rates."""
+    p, rate = points.p, points.label_sum
+    share = rate.mean()
+    brier = np.mean(rate * (1.0 - p) ** 2 + (1.0 - rate) * p**2)
+    loss = -np.mean(rate * np.log(p) + (1.0 - rate) * np.log1p(-p))
+    below = np.cumsum(1.0 - rate) - 0.5 * (1.0 - rate)
+    base = entropy(share)
+    explained = np.expm1(2.0 * (loss - base)) / np.expm1(-2.0 * base)
+    return {
+        "Brier": brier,
+        "scaled Brier": 1.0 - brier / (share * (1.0 - share)),
+        "log-loss": loss,
+        "Nagelkerke R2": explained,
+        "AUROC": rate @ below / (rate.sum() * (1.0 - rate).sum()),
+    }
+
+
+def drawn_truths(points):
+    """Return what is compared with its value for the drawn predictions."""
+    gap = np.abs(points.label_sum - points.p)
+    return {
+        "O:E": points.label_sum.sum() / points.p.sum(),
+        "in-the-large": LogitPoints.of(points).in_the_large().value,
+        "ICI": gap.mean(),
+        "E50": np.quantile(gap, 0.5),
+        "E90": np.quantile(gap, 0.9),
+        "Emax": gap.max(),
+    }
+
+
 def summarised(x, line, rng):
-    """Return the measures of drawn labels that come from regressions."""
+    """Return the measures of drawn labels."""
     y = (rng.random(x.size) < expit(line[0] + line[1] * x)).astype(np.float64)
     tasks = BinaryTasks("binary", ("binary",), (BinarySample(expit(x), y),))
     fitted = FittedTasks(tasks, ErrorSettings(confidence=0.95))
-    found = SampleMeasures(fitted, "smooth")
-    parts = [*found.large(), *found.line()]
-    return {one.measure: one for one in parts}
+    return {one.measure: one for one in SampleMeasures(fitted, "smooth").all()}
 
 
 def coverage(n, predictions, line, runs, seed):
@@ -78,14 +117,13 @@ def coverage(n, predictions, line, runs, seed):
     rng = np.random.default_rng(seed)
     many = points_of(rng.normal(mean, spread, MANY), LINES[line])
     truth = dict(zip(("intercept", "slope"), LINES[line], strict=True))
+    truth |= score_truths(many)
     inside, given = {}, {}
     for _ in range(runs):
         x = rng.normal(mean, spread, n)
-        drawn = points_of(x, LINES[line])
-        truth["O:E"] = drawn.label_sum.sum() / drawn.p.sum()
-        truth["in-the-large"] = LogitPoints.of(drawn).in_the_large().value
+        truth |= drawn_truths(points_of(x, LINES[line]))
         for name, one in summarised(x, LINES[line], rng).items():
-            held = one.low <= truth[name] <= one.high
+            held = one.low - ROUNDING <= truth[name] <= one.high + ROUNDING
             inside[name] = inside.get(name, 0) + held
             given[name] = given.get(name, 0) + np.isfinite(one.low)
     events = n * float(many.label_sum.mean())
@@ -102,6 +140,24 @@ def coverage(n, predictions, line, runs, seed):
         }
         for name in inside
     ]
+
+
+def pooled_coverage(centres, spread, runs, seed):
+    """Return how often a new centre lies within its prediction interval."""
+    rng, inside = np.random.default_rng(seed), 0
+    for _ in range(runs):
+        errors = rng.uniform(0.1, 0.3, centres)
+        true = rng.normal(1.0, spread, centres + 1)
+        found = pool(rng.normal(true[:-1], errors), errors, 0.95)
+        inside += found.prediction_low <= true[-1] <= found.prediction_high
+    return {
+        "predictions": f"{centres} centres",
+        "labels": f"spread {spread}",
+        "measure": "prediction interval",
+        "covered": round(100 * inside / runs, 1),
+        "given": 100.0,
+        "runs": runs,
+    }
 
 
 def cases():
@@ -125,13 +181,17 @@ def main():
     with open(chosen.out, "w", newline="", encoding="utf-8") as file:  # noqa: PTH123
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()
-        for seed, case in enumerate(cases(), 90_000):
+        for seed, case in enumerate(cases(), 96_000):
             if case[0] not in chosen.sizes:
                 continue
             rows = coverage(*case, chosen.runs, seed)
             table.writerows(rows)
             file.flush()
             print(*case, {row["measure"]: row["covered"] for row in rows}, flush=True)
+        for seed, case in enumerate(product(CENTRES, SPREADS), 95_000):
+            row = pooled_coverage(*case, chosen.runs, seed)
+            table.writerow(row)
+            print(*case, row["covered"], flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 import json
-from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import chi2
 
 from calibrant.numerics.random_effects import pool
 
@@ -13,7 +14,9 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "summary.json"
 def test_pooled_values_are_those_of_metafor():
     r = json.loads(GOLDEN.read_text(encoding="utf-8"))["pooled"]
     found = pool(np.array(r["values"]), np.array(r["errors"]), 0.95)
-    np.testing.assert_allclose(astuple(found), r["results"], atol=1e-9)
+    value, low, high, _, _, tau = r["results"]
+    ours = [found.value, found.low, found.high, found.tau]
+    np.testing.assert_allclose(ours, [value, low, high, tau], atol=1e-9)
 
 
 def test_centres_that_agree_have_no_variance_between_them():
@@ -23,24 +26,41 @@ def test_centres_that_agree_have_no_variance_between_them():
     assert found.prediction_high > found.high
 
 
-def test_two_centres_do_not_say_where_a_third_may_lie():
-    found = pool(np.array([0.8, 1.3]), np.full(2, 0.2), 0.95)
-    assert found.low < 1.05 < found.high
-    assert np.isnan([found.prediction_low, found.prediction_high]).all()
+@pytest.mark.parametrize("centres", [2, 3, 8])
+def test_prediction_intervals_are_quantiles_of_drawn_centres(centres):
+    """Variances are drawn by solving Q = chi-squared, then centres given them."""
+    rng = np.random.default_rng(centres)
+    errors = rng.uniform(0.1, 0.3, centres)
+    values = rng.normal(1.0, 0.4, centres)
+    found = pool(values, errors, 0.8)
+
+    def at(between):
+        weight = 1.0 / (errors**2 + between)
+        mean = weight @ values / weight.sum()
+        return weight @ (values - mean) ** 2, mean, 1.0 / weight.sum()
+
+    drawn = []
+    for q in chi2.rvs(centres - 1, size=4000, random_state=rng):
+        among = at(0.0)[0] > q
+        between = brentq(lambda t, q=q: at(t)[0] - q, 0.0, 1e12) if among else 0.0
+        _, mean, variance = at(between)
+        drawn.append(rng.normal(mean, np.sqrt(between + variance)))
+    ends = found.prediction_low, found.prediction_high
+    below = np.searchsorted(np.sort(drawn), ends) / 4000
+    np.testing.assert_allclose(below, [0.1, 0.9], atol=0.02)
 
 
-def test_intervals_cover_the_mean_and_new_centres():
-    """400 meta-analyses of 8 centres that vary by 0.3 around 1."""
+@pytest.mark.parametrize(("centres", "spread"), [(3, 0.3), (8, 0.1), (8, 0.3)])
+def test_intervals_cover_the_mean_and_new_centres(centres, spread):
+    """400 meta-analyses of centres that vary around 1."""
     rng = np.random.default_rng(0)
     inside = np.zeros(2)
     for _ in range(400):
-        errors = rng.uniform(0.1, 0.3, 8)
-        true = rng.normal(1.0, 0.3, 9)
-        found = pool(rng.normal(true[:8], errors), errors, 0.95)
+        errors = rng.uniform(0.1, 0.3, centres)
+        true = rng.normal(1.0, spread, centres + 1)
+        found = pool(rng.normal(true[:-1], errors), errors, 0.95)
         inside += [
             found.low <= 1.0 <= found.high,
-            found.prediction_low <= true[8] <= found.prediction_high,
+            found.prediction_low <= true[-1] <= found.prediction_high,
         ]
-    # The prediction interval takes the variance between centres as known.
-    assert inside[0] / 400 == pytest.approx(0.95, abs=0.03)
-    assert inside[1] / 400 == pytest.approx(0.92, abs=0.03)
+    np.testing.assert_allclose(inside / 400, 0.95, atol=0.03)

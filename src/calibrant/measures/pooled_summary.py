@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from calibrant.core.text_tables import text_table
-from calibrant.core.warn import warn
-from calibrant.exceptions import OptionError, SmallSampleWarning
+from calibrant.exceptions import OptionError
 from calibrant.numerics.random_effects import MIN_CENTRES, pool
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ LINKS = {
     "AUROC": Link(logit, expit, lambda value: 1.0 / (value * (1.0 - value))),
 }
 """The measures that are pooled."""
-FEW_GROUPS = 5
-"""With fewer, the variance between groups is very uncertain."""
 ON_SCALE = ("value", "low", "high", "prediction_low", "prediction_high")
 
 
@@ -50,7 +47,7 @@ def pool_units(units: Sequence[UnitSummary], confidence: float) -> list[dict[str
             "pooling needs groups, such as hospitals; pass them to summary as groups."
         )
     models = dict.fromkeys(unit.key.get("model") for unit in units)
-    rows = [
+    return [
         ({} if model is None else {"model": model})
         | _pool_measure(
             name, [u for u in units if u.key.get("model") == model], confidence
@@ -58,13 +55,6 @@ def pool_units(units: Sequence[UnitSummary], confidence: float) -> list[dict[str
         for model in models
         for name in LINKS
     ]
-    if (fewest := min(row["groups"] for row in rows)) < FEW_GROUPS:
-        warn(
-            f"{fewest} groups say little about how groups differ: do not rely on "
-            f"prediction intervals with fewer than {FEW_GROUPS}.",
-            SmallSampleWarning,
-        )
-    return rows
 
 
 def pooled_table(
@@ -92,7 +82,7 @@ def pooled_table(
 
 def _ranges(low: Any, high: Any) -> list[str]:
     ends = zip(low.tolist(), high.tolist(), strict=True)
-    return ["-" if np.isnan(a) else f"{a:.3f} to {b:.3f}" for a, b in ends]
+    return [f"{a:.3f} to {b:.3f}" for a, b in ends]
 
 
 def _pool_measure(

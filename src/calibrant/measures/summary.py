@@ -161,8 +161,8 @@ class CalibrationSummary:
         In-the-large, intercept and slope are pooled as they are, O:E as its logarithm
         and AUROC as its logit. The variance between groups is estimated by restricted
         maximum likelihood; the interval is that of Hartung and Knapp; a new group is
-        expected within the prediction interval. Groups without a standard error are
-        omitted.
+        expected within the prediction interval, that of Nagashima et al. (2019). Groups
+        without a standard error are omitted.
 
         Returns
         -------
