@@ -1,7 +1,10 @@
-"""Error rates and coverage where rows of a cluster are correlated, with a known map.
+r"""Error rates and coverage where rows of a cluster are correlated, with a known map.
 
     python benchmarks/study_clusters.py --runs 400 --csv docs/data/cluster_coverage.csv
+    python benchmarks/study_clusters.py --tests --runs 2000 \
+        --csv docs/data/cluster_test_size.csv
 
+The second command only tests calibrated predictions, more often and with other seeds.
 Predictions are the same for all rows of a cluster ("constant"), or vary. The rate of
 events given the prediction is the true map, whatever the dependence: rates of constant
 clusters have a beta distribution around it, and labels of varying ones are thresholds
@@ -28,7 +31,7 @@ from calibrant.core.sample import BinarySample
 from calibrant.measures.intervals import PosteriorLimits
 from calibrant.numerics.clustered_test import smooth_p_value
 
-FIRST_SEED = 31_000
+FIRST_SEED, FIRST_TEST_SEED = 31_000, 52_000
 MAPS = {
     "calibrated": lambda p: p,
     "over-confident": lambda p: expit(0.6 * logit(p)),
@@ -46,6 +49,9 @@ HEAD = (
     *("90 %", "95 %", "width at 90 %", "distance"),
     *("test at 10 %", "test at 5 %", "test at 1 %", "test at 5 %, no clusters"),
 )
+
+
+TEST_HEAD = (*HEAD[:6], *HEAD[-4:-1])
 
 
 def draw(rng, kind, clusters, size, icc, true_map):
@@ -78,6 +84,18 @@ def study(case, name, runs):
     return [*case, name, runs, *shares[:2], *means, *shares[2:]]
 
 
+def test_size(case, name, runs):
+    """Return how often the test rejects, by level."""
+    rng = np.random.default_rng([FIRST_TEST_SEED, CASES.index(case)])
+    pvalues = np.empty(runs)
+    for k in range(runs):
+        p, y, _, code = draw(rng, *case, MAPS[name])
+        rows = BinarySample(p, y.astype(float), clusters=code)
+        pvalues[k] = smooth_p_value(rows).pvalue
+    shares = [f"{100 * (pvalues <= at).mean():.2f}" for at in (0.1, 0.05, 0.01)]
+    return [*case, name, runs, *shares]
+
+
 def one_run(p, y, c, code):
     """Return which intervals hold, width at 90 %, distance, and p-values.
 
@@ -106,18 +124,21 @@ def main():
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--maps", nargs="+", choices=MAPS, default=list(MAPS)[:2])
     parser.add_argument("--cases", type=int, default=len(CASES), help="the first few")
+    parser.add_argument("--tests", action="store_true", help="only tests")
     parser.add_argument("--csv", type=Path, required=True)
     given = parser.parse_args()
+    measure, head = (test_size, TEST_HEAD) if given.tests else (study, HEAD)
+    maps = ["calibrated"] if given.tests else given.maps
     done = []
     if given.csv.exists():
         with given.csv.open(newline="") as file:
             done = [tuple(row[:5]) for row in csv.reader(file)]
-    for case, name in product(CASES[: given.cases], given.maps):
+    for case, name in product(CASES[: given.cases], maps):
         if (*map(str, case), name) in done:
             continue
-        row = study(case, name, given.runs)
+        row = measure(case, name, given.runs)
         with given.csv.open("a", newline="") as file:
-            csv.writer(file).writerows([row] if done else [HEAD, row])
+            csv.writer(file).writerows([row] if done else [head, row])
         done.append(row)
         print(*row, flush=True)
 
