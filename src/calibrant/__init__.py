@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.registry import calibrator_names, make_calibrator
     from calibrant.checks.check import Finding
     from calibrant.checks.diagnosis import Diagnosis, diagnose
+    from calibrant.core.defaults import DEFAULT_METHODS
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.displays.decision import DecisionCurveDisplay
     from calibrant.displays.grid import ReliabilityGrid
@@ -46,6 +47,7 @@ _HOME = {
     "Calibrator": "calibrators.base",
     "Comparison": "measures.comparison",
     "ComparisonDisplay": "displays.comparison",
+    "DEFAULT_METHODS": "core.defaults",
     "DecisionCurve": "measures.decision_curve",
     "DecisionCurveDisplay": "displays.decision",
     "Diagnosis": "checks.diagnosis",
@@ -77,6 +79,7 @@ _HOME = {
 _SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
 
 __all__ = [
+    "DEFAULT_METHODS",
     "BinnedMap",
     "CalibratedClassifier",
     "CalibrationSummary",
