@@ -13,9 +13,9 @@ def methods(
 ) -> None:
     """List the methods; a trailing number is the number of bins.
 
-    Multi-class methods can calibrate but not evaluate. To use a binary method with
-    several classes, put "ovr-" (each class against the rest) or "top-" (the top
-    label) before its name.
+    Multi-class methods calibrate all classes at once; evaluate takes them with --task
+    canonical. To calibrate several classes by a binary method, put "ovr-" (each class
+    against the rest) or "top-" (the top label) before its name.
     """
     from calibrant.calibrators.registry import EVALUATORS, METHODS
 

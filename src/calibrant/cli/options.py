@@ -30,7 +30,8 @@ FailAbove = Annotated[
     float | None,
     typer.Option(
         min=0.0,
-        help="Exit with code 1 if the error by the first method exceeds this.",
+        help="Exit with code 1 if the error of any model or group, by the first "
+        "method, exceeds this.",
     ),
 ]
 
