@@ -23,14 +23,14 @@ from calibrant.numerics.binning import (
     bin_index,
     binned_error,
     debiased_binned_error,
-    size_edges,
-    tabulate,
+    sample_edges,
+    sample_table,
     width_edges,
 )
 from calibrant.numerics.cross_validation import ROUNDING, simplest_within
 from calibrant.numerics.folded_points import folded_rows
 from calibrant.numerics.scores import mean_gap
-from calibrant.numerics.sorted_rows import sorted_if_known, sorted_rows
+from calibrant.numerics.sorted_rows import sorted_rows
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
@@ -129,13 +129,9 @@ class Bins(EventCalibrator):
     def _fit_bins(
         self, sample: BinarySample, n_bins: int, losses: FloatVector | None = None
     ) -> BinnedFit:
-        rows = sorted_if_known(sample)
-        if self.spacing == "width":
-            edges = width_edges(n_bins)
-        else:
-            edges = size_edges(rows.p, rows.weight, n_bins)
-        table = tabulate(rows.p, rows.y, rows.weight, edges)
-        return BinnedFit(table, self.tops, losses)
+        by_width = self.spacing == "width"
+        edges = width_edges(n_bins) if by_width else sample_edges(sample, n_bins)
+        return BinnedFit(sample_table(sample, edges), self.tops, losses)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
