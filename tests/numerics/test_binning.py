@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
 from scipy.stats import binom, binomtest, foldnorm, norm
 
+from calibrant.core.sample import BinarySample
 from calibrant.numerics.binning import (
     bin_index,
     binned_error,
@@ -13,11 +14,14 @@ from calibrant.numerics.binning import (
     exact_interval,
     folded_normal_mean,
     order_statistics,
+    sample_edges,
+    sample_table,
     size_edges,
     tabulate,
     width_edges,
 )
 from calibrant.numerics.scores import mean_gap
+from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_on_log_grid
 from calibrant.testing.strategies import binary_samples, counts
 
 
@@ -121,6 +125,25 @@ def test_rows_in_order_have_the_same_bins_and_sums(weighted, digits):
             getattr(tabulate(*one, edges), name) for one in (rows, (p, y, weight))
         )
         assert_allclose(got, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("bins", [1, 15, 1024])
+def test_known_cells_give_the_same_bins_and_sums(weighted, bins):
+    rng = np.random.default_rng(bins)
+    edges = width_edges(bins)
+    at_edges = [edges, np.nextafter(edges, 0.0), [5e-324, 1.0 - 2.0**-53]]
+    p = np.concatenate([rng.beta(0.2, 0.3, MAX_EXACT_ROWS), *at_edges])
+    p[:9000] = np.round(p[:9000], 1)
+    y, weight = rng.integers(0, 2, p.size) * 1.0, rng.integers(1, 3, p.size) * 1.0
+    plain = BinarySample(p, y, weight if weighted else None)
+    known = BinarySample(p, y, weight if weighted else None)
+    compress_on_log_grid(known)
+    assert_array_equal(sample_edges(known, bins), sample_edges(plain, bins))
+    for ends in (edges, sample_edges(plain, bins), np.array([0.0, 0.1, 0.1, 1.0])):
+        got, expected = sample_table(known, ends), sample_table(plain, ends)
+        for name in ("weight", "prob", "label_sum"):
+            assert_allclose(getattr(got, name), getattr(expected, name), rtol=1e-12)
 
 
 def test_an_empty_bin_has_no_mean():

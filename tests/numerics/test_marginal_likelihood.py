@@ -9,7 +9,6 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from calibrant.calibrators.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.core.sample import BinarySample
 from calibrant.experiments.synthetic import sample as paper_sample
 from calibrant.numerics.marginal_likelihood import (
@@ -23,6 +22,7 @@ from calibrant.numerics.penalised_logistic import (
     solve_many,
     solve_penalised,
 )
+from calibrant.numerics.smooth_terms import STRAIGHT, TERMS, Terms
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, get_args
 
@@ -23,14 +24,14 @@ from calibrant.numerics.binning import (
     bin_index,
     binned_error,
     debiased_binned_error,
-    size_edges,
-    tabulate,
+    sample_edges,
+    sample_table,
     width_edges,
 )
 from calibrant.numerics.cross_validation import ROUNDING, simplest_within
 from calibrant.numerics.folded_points import folded_rows
 from calibrant.numerics.scores import mean_gap
-from calibrant.numerics.sorted_rows import sorted_if_known, sorted_rows
+from calibrant.numerics.sorted_rows import sorted_rows
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
@@ -126,16 +127,16 @@ class Bins(EventCalibrator):
         for name, least in {"bins": 1, "max_bins": 1, "folds": 2}.items():
             check_count(getattr(self, name, least), name=name, least=least)
 
-    def _fit_bins(
-        self, sample: BinarySample, n_bins: int, losses: FloatVector | None = None
-    ) -> BinnedFit:
-        rows = sorted_if_known(sample)
-        if self.spacing == "width":
-            edges = width_edges(n_bins)
-        else:
-            edges = size_edges(rows.p, rows.weight, n_bins)
-        table = tabulate(rows.p, rows.y, rows.weight, edges)
-        return BinnedFit(table, self.tops, losses)
+    @abstractmethod
+    def choose_bins(self, sample: BinarySample) -> tuple[int, FloatVector | None]:
+        """Return the number of bins, and cross-validated losses if it was chosen so."""
+
+    def fit_event(self, sample: BinarySample) -> BinnedFit:
+        """Estimate the calibration map of a sample."""
+        n_bins, losses = self.choose_bins(sample)
+        by_width = self.spacing == "width"
+        edges = width_edges(n_bins) if by_width else sample_edges(sample, n_bins)
+        return BinnedFit(sample_table(sample, edges), self.tops, losses)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -156,8 +157,8 @@ class Binned(Bins):
     solves_equations: ClassVar[bool] = False
     bins: int = 15
 
-    def fit_event(self, sample: BinarySample) -> BinnedFit:
-        """Estimate the calibration map of a sample."""
+    def choose_bins(self, sample: BinarySample) -> tuple[int, None]:
+        """Return the given number; raise where there are fewer rows."""
         if self.bins > sample.total * (1.0 + ROUNDING):
             prefix = "es" if self.spacing == "size" else "ew"
             fewer = max(int(sample.total) // 5, 1)
@@ -166,7 +167,7 @@ class Binned(Bins):
                 f"{sample.total:g} rows. Use fewer bins, for example {prefix}{fewer} "
                 f"or {prefix}-cv."
             )
-        return self._fit_bins(sample, self.bins)
+        return self.bins, None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -201,11 +202,10 @@ class CrossValidatedBins(Bins):
         if self.tolerance:
             check_positive(self.tolerance, name="tolerance")
 
-    def fit_event(self, sample: BinarySample) -> BinnedFit:
-        """Estimate the calibration map of a sample."""
+    def choose_bins(self, sample: BinarySample) -> tuple[int, FloatVector]:
+        """Return the fewest bins with nearly the smallest loss."""
         losses = self._losses(sample)
-        bins = 1 + simplest_within(losses, self.tolerance)
-        return self._fit_bins(sample, bins, losses)
+        return 1 + simplest_within(losses, self.tolerance), losses
 
     def _losses(self, sample: BinarySample) -> FloatVector:
         if sample.n_data == 1:  # nothing to hold out, and nothing to choose
@@ -238,9 +238,8 @@ class SweptBins(Bins):
 
     max_bins: int = 1000
 
-    def fit_event(self, sample: BinarySample) -> BinnedFit:
-        """Estimate the calibration map of a sample."""
+    def choose_bins(self, sample: BinarySample) -> tuple[int, None]:
+        """Return the most bins that keep the observed rates in order."""
         max_bins = min(self.max_bins, int(sample.total))
         ordered = sorted_rows(sample)
-        bins = sweep(ordered, max_bins=max_bins, spacing=self.spacing)
-        return self._fit_bins(sample, bins)
+        return sweep(ordered, max_bins=max_bins, spacing=self.spacing), None

@@ -27,7 +27,6 @@ from calibrant.calibrators.held_out import (
     HeldOut,
     event_log_prob,
 )
-from calibrant.calibrators.smooth_terms import NODES, Terms
 from calibrant.core.arrays import row_hash
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
@@ -39,6 +38,7 @@ from calibrant.numerics.links import logit, logit_within, regression_ends
 from calibrant.numerics.marginal_likelihood import SharedFit, fit_shared
 from calibrant.numerics.natural_splines import spread_nodes
 from calibrant.numerics.pooling import log_losses
+from calibrant.numerics.smooth_terms import NODES, Terms
 from calibrant.numerics.supported_shifts import rising_shifts
 from calibrant.numerics.weighted_points import compress_to_at_most
 

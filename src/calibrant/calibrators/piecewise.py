@@ -113,13 +113,13 @@ class PiecewiseLinear(PieceSearch, EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        folds = min(self.folds, sample.n_data)
-        points = FoldedPoints.of(*folded_rows(sample, folds, self.random_state))
+        points = FoldedPoints.of(*folded_rows(sample, self.folds, self.random_state))
         chosen = self.choose(points, sample.total)
+        compared = self.pieces == "cv" and points.folds > 1
+        losses = chosen.losses if compared else None
         lines = [PiecewiseLinearMap(*line, self.space) for line in chosen.lines]
         map_ = mean_map(lines, chosen.weights)
         refit = partial(self._refit, by_pieces=chosen.by_pieces)
-        losses = chosen.losses if self.pieces == "cv" and folds > 1 else None
         return CurveFit(
             map_, chosen.n_pieces, edges_with_ends(map_.bends), refit, losses
         )
@@ -185,12 +185,11 @@ class GlobalPiecewise(EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        folds = min(self.folds, sample.n_data)
-        rows = folded_rows(sample, folds, self.random_state)
+        rows = folded_rows(sample, self.folds, self.random_state)
         points = FoldedPoints.of(*rows, same=MIN_KNOT_GAP)
-        counts = self._counts(points.p.size) if folds > 1 else range(1, 2)
+        counts = self._counts(points.p.size) if points.folds > 1 else range(1, 2)
         ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
-        if len(counts) == 1 and (ensemble == "refit" or folds == 1):
+        if len(counts) == 1 and (ensemble == "refit" or points.folds == 1):
             return self._curve(self._searched(points, counts[0]), counts[0])
         training = points.training().problems(points.p)
         problems = KnotProblems.of(training, self.degree)

@@ -97,6 +97,8 @@ class Method:
     @property
     def parameters(self) -> list[str]:
         """Return the names of the parameters that are free."""
+        if self.calibrator is UserMethod:
+            return []
         own = [f.name for f in fields(self.calibrator) if f.name not in self.fixed]
         if self.wrapped is None:
             return own
@@ -105,37 +107,37 @@ class Method:
 
     def build(self, **params: Any) -> Any:
         """Return the calibrator with the given parameters, or raise if one is wrong."""
+        free, inner = self.parameters, {}
         for name in params:
-            self._check_free(name)
-        inner = {}
+            if name not in free:
+                raise self._not_free(name)
         if self.wrapped is not None:
             own = {name: params.pop(name) for name in COMMON if name in params}
             inner, params = {"calibrator": self.wrapped.build(**params)}, own
         made = self.calibrator(**self.fixed, **inner, **params)
-        return made.checked() if isinstance(made, Calibrator) else made
+        # What the name fixes is valid.
+        return made.checked() if params and isinstance(made, Calibrator) else made
 
-    def _check_free(self, name: str) -> None:
-        """Raise where a parameter cannot be set."""
+    def _not_free(self, name: str) -> Exception:
+        """Return the error about a parameter that cannot be set."""
         if self.calibrator is UserMethod:
-            raise OptionError(
+            return OptionError(
                 f"{name} cannot be set here; set it on the {self.name} object itself."
             )
         if name in self.fixed:
-            raise OptionError(
+            return OptionError(
                 f"{name} is fixed by the method's name {self.name!r} "
                 f"(to {self.fixed[name]!r}); choose another method instead."
             )
-        known = self.parameters
-        if name in known:
-            return
         if name == "labels":
-            raise OptionError(
+            return OptionError(
                 f"labels names several classes, but {self.name!r} calibrates one "
                 "event; pass the label of the event as pos_label."
             )
         if name == "pos_label":
-            raise OptionError(MANY_CLASSES)
-        raise UnknownNameError.among(f"parameter of {self.name}", name, known)
+            return OptionError(MANY_CLASSES)
+        what = f"parameter of {self.name}"
+        return UnknownNameError.among(what, name, self.parameters)
 
     def seeded(self, random_state: Seed) -> Any:
         """Return the calibrator with a seed, where it draws anything at random.

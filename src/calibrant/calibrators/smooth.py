@@ -17,12 +17,6 @@ from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE
 from calibrant.calibrators.multiclass_smooth import fit_classes
 from calibrant.calibrators.smooth_fits import FewRowsFit, Member, SmoothFit
-from calibrant.calibrators.smooth_terms import (
-    STRAIGHT,
-    TERMS,
-    Terms,
-    wrong_ends,
-)
 from calibrant.core.parameters import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import SmoothMap
@@ -40,6 +34,12 @@ from calibrant.numerics.penalised_logistic import (
     solve_penalised,
 )
 from calibrant.numerics.small_samples import SmallSamples
+from calibrant.numerics.smooth_terms import (
+    STRAIGHT,
+    TERMS,
+    Terms,
+    wrong_ends,
+)
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
@@ -190,8 +190,9 @@ class Smooth(ClassCalibrator, EventCalibrator):
         members = self._members(problem)
         parts = [m.share * terms.spread(m.coefficients, m.kept) for m in members]
         coefficients = np.sum(parts, axis=0)
+        map_ = SmoothMap.through(terms.nodes, terms.shifts(coefficients), terms.ends)
         return SmoothFit(
-            self.shown(terms.map(coefficients), cells),
+            self.shown(map_, cells),
             terms.edges.size - 1,
             terms.edges,
             partial(_refit, terms=terms, members=members),

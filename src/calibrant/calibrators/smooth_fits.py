@@ -12,18 +12,18 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.calibrators.fits import CurveFit
-from calibrant.calibrators.smooth_terms import STRAIGHT
 from calibrant.core.parameters import check_count, check_fraction, generator
 from calibrant.numerics.posterior_mixture import posterior
+from calibrant.numerics.smooth_terms import STRAIGHT
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
     from calibrant.calibrators.smooth import Smooth
-    from calibrant.calibrators.smooth_terms import Terms
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
     from calibrant.numerics.small_samples import SmallSamples
+    from calibrant.numerics.smooth_terms import Terms
     from calibrant.numerics.weighted_points import WeightedPoints
 
 BAND_DRAWS = 1000

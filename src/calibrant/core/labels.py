@@ -89,7 +89,7 @@ def check_second_column(
 def _zero_one(array: NDArray[Any], wording: Wording) -> FloatVector:
     if array.dtype.kind in "biuf":
         labels = array.astype(np.float64, copy=False)
-        if np.count_nonzero(labels) == np.count_nonzero(labels == 1.0):
+        if ((labels == 0.0) | (labels == 1.0)).all():
             return labels
     distinct = distinct_values(array, name=wording.label)
     if set(distinct) <= {0, 1}:  # as objects: decimals, fractions, NumPy's own

@@ -113,7 +113,7 @@ class BinarySample:
         """Return some of the rows, with weights and clusters; none of weight 0."""
         return weighted_sample(self.p[rows], self.y[rows], weight, clusters)
 
-    def take(self, rows: BoolVector) -> BinarySample:
+    def take(self, rows: BoolVector | IntVector) -> BinarySample:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         return BinarySample(self.p[rows], self.y[rows], weight)

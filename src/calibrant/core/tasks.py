@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -51,7 +52,7 @@ class BinaryTasks:
     samples: tuple[BinarySample, ...]  # predictions, labels and weights of each
     whole: ClassSample | None = None  # where the error is that of the whole vector
 
-    @property
+    @cached_property
     def measured(self) -> tuple[BinarySample | ClassSample, ...]:
         """Return what has an error: each event, or the whole vector."""
         return self.samples if self.whole is None else (self.whole,)

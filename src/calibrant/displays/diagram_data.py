@@ -16,13 +16,12 @@ from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import (
     bin_index,
     exact_interval,
-    size_edges,
-    tabulate,
+    sample_edges,
+    sample_table,
     width_edges,
 )
 from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.links import logit
-from calibrant.numerics.sorted_rows import sorted_if_known
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
@@ -242,15 +241,8 @@ def table_of(sample: BinarySample, fit: Fit) -> BinTable:
         edges = level_edges(levels)
     else:
         count = int(np.clip(sample.total // ROWS_PER_DOT, 2, N_DOTS))
-        rows = sorted_if_known(sample)
-        edges = size_edges(rows.p, rows.weight, count)
-    return tabulate_sample(sample, edges)
-
-
-def tabulate_sample(sample: BinarySample, edges: FloatVector) -> BinTable:
-    """Return the sums over the rows of each bin."""
-    rows = sorted_if_known(sample)
-    return tabulate(rows.p, rows.y, rows.weight, edges)
+        edges = sample_edges(sample, count)
+    return sample_table(sample, edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,12 +275,12 @@ def histogram_of(
     elif bins.size > 2 and np.array_equal(bins, width_edges(bins.size - 1)):  # noqa: PLR2004
         pass
     elif levels is not None:
-        table = tabulate_sample(sample, level_edges(levels))
+        table = sample_table(sample, level_edges(levels))
         left, right = np.clip([levels - SPIKE, levels + SPIKE], 0.0, 1.0)
         return Histogram(left, right, table.weight, table.label_sum)
     else:
         edges = width_edges(MANY_BARS if sample.total >= MANY_ROWS else FEW_BARS)
-    table = tabulate_sample(sample, edges)
+    table = sample_table(sample, edges)
     return Histogram(edges[:-1], edges[1:], table.weight, table.label_sum)
 
 

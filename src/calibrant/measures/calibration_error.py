@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import InputSpec, kind_of
@@ -122,9 +123,10 @@ def calibration_error(  # noqa: PLR0913
     >>> round(cb.calibration_error(digit, prob, task="canonical"), 4)
     0.3943
     """
-    settings = ErrorSettings(alpha=alpha, debias=debias, random_state=random_state)
+    settings = ErrorSettings(alpha=alpha, debias=debias)
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
-    evaluator = settings.evaluator(method, kind_of(spec.task_name))
+    kind = kind_of(spec.task_name)
+    evaluator = find_evaluator(method, kind).measuring(random_state)
     tasks = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(tasks.samples[0])
     fits = [evaluator.fit_sample(sample) for sample in tasks.measured]

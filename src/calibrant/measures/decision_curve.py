@@ -16,7 +16,7 @@ from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import check_one_event
 from calibrant.exceptions import Argument, OptionError
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
-from calibrant.numerics.binning import tabulate
+from calibrant.numerics.binning import sample_table
 from calibrant.numerics.clustered import check_two_clusters
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.net_benefit import (
@@ -25,7 +25,6 @@ from calibrant.numerics.net_benefit import (
     lost_benefit,
     thresholds_reached,
 )
-from calibrant.numerics.sorted_rows import sorted_if_known
 from calibrant.numerics.weighted_points import compress_on_log_grid, compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
@@ -308,8 +307,7 @@ def _decided(
     if sample.clusters is not None:
         rows = _outcomes(sample, thresholds)
         return rows, thresholds_reached(sample.p, thresholds)
-    ordered, edges = sorted_if_known(sample), np.concatenate([[0.0], thresholds, [1.0]])
-    table = tabulate(ordered.p, ordered.y, ordered.weight, edges)
+    table = sample_table(sample, np.concatenate([[0.0], thresholds, [1.0]]))
     event = table.label_sum
     return Outcomes(thresholds, event, table.weight - event), np.arange(event.size)
 

@@ -17,7 +17,6 @@ from calibrant.core.parameters import (
     check_positive,
     whole_seed,
 )
-from calibrant.core.tasks import kind_of
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError
 from calibrant.measures.intervals import PosteriorLimits
@@ -161,7 +160,8 @@ class FittedTasks:
         key = _key(method)
         if key not in self._fits:
             tasks = self.tasks
-            evaluator = self.settings.evaluator(method, kind_of(tasks.task))
+            kind: Kind = "binary" if tasks.whole is None else "multi-class"
+            evaluator = self.settings.evaluator(method, kind)
             if isinstance(evaluator, Smooth) and tasks.whole is None:
                 self._fits[key] = [smooth_fit(sample) for sample in tasks.samples]
             else:

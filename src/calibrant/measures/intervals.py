@@ -119,9 +119,10 @@ def _reach_of_errors(sample: BinarySample, level: float) -> float | None:
     are, too. A map that bends near the ends may bend everywhere: so errors of drawn
     maps are too large if predictions farther inside are calibrated.
     """
-    near = np.minimum(sample.p, 1.0 - sample.p)
-    if not ((near == 0.0) & (sample.p != sample.y)).any():
+    at_end = (sample.p == 0.0) | (sample.p == 1.0)
+    if (sample.p[at_end] == sample.y[at_end]).all():
         return None
+    near = np.minimum(sample.p, 1.0 - sample.p)
     for reach in REACHES:
         inside = near > reach
         if not (inside.any() and smooth_p_value(sample.take(inside)).rejects(level)):

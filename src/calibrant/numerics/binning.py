@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betaincinv, erf
 
+from calibrant.numerics.sorted_rows import sorted_if_known
+from calibrant.numerics.weighted_points import cells_if_known, log_cell
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant.core.array_types import (
         BoolMatrix,
         FloatMatrix,
         FloatVector,
         IntVector,
     )
+    from calibrant.core.sample import BinarySample
+    from calibrant.numerics.weighted_points import LogCells
 
 GRID_CELLS = 4096
 """A power of two, so that multiplying a probability by it is exact."""
@@ -28,6 +35,8 @@ GRID_MIN_ROWS = 2048
 """Up to this many rows the ordinary search and selection are as fast as the grid."""
 CROWDED = 2
 """With more edges than this in one cell, an ordinary search is faster."""
+MAX_CUT = 0.25
+"""If edges may cut cells with a larger share of the rows, all rows are looked at."""
 BLOCK = 16_384
 """Rows summed at once: few enough that temporary arrays stay in cache."""
 DEBIASED_ALPHAS = (1.0, 2.0)
@@ -115,8 +124,26 @@ def size_edges(p: FloatVector, weight: FloatVector | None, bins: int) -> FloatVe
         below = np.cumsum(weight[order])
         rank = np.searchsorted(below, split_ranks(below[-1], bins, cut), side="right")
         inner = p[order[np.minimum(rank, p.size - 1)]]
+    return _with_ends(inner)
+
+
+def _with_ends(inner: FloatVector) -> FloatVector:
     inner = np.unique(inner)
     return np.concatenate([[0.0], inner[inner > 0.0], [1.0]])
+
+
+def sample_edges(sample: BinarySample, bins: int) -> FloatVector:
+    """Return the edges of `size_edges` for the rows of a sample."""
+    cells = cells_if_known(sample) if sample.weight is None else None
+    if cells is None:
+        rows = sorted_if_known(sample)
+        return size_edges(rows.p, rows.weight, bins)
+
+    def rows_of(homes: IntVector) -> FloatVector:
+        return sample.p[cells.rows_in(cells.number[homes])]
+
+    rank = split_ranks(sample.n, bins, np.arange(1, bins)).astype(np.intp)
+    return _with_ends(_within_cells(cells.weight.astype(np.intp), rank, rows_of))
 
 
 def grid_cell(p: FloatVector) -> IntVector:
@@ -135,15 +162,25 @@ def order_statistics(p: FloatVector, rank: IntVector) -> FloatVector:
     if is_ascending(p):
         return p[rank]
     cell = grid_cell(p)
-    count = np.bincount(cell, minlength=GRID_CELLS + 1)
-    below = np.cumsum(count) - count
-    home = np.searchsorted(below + count, rank, side="right")
-    needed = np.zeros(GRID_CELLS + 1, dtype=bool)
-    needed[home] = True
-    kept_below = np.cumsum(count * needed) - count * needed
-    kept = p[needed[cell]]
-    place = rank - below[home] + kept_below[home]
-    return np.asarray(np.partition(kept, place)[place], dtype=np.float64)
+
+    def rows_of(homes: IntVector) -> FloatVector:
+        needed = np.zeros(GRID_CELLS + 1, dtype=bool)
+        needed[homes] = True
+        return p[needed[cell]]
+
+    return _within_cells(np.bincount(cell, minlength=GRID_CELLS + 1), rank, rows_of)
+
+
+def _within_cells(
+    count: IntVector, rank: IntVector, rows_of: Callable[[IntVector], FloatVector]
+) -> FloatVector:
+    """Return order statistics, by the rows of those cells where they are."""
+    ends = np.cumsum(count)
+    home = np.searchsorted(ends, rank, side="right")
+    homes, own = np.unique(home, return_inverse=True)
+    before = np.cumsum(count[homes]) - count[homes]
+    place = rank - (ends - count)[home] + before[own]
+    return np.asarray(np.partition(rows_of(homes), place)[place], dtype=np.float64)
 
 
 class BinFinder:
@@ -206,6 +243,31 @@ def tabulate(
         prob, label = (v[rows] if w is None else w * v[rows] for v in (p, y))
         sums += [np.bincount(index, v, minlength=bins) for v in (w, prob, label)]
     return BinTable(edges, *sums)
+
+
+def sample_table(sample: BinarySample, edges: FloatVector) -> BinTable:
+    """Return the sums per bin over the rows of a sample."""
+    cells = cells_if_known(sample)
+    if cells is not None:
+        cut, _ = log_cell(edges[1:-1])
+        if cells.share_in(cut) <= MAX_CUT:
+            return _table_of_cells(sample, cells, cut, edges)
+    rows = sorted_if_known(sample)
+    return tabulate(rows.p, rows.y, rows.weight, edges)
+
+
+def _table_of_cells(
+    sample: BinarySample, cells: LogCells, cut: IntVector, edges: FloatVector
+) -> BinTable:
+    """Return the same by sums over cells; rows of those that an edge may cut apart."""
+    whole = ~np.isin(cells.number, cut)
+    index = np.searchsorted(cut, cells.number[whole])
+    sums = (cells.weight, cells.weight * cells.p, cells.label_sum)
+    totals = (np.bincount(index, v[whole], minlength=edges.size - 1) for v in sums)
+    rows = sample.take(cells.rows_in(cut))
+    rest = tabulate(rows.p, rows.y, rows.weight, edges)
+    parts = (rest.weight, rest.prob, rest.label_sum)
+    return BinTable(edges, *(a + b for a, b in zip(totals, parts, strict=True)))
 
 
 def _tabulate_sorted(

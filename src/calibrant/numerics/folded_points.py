@@ -84,8 +84,7 @@ class FoldedPoints(WeightedPoints):
             cell = np.repeat(np.arange(starts.size), each)
         else:
             even = size_edges(rows.p, rows.weight, CELLS)
-            ties = _tie_edges(rows, starts, CELLS)
-            outer = np.append(_tail_edges(rows, CELLS), ties)
+            outer = np.append(_tail_edges(rows), _tie_edges(rows.p, weight, starts))
             cell = bin_index(rows.p, np.union1d(even, outer))
         size = int(cell[-1]) + 1
 
@@ -100,6 +99,11 @@ class FoldedPoints(WeightedPoints):
         inside = np.bincount(cell, weight * (rows.p - low[cell]), minlength=size)
         p = low[used] + inside[used] / total[used]
         return cls(p, per_fold(weight)[:, used], per_fold(weight * rows.y)[:, used])
+
+    @property
+    def folds(self) -> int:
+        """Return the number of folds."""
+        return len(self.weight)
 
     def training(self) -> WeightedPoints:
         """Return the sums of all rows but those of each fold."""
@@ -121,12 +125,12 @@ class FoldedPoints(WeightedPoints):
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
 
 
-def _tail_edges(rows: BinarySample, cells: int) -> FloatVector:
+def _tail_edges(rows: BinarySample) -> FloatVector:
     """Return edges that divide both outer cells of sorted rows, ever finer outwards.
 
     Between logits the outermost rows are far apart, and lines end there.
     """
-    octaves = max(int(np.log2(rows.total / cells)), 0) + 1
+    octaves = max(int(np.log2(rows.total / CELLS)), 0) + 1
     rank = np.exp2(np.arange(octaves, dtype=np.float64))
     last = rows.total - 1.0
     # Halfway between rows rank - 1 and rank from either end.
@@ -136,14 +140,14 @@ def _tail_edges(rows: BinarySample, cells: int) -> FloatVector:
     return halfway
 
 
-def _tie_edges(rows: BinarySample, starts: IntVector, cells: int) -> FloatVector:
+def _tie_edges(p: FloatVector, weight: FloatVector, starts: IntVector) -> FloatVector:
     """Return edges around predictions that fill a cell, and around both outermost.
 
     In one cell with a neighbour, zeros would count as small probabilities. Between
     logits that is far off, and a line that ends there would go on to them unfitted.
     """
-    between = edges_between(rows.p[starts[1:] - 1], rows.p[starts[1:]])
-    weight = rows.weights
-    alone = np.add.reduceat(weight, starts) >= rows.total / cells
+    between = edges_between(p[starts[1:] - 1], p[starts[1:]])
+    alone = np.add.reduceat(weight, starts) >= weight.sum() / CELLS
     alone[[0, -1]] = True
-    return between[alone[:-1] | alone[1:]]
+    kept: FloatVector = between[alone[:-1] | alone[1:]]
+    return kept

@@ -30,6 +30,8 @@ MIN_ROOT = 0.1
 """Nearer to the estimate, the saddlepoint formula divides rounding errors."""
 PRECISION = 1e-10
 """Newton's steps end where they are shorter, as a share of the standard error."""
+ROUNDING = 4.0 * np.finfo(float).eps
+"""Log-likelihoods are known no better than this, as a share of their size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +191,7 @@ class RecalibrationLine:
         value = self.coefficients[which] + reach * error
         tilt = covariance[1 - which, which] / covariance[which, which]
         other = self.coefficients[1 - which] + reach * error * tilt
+        shortest = max(PRECISION, ROUNDING * abs(best)) * error
         for _ in range(MAX_STEPS):
             other = _maximise(points, value * design[which], design[1 - which], other)
             f = value * design[which] + other * design[1 - which]
@@ -196,7 +199,7 @@ class RecalibrationLine:
             score = design[which] @ (points.label_sum - points.weight * expit(f))
             step = excess / (2.0 * float(score))
             value += step
-            if abs(step) <= PRECISION * error:
+            if abs(step) <= shortest:
                 break
         return float(value)
 

@@ -9,6 +9,7 @@ that are narrow both in rank and on the logit scale.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -20,7 +21,13 @@ from calibrant.numerics.sorted_rows import sorted_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from numpy.typing import NDArray
+
+    from calibrant.core.array_types import (
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
     from calibrant.core.sample import BinarySample
 
 BITS = 9
@@ -29,6 +36,9 @@ OCTAVES = 52
 """Nearer to an end than 2 ** -53, predictions share a cell."""
 SIDE = OCTAVES * 2**BITS + 1
 """Number of cells below 1/2, and as many above."""
+PART = 16_384
+"""Rows whose cells are found at once, few enough to stay in cache. Sums over blocks of
+`BLOCK` rows are added up, lest rounding adds up over very many rows."""
 MAX_EXACT_ROWS = 65_536
 """With more rows than this, sums over cells replace the rows."""
 MAX_CELLS = 512
@@ -98,15 +108,48 @@ class WeightedPoints:
         return cls(p, weight, label)
 
 
+@dataclass(frozen=True, eq=False)
+class LogCells(WeightedPoints):
+    """Cells of the logarithmic grid that have any rows.
+
+    Attributes
+    ----------
+    number : ndarray of shape (m,)
+        Number of each cell.
+    of_row : ndarray of shape (n,)
+        Number of the cell of each row of the sample.
+    """
+
+    number: IntVector
+    of_row: NDArray[np.uint16]
+
+    def share_in(self, numbers: IntVector) -> float:
+        """Return the share of weight in some of the cells."""
+        inside = self.weight[np.isin(self.number, numbers)]
+        return float(inside.sum() / self.weight.sum())
+
+    def rows_in(self, numbers: IntVector) -> IntVector:
+        """Return which rows are in some of the cells."""
+        chosen = np.zeros(2 * SIDE, dtype=bool)
+        chosen[numbers] = True
+        parts = [
+            start + np.flatnonzero(chosen.take(self.of_row[start : start + PART]))
+            for start in range(0, self.of_row.size, PART)
+        ]
+        return np.concatenate(parts)
+
+
 def log_cell(p: FloatVector) -> tuple[IntVector, FloatVector]:
     """Return the cell of each prediction, and its distance to the nearer end.
 
     The cell is read off the exponent and the first bits of the distance.
     """
     near = np.minimum(p, 1.0 - p)
-    depth = np.maximum((near.view(np.int64) >> _SHIFT) - _LOWEST, 0)
-    depth = np.minimum(depth, SIDE - 1)  # exactly 1/2 starts an octave of its own
-    return np.where(p < 0.5, depth, 2 * SIDE - 1 - depth), near  # noqa: PLR2004
+    depth = (near.view(np.int64) >> _SHIFT) - _LOWEST
+    np.maximum(depth, 0, out=depth)
+    np.minimum(depth, SIDE - 1, out=depth)  # exactly 1/2 starts an octave of its own
+    depth += (p >= 0.5) * (2 * SIDE - 1 - 2 * depth)  # noqa: PLR2004
+    return depth, near
 
 
 def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
@@ -116,7 +159,16 @@ def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
     of weight 2 counts to the last digit as two rows. The result is cached.
     """
     compress = _log_cells if sample.p.size > MAX_EXACT_ROWS else distinct_predictions
-    return sample.cached("log cells", lambda: compress(sample))
+    return sample.cached("log cells", partial(compress, sample))
+
+
+def cells_if_known(sample: BinarySample) -> LogCells | None:
+    """Return the cells of very many rows if they have been found before.
+
+    For sums over bins, which are faster over cells but not worth finding these.
+    """
+    known = sample.made.get("log cells")
+    return known if isinstance(known, LogCells) else None
 
 
 def distinct_predictions(sample: BinarySample) -> WeightedPoints:
@@ -130,29 +182,40 @@ def distinct_predictions(sample: BinarySample) -> WeightedPoints:
     return WeightedPoints(rows.p[first], np.add.reduceat(weight, first), label)
 
 
-def _log_cells(sample: BinarySample) -> WeightedPoints:
+def _log_cells(sample: BinarySample) -> LogCells:
     """Return the cells of the logarithmic grid that have any rows."""
     sums = np.zeros((3, 2 * SIDE))
+    of_row = np.empty(sample.p.size, dtype=np.uint16)
     for start in range(0, sample.p.size, BLOCK):
         rows = slice(start, start + BLOCK)
         weight = None if sample.weight is None else sample.weight[rows]
-        sums += _block_sums(sample.p[rows], sample.y[rows], weight)
+        sums += _block_sums(sample.p[rows], sample.y[rows], weight, of_row[rows])
     used = np.flatnonzero(sums[0] > 0.0)
     total, inside, label_sum = sums[:, used]
     near = _NEAREST[used] + inside / total
-    return WeightedPoints(np.where(used < SIDE, near, 1.0 - near), total, label_sum)
+    mean = np.where(used < SIDE, near, 1.0 - near)
+    return LogCells(mean, total, label_sum, used, of_row)
 
 
 def _block_sums(
-    p: FloatVector, y: FloatVector, weight: FloatVector | None
+    p: FloatVector,
+    y: FloatVector,
+    weight: FloatVector | None,
+    of_row: NDArray[np.uint16],
 ) -> FloatMatrix:
-    # A function of its own, so that its arrays are freed before the next block.
-    cell, near = log_cell(p)
-    inside = near - _NEAREST[cell]  # short: its sum keeps the last digits
-    if weight is not None:
-        inside, y = weight * inside, weight * y
-    sums = [np.bincount(cell, w, minlength=2 * SIDE) for w in (weight, inside, y)]
-    return np.stack(sums)
+    """Return sums of weights, distances and labels; write down the cell of each row."""
+    sums = np.zeros((3, 2 * SIDE))
+    for start in range(0, p.size, PART):
+        rows = slice(start, start + PART)
+        cell, near = log_cell(p[rows])
+        of_row[rows] = cell
+        inside = near - _NEAREST[cell]  # short: its sum keeps the last digits
+        w = None if weight is None else weight[rows]
+        label = y[rows] if w is None else w * y[rows]
+        np.add.at(sums[0], cell, 1.0 if w is None else w)
+        np.add.at(sums[1], cell, inside if w is None else w * inside)
+        np.add.at(sums[2], cell, label)
+    return sums
 
 
 def compress_to_at_most(sample: BinarySample) -> WeightedPoints:

@@ -347,7 +347,8 @@ class Predictions:
     @property
     def task(self) -> str:
         """Return the name of the task: "binary", "confidence", a class or such."""
-        return self.store.origin.task
+        request = self.store.request
+        return self.store.origin.task if request is None else request.spec.task_name
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -17,10 +17,10 @@ from calibrant.displays.diagram_data import (
     data_range,
     histogram_of,
     map_points,
-    tabulate_sample,
 )
 from calibrant.displays.reliability import display_of_sample
 from calibrant.maps.binned import BinnedMap
+from calibrant.numerics.binning import sample_table
 from calibrant.numerics.links import logit
 from calibrant.report.json_numbers import counts, numbers
 
@@ -137,7 +137,7 @@ def _all_bins(
     bins = [_bins(label, frame)]
     for name, fit in fits.items():
         if isinstance(fit.map, BinnedMap) and name != display.method:
-            table = tabulate_sample(sample, fit.edges)
+            table = sample_table(sample, fit.edges)
             factors = bin_factors(sample, fit.edges)
             bins.append(_bins(name, bin_columns(table, confidence, factors)))
     return bins

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import expit
 
-from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.binning import edges_with_ends
 from calibrant.numerics.links import NEAREST, logit_within, rounded_ends
 from calibrant.numerics.natural_splines import (
@@ -163,10 +162,9 @@ class Terms:
         all_terms[used] = coefficients
         return all_terms
 
-    def map(self, coefficients: FloatVector) -> SmoothMap:
-        """Return the map with given coefficients, further ones left out."""
-        shifts = self.features @ coefficients[: self.features.shape[1]]
-        return SmoothMap.through(self.nodes, shifts, self.ends)
+    def shifts(self, coefficients: FloatVector) -> FloatVector:
+        """Return what is added to the logits of nodes; further terms are left out."""
+        return self.features @ coefficients[: self.features.shape[1]]
 
 
 def wrong_ends(cells: WeightedPoints) -> tuple[bool, bool]:
