@@ -6,9 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 
 import calibrant as cb
+from calibrant.calibrators.auto import Auto
+from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError
 from calibrant.maps.certificate import Bounds, Certificate, Trial
 from calibrant.maps.stored import map_from_dict
+from calibrant.numerics.pooling import log_losses
 
 
 def distorted(n, seed=0, slope=2.0):
@@ -61,6 +64,21 @@ def test_gains_are_those_of_rows_left_out():
     value, low, high = certificate.brier_gain
     assert abs(brier - value) < 0.75 * (high - low)
     assert certificate.error_before.value > 0.07 > certificate.error_after.value
+
+
+@pytest.mark.parametrize("weight", [None, 2.0])
+def test_cells_of_very_many_rows_score_as_the_rows_do(weight):
+    """Labels that told on which side of a cell's end rows are would lower the loss."""
+    p, y, truth = distorted(200_000, slope=1.2)
+    weights = None if weight is None else np.full(p.size, weight)
+    held_out = Auto().held_out(BinarySample(p, y.astype(float), weights))
+    cells, after = held_out.raw, held_out.after
+    assert cells.p.size < 25_000
+    assert cells.weight.sum() == (weight or 1.0) * p.size
+    before = np.average(log_losses(cells.log_prob, cells.target), weights=cells.weight)
+    assert before == pytest.approx(log_loss(y, p), abs=1e-5)
+    gain = before - np.average(log_losses(after, cells.target), weights=cells.weight)
+    assert gain == pytest.approx(log_loss(y, p) - log_loss(y, truth), abs=5e-5)
 
 
 @pytest.mark.parametrize("monotone", [True, False])

@@ -289,6 +289,17 @@ def test_bands_of_smooth_maps_are_drawn_as_tabled(smooth_sample):
     assert np.isin(band["high"].round(9), corners[:, 1].round(9)).all()
 
 
+def test_bands_hold_the_rates_of_predictions_next_to_1():
+    """Where logits rise on beyond the axes, rates do not."""
+    rng = np.random.default_rng(0)
+    p = 1.0 - 10.0 ** -rng.uniform(1.0, 12.0, 4000)
+    y = (rng.random(4000) < np.minimum(p, 0.99)).astype(int)
+    band = DISPLAY(y, p).frame("band")
+    near_1 = band["p"] > 1.0 - 1e-4
+    assert band["low"][near_1].min() > 0.95
+    assert band["high"][near_1].max() < 1.0
+
+
 def test_simultaneous_bands_are_wider_and_none_is_none(smooth_sample):
     p, y = smooth_sample
     one, all_, none = (

@@ -53,7 +53,7 @@ def test_few_aggregated_rows_get_the_folds_that_they_had_as_rows():
     assert_array_equal(fold_counts(rows, 3, np.random.RandomState(5)), expected)
 
 
-@pytest.mark.parametrize("total", [6_000_000, 3_000_000_000])
+@pytest.mark.parametrize("total", [400_000, 6_000_000, 3_000_000_000])
 def test_counts_of_many_rows_scatter_as_shuffled_rows_do(total):
     rows = np.full(400, total // 400)
     counts = fold_counts(rows, 5, np.random.RandomState(2))

@@ -267,6 +267,18 @@ def test_a_page_has_a_sentence_and_the_measures_for_a_paper():
     assert "doi:10.1002/sim.8281" in report.to_html()
 
 
+def test_thousands_are_written_in_one_way():
+    rng = np.random.default_rng(0)
+    p = rng.random(1500)
+    page = cb.Report.from_predictions(
+        (rng.random(1500) < p**2).astype(int), p
+    ).to_html()
+    shown = page[page.index("<main") : page.index("</main>")]
+    assert "n = 1\u202f500" in shown
+    assert "1\u202f500 rows" in shown
+    assert "1,500" not in shown
+
+
 def test_only_groups_that_are_worse_are_marked(report):
     """Models by groups: a group that differs by a smaller error has no badge."""
     (model, *_) = report.summary["models"]

@@ -152,7 +152,7 @@ def test_the_kernel_error_gives_no_grade_and_leaves_it_to_others(rows, fast):
     alone = cb.Report.from_predictions(y, p, **fast | {"methods": "kce"})
     verdict = alone.summary["models"][0]["verdict"]
     assert (verdict["grade"], verdict["relative_error"]) == ("unknown", None)
-    assert "not graded, because kce is a squared norm" in str(alone)
+    assert "Not graded, because kce is a squared norm" in str(alone)
 
 
 def test_a_verdict_names_its_certainty(rows, hostile):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.calibrators.multiclass_smooth import fit_classes
-from calibrant.calibrators.smooth import smooth_fit
+from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
@@ -25,12 +25,12 @@ from calibrant.numerics.cross_validation import (
     class_fold_numbers,
     cluster_fold_numbers,
 )
-from calibrant.numerics.folded_points import folded_rows, sample_to_fold
+from calibrant.numerics.folded_points import few_cells, folded_rows, sample_to_fold
 from calibrant.numerics.links import CLIP, WHOLE, log_odds_parts, regression_ends
 from calibrant.numerics.pooling import RepairedRows, log_losses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from calibrant.core.array_types import (
         BoolVector,
@@ -95,8 +95,12 @@ class FoldedRows(Protocol):
         """Return some of the rows as a sample to fit."""
         ...
 
-    def repaired(self, map_: Any, rows: BoolVector) -> FloatMatrix:
-        """Return log-probabilities of some of the rows after a repair."""
+    def fit(self, family: Any, training: Any) -> Any:
+        """Fit a family to such a sample."""
+        ...
+
+    def repaired(self, maps: Sequence[Any]) -> FloatMatrix:
+        """Return log-probabilities of all rows, each after the map of its fold."""
         ...
 
     def event(self, log_prob: FloatMatrix) -> BinarySample:
@@ -122,12 +126,12 @@ class EventRows:
 
     @classmethod
     def of(cls, sample: BinarySample, folds: int, random_state: Seed) -> Self:
-        """Divide a sample, aggregated into cells where it is very large.
+        """Divide a sample, aggregated into few cells where it is very large.
 
         Rows of clusters are not: whole clusters are held out.
         """
         if sample.clusters is None:
-            rows, fold = folded_rows(sample, folds, random_state)
+            rows, fold = folded_rows(few_cells(sample), folds, random_state)
             return cls(rows.p, rows.y, rows.weights, fold, source=sample)
         rng = legacy_generator(random_state)
         fold = cluster_fold_numbers(sample.clusters, folds, rng)
@@ -162,12 +166,28 @@ class EventRows:
 
     def sample(self, rows: BoolVector) -> BinarySample:
         """Return some of the rows as a sample to fit; what folds divided is joined."""
-        if self.clusters is not None or self.all_rows.row_counts is None:
+        if not self._are_cells:
             return BinarySample(self.p[rows], self.y[rows], self.weight[rows])
         first, cell = self._cells
         weight = np.bincount(cell[rows], self.weight[rows]).astype(np.float64)
         used = np.flatnonzero(weight)
         return BinarySample(self.p[first[used]], self.y[first[used]], weight[used])
+
+    def fit(self, family: Any, training: BinarySample) -> Any:
+        """Fit a family to what `sample` returned.
+
+        Where rows are very many, smooth maps have the penalties of all of them.
+        """
+        if self._are_cells and self.source is not None and isinstance(family, Smooth):
+            return family.fit_near(training, smooth_fit(self.source))
+        return family.fit_event(training)
+
+    @cached_property
+    def _are_cells(self) -> bool:
+        """Return whether folds divide the rows of cells, which belong together."""
+        if self.source is None or self.clusters is not None:
+            return False
+        return few_cells(self.source).row_counts is not None
 
     @cached_property
     def _cells(self) -> tuple[IntVector, IntVector]:
@@ -185,9 +205,13 @@ class EventRows:
             return sample_to_fold(self.source)
         return BinarySample(self.p, self.y, self.weight)
 
-    def repaired(self, map_: CalibrationMap, rows: BoolVector) -> FloatMatrix:
-        """Return log-probabilities of some of the rows after a repair."""
-        return event_log_prob(map_.values(self.p[rows]))
+    def repaired(self, maps: Sequence[CalibrationMap]) -> FloatMatrix:
+        """Return log-probabilities of all rows, each after the map of its fold."""
+        p = np.empty_like(self.p)
+        for number, map_ in enumerate(maps):
+            held = self.fold == number
+            p[held] = map_.values(self.p[held])
+        return event_log_prob(p)
 
     def event(self, log_prob: FloatMatrix) -> BinarySample:
         """Return the rows with other predictions, in any order."""
@@ -269,9 +293,17 @@ class ClassRows:
         """Return some of the rows as a sample to fit."""
         return self.rows.rows(rows)
 
-    def repaired(self, map_: MulticlassMap, rows: BoolVector) -> FloatMatrix:
-        """Return log-probabilities of some of the rows after a repair."""
-        return log_probabilities(map_.calibrated(self.rows.scores[rows]), "prob")
+    def fit(self, family: Any, training: ClassSample) -> Any:
+        """Fit a family to such a sample."""
+        return family.fit_sample(training)
+
+    def repaired(self, maps: Sequence[MulticlassMap]) -> FloatMatrix:
+        """Return log-probabilities of all rows, each after the map of its fold."""
+        prob = np.empty_like(self.rows.scores, dtype=np.float64)
+        for number, map_ in enumerate(maps):
+            held = self.fold == number
+            prob[held] = map_.calibrated(self.rows.scores[held])
+        return log_probabilities(prob, "prob")
 
     def event(self, log_prob: FloatMatrix) -> BinarySample:
         """Return whether the top label was right."""
@@ -329,13 +361,12 @@ class HeldOut(Generic[RowsT]):
         """Fit each family to all folds but one, and repair that one; for every fold."""
         rows = raw.rounded()
         scores = rows.log_prob
-        moves = tuple(np.zeros_like(scores) for _ in families)
+        maps: dict[str, list[Any]] = {name: [] for name in families}
         for number in range(int(rows.fold.max()) + 1):
-            held = rows.fold == number
-            training = rows.sample(~held)
-            for move, family in zip(moves, families.values(), strict=True):
-                map_ = family.fit_sample(training).map
-                move[held] = rows.repaired(map_, held) - scores[held]
+            training = rows.sample(rows.fold != number)
+            for name, family in families.items():
+                maps[name].append(rows.fit(family, training).map)
+        moves = tuple(rows.repaired(own) - scores for own in maps.values())
         repaired = RepairedRows(scores, moves, rows.target, rows.weight)
         return cls(raw, rows, tuple(families), repaired)
 

@@ -23,6 +23,7 @@ from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.clustered import effective_rows
 from calibrant.numerics.links import logit
 from calibrant.numerics.marginal_likelihood import (
+    evidence_at,
     gain_of_group,
     most_likely,
     most_likely_members,
@@ -159,6 +160,13 @@ class Smooth(ClassCalibrator, EventCalibrator):
             fits |= dict(zip(part, together, strict=True))
         return [fits[place] for place in range(len(cells))]
 
+    def fit_near(self, sample: BinarySample, near: SmoothFit) -> SmoothFit:
+        """Estimate the map of a part of a sample, with the penalties of the whole.
+
+        They are the same but for noise where rows are very many, and most of the work.
+        """
+        return self._fit_terms(near.terms, compress_to_at_most(sample), None, near)
+
     def _has_few_rows(self, cells: WeightedPoints) -> bool:
         free = self.penalties is None and self.average
         return free and float(cells.weight.sum()) < MIN_ROWS
@@ -182,12 +190,16 @@ class Smooth(ClassCalibrator, EventCalibrator):
         return other if other.evidence > fit.evidence + MARGIN else fit
 
     def _fit_terms(
-        self, terms: Terms, cells: WeightedPoints, clustered: Effective | None
+        self,
+        terms: Terms,
+        cells: WeightedPoints,
+        clustered: Effective | None,
+        near: SmoothFit | None = None,
     ) -> SmoothFit:
         problem = terms.problem(cells.p, cells.weight, cells.label_sum)
         if clustered is not None:
             problem = problem.with_known(clustered.blurs(problem.design))
-        members = self._members(problem)
+        members = self._members(problem, () if near is None else near.members)
         parts = [m.share * terms.spread(m.coefficients, m.kept) for m in members]
         coefficients = np.sum(parts, axis=0)
         map_ = SmoothMap.through(terms.nodes, terms.shifts(coefficients), terms.ends)
@@ -209,14 +221,19 @@ class Smooth(ClassCalibrator, EventCalibrator):
         """Return the map that is asked for: the curve itself, or made to repair."""
         return map_.repairing(cells.p, cells.weight) if self.monotone else map_
 
-    def _members(self, problem: PenalisedProblem) -> tuple[Member, ...]:
+    def _members(
+        self, problem: PenalisedProblem, near: tuple[Member, ...] = ()
+    ) -> tuple[Member, ...]:
         whole = np.ones(TERMS, dtype=bool)
         if self.penalties is not None:
             given = np.array(self.penalties, dtype=np.float64)
             return (Member.of(solve_penalised(problem, given), whole),)
         if not self.average:
             return (Member.of(most_likely(problem).mode, whole),)
-        fits = most_likely_members(problem, STRAIGHT)
+        fits = [
+            evidence_at(problem.only(m.kept), np.log(m.penalties), m.coefficients)
+            for m in near
+        ] or most_likely_members(problem, STRAIGHT)
         kept = [fit.mode.problem.sizes > 0 for fit in fits]
         value = np.array([fit.value for fit in fits])
         value += PENALTY_GAIN * np.sum(kept, axis=1)

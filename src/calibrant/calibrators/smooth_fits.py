@@ -283,9 +283,10 @@ class SmoothFit(CurveFit):
         information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
         most = LOOSE * max(information, 1.0)
         penalties = np.minimum(self.penalties, most).tolist()
-        independent = replace(sample, clusters=None)  # resamples draw whole clusters
+        if sample.clusters is not None:  # resamples draw whole clusters
+            sample = replace(sample, clusters=None)
         loose = replace(self.family, penalties=tuple(penalties))
-        return loose.fit_event(independent)
+        return loose.fit_event(sample)
 
     @property
     def penalties(self) -> FloatVector:

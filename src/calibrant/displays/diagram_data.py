@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import (
         ArrayLike,
         BoolVector,
+        FloatMatrix,
         FloatVector,
         Frame,
         Seed,
@@ -46,8 +47,10 @@ Limits: TypeAlias = tuple[float, float]
 CURVE_GRID = np.concatenate([np.linspace(0, 1, 401), expit(np.linspace(-14, 14, 401))])
 """Where curves are drawn: fine on both kinds of axes."""
 BAND_NODES, SMOOTHINGS = 48, 6
-"""Places at which the limits of a band are found, and how often they are averaged
-with their neighbours."""
+"""Places on the axes at which the limits of a band are found, at least, and how often
+they are averaged with their neighbours."""
+AXES_SPAN = 3.0
+"""By how much `_along` grows from one end of the logit axes to the other."""
 N_DOTS, ROWS_PER_DOT = 10, 15
 """At most so many dots beside a curve, of at least so many rows."""
 MAX_LEVELS = 21
@@ -129,12 +132,12 @@ def map_points(fit: Fit, ends: Limits) -> Points:
 
 def band_of(
     fit: Fit,
-    ends: Limits,
+    curve: Points,
     kind: BandKind | None,
     confidence: float,
     random_state: Seed,
 ) -> Band | None:
-    """Return the band of a map between two ends, where the family has one.
+    """Return the band of a map along its curve, where the family has one.
 
     Limits are found at some places and joined smoothly: between neighbours, those of
     drawn maps differ by chance alone.
@@ -144,9 +147,10 @@ def band_of(
     check_fraction(confidence, name="confidence")
     if kind is None or not isinstance(fit, BandedFit):
         return None
-    curve = map_points(fit, ends)
     along = _along(curve.p)
-    at = np.linspace(along[0], along[-1], BAND_NODES)
+    # As many on the axes, however far predictions reach beyond them.
+    count = max(BAND_NODES, int(BAND_NODES * np.ptp(along) / AXES_SPAN))
+    at = np.linspace(along[0], along[-1], count)
     nodes = np.interp(at, along, curve.p)
     limits = fit.band(
         nodes,
@@ -154,25 +158,26 @@ def band_of(
         simultaneous=kind == "simultaneous",
         random_state=random_state,
     )
-    low, high = (_smoothed(nodes, limit, curve.p) for limit in limits)
+    off = logit(np.stack(limits), clip=CLIP) - logit(nodes, clip=CLIP)
+    offsets = _smoothed(_along(nodes), off, along)
+    low, high = expit(logit(curve.p, clip=CLIP) + offsets)
     low, high = np.minimum(low, curve.calibrated), np.maximum(high, curve.calibrated)
     return Band(curve.p, low, high, kind, confidence)
 
 
 def _along(p: FloatVector) -> FloatVector:
     """Return places in which the ends and the middle of both axes have room."""
-    return p + logit(p, clip=MIN_LOGIT_AXIS) / -logit(np.array(MIN_LOGIT_AXIS))
+    return p + logit(p, clip=CLIP) / -logit(np.array(MIN_LOGIT_AXIS))
 
 
-def _smoothed(nodes: FloatVector, limit: FloatVector, p: FloatVector) -> FloatVector:
-    """Return limits at predictions; how far they are off in logits is smoothed."""
-    off = logit(limit, clip=CLIP) - logit(nodes, clip=CLIP)
+def _smoothed(nodes: FloatVector, off: FloatMatrix, at: FloatVector) -> FloatMatrix:
+    """Return rows of values at nodes, smoothed and interpolated."""
     for _ in range(SMOOTHINGS):
-        off[1:-1] = 0.25 * (off[:-2] + 2.0 * off[1:-1] + off[2:])
-    at, places = np.unique(_along(nodes), return_index=True)
-    if at.size > 1:
-        off = PchipInterpolator(at, off[places])(_along(p))
-    return np.asarray(expit(logit(p, clip=CLIP) + off[: p.size]))
+        off[:, 1:-1] = 0.25 * (off[:, :-2] + 2.0 * off[:, 1:-1] + off[:, 2:])
+    distinct, places = np.unique(nodes, return_index=True)
+    if distinct.size == 1:
+        return off[:, : at.size]
+    return np.asarray(PchipInterpolator(distinct, off[:, places], axis=1)(at))
 
 
 def data_range(sample: BinarySample) -> Limits:

@@ -448,7 +448,7 @@ def display_of_sample(  # noqa: PLR0913
         axis_labels=axis_labels,
         instances=picked_instances(sample, fit, truth, instances, seed),
         true_map=truth,
-        band=band_of(fit, ends, band, confidence, seed),
+        band=band_of(fit, curve, band, confidence, seed),
         bin_factors=bin_factors(sample, table.edges),
     )
 

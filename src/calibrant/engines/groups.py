@@ -24,6 +24,8 @@ Keys: TypeAlias = tuple[tuple[Any, ...], ...]
 """Values of the columns of groups, one tuple per group."""
 MISSING = "(missing)"
 """What rows without a value of a group are called."""
+NEVER_MISSING = "biuU"
+"""Kinds of columns in which no value is missing."""
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 """Whole numbers as Python writes them."""
 
@@ -116,14 +118,20 @@ def numbered_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[Keys, IntVector]:
     >>> numbered_rows([("b",), ("a",), ("b",)])
     ((('a',), ('b',)), array([1, 0, 1]))
     """
-    distinct = sorted(set(rows), key=lambda key: [_sort_key(value) for value in key])
-    number = {key: place for place, key in enumerate(distinct)}
-    return tuple(distinct), np.array([number[row] for row in rows], dtype=np.intp)
+    first: dict[tuple[Any, ...], int] = {}
+    code = np.array([first.setdefault(row, len(first)) for row in rows], dtype=np.intp)
+    distinct = sorted(first, key=lambda key: [_sort_key(value) for value in key])
+    place = np.empty(len(first), dtype=np.intp)
+    place[[first[key] for key in distinct]] = np.arange(len(first))
+    return tuple(distinct), place[code]
 
 
 def key_values(column: NDArray[Any]) -> list[Any]:
     """Return the values of a column; whatever stands for a missing one is None."""
-    return [None if is_missing(value) else value for value in column.tolist()]
+    values: list[Any] = column.tolist()
+    if column.dtype.kind in NEVER_MISSING:
+        return values
+    return [None if is_missing(value) else value for value in values]
 
 
 def plain_keys(keys: Keys) -> Keys:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Random: TypeAlias = np.random.RandomState | np.random.Generator
 
-MAX_SHUFFLED = 2**22
+MAX_SHUFFLED = 2**16
 """Up to this many aggregated rows get the folds that they had as single rows."""
 MAX_DRAWN = 10**9
 """NumPy draws without replacement from fewer rows than this."""

@@ -20,7 +20,13 @@ from calibrant.numerics.sorted_rows import (
     sorted_rows,
     tie_starts,
 )
-from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, WeightedPoints
+from calibrant.numerics.weighted_points import (
+    MAX_EXACT_ROWS,
+    TINY,
+    WeightedPoints,
+    compress_on_log_grid,
+    even_cells,
+)
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
@@ -57,6 +63,51 @@ def sample_to_fold(sample: BinarySample) -> BinarySample:
         columns = sample.p, sample.y, sample.weight
         return sample.cached("cells", lambda: sum_cells(*columns).sample())
     return sample
+
+
+FOLDED_CELLS = 2048
+"""Mean scores of rows and of so many cells differ by less than 0.00001."""
+
+
+def few_cells(sample: BinarySample) -> BinarySample:
+    """Return a sample as it is, or at most 2,048 cells of one that is very large.
+
+    That is enough to score smooth maps, and each cell still knows its rows, so that
+    folds can divide them. The result is cached.
+    """
+    if sample.n_data <= MAX_EXACT_ROWS:
+        return sample
+    return sample.cached("cells to fold", lambda: _few_cells(sample))
+
+
+def _few_cells(sample: BinarySample) -> BinarySample:
+    if not are_binary(sample.y):
+        return sample
+    if sample.weight is None:  # rows were counted already, for other fits
+        points = compress_on_log_grid(sample)
+        p, y = np.repeat(points.p, 2), np.tile([0.0, 1.0], points.p.size)
+        others = points.weight - points.label_sum
+        rows = weight = np.column_stack([others, points.label_sum]).ravel()
+    else:
+        cells = sample_to_fold(sample)
+        order = np.argsort(cells.p)
+        p, y, weight = cells.p[order], cells.y[order], cells.weights[order]
+        rows = np.asarray(cells.row_counts, dtype=np.float64)[order]
+    # Both labels of a prediction share a cell.
+    distinct = np.cumsum(np.diff(p, prepend=p[0]) > 0.0)
+    each = np.bincount(distinct, weight).astype(np.float64)
+    cell = even_cells(p[np.diff(distinct, prepend=-1) > 0], each, FOLDED_CELLS)
+    cell = cell[distinct]
+    mean = np.bincount(cell, weight * p) / np.maximum(np.bincount(cell, weight), TINY)
+    code = 2 * cell + y.astype(np.intp)
+    counts = np.bincount(code, rows)
+    used = np.flatnonzero(counts)
+    return BinarySample(
+        mean[used // 2],
+        (used % 2).astype(np.float64),
+        np.bincount(code, weight)[used].astype(np.float64),
+        row_counts=counts[used].astype(np.intp),
+    )
 
 
 MAX_POINTS = 1024

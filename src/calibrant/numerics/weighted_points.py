@@ -44,6 +44,7 @@ MAX_EXACT_ROWS = 65_536
 MAX_CELLS = 512
 """`compress_to_at_most` returns no more cells than this."""
 BLOCK = 262_144
+TINY = float(np.finfo(float).tiny)
 
 _SHIFT = np.int64(52 - BITS)
 _LOWEST = (np.array(2.0**-53).view(np.int64) >> _SHIFT) - 1
@@ -234,10 +235,17 @@ def _at_most(points: WeightedPoints) -> WeightedPoints:
     points = _merge(points, distinct)
     if points.p.size <= MAX_CELLS:
         return points
-    u = logit(points.p)
-    rank = np.cumsum(points.weight) - 0.5 * points.weight
-    even = 0.5 * rank / points.weight.sum() + 0.5 * (u - u[0]) / (u[-1] - u[0])
-    return _merge(points, np.minimum((MAX_CELLS * even).astype(np.intp), MAX_CELLS - 1))
+    return _merge(points, even_cells(points.p, points.weight, MAX_CELLS))
+
+
+def even_cells(p: FloatVector, weight: FloatVector, count: int) -> IntVector:
+    """Return the cell, from 0 to `count` - 1, of ascending predictions.
+
+    Half of the way from one cell to the next is by rank, half by logit.
+    """
+    u, rank = logit(p), np.cumsum(weight) - 0.5 * weight
+    even = 0.5 * rank / weight.sum() + 0.5 * (u - u[0]) / max(u[-1] - u[0], TINY)
+    return np.asarray(np.minimum((count * even).astype(np.intp), count - 1))
 
 
 def _merge(points: WeightedPoints, cell: IntVector) -> WeightedPoints:

@@ -104,7 +104,7 @@ def _curves(
         points = display.curve if name == display.method else map_points(fit, ends)
         columns = points.frame()
         if name == display.method and display.band is not None:
-            whole = band_of(fit, ends, "simultaneous", confidence, seed)
+            whole = band_of(fit, points, "simultaneous", confidence, seed)
             columns |= {"low": display.band.low, "high": display.band.high}
             if whole is not None:
                 columns |= {"whole_low": whole.low, "whole_high": whole.high}

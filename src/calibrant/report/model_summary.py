@@ -62,6 +62,12 @@ SCORED_EVENTS = {
     "multilabel": "each label, averaged over labels",
 }
 """Which event Brier score and log-loss are about, by task."""
+ERRORS_OF = {
+    "confidence": "calibration error of the top label",
+    "classwise": "classwise calibration error",
+    "multilabel": "mean calibration error over labels",
+}
+"""What a paper calls the error, by task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +234,8 @@ def _sentence(
     places = MIN_DECIMALS
     if low is not None and high is not None:
         places = decimals_to_distinguish(low, high)
-    said = f"The calibration error was {estimate.value:.{places}f} ("
+    kind = ERRORS_OF.get(estimate.task, "calibration error")
+    said = f"The {kind} was {estimate.value:.{places}f} ("
     if low is not None:
         said += f"{100 * settings.confidence:g} % interval {low:.{places}f} to "
         said += f"{high:.{places}f}; "

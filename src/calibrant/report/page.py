@@ -16,7 +16,7 @@ from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import CLIP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from jinja2 import Environment
 
@@ -25,6 +25,7 @@ UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 """A comma between thousands."""
+DIGITS = re.compile(r"([0-9]+)")
 GIVEN_AS = {
     "prob": "probabilities",
     "logit": "logits",
@@ -165,6 +166,7 @@ def _environment(purpose: str) -> Environment:
         "pvalue": formatting.format_pvalue,
         "capitalise": capitalise,
         "unbroken": unbroken,
+        "in_order": in_order,
         "markdown": escape_markdown,
         "fenced": fence_code,
     }
@@ -202,6 +204,22 @@ def unbroken(text: str) -> str:
     sign = "\N{PLUS-MINUS SIGN}"
     text = THOUSANDS.sub(THIN_SPACE, text)
     return text.replace(" %", f"{space}%").replace(f" {sign} ", f"{space}{sign}{space}")
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names in alphabetical order, but 9 before 10.
+
+    Examples
+    --------
+    >>> in_order(["site 10", "Site 9", "a"])
+    ['a', 'Site 9', 'site 10']
+    """
+
+    def parts(name: str) -> list[str | int]:
+        split = DIGITS.split(name.casefold())
+        return [int(part) if k % 2 else part for k, part in enumerate(split)]
+
+    return sorted(names, key=parts)
 
 
 def escape_markdown(text: str) -> str:

@@ -78,14 +78,14 @@ def repairs_of(
             DEFAULT_REPAIR: held_out.after,
             **held_out.alone,
         }
-        tasks = {n: _tasks(held_out, sample, task, p) for n, p in repaired.items()}
-        few = task != "classwise" or len(tasks[NONE].samples) <= MAX_CLASSES
-        after = FittedTasks(tasks[DEFAULT_REPAIR], settings)
+        fitted = {
+            name: FittedTasks(_tasks(held_out, sample, task, repaired[name]), settings)
+            for name in (NONE, DEFAULT_REPAIR)
+        }
+        after = fitted[DEFAULT_REPAIR]
         errors: dict[str, Estimate] = {}
-        if few:
-            before = (
-                unrepaired or FittedTasks(tasks[NONE], settings).estimates(measure)[0]
-            )
+        if task != "classwise" or len(after.tasks.samples) <= MAX_CLASSES:
+            before = unrepaired or fitted[NONE].estimates(measure)[0]
             errors = {NONE: before, DEFAULT_REPAIR: after.estimates(measure)[0]}
         certificate = certify(
             held_out, "", errors=_certified(errors, task, measure, settings)
@@ -95,7 +95,7 @@ def repairs_of(
             "method": name,
             "summary": _summary(name),
             **error_numbers(errors.get(name)),
-            **_scores(held_out, tasks[name], log_prob),
+            **_scores(held_out, sample, task, log_prob),
         }
         for name, log_prob in repaired.items()
     ]
@@ -120,9 +120,9 @@ def _after(fitted: FittedTasks, confidence: float, seed: int) -> dict[str, Any] 
     if len(fitted.tasks.samples) > 1:
         return None
     fit = cast("Fit", fitted.fits(DEFAULT_METHOD)[0])
-    ends = data_range(fitted.tasks.samples[0])
-    columns = map_points(fit, ends).frame()
-    band = band_of(fit, ends, "point-wise", confidence, seed)
+    curve = map_points(fit, data_range(fitted.tasks.samples[0]))
+    columns = curve.frame()
+    band = band_of(fit, curve, "point-wise", confidence, seed)
     if band is not None:
         columns |= {"low": band.low, "high": band.high}
     return curve_numbers(columns)
@@ -169,7 +169,10 @@ def _tasks(
 
 
 def _scores(
-    held_out: HeldOut[Any], tasks: BinaryTasks, log_prob: FloatMatrix
+    held_out: HeldOut[Any],
+    sample: BinarySample | ClassSample,
+    task: str,
+    log_prob: FloatMatrix,
 ) -> dict[str, float]:
     """Return scores of all classes and of the task's events, and the gain."""
     target, weight = held_out.repaired.target, held_out.raw.weight
@@ -185,6 +188,7 @@ def _scores(
         event_brier = brier = 0.5 * brier
         event_loss = loss
     else:
+        tasks = _tasks(held_out, sample, task, log_prob)
         event_brier, event_loss = (
             float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
             for score in (brier_score, log_loss)

@@ -272,12 +272,14 @@ class Report:
         return f"<Report of {len(self.summary['models'])} models>\n{self}"
 
     def __str__(self) -> str:
+        from calibrant.report.page import capitalise
+
         lines = []
         for model in self.summary["models"]:
             name = f"{visible(model['name'])}: " if model["name"] else ""
             verdict = model["verdict"]
             text = f"{verdict['headline']}. {' '.join(verdict['sentences'])}"
-            lines.append(name + text)
+            lines.append(name + text if name else capitalise(text))
         return "\n".join(lines)
 
 

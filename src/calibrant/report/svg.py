@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
 from calibrant.displays.diagram_data import mirrored_bars
 from calibrant.displays.panels import named_ticks
+from calibrant.report.page import unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -352,8 +353,9 @@ def _frame(axes: Axes, bottom: float) -> str:
 
 def _corners(panel: Mapping[str, Any]) -> str:
     """Say which side is which, and write the statistics where there is more room."""
-    high = "" if panel["corner"] == "lower right" else panel["statistics"]
-    low = panel["statistics"] if panel["corner"] == "lower right" else ""
+    statistics = [unbroken(line) for line in panel["statistics"]]
+    low = statistics if panel["corner"] == "lower right" else []
+    high = [] if low else statistics
     upper = [("under", TOO_LOW), *(("", line) for line in high)]
     lower = [("over", TOO_HIGH), *(("", line) for line in reversed(low))]
     return "".join(
