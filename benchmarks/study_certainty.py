@@ -5,6 +5,8 @@
     python benchmarks/study_certainty.py coverage --seeds 200
     python benchmarks/study_certainty.py bands --seeds 60
     python benchmarks/study_certainty.py small --runs 200 --csv small.csv
+    python benchmarks/study_certainty.py methods --runs 20 --csv small.csv
+    python benchmarks/study_certainty.py classes --runs 100 --csv small.csv
 
 Tables are printed as Markdown. The labels are drawn with seeds on which no method was
 tuned.
@@ -23,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import scipy
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 import calibrant as cb
 from calibrant.calibrators.kernel_error import KernelError
@@ -84,6 +86,12 @@ SMALL_CASES = {  # how predictions are drawn, and the true map
     ),
     "wrong certainties": (exact_ends, lambda p: np.clip(p, 0.05, 0.95)),
 }
+CLASS_CASES = {
+    "calibrated": (0.0, 0.0),
+    "over-confident": (0.0, 0.25),
+    "under-confident": (0.25, 0.0),
+}
+"""How far predictions, and true probabilities of classes, are moved to equal ones."""
 SMALL_METHODS = ("smooth", "es15", "es-sweep", "ew15", "kce")
 SMALL_COLUMNS = (
     "n",
@@ -96,6 +104,7 @@ SMALL_COLUMNS = (
     "width 0",
     "estimate outside",
 )
+SLOW_METHODS = ("auto", "pl-de", "pl-de2")
 TESTS = ("smooth", "kce", "spiegelhalter", "hosmer-lemeshow", "cox")
 
 
@@ -207,40 +216,70 @@ def study_bands(seeds, sizes=(1000, 3000, 10_000)):
         row(n, shape, error, *[percent(v) for v in zip(*found, strict=True)])
 
 
-def study_small(
-    runs,
-    sizes=(20, 50, 100, 300, 1000, 10_000),
-    *,
-    methods=SMALL_METHODS,
-    csv_file=None,
-):
+def study_small(runs, sizes=(20, 50, 100, 300, 1000, 10_000), *, methods, csv_file):
     """How often 90 % intervals contain the true error.
 
     The true error is the mean of abs(c(p) - p) over the drawn predictions; for kce, its
     squared kernel norm.
     """
     head(*SMALL_COLUMNS)
+    methods = methods or SMALL_METHODS
     for n, case in product(sizes, SMALL_CASES):
-        if csv_file is not None and (str(n), case) in written_cases(csv_file):
-            continue
-        found, written = [small_run(case, n, k, methods) for k in range(runs)], []
-        for method, one in zip(methods, zip(*found, strict=True), strict=True):
-            held, width, empty, outside = np.mean(one, axis=0)
-            error = np.sqrt(held * (1.0 - held) / runs)
-            cells = n, case, method, runs, percent(held), percent(error)
-            cells += f"{width:.3f}", percent(empty), percent(outside)
-            row(*cells)
-            written.append(cells)
-        if csv_file is not None:
-            with Path(csv_file).open("a", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(written)
+        if (str(n), case) not in written_cases(csv_file):
+            found = [small_run(case, n, k, methods) for k in range(runs)]
+            write_coverage(n, case, methods, found, csv_file)
+
+
+def study_methods(runs, sizes=(50, 300, 1000), *, methods, csv_file):
+    """How often intervals of all methods contain it, over all cases together."""
+    head(*SMALL_COLUMNS)
+    known = *cb.calibrator_names("binary"), "kce"
+    methods = methods or [name for name in known if name not in SLOW_METHODS]
+    for n in sizes:
+        each = product(SMALL_CASES, range(runs))
+        found = [small_run(case, n, k, methods) for case, k in each]
+        write_coverage(n, "all ten", methods, found, csv_file)
+
+
+def study_classes(runs, sizes=(300, 1000), *, methods, csv_file):
+    """How often intervals do so for several classes, each with a straight true map.
+
+    Maps of 100 classes take long, so that there are fewer runs of them.
+    """
+    head(*SMALL_COLUMNS)
+    methods = methods or ("smooth", "es15")
+    each = product(("top-label", "classwise"), (10, 100), sizes, CLASS_CASES)
+    for task, n_classes, n, case in each:
+        count = runs if task == "top-label" else 10 * runs // n_classes
+        name = f"{task}, {n_classes} classes, {case}"
+        if (str(n), name) not in written_cases(csv_file):
+            asked = task, n_classes, case, n
+            found = [class_run(*asked, k, methods) for k in range(count)]
+            write_coverage(n, name, methods, found, csv_file)
+
+
+def write_coverage(n, case, methods, found, csv_file):
+    """Print and write the means of what runs found, one line for each method."""
+    written, runs = [], len(found)
+    for method, one in zip(methods, zip(*found, strict=True), strict=True):
+        held, width, empty, outside = np.mean(one, axis=0)
+        error = np.sqrt(held * (1.0 - held) / runs)
+        cells = n, case, method, runs, percent(held), percent(error)
+        cells += f"{width:.3f}", percent(empty), percent(outside)
+        row(*cells)
+        written.append(cells)
+    if csv_file is not None:
+        with Path(csv_file).open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(written)
 
 
 def written_cases(csv_file):
     """Return size and name of the cases in a file, which is started if it is new."""
+    if csv_file is None:
+        return set()
     if not Path(csv_file).exists():
         with Path(csv_file).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerow(SMALL_COLUMNS)
+            csv.writer(file, lineterminator="\n").writerow(SMALL_COLUMNS)
     with Path(csv_file).open(newline="", encoding="utf-8") as file:
         return {(line["n"], line["case"]) for line in csv.DictReader(file)}
 
@@ -252,13 +291,32 @@ def small_run(case, n, k, methods):
     p = draw(rng, n)
     c = true_map(p)
     y = rng.random(n) < c
-    frame = cb.evaluate(y, p, methods=list(methods), confidence=0.9).frame()
-    value, low, high = (frame[name] for name in ("value", "low", "high"))
-    kernel = KernelError().fit_sample(BinarySample(p, c)).kernel
     truth = np.full(len(methods), np.abs(c - p).mean())
-    truth[np.array(methods) == "kce"] = kernel.errors(
-        p, c[np.newaxis], np.ones(n), debias=False
-    )[0]
+    if "kce" in methods:
+        kernel = KernelError().fit_sample(BinarySample(p, c)).kernel
+        norms = kernel.errors(p, c[np.newaxis], np.ones(n), debias=False)
+        truth[np.array(methods) == "kce"] = norms[0]
+    found = cb.evaluate(y, p, methods=list(methods), confidence=0.9)
+    return against_truth(found.frame(), truth)
+
+
+def class_run(task, n_classes, case, n, k, methods):
+    """Return the same for drawn probabilities of classes."""
+    place = list(CLASS_CASES).index(case)
+    rng = np.random.default_rng([FIRST_SEED, n_classes, place, n, k])
+    drawn = softmax(rng.normal(0.0, 1.5, (n, n_classes)), axis=1)
+    p, c = ((1.0 - part) * drawn + part / n_classes for part in CLASS_CASES[case])
+    y = (rng.random((n, 1)) > np.cumsum(c, axis=1)).sum(axis=1).clip(0, n_classes - 1)
+    gaps = np.abs(c - p)
+    if task == "top-label":
+        gaps = gaps[np.arange(n), p.argmax(axis=1)]
+    options = {"task": task, "methods": list(methods), "confidence": 0.9}
+    return against_truth(cb.evaluate(y, p, **options).frame(), gaps.mean())
+
+
+def against_truth(frame, truth):
+    """Compare intervals with the truth, and with their own estimate."""
+    value, low, high = (frame[name] for name in ("value", "low", "high"))
     held = (low - 1e-12 <= truth) & (truth <= high)
     outside = (value < low) | (value > high)
     return np.stack([held, high - low, high <= low, outside], axis=1)
@@ -266,25 +324,24 @@ def small_run(case, n, k, methods):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = ["size", "power", "coverage", "bands", "small"]
+    parts = ["size", "power", "coverage", "bands", "small", "methods", "classes"]
     parser.add_argument("part", choices=parts)
     parser.add_argument("--draws", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="*")
-    parser.add_argument("--methods", nargs="*", default=SMALL_METHODS)
+    parser.add_argument("--methods", nargs="*")
     parser.add_argument("--csv")
     given = parser.parse_args()
     print(f"{' '.join(sys.argv)}, {datetime.now(UTC):%Y-%m-%d}:", end=" ")
     print(f"calibrant {cb.__version__}, Python {platform.python_version()},", end=" ")
     print(f"NumPy {np.__version__}, SciPy {scipy.__version__}\n")
     sizes = {"sizes": tuple(given.sizes)} if given.sizes else {}
-    if given.part == "small":
-        options = {"methods": given.methods, "csv_file": given.csv}
-        study_small(given.runs, **sizes, **options)
+    study = globals()[f"study_{given.part}"]
+    if given.part in {"small", "methods", "classes"}:
+        study(given.runs, **sizes, methods=given.methods, csv_file=given.csv)
         return
-    count = given.draws if given.part in {"size", "power"} else given.seeds
-    globals()[f"study_{given.part}"](count, **sizes)
+    study(given.draws if given.part in {"size", "power"} else given.seeds, **sizes)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ are known. O:E, calibration in the large and distances are compared with their v
 for the drawn predictions, scores and the AUROC with those of infinitely many. Last come
 prediction intervals of pooled centres, with true values that vary around 1.
 
-Run ``python benchmarks/study_summary.py [--runs 400] [--sizes 100 300]
-[--out FILE.csv]``.
+Run ``python benchmarks/study_summary.py [--runs 400] [--curves 100]
+[--sizes 100 300] [--out FILE.csv]``. Curves take most of the time: --curves is the
+number of runs in which distances from them are measured.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+from collections import Counter
 from itertools import product
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
 import numpy as np
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import expit, ndtri, xlog1py, xlogy
 
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks
@@ -44,6 +46,7 @@ LINES = {
 MIN_EVENTS = 8
 """Cases with fewer events on average are left out."""
 MANY = 200_000
+"""Predictions at as many quantiles stand for infinitely many."""
 ROUNDING = 1e-9
 CENTRES, SPREADS = (2, 3, 5, 8, 15, 30), (0.0, 0.1, 0.3, 1.0)
 """Numbers of pooled centres, and standard deviations of their true values."""
@@ -59,6 +62,12 @@ COLUMNS = (
     "given",
     "runs",
 )
+
+
+def quantiles(predictions):
+    """Return logits of very many predictions."""
+    mean, spread = PREDICTIONS[predictions]
+    return mean + spread * ndtri((np.arange(MANY) + 0.5) / MANY)
 
 
 def points_of(x, line):
@@ -103,29 +112,35 @@ def drawn_truths(points):
     }
 
 
-def summarised(x, line, rng):
-    """Return the measures of drawn labels."""
+def summarised(x, line, rng, *, curve):
+    """Give the measures of drawn labels, with distances from the curve or without."""
     y = (rng.random(x.size) < expit(line[0] + line[1] * x)).astype(np.float64)
     tasks = BinaryTasks("binary", ("binary",), (BinarySample(expit(x), y),))
     fitted = FittedTasks(tasks, ErrorSettings(confidence=0.95))
-    return {one.measure: one for one in SampleMeasures(fitted, "smooth").all()}
+    measures = SampleMeasures(fitted, "smooth")
+    yield from measures.large()
+    yield from measures.line()
+    yield from measures.scores()
+    if curve:
+        yield from measures.distances()
 
 
-def coverage(n, predictions, line, runs, seed):
+def coverage(n, predictions, line, runs, curves, seed):
     """Return how often each interval contains the truth, and how often there is one."""
     mean, spread = PREDICTIONS[predictions]
     rng = np.random.default_rng(seed)
-    many = points_of(rng.normal(mean, spread, MANY), LINES[line])
+    many = points_of(quantiles(predictions), LINES[line])
     truth = dict(zip(("intercept", "slope"), LINES[line], strict=True))
     truth |= score_truths(many)
-    inside, given = {}, {}
-    for _ in range(runs):
+    inside, given, tried = Counter(), Counter(), Counter()
+    for run in range(runs):
         x = rng.normal(mean, spread, n)
         truth |= drawn_truths(points_of(x, LINES[line]))
-        for name, one in summarised(x, LINES[line], rng).items():
-            held = one.low - ROUNDING <= truth[name] <= one.high + ROUNDING
-            inside[name] = inside.get(name, 0) + held
-            given[name] = given.get(name, 0) + np.isfinite(one.low)
+        for one in summarised(x, LINES[line], rng, curve=run < curves):
+            name = one.measure
+            tried[name] += 1
+            given[name] += np.isfinite(one.low)
+            inside[name] += one.low - ROUNDING <= truth[name] <= one.high + ROUNDING
     events = n * float(many.label_sum.mean())
     return [
         {
@@ -135,10 +150,10 @@ def coverage(n, predictions, line, runs, seed):
             "events": round(events),
             "measure": name,
             "covered": round(float(100 * inside[name] / max(given[name], 1)), 1),
-            "given": round(float(100 * given[name] / runs), 1),
-            "runs": runs,
+            "given": round(float(100 * given[name] / tried[name]), 1),
+            "runs": tried[name],
         }
-        for name in inside
+        for name in tried
     ]
 
 
@@ -163,11 +178,8 @@ def pooled_coverage(centres, spread, runs, seed):
 def cases():
     """Give predictions, labels and sizes, with at least a few events on average."""
     for n, predictions, line in product(SIZES, PREDICTIONS, LINES):
-        mean, spread = PREDICTIONS[predictions]
-        drawn = points_of(
-            np.random.default_rng(0).normal(mean, spread, MANY), LINES[line]
-        )
-        enough = n * drawn.label_sum.mean() >= MIN_EVENTS
+        many = points_of(quantiles(predictions), LINES[line])
+        enough = n * many.label_sum.mean() >= MIN_EVENTS
         if enough and (n < SIZES[-1] or line in FOR_MANY_ROWS):
             yield n, predictions, line
 
@@ -175,6 +187,7 @@ def cases():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--curves", type=int, default=100)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--out", default=os.devnull)
     chosen = parser.parse_args()
@@ -184,7 +197,7 @@ def main():
         for seed, case in enumerate(cases(), 96_000):
             if case[0] not in chosen.sizes:
                 continue
-            rows = coverage(*case, chosen.runs, seed)
+            rows = coverage(*case, chosen.runs, chosen.curves, seed)
             table.writerows(rows)
             file.flush()
             print(*case, {row["measure"]: row["covered"] for row in rows}, flush=True)
