@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 
 import calibrant as cb
+from calibrant.core.arrays import row_hash
 from calibrant.exceptions import OptionError
 from calibrant.maps.certificate import Bounds, Certificate, Trial
 from calibrant.maps.stored import map_from_dict
@@ -317,6 +318,13 @@ def test_certificates_know_their_data():
     )
     assert one == same != other
     assert len(one) == 16
+
+
+def test_many_rows_are_known_in_any_order():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(40_000), rng.integers(0, 2, 40_000)
+    one, same = row_hash(p, y, None), row_hash(p[::-1], y[::-1], np.ones(40_000))
+    assert one == same != row_hash(p, 1 - y, None)
 
 
 def test_a_few_reversed_predictions_may_be_turned():
