@@ -115,7 +115,7 @@ def fitter(method):
     return fit
 
 
-BETWEEN = ("between_levels", "between_two_heaps", "across_a_gap")
+BETWEEN = ("between_levels", "between_percentages", "between_two_heaps", "across_a_gap")
 FALLS, BEYOND = "does_not_fall", "beyond_the_data"
 # Beyond the data these go on by one formula, or stay where they are.
 FORMULAS = ["platt", "beta", "temperature", "isotonic", "venn-abers", "scaling-binning"]

@@ -7,6 +7,7 @@ from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant.calibrators.auto import Auto
+from calibrant.core.arrays import row_hash
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError
 from calibrant.maps.certificate import Bounds, Certificate, Trial
@@ -335,6 +336,13 @@ def test_certificates_know_their_data():
     )
     assert one == same != other
     assert len(one) == 16
+
+
+def test_many_rows_are_known_in_any_order():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(40_000), rng.integers(0, 2, 40_000)
+    one, same = row_hash(p, y, None), row_hash(p[::-1], y[::-1], np.ones(40_000))
+    assert one == same != row_hash(p, 1 - y, None)
 
 
 def test_a_few_reversed_predictions_may_be_turned():

@@ -187,19 +187,27 @@ def check_same_length(**arrays: NDArray[Any] | None) -> None:
         )
 
 
+HASHED_AT_ONCE = 2**14
+"""Rows that are hashed at once: so few stay in the cache of a processor."""
+
+
 def row_hash(*columns: NDArray[Any] | None) -> str:
     """Return 16 hexadecimal digits that depend on the rows, but not on their order.
 
     Columns, or matrices of them, are as long as each other; None stands for ones.
     """
     rows = max(len(column) for column in columns if column is not None)
-    mixed = np.zeros(rows, dtype=np.uint64)
-    for column in columns:
-        values = np.ones(rows) if column is None else column
-        for part in values.reshape(rows, -1).T:
-            bits = np.ascontiguousarray(part, dtype=np.float64).view(np.uint64)
-            mixed = _mixed(mixed ^ _mixed(bits))
-    return f"{int(np.add.reduce(mixed)):016x}"
+    total = np.zeros(1, dtype=np.uint64)
+    for start in range(0, rows, HASHED_AT_ONCE):
+        part = slice(start, min(start + HASHED_AT_ONCE, rows))
+        mixed = np.zeros(part.stop - start, dtype=np.uint64)
+        for column in columns:
+            values = np.ones(mixed.size) if column is None else column[part]
+            for one in values.reshape(mixed.size, -1).T:
+                bits = np.ascontiguousarray(one, dtype=np.float64).view(np.uint64)
+                mixed = _mixed(mixed ^ _mixed(bits))
+        total += np.add.reduce(mixed)
+    return f"{int(total[0]):016x}"
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:

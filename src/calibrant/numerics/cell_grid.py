@@ -42,6 +42,8 @@ CELLS = WIDTHS + 2 * MAX_ROOT + 1
 """Number of cells."""
 FIRST_ABOVE_HALF = HALF + MAX_ROOT
 """The first cell whose predictions are at least 1/2."""
+AT_ONCE = 2**14
+"""Rows whose cells are found at once: so few stay in the cache of a processor."""
 MAX_CODES = 2**22
 """With more groups than fit, only those cells are counted that there are."""
 
@@ -57,12 +59,20 @@ def cell_numbers(p: FloatVector) -> IntVector:
     >>> cell_numbers(np.array([0.0, 1e-100, 0.3, 0.5, 1.0]))
     array([    0,     1,  7654, 10174, 20348])
     """
+    numbers = np.empty(p.size, dtype=np.int64)
+    for start in range(0, p.size, AT_ONCE):
+        rows = slice(start, start + AT_ONCE)
+        numbers[rows] = _cell_numbers(p[rows])
+    return numbers
+
+
+def _cell_numbers(p: FloatVector) -> FloatVector:
     interval = np.floor(p * NEVER_LOW)
     interval -= p < interval / WIDTHS
     near = np.minimum(p, 1.0 - p)
     root = np.ceil(ROOTS * np.sqrt(np.sqrt(np.minimum(near, TAIL))))
     rising = np.where(interval < HALF, root, 2 * MAX_ROOT - root)
-    return np.asarray(interval + rising, dtype=np.int64)
+    return np.asarray(interval + rising)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

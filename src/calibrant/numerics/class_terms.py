@@ -189,12 +189,14 @@ class ClassTerms:
         """Return the Hessian's blocks, one per class and one of common parameters."""
         classes, size = self.shape
         blocks = np.zeros((*self._block_shape, self._block_shape[1]))
-        spread = prob * (1.0 - prob) * share[:, np.newaxis]
-        for j, weight in enumerate(spread.T):
-            rows = np.flatnonzero(weight > negligible * weight.max())
+        roots = np.sqrt(prob * (1.0 - prob) * share[:, np.newaxis])
+        least = np.sqrt(negligible) * roots.max(axis=0)
+        for j, root in enumerate(roots.T):
+            rows = np.flatnonzero(root > least[j])
             ones = np.ones(rows.size)
             own = np.column_stack([self.log_prob[rows, j], self.features[rows], ones])
-            blocks[j, :size, :size] = (own.T * weight[rows]) @ own
+            own *= root[rows, np.newaxis]
+            blocks[j, :size, :size] = own.T @ own  # half the work of other products
         common = len(self.common)
         blocks[classes, :common, :common] = self._common_hessian(prob, share)
         return blocks

@@ -455,6 +455,7 @@ def does_not_fall(fit: Fitter) -> str:
 
 MAP_CASES: dict[str, Case] = {
     "between_levels": partial(_stays_between, draw=_levels),
+    "between_percentages": partial(_stays_between, draw=_percentages),
     "between_two_heaps": partial(_stays_between, draw=_two_heaps),
     "across_a_gap": partial(_stays_between, draw=_gap),
     "beyond_the_data": beyond_the_data,
