@@ -11,8 +11,8 @@ import calibrant
 
 project = "calibrant"
 author = "The calibrant developers"
-copyright = "2026, the calibrant developers"  # noqa: A001
 version = release = calibrant.__version__
+copyright = f"2026, the calibrant developers, version {version}"  # noqa: A001
 
 html_math_renderer = "mathml"
 
@@ -40,6 +40,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 3
 
+default_role = "autolink"  # a name of ours in a docstring links to its page
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -60,6 +61,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),
     "show_signature": False,
+    "capture_repr": (),
     "within_subsection_order": "FileNameSortKey",
 }
 
@@ -70,7 +72,6 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["tables.js"]
 html_theme_options = {
-    "show_prev_next": False,
     "navbar_align": "left",
     "header_links_before_dropdown": 9,
     "logo": {

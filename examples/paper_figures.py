@@ -3,7 +3,7 @@
 1. Six instances: the classical ECE equals the error of a fit with slope-1 tops (0.133),
    not with flat tops (0.167).
 2. Three classifiers with the same bars but different errors (0.002, 0.090, 0.070): bin
-   centres, histograms and diagonal filling show the difference.
+   centres and diagonal filling show the difference.
 
 Run from the root of the project: ``python examples/paper_figures.py [folder]``.
 """
@@ -38,13 +38,16 @@ def six_instances() -> plt.Figure:
         "(c) fitted, slope 1": {"kind": "diagonal", "instances": 6},
         "(d) diagonal filling": {"kind": "diagonal"},
     }
-    figure, axes = plt.subplots(1, 4, figsize=(16, 4.6), layout="constrained")
-    for ax, (name, options) in zip(axes, panels.items(), strict=True):
-        cb.ReliabilityDisplay.from_predictions(
-            SIX_Y, SIX_P, method="ew2", histogram=False, name=name, ax=ax, **options
-        )
     raw = cb.calibration_error(SIX_Y, SIX_P, method="ew2", debias=False)
     print(f"ECE of six instances: {raw:.3f}")
+    figure, axes = plt.subplots(1, 4, figsize=(11, 3.2), layout="constrained")
+    for ax, (name, options) in zip(axes, panels.items(), strict=True):
+        display = cb.ReliabilityDisplay.from_predictions(
+            SIX_Y, SIX_P, method="ew2", histogram=False, **options
+        )
+        display.plot(ax, title=False)
+        error = display.error if "tops" in options else raw
+        ax.set_title(f"{name}, error {error:.3f}", fontsize=8)
     return figure
 
 
@@ -58,22 +61,23 @@ def classifier(gaps: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def three_classifiers() -> plt.Figure:
-    """Draw four kinds of diagrams of three classifiers with equal bars."""
+    """Draw three kinds of diagrams of three classifiers with equal bars."""
     models = {
         "classifier 1": classifier(np.full(5, 0.002), EVEN),
         "classifier 2": classifier(GAPS, EVEN),
         "classifier 3": classifier(GAPS, UNEVEN),
     }
-    rows = [("bars", False), ("centres", False), ("centres", True), ("diagonal", True)]
-    figure, axes = plt.subplots(4, 3, figsize=(10, 14.2), layout="constrained")
-    for (kind, histogram), line in zip(rows, axes, strict=True):
-        for (name, (p, y)), ax in zip(models.items(), line, strict=True):
-            display = cb.ReliabilityDisplay.from_predictions(
-                y, p, method="ew5", kind=kind, histogram=histogram, name=name, ax=ax
-            )
-    for name, (p, y) in models.items():
+    kinds = ("bars", "centres", "diagonal")
+    figure, axes = plt.subplots(3, 3, figsize=(9, 11.4), layout="constrained")
+    for (name, (p, y)), column in zip(models.items(), axes.T, strict=True):
         error = cb.calibration_error(y, p, method="ew5", debias=False)
         print(f"{name}: {error:.3f}")
+        for kind, ax in zip(kinds, column, strict=True):
+            display = cb.ReliabilityDisplay.from_predictions(
+                y, p, method="ew5", kind=kind
+            )
+            display.plot(ax, title=False)
+            ax.set_title(f"{name}, error {error:.3f}", fontsize=8)
     print(f"bars of all three: {display.frame()['observed'].round(3)}")
     return figure
 
@@ -85,8 +89,8 @@ def main() -> None:
     with warnings.catch_warnings():
         # Six rows are an illustration, not a measurement.
         warnings.simplefilter("ignore", cb.exceptions.SmallSampleWarning)
-        six_instances().savefig(folder / "six_instances.png", dpi=80)
-    three_classifiers().savefig(folder / "three_classifiers.png", dpi=65)
+        six_instances().savefig(folder / "six_instances.png", dpi=130)
+    three_classifiers().savefig(folder / "three_classifiers.png", dpi=110)
     print(f"wrote {folder}/six_instances.png and {folder}/three_classifiers.png")
 
 

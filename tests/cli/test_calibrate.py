@@ -104,7 +104,7 @@ def test_names_of_events_weights_and_logits(run, tmp_path):
         "--method", "platt", "--pos-label", "spam", "--weight", "w", "--scale", "logit",
     )  # fmt: skip
     assert code == 0, err
-    assert "apply takes its column for logit too" in told
+    assert "apply expects the same scale, logit" in told
     p = 1 / (1 + np.exp(-logit))
     expected = cb.make_calibrator("platt").fit(p, y == "spam", sample_weight=weight)
     assert_allclose(cb.load_map(saved).a, expected.map_.a)
@@ -216,6 +216,9 @@ def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     assert "is not a JSON file" in run("apply", BINARY, BINARY, *new)[2]
     assert "cannot be written" in run("apply", saved, BINARY, *new[:3], "out.xls")[2]
     assert "does not exist" in run("apply", saved, "nope.csv", *new)[2]
+    assert (
+        "error: nope.json does not exist." in run("apply", "nope.json", BINARY, *new)[2]
+    )
     two = run("apply", saved, BINARY, "--p", "forest,bayes", *new[2:])
     assert "needs one column in --p; got 2: forest, bayes" in two[2]
     assert run("apply", saved, BINARY, *new)[0] == 0
@@ -223,6 +226,13 @@ def test_wrong_uses_of_apply_are_told(run, saved, tmp_path):
     assert "--out must not be one of the input files" in again[2]
     twice = run("apply", saved, new[3], *new[:3], tmp_path / "other.csv")
     assert "already has a column 'forest_calibrated'" in twice[2]
+
+
+def test_labels_that_are_all_equal_are_told(run, tmp_path):
+    source, out = tmp_path / "one.csv", tmp_path / "map.json"
+    source.write_text("y,p\n" + "1,0.3\n1,0.8\n" * 30)
+    fit = ("--y", "y", "--p", "p", "--method", "platt", "--out", out)
+    assert "warning: all 60 labels are equal" in run("calibrate", source, *fit)[2]
 
 
 def test_two_columns_of_predict_proba_are_one_event(run, tmp_path):

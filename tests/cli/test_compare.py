@@ -46,7 +46,7 @@ def test_a_table_ranks_models_and_shows_pairs(run):
     assert "Rank: 1 + the number of significantly better" in out
     assert "Holm" not in out
     three = [BINARY, "--y", "even", "--p", "forest,network,bayes", "--method", "es15"]
-    assert "Significant: all pairs taken together (Holm)" in run("compare", *three)[1]
+    assert "corrected for the number of pairs (Holm)" in run("compare", *three)[1]
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown"])

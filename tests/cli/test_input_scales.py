@@ -110,7 +110,7 @@ def test_a_map_of_other_scales_remembers_them(run, rows):
         "--method", "platt", "--out", "log.json",
     )  # fmt: skip
     assert code == 0, err
-    assert "apply takes its column for logprob too" in out
+    assert "apply expects the same scale, logprob" in out
     apply = ("apply", "log.json", "said.csv", "--p", "log", "--out", "o.parquet")
     assert run(*apply, "--scale", "prob")[0] == 2
     code, out, err = run(*apply)

@@ -390,6 +390,40 @@ def test_statistics_of_a_grid_stand_in_a_free_corner():
     assert ax.get_window_extent().contains(*written(ax).get_window_extent().p0)
 
 
+def test_text_in_a_corner_is_where_it_was_measured():
+    """Outlined letters are set unhinted: lines were ragged, and left the frame."""
+    p, y = cb.datasets.load_binary("bayes")
+    texts = GRID(y, {"a": p, "b": p}).plot(width=4.5).axes[0].texts
+    assert [text.get_path_effects() for text in texts] == [[]]
+
+
+def test_each_model_has_a_row_of_its_groups(sample):
+    p, y = sample
+    groups = np.arange(y.size) % 5
+    grid = GRID(y, dict.fromkeys("abc", p), groups=groups, method="es3")
+    assert (grid.row_length, len(grid.displays), grid.left_out) == (5, 15, 0)
+    tops = [ax.get_position().y1 for ax in grid.plot().axes if ax.get_title()]
+    assert_allclose(np.reshape(tops, (3, 5)).std(axis=1), 0.0, atol=1e-9)
+    assert np.unique(np.round(tops, 6)).size == 3
+    many = GRID(y, {str(k): p for k in range(8)}, groups=groups, method="es3")
+    assert (len(many.displays), many.left_out) == (35, 5)  # whole rows
+
+
+def test_the_name_of_bars_covers_none():
+    """Eight events, one in each of the bars beside every place for their name."""
+    events = [0.08, 0.13, 0.18, 0.23, 0.28, 0.43, 0.58, 0.78]
+    p = np.array([*events, *events[:3] * 11])
+    y = np.repeat([1, 0], [8, 33])
+    ax = DISPLAY(y, p).plot(width=2.3)
+    ax.figure.canvas.draw()
+    (below,) = ax.child_axes
+    name = next(text for text in below.texts if text.get_text().startswith("events"))
+    box = name.get_window_extent()
+    bars = [bar.get_window_extent() for bar in below.patches if bar.get_height() > 0]
+    assert bars
+    assert not any(box.overlaps(bar) for bar in bars)
+
+
 def test_a_warning_of_few_rows_names_the_group():
     y, p = np.tile([0, 1], 60), np.linspace(0.01, 0.99, 120)
     groups = np.repeat(["many", "one"], [119, 1])

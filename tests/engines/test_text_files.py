@@ -231,3 +231,21 @@ def test_hashes_are_no_comments(tmp_path):
         **options,
     )
     assert found.frame()["g"].tolist() == ["#b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "remedy"),
+    [
+        (
+            "latin.csv",
+            "y,p,caf\xe9\n1,0.5,\xe9\n".encode("latin-1"),
+            "Save the file as UTF-8",
+        ),
+        ("semi.csv", b"y;p\n1;0,5\n", "Separate fields by commas"),
+        ("list.json", b"[1, 2]", "must be an array of objects"),
+    ],
+)
+def test_files_that_cannot_be_read_say_what_to_do(tmp_path, name, content, remedy):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=remedy):
+        cb.Predictions.from_table(tmp_path / name, y="y", p="p")

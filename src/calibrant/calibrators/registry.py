@@ -258,7 +258,7 @@ WRAPPERS: dict[str, tuple[type[Wrapper], str]] = {
 
 CLASSICAL_ECE = (
     "the ECE of Guo et al. (2017) is 'ew15' (15 bins of equal width) with "
-    "debias=False, or --raw on the command line; of several classes, that of the task "
+    "debias=False, or --raw on the command line; for several classes, with the task "
     "confidence. 'es15' has bins of equal size"
 )
 HISTOGRAM = (
@@ -369,7 +369,7 @@ def find_evaluator(name: str, kind: Kind = "binary") -> Method:
     ...
     calibrant.exceptions.UnknownNameError: unknown method 'ece'; the ECE of Guo et al.
     (2017) is 'ew15' (15 bins of equal width) with debias=False, or --raw on the command
-    line; of several classes, that of the task confidence. 'es15' has bins of equal
+    line; for several classes, with the task confidence. 'es15' has bins of equal
     size.
     """
     if isinstance(name, str) and name in EVALUATORS:

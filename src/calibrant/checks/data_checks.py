@@ -86,7 +86,7 @@ def thin_region(subject: Subject) -> Finding | None:
         "note",
         f"Only {_format_rows(number)} of {format_count(subject.total)} lie "
         f"{places}: the observed rate there is very uncertain.",
-        "Do not read much into the diagram there; collect more such rows if "
+        "Do not read too much into the diagram there; collect more such rows if "
         "decisions depend on them.",
         evidence={"rows": number, "where": places},
     )

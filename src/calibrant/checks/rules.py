@@ -213,8 +213,8 @@ RULES = (
         "There are at least 300 rows, but some tenth of the range contains between 1 "
         "and 29 of them.",
         "The curve in that range is supported by very few rows.",
-        "Do not read much into the diagram there; collect more such rows if decisions "
-        "depend on them.",
+        "Do not read too much into the diagram there; collect more such rows if "
+        "decisions depend on them.",
         "Tenths of the range are fixed, whatever the distribution of predictions.",
         _of_map(lambda p: p, 1.0, 12.0),
     ),

@@ -20,7 +20,8 @@ from calibrant.cli.progress import progress_bar
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.output_files import MAP, check_named
 from calibrant.core.sample import warn_if_small
-from calibrant.exceptions import OptionError
+from calibrant.core.warn import warn
+from calibrant.exceptions import OptionError, SmallSampleWarning
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Calibrator, Kind
@@ -94,7 +95,7 @@ def calibrate(
     given = "prob" if several or not data.scale else data.scale[0]
     scale: Any = given.rpartition("=")[2].strip()  # of the one model, named or not
     save_map(map_, out, columns=columns, fitted_range=fitted_range, scale=scale)
-    hint = "" if scale == "prob" else f"; apply takes its column for {scale} too"
+    hint = "" if scale == "prob" else f"; apply expects the same scale, {scale}"
     if hasattr(map_, "certificate"):
         said = str(map_.certificate)
     else:
@@ -125,6 +126,12 @@ def _fit_event(calibrator: Calibrator, preds: Predictions) -> Fitted:
 
     sample, groups = _sample_of(preds)
     warn_if_small(sample)
+    if sample.y.min() == sample.y.max():
+        warn(
+            f"all {sample.n:,} labels are equal: nothing is known about the other "
+            "outcome, so the map predicts almost the same for every row.",
+            SmallSampleWarning,
+        )
     if groups is None:
         map_ = calibrator.fit_sample(sample).map
     else:

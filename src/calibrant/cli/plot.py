@@ -126,7 +126,7 @@ def write_grid(grid: ReliabilityGrid, figure: Figure, path: Path) -> None:
     write_figure(figure, path)
     if grid.left_out:
         typer.echo(
-            f"only the first {len(grid.displays)} diagrams are drawn; "
-            f"{grid.left_out} more are omitted",
+            f"only the first {len(grid.displays)} diagrams are drawn, out of "
+            f"{len(grid.displays) + grid.left_out}",
             err=True,
         )

@@ -42,8 +42,8 @@ MAX_PAIRS = 50
 
 
 SEVERAL_PAIRS = (
-    "Significant: all pairs taken together (Holm), so that a pair may be no although "
-    "its interval excludes 0.\n"
+    "Significance is corrected for the number of pairs (Holm): a difference may not be "
+    "significant although its interval excludes 0.\n"
 )
 
 

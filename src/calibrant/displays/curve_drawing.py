@@ -151,11 +151,11 @@ def write_in_corner(
     ax: Axes, lines: list[str], corner: str, *, skipped: float = 0.0, **keywords: Any
 ) -> None:
     """Write lines into a corner, beyond so many lines that are written there."""
-    from matplotlib.patheffects import withStroke
-
     top = corner == "upper left"
     away = 4.0 + skipped * LINE * float(keywords["fontsize"])
-    keywords.setdefault("path_effects", [withStroke(linewidth=2, foreground="white")])
+    # Not an outline of letters: it would be set unhinted, and so in other places.
+    behind = {"facecolor": "white", "alpha": 0.7, "linewidth": 0.0, "pad": 0.5}
+    keywords.setdefault("bbox", behind)
     ax.annotate(
         "\n".join(lines),
         (0.0, 1.0) if top else (1.0, 0.0),

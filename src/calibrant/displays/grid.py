@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
     from calibrant.core.sample import BinarySample
     from calibrant.displays.style import StyleName
+    from calibrant.predictions.aggregates import Unit
     from calibrant.predictions.predictions import Predictions
 
-MAX_DIAGRAMS = 24
+MAX_DIAGRAMS, MAX_ROW = 36, 6
+"""Diagrams of a figure, and groups of a model that stand in a row of their own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,6 +49,8 @@ class ReliabilityGrid:
         One per model, class and group.
     left_out : int
         How many more there would be, if a table has very many groups.
+    row_length : int
+        Groups of each model, if each model has a row of diagrams; otherwise 0.
 
     See Also
     --------
@@ -65,6 +69,7 @@ class ReliabilityGrid:
 
     displays: tuple[ReliabilityDisplay, ...]
     left_out: int = 0
+    row_length: int = 0
 
     @classmethod
     def from_predictions(  # noqa: PLR0913
@@ -119,7 +124,8 @@ class ReliabilityGrid:
         Returns
         -------
         ReliabilityGrid
-            With `plot` and `frame`; at most 24 diagrams.
+            With `plot` and `frame`; at most 36 diagrams. Groups of several
+            models have one row per model, if there are at most six.
 
         See Also
         --------
@@ -148,13 +154,14 @@ class ReliabilityGrid:
             scale=scale,
         )
         check_events(preds.task, "a diagram")
-        samples, left_out = _named_samples(preds)
+        samples, left_out, row_length = _named_samples(preds)
         options["axis_labels"] = axis_names(preds.task, preds.store.origin.event)
         options["axes"] = choose_axes(axes, [sample for _, sample in samples])
         displays = [
             display_of_sample(sample, name=name, **options) for name, sample in samples
         ]
-        return cls(_on_same_axes(displays, [one for _, one in samples]), left_out)
+        drawn = _on_same_axes(displays, [one for _, one in samples])
+        return cls(drawn, left_out, row_length)
 
     def frame(self, part: Part = "bins") -> Frame:
         """Return the numbers of all diagrams, with a column for the model.
@@ -199,7 +206,7 @@ class ReliabilityGrid:
         """
         from calibrant.displays.grid_drawing import draw_grid
 
-        return draw_grid(self.displays, style, width, parts)
+        return draw_grid(self.displays, self.row_length, style, width, parts)
 
     def overlay(
         self,
@@ -246,19 +253,21 @@ class ReliabilityGrid:
         return f"<ReliabilityGrid of {len(self.displays)} diagrams>"
 
     def __str__(self) -> str:
-        more = [f"{self.left_out} more are not drawn"] if self.left_out else []
+        more = [f"not drawn: {self.left_out} more"] if self.left_out else []
         return "\n".join([*map(str, self.displays), *more])
 
 
 def _named_samples(
     preds: Predictions,
-) -> tuple[list[tuple[str | None, BinarySample]], int]:
-    """Return what each diagram shows with its name, and how many more there are."""
+) -> tuple[list[tuple[str | None, BinarySample]], int, int]:
+    """Return what each diagram shows with its name, how many more, and rows' length."""
     samples: list[tuple[str | None, BinarySample]] = []
     units = preds.store.units()
+    row = _row_length(units)
+    most = MAX_DIAGRAMS - MAX_DIAGRAMS % max(row, 1)
     left_out = 0
     for unit in units:
-        if len(samples) >= MAX_DIAGRAMS:
+        if len(samples) >= most:
             left_out += 1
             continue
         tasks, key = unit.read(), unit.group.key
@@ -274,7 +283,18 @@ def _named_samples(
             )
             warn_if_small(sample, warned)
             samples.append((title, sample))
-    return samples[:MAX_DIAGRAMS], left_out + len(samples[MAX_DIAGRAMS:])
+    row = row if len(samples) + left_out == len(units) else 0
+    return samples[:most], left_out + len(samples[most:]), row
+
+
+def _row_length(units: Sequence[Unit]) -> int:
+    """Return how many groups each model has, 0 where these are no rows of a figure."""
+    groups: dict[str, list[str]] = {}
+    for unit in units:
+        groups.setdefault(unit.model, []).append(str(unit.group))
+    first, *others = groups.values()
+    alike = bool(others) and all(names == first for names in others)
+    return len(first) if alike and 1 < len(first) <= MAX_ROW else 0
 
 
 def _on_same_axes(

@@ -67,16 +67,17 @@ MAX_NAME = 16
 
 def draw_grid(
     displays: Sequence[ReliabilityDisplay],
+    row_length: int,
     style: StyleName,
     width: float | None,
     parts: Mapping[str, Any],
 ) -> Figure:
-    """Draw diagrams in rows and return the figure."""
+    """Draw diagrams in rows, of that length if it is not 0, and return the figure."""
     if len(displays) == 1:  # as large as a diagram by itself
         ax = draw_reliability(displays[0], None, style, width, parts)
         return cast("Figure", ax.figure)
     given = None if width is None else check_width(width)
-    columns = n_columns(len(displays), given)
+    columns = n_columns(len(displays), given, row_length)
     inches = given or max(TWO_COLUMNS, 2.2 * columns)
     pen = make_pen(style, inches / columns, parts, room_below=True)
     curves = displays[0].kind == "curve"
@@ -100,17 +101,19 @@ def draw_grid(
     return figure
 
 
-def n_columns(count: int, width: float | None) -> int:
-    """Return the number of columns that leaves the last row fullest.
+def n_columns(count: int, width: float | None, row_length: int = 0) -> int:
+    """Return the length of rows if it fits, or what leaves the last row fullest.
 
     Examples
     --------
     >>> [n_columns(count, None) for count in (2, 4, 5, 6, 7, 10, 24)]
     [2, 4, 3, 3, 4, 5, 4]
-    >>> n_columns(6, 3.5)
-    2
+    >>> n_columns(6, 3.5), n_columns(12, None, row_length=6)
+    (2, 6)
     """
     room = COLUMNS[-1] if width is None else max(int(width / MIN_PANEL), 1)
+    if row_length and (width is None or row_length <= room):
+        return row_length
     if count <= min(room, COLUMNS[0]):
         return count
     fitting = [c for c in COLUMNS if c <= room and c < count] or [room]

@@ -29,6 +29,8 @@ MARGIN = 0.02
 HISTOGRAM_GAP, HISTOGRAM_HEIGHT = 0.03, 0.17
 HISTOGRAM_ROOM = HISTOGRAM_GAP + HISTOGRAM_HEIGHT
 """Share of the height of the diagram that the histogram below it takes."""
+NAMED_BARS, HIGH_BARS = 2.0, 0.5
+"""Ends of bars' axis where they leave room for their name, and bars that it covers."""
 TITLE_ROOM = 1.2
 """How far below the histogram's bottom names of ticks reach, in sizes of text."""
 
@@ -145,6 +147,7 @@ def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
     parts = display.frame("histogram")
     left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
     sides = mirrored_bars(parts["weight"], parts["events"])
+    ends = []
     for (side, (height, text)), sign in zip(sides.items(), (1.0, -1.0), strict=True):
         part = side.replace("-", "_")
         look = {"color": getattr(pen.style, part), "linewidth": 0.0}
@@ -153,8 +156,10 @@ def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
             below.bar(left, sign * height, right - left, align="edge", **keywords)
             va = "top" if sign > 0.0 else "bottom"
             bars = (left, right, height)
-            name_bars(below, text, 0.5 + 0.45 * sign, bars, pen, va=va)
-    below.set(ylim=(-1.1, 1.1), yticks=[])
+            covered = name_bars(below, text, 0.5 + 0.45 * sign, bars, pen, va=va)
+            ends.append(sign * (NAMED_BARS if covered > HIGH_BARS else 1.1))
+    low, high = min(ends, default=0.0), max(ends, default=0.0)
+    below.set(ylim=(min(low, -1.1), max(high, 1.1)), yticks=[])
     below.axhline(0.0, color=pen.style.soft, linewidth=pen.line(0.4))
     for side in ("top", "left", "right", "bottom"):
         below.spines[side].set_visible(False)
@@ -170,8 +175,11 @@ def name_bars(
     pen: Pen,
     *,
     va: str = "top",
-) -> None:
-    """Write what bars are where they are lowest: left, right or between."""
+) -> float:
+    """Write what bars are where they are lowest: left, right or between.
+
+    Return how high the bars are there, 0 to 1.
+    """
     from matplotlib.patheffects import withStroke
 
     to_axes = (below.transData + below.transAxes.inverted()).transform
@@ -187,8 +195,9 @@ def name_bars(
 
     # At the right end if there is room, at the left end, or between bars.
     middles = [0.99 - half, 0.01 + half, *np.arange(0.2, 0.81, 0.05).tolist()]
+    middle = min(middles, key=tallest)
     below.text(
-        min(middles, key=tallest),
+        middle,
         height,
         text,
         transform=below.transAxes,
@@ -198,3 +207,4 @@ def name_bars(
         color=pen.style.soft,
         path_effects=[withStroke(linewidth=1.5, foreground="white")],
     )
+    return tallest(middle)

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+WRONG_ENCODING = "is not UTF-8"
+REMEDIES = {
+    ".csv": " Separate fields by commas, write decimals with a point, and give all "
+    "rows the same number of fields.",
+    ".tsv": " Separate fields by tabs, and give all rows the same number of fields.",
+    ".json": " The file must be an array of objects.",
+}
+"""What to do about a file that cannot be read."""
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 RECORDS = ".json"
@@ -261,11 +269,10 @@ def check_distinct_names(source: str, names: Sequence[str]) -> None:
 def unreadable(path: Path, what: str) -> SourceError:
     """Return the error about a file that is not what its name says."""
     suffix = suffix_of(path)
-    hint = " Check the separator, and that all rows have the same number of fields."
-    return SourceError(
-        f"{path} cannot be read as {suffix[1:].upper()}: {what}."
-        f"{hint if suffix in SEPARATORS else ''}"
-    )
+    hint = REMEDIES.get(suffix, "")
+    if what.endswith(WRONG_ENCODING):
+        hint = " Save the file as UTF-8."
+    return SourceError(f"{path} cannot be read as {suffix[1:].upper()}: {what}.{hint}")
 
 
 def first_line(error: BaseException) -> str:

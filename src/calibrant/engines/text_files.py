@@ -18,6 +18,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from calibrant.engines.files import (
+    WRONG_ENCODING,
     check_distinct_names,
     is_stream,
     load_polars,
@@ -191,7 +192,7 @@ def whole_lines(content: bytes, separator: str) -> WholeLines:
             continue
         width = width or len(fields)
         if NOT_UTF_8.search(text):
-            return WholeLines("", 0, 1, f"line {number} is not UTF-8", unsure=True)
+            return WholeLines("", 0, 1, f"line {number} {WRONG_ENCODING}", unsure=True)
         if len(fields) == width + 1 and text.rstrip("\r\n").endswith(separator):
             kept.append(text.rstrip("\r\n")[:-1] + "\n")
         elif fields and len(fields) != width:

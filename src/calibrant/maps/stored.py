@@ -210,7 +210,7 @@ def load_map(path: str | os.PathLike[str]) -> StoredMap:
     >>> cb.load_map("no-such-file.json")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file.json'
+    FileNotFoundError: no-such-file.json does not exist.
     """
     return map_from_dict(_read(path).get("map"))  # type: ignore[arg-type]
 
@@ -247,6 +247,8 @@ def load_scale(path: str | os.PathLike[str]) -> Scale | None:
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         stored: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist.") from None
     except (ValueError, RecursionError) as error:
         raise MapFormatError(f"{path} is not a JSON file: {error}") from None
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
