@@ -270,7 +270,7 @@ class Dependence:
         clusters, it raises that of the level further: see `Effective.blurs`.
         """
         functions = self.independent_functions(
-            cells, score_functions(cells, FEW_FUNCTIONS)
+            cells, score_functions(cells, FEW_FUNCTIONS, logit)
         )
         shared = self.shared(cells.p, functions, self.factor)
         least = float(np.linalg.eigvalsh(shared)[0])

@@ -10,19 +10,25 @@ from scipy.special import stdtr
 
 from calibrant.numerics.classical_tests import Outcome
 from calibrant.numerics.clustered import check_two_clusters, dependence_of
+from calibrant.numerics.links import logit
 from calibrant.numerics.smooth_calibration_test import (
+    LINES,
     ORDERS,
     MinPValue,
+    angle,
     label_variance,
     least_log_tails,
     min_p_values,
     orders_for,
     score_functions,
     score_statistics,
+    spiegelhalter_line,
 )
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.clustered import Dependence
@@ -34,8 +40,6 @@ MIN_ROOT = 0.1
 """Variances between clusters are averaged over; none is larger than so much allows."""
 
 
-LINES = 2
-"""Functions that are lines: the constant and the logit."""
 VARIANCE_OF_FEW = 3.0
 """Variance of labels for each of the first functions, as if rows were independent."""
 MIN_ADDED = -0.5
@@ -107,21 +111,24 @@ def _orders(
     """Return the numbers of functions that dependent rows allow for."""
     variance = label_variance(points)
     information = float(variance.sum())
-    functions = _functions(points, orders_for(information, most)[-1])
+    basis = score_functions(points, orders_for(information, most)[-1], angle)
     null = replace(dependence, rates=dependence.sums.p)
-    shared = null.shared(points.p, functions, dependence.factor)
+    shared = null.shared(points.p, _functions(points, basis), dependence.factor)
     information /= 1.0 + max(float(np.mean(shared.diagonal())), 0.0)
     few = max(int(information / VARIANCE_OF_FEW), LINES)
     return tuple(order for order in orders_for(information, most) if order <= few)
 
 
-def _functions(points: WeightedPoints, count: int) -> FloatMatrix:
+def _functions(points: WeightedPoints, basis: FloatMatrix) -> FloatMatrix:
     spread = np.sqrt(np.maximum(label_variance(points), TINY))
-    return np.asarray(score_functions(points, count) / spread[:, np.newaxis])
+    return np.asarray(basis / spread[:, np.newaxis])
 
 
 def clustered_p_value(
-    points: WeightedPoints, dependence: Dependence, orders: tuple[int, ...]
+    points: WeightedPoints,
+    dependence: Dependence,
+    orders: tuple[int, ...],
+    line: Callable[[FloatVector], FloatVector] = angle,
 ) -> MeanPValue:
     """Return the p-value of the smooth test, rows of a cluster correlated.
 
@@ -132,9 +139,10 @@ def clustered_p_value(
     the same factor.
     """
     null = replace(dependence, rates=dependence.sums.p)
-    functions = _functions(points, orders[-1])
-    scores = score_statistics(points, orders[-1])
+    basis = score_functions(points, orders[-1], line)
+    scores, alone = score_statistics(points, basis), spiegelhalter_line(points, basis)
     shaped = max(dependence.factor, MIN_FACTOR)
+    functions = _functions(points, basis)
     added, axes = np.linalg.eigh(null.shared(points.p, functions, shaped))
 
     def at(factor: float) -> MinPValue:
@@ -142,7 +150,10 @@ def clustered_p_value(
         covariance = (axes * (1.0 + np.maximum(further, MIN_ADDED))) @ axes.T
         factors = np.linalg.cholesky(covariance)
         independent = np.asarray(np.linalg.solve(factors, scores), np.float64)
-        return MinPValue(float(least_log_tails(independent**2, orders)), orders)
+        turned = alone @ factors[: alone.size, : alone.size]
+        turned /= np.linalg.norm(turned)
+        log_least = float(least_log_tails(independent, turned, orders))
+        return MinPValue(log_least, orders, float(turned[0]))
 
     # The cube root of a chi-square is nearly normal (Wilson and Hilferty 1931).
     spread = 2.0 / (9.0 * dependence.freedom)
@@ -158,4 +169,4 @@ def clustered_cox(points: WeightedPoints, dependence: Dependence) -> Outcome:
     The statistic is minus the logarithm of the p-value at the estimated dependence.
     """
     orders = (min(LINES, points.p.size),)
-    return clustered_p_value(points, dependence, orders).outcome
+    return clustered_p_value(points, dependence, orders, logit).outcome

@@ -3,16 +3,21 @@
 If predictions are calibrated, the distribution of the labels is known in full. So is
 that of sums of label less prediction, weighted by functions of the prediction: normal,
 with known variance. Functions that are orthogonal in this variance give independent
-sums. They are ordered from smooth to wiggly: the line that comes nearest to
-Spiegelhalter's function; with it, all lines of the logit, as in Cox's test; then
-polynomials of growing order. Small departures of simple shape show in the first few,
-complex ones in more.
+sums. They are ordered from smooth to wiggly: lines, then polynomials of growing order.
+Small departures of simple shape show in the first few, complex ones in more.
+
+Among lines, two directions are also tried alone: the constant, which finds predictions
+that are too low or too high throughout, and the line that comes nearest to
+Spiegelhalter's function, for those that are too extreme or too moderate. A line is one
+of arcsin(2 p - 1), between lines of the prediction, as in Spiegelhalter's test, and
+lines of its logit, as in Cox's.
 
 The squared sums are added up to several orders; each total has a chi-square
 distribution. The p-value of each is divided by its share of the level, and the smallest
-quotient counts. The price of choosing it is known exactly: totals only grow by further
-independent chi-squares, so the chance that they first exceed their limits follows by
-integration from order to order.
+quotient counts. The price of choosing it is known exactly. The first two sums stay
+within both strips around the directions on a known part of each circle. Totals only
+grow by further independent chi-squares, so the chance that they first exceed their
+limits follows by integration from order to order.
 """
 
 from __future__ import annotations
@@ -25,30 +30,31 @@ from numpy.polynomial.legendre import legvander
 from scipy.special import chdtrc, chdtri, gammaln, xlogy
 
 from calibrant.numerics.classical_tests import Outcome
-from calibrant.numerics.links import clip_probability, logit
+from calibrant.numerics.links import clip_probability
 from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from calibrant.core.array_types import FloatMatrix, FloatVector
 
-LEVEL_SHARES = {1: 1 / 2, 2: 1.0, 4: 1 / 4, 6: 1 / 8, 8: 1 / 16}
+LEVEL_SHARES = {1: 1.0, 2: 1.0, 4: 1 / 3, 6: 1 / 8, 8: 1 / 16}
 LEVEL_SHARES |= dict.fromkeys((12, 16, 24), 1 / 32)
 """Numbers of functions that are tried, and the level of each, if that of two is 1: most
-faults are lines. Chosen on the paper's shapes with seed 7,000."""
+faults are lines. Chosen with seed 7,000, on the paper's shapes and on others."""
+CONSTANT_SHARE = 5 / 6
+"""The same for the constant alone; the first of the others is Spiegelhalter's line."""
 ORDERS = tuple(LEVEL_SHARES)
+LINES = 2
+"""Functions that are lines: the constant and one other."""
 MIN_FUNCTIONS = 8
 """So many functions are used even with few rows."""
 VARIANCE_PER_FUNCTION = 12.0
 """Variance of labels, summed over rows, for each function beyond those: about 72 rows
 at uniform predictions. With less, sums are not normal enough."""
-MARGIN = 0.01
-"""Added to the bounds between which a critical value is searched for."""
 NODES = 128
 """Points of each integral: three digits of the chance, two of one below 1e-100."""
-FAR = 12.0
-"""A normal variable this far out leaves nothing beyond."""
+TINY, EPSILON = np.finfo(float).tiny, np.finfo(float).eps
 
 
 class MinPValue(NamedTuple):
@@ -60,6 +66,8 @@ class MinPValue(NamedTuple):
         The logarithm of the smallest p-value after division by its level share.
     orders : tuple of int
         Numbers of squares that were summed.
+    cosine : float
+        Of the angle between the two directions that are tried alone.
     log_chance : float
         The logarithm of how probable the labels themselves are, if the predictions are
         calibrated. No p-value is smaller; with a few rows, the normal one may be.
@@ -67,12 +75,14 @@ class MinPValue(NamedTuple):
 
     log_least: float
     orders: tuple[int, ...]
+    cosine: float = 0.0
     log_chance: float = -np.inf
 
     @property
     def outcome(self) -> Outcome:
         """Return minus the logarithm, and the p-value of the smallest quotient."""
-        chance = p_value_of_min(self.orders, float(np.exp(self.log_least)))
+        least = float(np.exp(self.log_least))
+        chance = p_value_of_min(self.orders, least, self.cosine)
         chance = max(chance, float(np.exp(self.log_chance)))
         return Outcome(0.0 - self.log_least, chance)
 
@@ -81,11 +91,15 @@ class MinPValue(NamedTuple):
 
         Examples
         --------
-        >>> MinPValue(-3.5, (1, 2)).rejects(0.05), MinPValue(-3.0, (1, 2)).rejects(0.05)
+        >>> MinPValue(-4.0, (1, 2)).rejects(0.05), MinPValue(-3.5, (1, 2)).rejects(0.05)
         (True, False)
         """
-        possible = self.log_chance <= np.log(level)
-        return possible and self.log_least <= critical_log_least(self.orders, level)
+        if max(self.log_least, self.log_chance) > np.log(level):
+            return False  # the chance is at least the smallest quotient
+        most = CONSTANT_SHARE + sum(LEVEL_SHARES[order] for order in self.orders)
+        if self.log_least + np.log(most) <= np.log(level):
+            return True  # and at most the sum over all
+        return self.outcome.pvalue <= level
 
 
 def min_p_values(
@@ -100,9 +114,11 @@ def min_p_values(
     for each in set(orders):
         places = [k for k, own in enumerate(orders) if own == each]
         batch = WeightedPoints.side_by_side([samples[k] for k in places])
-        logs = least_log_tails(score_statistics(batch, each[-1]) ** 2, each).tolist()
-        for k, log in zip(places, logs, strict=True):
-            tails[k] = MinPValue(log, each, _log_chance(samples[k]))
+        basis = score_functions(batch, each[-1], angle)
+        scores, line = score_statistics(batch, basis), spiegelhalter_line(batch, basis)
+        logs = least_log_tails(scores, line, each).tolist()
+        for k, log, cosine in zip(places, logs, line[..., 0].tolist(), strict=True):
+            tails[k] = MinPValue(log, each, cosine, _log_chance(samples[k]))
     return [tails[k] for k in range(len(samples))]
 
 
@@ -113,7 +129,12 @@ def orders_for(information: float, most: int) -> tuple[int, ...]:
     return tuple(order for order in ORDERS if order <= allowed)
 
 
-def score_statistics(points: WeightedPoints, count: int) -> FloatMatrix:
+def angle(p: FloatVector) -> FloatVector:
+    """Return arcsin(2 p - 1), whose estimates vary equally at all rates."""
+    return np.asarray(np.arcsin(2.0 * p - 1.0))
+
+
+def score_statistics(points: WeightedPoints, basis: FloatMatrix) -> FloatMatrix:
     """Return independent sums, standard normal if the predictions are calibrated.
 
     Their last axis is that of functions. Samples side by side have one row each.
@@ -121,40 +142,35 @@ def score_statistics(points: WeightedPoints, count: int) -> FloatMatrix:
     spread = np.sqrt(label_variance(points))
     surplus = points.label_sum - points.weight * points.p
     surplus = np.divide(surplus, spread, out=np.zeros_like(spread), where=spread > 0.0)
-    basis = score_functions(points, count)
     return np.asarray((surplus[..., np.newaxis, :] @ basis)[..., 0, :])
 
 
-def score_functions(points: WeightedPoints, count: int) -> FloatMatrix:
+def score_functions(
+    points: WeightedPoints, count: int, line: Callable[[FloatVector], FloatVector]
+) -> FloatMatrix:
     """Return orthonormal functions of the points, times the spread of labels.
 
-    The first two are lines of the logit, the first of them that nearest to 1 - 2 p;
-    then come polynomials of the share of variance below a point.
+    They are the constant, a line of a function of the prediction, and polynomials of
+    the share of variance below a point.
     """
     variance = label_variance(points)
-    spread = np.sqrt(variance)
     total = variance.sum(axis=-1, keepdims=True)
     share = (np.cumsum(variance, axis=-1) - 0.5 * variance) / total
-    line = np.stack([np.ones_like(share), logit(points.p)], axis=-1)
+    lines = np.stack([np.ones_like(share), line(points.p)], axis=-1)
     polynomials = legvander(2.0 * share - 1.0, count)[..., 2:]
-    functions = np.concatenate([line, polynomials], axis=-1)[..., :count]
-    basis, _ = np.linalg.qr(functions * spread[..., np.newaxis])
-    basis[..., :2] = _turned(basis[..., :2], spread * (1.0 - 2.0 * points.p))
+    functions = np.concatenate([lines, polynomials], axis=-1)[..., :count]
+    basis, _ = np.linalg.qr(functions * np.sqrt(variance)[..., np.newaxis])
     return np.asarray(basis)
 
 
-def _turned(plane: FloatMatrix, target: FloatMatrix) -> FloatMatrix:
-    """Return two orthonormal functions of a plane, the first nearest to a target."""
-    if plane.shape[-1] == 1:
-        return plane
-    cosine, sine = np.moveaxis(target[..., np.newaxis, :] @ plane, -1, 0)
-    length = np.hypot(cosine, sine)
-    flat = length <= np.finfo(float).eps  # all predictions are 1/2
-    cosine = np.divide(cosine, length, out=np.ones_like(length), where=~flat)
-    sine = np.divide(sine, length, out=np.zeros_like(length), where=~flat)
-    first, second = plane[..., 0], plane[..., 1]
-    lead, rest = cosine * first + sine * second, cosine * second - sine * first
-    return np.stack([lead, rest], axis=-1)
+def spiegelhalter_line(points: WeightedPoints, basis: FloatMatrix) -> FloatMatrix:
+    """Return the direction, among the first two functions, nearest to 1 - 2 p."""
+    target = np.sqrt(label_variance(points)) * (1.0 - 2.0 * points.p)
+    line = (target[..., np.newaxis, :] @ basis[..., :LINES])[..., 0, :]
+    length = np.linalg.norm(line, axis=-1, keepdims=True)
+    last = np.eye(line.shape[-1])[-1]  # where all predictions are 1/2
+    flat = length <= EPSILON
+    return np.where(flat, last, line / np.where(flat, 1.0, length))
 
 
 def _log_chance(points: WeightedPoints) -> float:
@@ -180,43 +196,36 @@ def log_tail(order: int, value: FloatVector) -> FloatVector:
     return np.where(positive, np.log(np.where(positive, chance, 1.0)), tail)
 
 
-def least_log_tails(squares: FloatMatrix, orders: Sequence[int]) -> FloatVector:
-    """Return the smallest log p-value less log share, among sums up to some orders."""
-    sums = np.cumsum(squares, axis=-1)
-    tails = [log_tail(order, sums[..., order - 1]) for order in orders]
-    return np.asarray(np.min(np.stack(tails, axis=-1) - np.log(_shares(orders)), -1))
+def least_log_tails(
+    scores: FloatMatrix, line: FloatMatrix, orders: Sequence[int]
+) -> FloatVector:
+    """Return the smallest log p-value less log share, among sums up to some orders.
+
+    Order 1 is that of the two directions alone: the constant and a line.
+    """
+    sums = np.cumsum(scores**2, axis=-1)
+    alone = np.sum(scores[..., :LINES] * line, axis=-1) ** 2
+    squares = [alone if order == 1 else sums[..., order - 1] for order in orders]
+    tails = [
+        log_tail(order, square) - np.log(LEVEL_SHARES[order])
+        for order, square in zip(orders, squares, strict=True)
+    ]
+    if orders[0] == 1:
+        tails.append(log_tail(1, sums[..., 0]) - np.log(CONSTANT_SHARE))
+    return np.asarray(np.min(np.stack(tails), axis=0))
 
 
-def _shares(orders: Sequence[int]) -> FloatVector:
-    """Return the level share of each order, the largest of them 1."""
-    shares = np.array([LEVEL_SHARES[order] for order in orders])
-    return np.asarray(shares / shares.max())
-
-
-@cache
-def critical_log_least(orders: tuple[int, ...], level: float) -> float:
-    """Return the logarithm of the smallest quotient whose own chance is `level`."""
-    from scipy.optimize import brentq
-
-    def surplus(log_least: float) -> float:
-        return p_value_of_min(orders, float(np.exp(log_least))) - level
-
-    # The chance is at least the smallest quotient, and at most the sum over all orders.
-    high = float(np.log(level))
-    low = high - float(np.log(_shares(orders).sum())) - MARGIN
-    return float(brentq(surplus, low, high + MARGIN)) if len(orders) > 1 else high
-
-
-def p_value_of_min(orders: Sequence[int], least: float) -> float:
+def p_value_of_min(orders: Sequence[int], least: float, cosine: float) -> float:
     """Return the chance that the smallest quotient is at most `least`.
 
-    Orders are the first few of `ORDERS`.
+    Orders are the first few of `ORDERS`; the cosine is that between the constant and
+    the line that are tried alone.
     """
     if not 0.0 < least < 1.0 or len(orders) == 1:
         return float(least)
-    pairs = zip(orders, _shares(orders), strict=True)
-    limits = [float(chdtri(order, share * least)) for order, share in pairs]
-    exceeded, sums, mass = _first_two(*limits[:2])
+    limits = [float(chdtri(order, LEVEL_SHARES[order] * least)) for order in orders]
+    constant = float(chdtri(1, CONSTANT_SHARE * least))
+    exceeded, sums, mass = _first_two((constant, limits[0]), cosine, limits[1])
     nodes, share = _unit_integral(NODES)
     for k in range(2, len(orders)):
         further = orders[k] - orders[k - 1]
@@ -227,34 +236,42 @@ def p_value_of_min(orders: Sequence[int], least: float) -> float:
     return min(exceeded, 1.0)
 
 
-def _first_two(one: float, two: float) -> tuple[float, FloatVector, FloatVector]:
-    """Return the chance that the first square or the sum of two exceeds its limit.
+def _first_two(
+    strips: tuple[float, float], cosine: float, limit: float
+) -> tuple[float, FloatVector, FloatVector]:
+    """Return the chance that two scores leave one of two strips, or a disc.
 
-    Then points between 0 and the second limit, and the mass of sums there of which
-    neither has been exceeded.
+    Strips are given by the largest squares within, the disc by the largest sum of
+    squares. Then come points between 0 and that, and the mass of sums of squares there
+    of scores within both strips.
     """
-    nodes, share = _unit_integral(NODES // 2)
-    within = min(one, two) * nodes
-    mass = 0.5 * min(one, two) * share * np.exp(-0.5 * within)
-    if two <= one:
-        return float(chdtrc(2, two)), within, mass
-    edge = float(np.sqrt(two - one))
-    ring, ring_mass = _ring(one, 0.0, edge)
-    exceeded = float(chdtrc(1, one)) + float(_ring(one, edge, edge + FAR)[1].sum())
-    return exceeded, np.append(within, ring), np.append(mass, ring_mass)
+    one, two = strips
+    # Parts of circles within have kinks where circles leave a strip, and at corners.
+    both, cross = one + two, 2.0 * np.sqrt(one * two) * abs(cosine)
+    corners = np.array([both - cross, both + cross]) / max(1.0 - cosine**2, EPSILON)
+    edges = np.clip([0.0, one, two, *corners, limit], 0.0, limit)
+    edges.sort()
+    nodes, share = _unit_integral(NODES // 4)
+    width = np.sqrt(np.diff(edges))[:, np.newaxis]
+    sums = edges[:-1, np.newaxis] + (width * nodes) ** 2
+    mass = width**2 * share * nodes * np.exp(-0.5 * sums)
+    outside = _outside(sums, strips, cosine)
+    exceeded = float(chdtrc(2, limit) + np.sum(mass * outside))
+    return exceeded, sums.ravel(), np.ravel(mass * (1.0 - outside))
 
 
-def _ring(limit: float, start: float, stop: float) -> tuple[FloatVector, FloatVector]:
-    """Return sums of two squares, limit + start ** 2 to limit + stop ** 2, and masses.
+def _outside(
+    sums: FloatMatrix, strips: tuple[float, float], cosine: float
+) -> FloatMatrix:
+    """Return the parts of circles that lie outside of either of two strips.
 
-    The mass is that where the first square is within the limit: a known part of the
-    circle.
+    A circle leaves a strip in two arcs, to both sides of its direction and opposite.
     """
-    nodes, share = _unit_integral(NODES // 2)
-    root = start + (stop - start) * nodes
-    sums = limit + root**2
-    part = np.arcsin(np.sqrt(limit / sums)) / (0.5 * np.pi)
-    return sums, (stop - start) * share * root * np.exp(-0.5 * sums) * part
+    square = np.maximum(sums, TINY)
+    first, second = (np.arccos(np.sqrt(np.minimum(s / square, 1.0))) for s in strips)
+    most, apart = 2.0 * np.minimum(first, second), np.arccos(min(abs(cosine), 1.0))
+    shared = [np.clip(first + second - a, 0.0, most) for a in (apart, np.pi - apart)]
+    return np.asarray((2.0 * (first + second) - shared[0] - shared[1]) / np.pi)
 
 
 @cache
@@ -265,6 +282,6 @@ def _unit_integral(count: int) -> tuple[FloatVector, FloatVector]:
 
 
 def _density(order: int, value: FloatMatrix) -> FloatMatrix:
-    half, x = 0.5 * order, np.maximum(0.5 * value, np.finfo(float).tiny)
+    half, x = 0.5 * order, np.maximum(0.5 * value, TINY)
     density = 0.5 * np.exp((half - 1.0) * np.log(x) - x - gammaln(half))
     return np.where(value > 0.0, density, 0.0)
