@@ -380,6 +380,16 @@ def test_clusters_are_counted():
     assert "clusters" not in cb.summary(y, p).table()
 
 
+def test_weighted_rows_and_events_are_counted_alike():
+    y, p = clinic()
+    weight = np.full(150, 20_000.0)
+    result = cb.summary(y, p, sample_weight=weight)
+    events = f"{20_000 * int(y.sum()):,}"
+    said = f"In 3,000,000 observations with {events} events, calibration"
+    assert result.sentence().startswith(said)
+    assert f"n = 3,000,000, {events} events" in str(result)
+
+
 def test_no_intervals_if_none_are_asked_for():
     y, p = clinic()
     frame = cb.summary(y, p, confidence=None).frame()

@@ -117,6 +117,20 @@ def test_groups_are_sorted_worst_first_and_all_there(report):
         assert sum(row["rows"] for row in model["groups"]) == model["rows"]
 
 
+def test_groups_of_clusters_have_the_p_values_of_the_check(fast):
+    rng = np.random.default_rng(0)
+    case = np.repeat(np.arange(300), 4)
+    p = rng.random(300)[case]
+    y = (rng.random(300)[case] < p).astype(int)  # all labels of a case agree
+    groups = np.where(rng.random(300)[case] < 0.2, "few", "many")
+    p = np.where(groups == "few", np.clip(p + 0.25, 0.0, 1.0), p)
+    report = cb.Report.from_predictions(y, p, groups=groups, clusters=case, **fast)
+    (model,) = report.summary["models"]
+    (found,) = [one for one in model["findings"] if one["code"] == "CAL010"]
+    (row,) = [one for one in model["groups"] if one["group"] == "few"]
+    assert row["pvalue"] == found["evidence"]["pvalue"]
+
+
 def test_an_error_of_nothing_is_smaller_than_any_and_known():
     rows = [{"error": error} for error in (None, -0.001, 0.0, 0.2)]
     order = [row["error"] for row in sorted(rows, key=largest_error_first)]

@@ -83,7 +83,8 @@ class UnitSummary:
         """Return the number of rows and of events, as text."""
         share = 100.0 * self.events / self.total
         of = "" if self.clusters is None else f" rows of {self.clusters:,} clusters"
-        return f"n = {self.n:,}{of}, {self.events:,.6g} events ({share:.3g} %)"
+        n, events = _count(self.total), _count(self.events)
+        return f"n = {n}{of}, {events} events ({share:.3g} %)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,6 +236,11 @@ def _places(one: Measure) -> int:
     return int(np.clip(1 - np.floor(np.log10(width)), least, MAX_DECIMALS))
 
 
+def _count(number: float) -> str:
+    """Return a number of rows, or a sum of weights, without an exponent."""
+    return f"{number:,.10g}"
+
+
 def _number(one: Measure) -> str:
     return "-" if isnan(one.value) else f"{one.value:.{_places(one)}f}"
 
@@ -256,7 +262,8 @@ def _sentence(unit: UnitSummary, level: str) -> str:
     whose = f" ({unit.name})" if unit.name else ""
     of = "" if unit.clusters is None else f" of {unit.clusters:,} clusters"
     return (
-        f"In {unit.n:,} observations{of} with {unit.events:,.6g} events{whose}, "
+        f"In {_count(unit.total)} observations{of} with {_count(unit.events)} "
+        f"events{whose}, "
         "calibration-in-the-large was "
         f"{_with_interval(unit['in-the-large'], level)}, the calibration slope was "
         f"{said['slope']} with intercept {said['intercept']}, and the ratio of "
@@ -275,10 +282,10 @@ def _table(
     rows = [
         [name, *(_with_interval(unit[name]) for unit in units)] for name in MEASURES
     ]
-    rows.append(["n", *(f"{unit.n:,}" for unit in units)])
+    rows.append(["n", *(_count(unit.total) for unit in units)])
     if any(unit.clusters is not None for unit in units):
         rows.append(["clusters", *(f"{unit.clusters or 0:,}" for unit in units)])
-    rows.append(["events", *(f"{unit.events:,.6g}" for unit in units)])
+    rows.append(["events", *(_count(unit.events) for unit in units)])
     head = [f"measure{level}", *(unit.name or "value" for unit in units)]
     return text_table(head, rows, [False, *[True] * len(units)], format)
 

@@ -356,7 +356,7 @@ def _group_rows(
     if len(tasks.samples) == 1:
         samples = {name: part.samples[0] for name, part in groups.items()}
         subject = Subject(tasks.samples[0], tasks.task, groups=samples)
-        pvalues = {gap.name: gap.pvalue for gap in group_gaps(subject)}
+        pvalues = {gap.name: gap.pvalue for gap in group_gaps(subject.independent)}
     rows = []
     for name, part in groups.items():
         rows.append(_group_row(name, part, pvalues.get(name), settings))
