@@ -54,7 +54,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "show_memory": False,
-    "min_reported_time": 5,
+    "min_reported_time": 600,
     "download_all_examples": False,
     "remove_config_comments": True,
     "matplotlib_animations": False,

@@ -314,6 +314,22 @@ def test_unreadable_file_is_exit_two(run, tmp_path):
     assert "does not exist" in err
 
 
+@pytest.mark.parametrize("threshold", ["nan", "-1"])
+def test_thresholds_that_no_error_exceeds_are_refused(run, threshold):
+    one = ("evaluate", BINARY, "--y", "even", "--p", "forest")
+    code, out, err = run(*one, "--fail-above", threshold)
+    assert (code, out) == (2, "")
+    assert f"--fail-above must be a number, at least 0; got {threshold}." in err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "report"])
+def test_help_has_room_for_sentences(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(command, "--help")[1].splitlines()
+    first = next(line for line in lines if "Column of labels." in line)
+    assert first.index("Column of labels.") <= 45
+
+
 def test_nan_in_a_file_is_named(run, tmp_path):
     (tmp_path / "t.csv").write_text("y,p\n" + "0,0.5\n" * 40 + "1,\n")
     code, _, err = run("evaluate", tmp_path / "t.csv", "--y", "y", "--p", "p")

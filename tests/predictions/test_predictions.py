@@ -276,6 +276,7 @@ LONG = {
         ({"p": ["a", "b"], "model": "m"}, "p must be one model; it names 2: 'a', 'b'"),
         ({"p": "a", "model": "m", "by": "m"}, "names the models already"),
         ({"p": "a", "by": ["m", "m"]}, "by names the column 'm' twice"),
+        ({"p": ["a", "y"]}, "p must name predictions, but y names the column 'y' too"),
     ],
 )
 def test_columns_that_are_named_for_two_purposes_are_refused(options, words):

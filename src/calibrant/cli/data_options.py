@@ -43,6 +43,7 @@ class DataOptions:
     y: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column of labels. If each model has its own, name=column for each; "
             "a==b tests whether two columns are equal.",
         ),
@@ -50,6 +51,7 @@ class DataOptions:
     p: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="COLUMNS",
             help="Column(s) of probabilities, a,b,c. Each column is a model; with "
             "--task the columns are the classes of one model. Repeat for several "
             "models. 'forest_*' selects all matching columns; name=... names a "
@@ -59,6 +61,7 @@ class DataOptions:
     task: Annotated[
         str | None,
         typer.Option(
+            metavar="TASK",
             help="confidence (the top label), classwise (average over classes), "
             "canonical (all class probabilities at once; for evaluate), "
             "multilabel (average over labels, of which a row can have several; npz "
@@ -68,6 +71,7 @@ class DataOptions:
     by: Annotated[
         str | None,
         typer.Option(
+            metavar="COLUMNS",
             help="Column(s) that define groups, a,b; 'filename' makes one group per "
             "file.",
         ),
@@ -75,6 +79,7 @@ class DataOptions:
     model: Annotated[
         str | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column that names the model of each row; 'filename' makes one model "
             "per file.",
         ),
@@ -83,27 +88,34 @@ class DataOptions:
         str | None,
         typer.Option(
             "--id",
+            metavar="COLUMNS",
             help="With --model: column that identifies the same case across models; "
             "several where only together they do, a,b.",
         ),
     ] = None
-    weight: Annotated[str | None, typer.Option(help="Column of sample weights.")] = None
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of sample weights.")
+    ] = None
     cluster: Annotated[
         str | None,
         typer.Option(
+            metavar="COLUMN",
             help="Column that identifies rows that belong together, such as those of a "
             "patient or prompt: intervals and tests then allow for their dependence.",
         ),
     ] = None
     pos_label: Annotated[
-        str | None, typer.Option(help="Label that counts as the event.")
+        str | None,
+        typer.Option(metavar="LABEL", help="Label that counts as the event."),
     ] = None
     labels: Annotated[
-        str | None, typer.Option(help="Label of each class column, a,b,c.")
+        str | None,
+        typer.Option(metavar="LABELS", help="Label of each class column, a,b,c."),
     ] = None
     scale: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="SCALE",
             help="What the columns contain: prob, logit, percent (0 to 100) or "
             "logprob; if models differ, name=logit for each.",
             show_default="prob",
@@ -112,20 +124,21 @@ class DataOptions:
     engine: Annotated[
         str,
         typer.Option(
+            metavar="ENGINE",
             help="memory, duckdb or spark; auto uses memory for files that fit.",
         ),
     ] = "auto"
     bad_rows: Annotated[
         str,
         typer.Option(
+            metavar="ACTION",
             help="What to do with invalid rows: error or drop.",
         ),
     ] = "error"
     max_dropped: Annotated[
         float,
         typer.Option(
-            min=0.0,
-            max=1.0,
+            metavar="SHARE",
             help="With --bad-rows drop: maximum share of rows that may be dropped.",
         ),
     ] = MAX_DROPPED

@@ -7,11 +7,14 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from calibrant.cli.output import Format
+from calibrant.exceptions import OptionError
 
-MethodName = Annotated[str, typer.Option(help="See 'calibrant methods'.")]
+MethodName = Annotated[
+    str, typer.Option(metavar="METHOD", help="See 'calibrant methods'.")
+]
 MethodNames = Annotated[
     str | None,
-    typer.Option(help="Methods, a,b,c; see 'calibrant methods'."),
+    typer.Option(metavar="METHODS", help="Methods, a,b,c; see 'calibrant methods'."),
 ]
 Alpha = Annotated[
     float,
@@ -25,11 +28,27 @@ Debiased = Annotated[
 ]
 Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 RandomSeed = Annotated[int, typer.Option(help="Random seed for folds and resampling.")]
-Output = Annotated[Format, typer.Option("--format", help="Output format.")]
+Output = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="Output format: table, json, csv, markdown or latex.",
+    ),
+]
+
+
+def _check_threshold(value: float | None) -> float | None:
+    if value is not None and not value >= 0.0:  # NaN would never be exceeded
+        raise OptionError(f"--fail-above must be a number, at least 0; got {value:g}.")
+    return value
+
+
 FailAbove = Annotated[
     float | None,
     typer.Option(
-        min=0.0,
+        callback=_check_threshold,
+        metavar="ERROR",
         help="Exit with code 1 if the error of any model or group, by the first "
         "method, exceeds this.",
     ),
@@ -40,17 +59,20 @@ FailBy: TypeAlias = Literal["estimate", "low", "high"]
 FailByWhich = Annotated[
     FailBy,
     typer.Option(
-        help="What --fail-above compares: the estimate, or one end of its interval. "
-        "low fails only if the error is significantly larger; high passes only "
-        "if it is significantly smaller.",
+        metavar="BOUND",
+        help="What --fail-above compares: estimate, or low or high, an end of its "
+        "interval. low fails only if the error is significantly larger; high passes "
+        "only if it is significantly smaller.",
     ),
 ]
 Mute = Annotated[
-    str | None, typer.Option(help="Checks to skip, such as CAL008,CAL009.")
+    str | None,
+    typer.Option(metavar="CODES", help="Checks to skip, such as CAL008,CAL009."),
 ]
 FailOn = Annotated[
     str | None,
     typer.Option(
+        metavar="SEVERITY",
         help="Exit with code 1 if a finding has at least this severity (note, minor, "
         "moderate or severe) or one of these codes (CAL001,CAL010).",
     ),

@@ -34,6 +34,7 @@ def plot(
     kind: Annotated[
         Kind,
         typer.Option(
+            metavar="KIND",
             help="curve: the map with its band, and bins with intervals; diagonal: "
             "filled between map and diagonal; bars: bars of observed rates; centres: "
             "bars with dots and lines to the diagonal.",
@@ -42,7 +43,8 @@ def plot(
     axes: Annotated[
         Axes,
         typer.Option(
-            help="Probability axes, or logit axes, which stretch both ends; auto: "
+            metavar="AXES",
+            help="prob: probabilities; logit: log-odds, which stretch both ends; auto: "
             "logit for rare events.",
         ),
     ] = "prob",
@@ -60,7 +62,7 @@ def plot(
         ),
     ] = False,
     style: Annotated[
-        Style, typer.Option(help="Colours, or greys for print.")
+        Style, typer.Option(metavar="STYLE", help="colour, or grey for print.")
     ] = "colour",
     width: Annotated[
         float | None,

@@ -38,12 +38,16 @@ def report(
     output: Annotated[
         ReportFormat | None,
         typer.Option(
-            "--format", help="Output format; by default inferred from the file name."
+            "--format",
+            metavar="FORMAT",
+            help="Output format: html, json, markdown or pdf; by default inferred from "
+            "the file name.",
         ),
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
+            metavar="METHODS",
             help="Methods, a,b,c; the verdict uses the first one other than kce.",
         ),
     ] = None,

@@ -164,8 +164,10 @@ def fail_above_threshold(
         if by != "estimate":
             raise OptionError("--fail-by goes with --fail-above.")
         return
-    if threshold != threshold:  # noqa: PLR0124  (NaN would never be exceeded)
-        raise OptionError("--fail-above must be a number.")
+    if not threshold >= 0.0:  # NaN would never be exceeded
+        raise OptionError(
+            f"--fail-above must be a number, at least 0; got {threshold}."
+        )
     worst, whose = max(
         (
             estimate.value if by == "estimate" else getattr(estimate, by),

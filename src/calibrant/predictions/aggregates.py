@@ -213,6 +213,7 @@ def aggregation_spec(table: Table, request: TableRequest) -> AggregationSpec:
     models = models_of_table(table, request.p, spec)
     request.check_one_model([model.name for model in models])
     every = [column for model in models for column in model.columns]
+    request.check_no_labels(every)
     weight = [] if request.weight is None else [request.weight]
     by = request.all_groups
     table.check_columns([y, *every, *by, *weight])

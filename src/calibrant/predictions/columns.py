@@ -55,9 +55,14 @@ class TableRequest:
         return list(dict.fromkeys(name for name in keys if name is not None))
 
     @property
+    def label_columns(self) -> list[str]:
+        """Return the columns of labels."""
+        return [self.y] if isinstance(self.y, str) else list(self.y.values())
+
+    @property
     def other_columns(self) -> list[str]:
         """Return all columns but those of predictions."""
-        labels = [self.y] if isinstance(self.y, str) else list(self.y.values())
+        labels = self.label_columns
         weight = [] if self.weight is None else [self.weight]
         return [*labels, *weight, *self.key_columns]
 
@@ -99,6 +104,17 @@ class TableRequest:
                 f"column {self.model!r} names the models already; remove it from ",
                 Argument("by"),
                 ".",
+            )
+
+    def check_no_labels(self, predictions: Sequence[str]) -> None:
+        """Raise where labels are named as predictions, whose error would be 0."""
+        both = next((name for name in predictions if name in self.label_columns), None)
+        if both is not None:
+            raise OptionError(
+                Argument("p"),
+                " must name predictions, but ",
+                Argument("y"),
+                f" names the column {both!r} too.",
             )
 
     def check_labels(self, models: Sequence[str], name: str) -> None:

@@ -121,6 +121,7 @@ class RowPredictions(Store):
         columns = tuple(models_of_table(table, request.p, request.spec))
         with _errors_about_rows(table):
             predictions = [name for model in columns for name in model.named]
+            request.check_no_labels(predictions)
             used = dict.fromkeys([*predictions, *request.other_columns])
             table = table.copy_of(used, request.key_columns)
             return cls(table, request, columns, reasons=reasons).validated()
