@@ -100,6 +100,13 @@ def tables():
     }
 
 
+def described(suite):
+    """Return what the page says about each case: these lines are written by hand."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    known = {line.partition(": ")[0]: line for line in lines if line[:2] == "- "}
+    return [known[f"- {words(case)}"] for case in suite]
+
+
 def findings(evaluators):
     """Return the findings by column and case."""
     return {
@@ -126,8 +133,7 @@ def row(cells):
 def table_lines(found, suite=(*CASES, *WEIGHT_CASES)):
     yield row(["case", *found])
     yield row(["---", *(":---:" for _ in found)])
-    for case in suite:
-        name = case.__name__
+    for name in suite:
         yield row([words(name), *(mark(cases[name]) for cases in found.values())])
     yield row(["passed", *(score(cases.values()) for cases in found.values())])
 
@@ -163,8 +169,7 @@ def page():
     yield f"{today:%d %B %Y}: " + ", ".join(f"{k} {v}" for k, v in versions.items())
     yield "\nCommand: `python benchmarks/peers_conformance.py`, after `make bench`.\n"
     yield "## The cases\n"
-    for case in (*CASES, *WEIGHT_CASES):
-        yield f"- {words(case.__name__)}: {case.__doc__.partition(chr(10))[0]}"
+    yield from described((*CASES, *WEIGHT_CASES))
     for title, evaluators in tables().items():
         found = findings(evaluators)
         yield f"\n## {title}\n"
@@ -177,8 +182,7 @@ def page():
 def map_lines():
     """Return the section about maps, which needs no other library."""
     yield MAPS
-    for case in MAP_CASES:
-        yield f"- {words(case.__name__)}: {case.__doc__.partition(chr(10))[0]}"
+    yield from described(MAP_CASES)
     yield ""
     found = {
         f"calibrant {method}": {
