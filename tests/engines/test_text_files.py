@@ -238,7 +238,7 @@ def test_hashes_are_no_comments(tmp_path):
     [
         (
             "latin.csv",
-            "y,p,caf\xe9\n1,0.5,\xe9\n".encode("latin-1"),
+            "y,p,name\xe9\n1,0.5,\xe9\n".encode("latin-1"),
             "Save the file as UTF-8",
         ),
         ("semi.csv", b"y;p\n1;0,5\n", "Separate fields by commas"),
