@@ -31,7 +31,7 @@ class ErrorFit(Protocol):
 
     @property
     def n_pieces(self) -> int:
-        """Return the number of bins or pieces; 0 where there is no map."""
+        """Return the number of bins or pieces; 0 of smooth curves and without a map."""
         ...
 
     @property

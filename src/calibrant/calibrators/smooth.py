@@ -205,7 +205,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
         map_ = SmoothMap.through(terms.nodes, terms.shifts(coefficients), terms.ends)
         return SmoothFit(
             self.shown(map_, cells),
-            terms.edges.size - 1,
+            0,  # a curve without bins or pieces
             terms.edges,
             partial(_refit, terms=terms, members=members),
             family=self,

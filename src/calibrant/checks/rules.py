@@ -258,8 +258,8 @@ RULES = (
         "CAL011",
         "one outcome only",
         "All labels are equal.",
-        "Then only the overall level of the predictions can be judged, and nothing can "
-        "be recalibrated.",
+        "Then only the overall level of the predictions can be judged, and a repair "
+        "can do no more than move it.",
         "Check that the right label column was read, and that pos_label names a label "
         "that occurs.",
         "Few rows of a rare event can have one outcome by chance.",

@@ -56,7 +56,7 @@ class Estimate:
         Whether the estimated bias was subtracted.
     bins : float
         Number of bins or pieces of the map; the mean over classes for classwise; 0
-        where the method has no map.
+        for "smooth", and where the method has no map.
     """
 
     method: str
