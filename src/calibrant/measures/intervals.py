@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.clustered_test import SmoothPValue
 
-EVENTS_PER_REJECTION = 20
+EVENTS_PER_REJECTION = 10
 """For each so many events, one more must be rejected for any to count."""
 REACHES = (0.0, 1.0 / 32.0, 1.0 / 8.0)
 """How near to 0 and 1 all errors may be, where exact 0 or 1 are wrong."""
