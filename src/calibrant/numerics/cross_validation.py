@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     Random: TypeAlias = np.random.RandomState | np.random.Generator
 
 MAX_SHUFFLED = 2**16
-"""Up to this many aggregated rows get the folds that they had as single rows."""
+"""Up to this many aggregated rows get the folds that they had as single rows; more if
+drawing counts for each cell and fold would take longer."""
 MAX_DRAWN = 10**9
 """NumPy draws without replacement from fewer rows than this."""
 MAX_KEYS = 10
@@ -76,7 +77,7 @@ def fold_counts(rows: IntVector, folds: int, rng: Random) -> IntMatrix:
     independently, which makes no difference that could be noticed.
     """
     total = int(rows.sum())
-    if total <= MAX_SHUFFLED:
+    if total <= max(MAX_SHUFFLED, folds * rows.size):
         cell = np.repeat(np.arange(rows.size), rows)
         code = cell * folds + fold_numbers(total, folds, rng)
         return np.bincount(code, minlength=rows.size * folds).reshape(-1, folds)
