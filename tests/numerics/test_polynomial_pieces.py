@@ -66,3 +66,9 @@ def test_clips_are_found_where_lines_cross_0_and_1():
         return np.clip(3.0 * p - 1.0, 0.0, 1.0)
 
     np.testing.assert_allclose(with_clips(clipped, NONE), [1 / 3, 2 / 3], rtol=1e-15)
+
+
+def test_pieces_whose_powers_overflow_are_constant():
+    joints = np.array([1e-300, 1e-300 + 1e-314])
+    pieces = exact_pieces(lambda p: np.full(p.shape, 0.25), 1, joints)
+    assert pieces == [Piece(1.0, 0.0, (0.25,))]

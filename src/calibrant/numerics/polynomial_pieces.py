@@ -265,14 +265,16 @@ def _rounded(
 ) -> Piece:
     """Return the polynomial with coefficients of few digits, about the best origin."""
     left, right = float(p[0]), float(p[-1])
+    constant = Piece(right, 0.0, (float(values[0]),))
     if left == right:
-        return Piece(right, 0.0, (float(values[0]),))
+        return constant
     near = _decimal(left, 0.1 * (right - left))
     pieces = [_about(curve, o, left, right, tolerance) for o in (0.0, 1.0, near, left)]
     errors = [float(np.abs(piece(p) - values).max()) for piece in pieces]
-    enough = max(tolerance, min(errors))
+    enough = max(tolerance, np.nanmin([*errors, np.inf]))
     good = [piece for piece, e in zip(pieces, errors, strict=True) if e <= enough]
-    return min(good, key=lambda piece: piece.signs)
+    # No error is a number if the piece is so narrow that its powers overflow.
+    return min(good, key=lambda piece: piece.signs, default=constant)
 
 
 def _about(
