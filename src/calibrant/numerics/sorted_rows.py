@@ -123,12 +123,12 @@ def tie_starts(
     >>> tie_starts(np.arange(6) * 0.6 * SAME)
     array([0, 2, 4])
     """
-    rises = np.diff(p, prepend=-np.inf) >= same
+    rises = np.ones(p.size, dtype=bool)
+    np.greater_equal(p[1:] - p[:-1], same, out=rises[1:])
     starts = np.flatnonzero(rises if apart is None else rises | apart)
     stops = np.append(starts[1:], p.size)
-    wide = p[stops - 1] - p[starts] >= same
-    if not wide.any():
-        return starts
+    several = np.flatnonzero(stops - starts > 1)
+    wide = several[p[stops[several] - 1] - p[starts[several]] >= same]
     inner = []
     for start, stop in zip(starts[wide].tolist(), stops[wide].tolist(), strict=True):
         first = float(p[start])
@@ -136,7 +136,7 @@ def tie_starts(
             if value - first >= same:
                 inner.append(row)
                 first = value
-    return np.sort(np.append(starts, inner)).astype(np.intp)
+    return np.sort(np.append(starts, inner)).astype(np.intp) if inner else starts
 
 
 def edges_between(below: FloatVector, above: FloatVector) -> FloatVector:
