@@ -187,7 +187,9 @@ def held(shape, error, n, k):
     for alpha in (1.0, 2.0):
         value = fit.error(rows, alpha=alpha, debias=False)
         truth = float(np.mean(np.abs(c - rows.p) ** alpha))
-        drawn = fit.error_quantiles(levels, n_draws=500, random_state=k, alpha=alpha)
+        drawn = fit.curve.error_quantiles(
+            levels, n_draws=500, random_state=k, alpha=alpha
+        )
         ends = [
             PosteriorLimits(level, low, high, tests).ends(value, slice(None))
             for level, low, high in zip(LEVELS, *drawn.reshape(2, -1, 1), strict=True)

@@ -107,7 +107,7 @@ def one_run(p, y, c, code):
     value = fit.error(rows, alpha=1.0, debias=False)
     tails = [0.5 - 0.5 * level for level in LEVELS]
     tails += [1.0 - tail for tail in tails]
-    ends = fit.error_quantiles(tuple(tails), n_draws=DRAWS, random_state=0)
+    ends = fit.curve.error_quantiles(tuple(tails), n_draws=DRAWS, random_state=0)
     limits = [
         PosteriorLimits(level, *ends[k :: len(LEVELS), np.newaxis], [test])
         for k, level in enumerate(LEVELS)

@@ -66,7 +66,7 @@ def estimates(method, rows, rng):
         bias = float(again.mean()) - mean_gap(fit.map(p), p, total, alpha)
         found = {"plain": plain, "bootstrap": plain - bias}
         if method == "smooth":
-            draws = fit.posterior_errors(rows, n_draws=500, rng=rng, alpha=alpha)
+            draws = fit.curve.posterior_errors(rows, n_draws=500, rng=rng, alpha=alpha)
             posterior = float(draws.mean())
             found["posterior"] = posterior
             found["halfway"] = 0.5 * (plain + posterior)

@@ -4,9 +4,9 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit, softmax
 
 import calibrant as cb
-from calibrant.calibrators import smooth as smooth_module
 from calibrant.exceptions import MapFormatError
 from calibrant.experiments.synthetic import sample as paper_sample
+from calibrant.numerics import smooth_curve_fits
 
 P = np.linspace(0.0, 1.0, 201)
 PARTS = ("val", "test")
@@ -77,12 +77,12 @@ def test_the_map_is_the_mean_of_fits_by_their_probability():
     p, y, _ = paper_sample("beta2", 0.05, 3000, seed=1)
     fit = smooth(p, y).fit_
     lines = []
-    for member in fit.members:
+    for member in fit.curve.members:
         given = np.where(member.kept, member.penalties, 1e15)
         alone = smooth(p, y, penalties=tuple(given.tolist())).map_(P[1:-1])
         lines.append(member.share * logit(alone))
-    assert len(fit.members) == 4
-    assert_allclose(sum(member.share for member in fit.members), 1)
+    assert len(fit.curve.members) == 4
+    assert_allclose(sum(member.share for member in fit.curve.members), 1)
     assert_allclose(logit(fit.map(P[1:-1])), np.sum(lines, axis=0), atol=1e-6)
 
 
@@ -90,8 +90,8 @@ def test_curves_are_taken_where_they_are_needed():
     def share_of_curves(shape, error):
         p, y, _ = paper_sample(shape, error, 10_000, seed=1)
         fit = smooth(p, y).fit_
-        assert np.isfinite(fit.penalties[:2]).all()
-        return sum(m.share for m in fit.members if m.kept[2:].any())
+        assert np.isfinite(fit.curve.penalties[:2]).all()
+        return sum(m.share for m in fit.curve.members if m.kept[2:].any())
 
     assert share_of_curves("square", 0.0) < 0.5
     assert share_of_curves("stairs", 0.1) > 0.999
@@ -110,7 +110,7 @@ def test_maps_are_steep_where_predictions_crowd():
 def test_curves_of_ranks_are_searched_only_where_they_may_matter(monkeypatch):
     """The screen before the search leaves every fit as it is, and is of some use."""
     rng, screened = np.random.default_rng(7), []
-    useless = smooth_module._ranks_are_useless
+    useless = smooth_curve_fits._ranks_are_useless
 
     def evidence(p, y):
         return smooth(p, y).fit_.evidence
@@ -121,7 +121,7 @@ def test_curves_of_ranks_are_searched_only_where_they_may_matter(monkeypatch):
             before = evidence(p, y)
             with monkeypatch.context() as patch:
                 patch.setattr(
-                    smooth_module,
+                    smooth_curve_fits,
                     "_ranks_are_useless",
                     lambda *of: screened.append(useless(*of)),  # None: search anyway
                 )
@@ -130,7 +130,7 @@ def test_curves_of_ranks_are_searched_only_where_they_may_matter(monkeypatch):
 
 
 def test_without_averaging_there_is_one_fit_with_both_curves(sample):
-    (member,) = smooth(*sample, average=False).fit_.members
+    (member,) = smooth(*sample, average=False).fit_.curve.members
     assert member.kept.all()
     assert member.share == 1.0
 
@@ -174,7 +174,7 @@ def certain_and_wrong(n=4000, certain=1000, rate=0.8, seed=5):
 def test_wrong_certainties_have_a_rate_of_their_own():
     p, y = certain_and_wrong()
     fit = smooth(p, y, monotone=False).fit_
-    assert fit.terms.own == 1
+    assert fit.curve.terms.own == 1
     assert_allclose(fit.map(np.ones(1)), 0.8, atol=0.3 * np.sqrt(0.16 / 1000))
     assert_allclose(fit.map(np.array([0.97])), 0.97, atol=0.012)
     # A quarter of the rows is off by 0.2; what is left is noise of the others.
@@ -192,13 +192,13 @@ def test_few_certainties_or_right_ones_have_no_rate_of_their_own(wrong):
     p, y = certain_and_wrong(certain=1000 if wrong == 0 else 4, rate=1.0)
     y[y.size - wrong :] = 0.0
     y[p < 0.5] = 1.0  # the others are wrong, so that there is evidence
-    assert smooth(p, y).fit_.terms.own == 0
+    assert smooth(p, y).fit_.curve.terms.own == 0
 
 
 def test_rates_of_certainties_know_copies_and_complements():
     p, y = certain_and_wrong(600, 150)
     fit = smooth(p, y, monotone=False).fit_
-    assert fit.terms.own == 1
+    assert fit.curve.terms.own == 1
     at = np.append(P, 1.0 - 1e-6)
     weighed = cb.make_calibrator("smooth", monotone=False)
     weighed.fit(p, y, sample_weight=np.full(p.size, 2.0))

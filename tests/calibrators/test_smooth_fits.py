@@ -36,7 +36,7 @@ def test_evidence_is_an_integral_over_the_coefficients():
     rng = np.random.default_rng(1)
     p = rng.uniform(0.05, 0.95, 150)
     fit = Smooth().fit_event(BinarySample(p, (rng.random(150) < p**1.5).astype(float)))
-    best, problem = fit.members[0], fit.problem
+    best, problem = fit.curve.members[0], fit.curve.problem
     assert best.kept.tolist() == [True, True, False, False]
     spread = best.penalties[:2] ** -0.5
     shift, tilt = (np.linspace(-6, 6, 241) * one for one in spread)
@@ -131,7 +131,7 @@ def test_quantiles_of_drawn_errors_cover_the_true_error():
     for seed in range(100, 130):
         for shape in ("square", "beta2"):
             fit, sample, c = fitted(shape, 0.05, 1000, seed)
-            errors = fit.posterior_errors(sample, n_draws=400, rng=rng)
+            errors = fit.curve.posterior_errors(sample, n_draws=400, rng=rng)
             low, high = np.quantile(errors, [0.05, 0.95])
             covered.append(low <= np.abs(sample.p - c).mean() <= high)
     assert 0.8 < np.mean(covered) < 0.99
@@ -139,11 +139,11 @@ def test_quantiles_of_drawn_errors_cover_the_true_error():
 
 def test_uncertain_penalties_widen_the_posterior():
     fit, _, _ = fitted("beta2", 0.025, 1000, 1)
-    best = tuple(np.minimum(fit.penalties, 1e15).tolist())
+    best = tuple(np.minimum(fit.curve.penalties, 1e15).tolist())
     known, _, _ = fitted("beta2", 0.025, 1000, 1, penalties=best)
     rng = np.random.default_rng(0)
     unsure, sure = (
-        np.var(fit.problem.design @ one.posterior.draws(1000, rng), axis=1)
+        np.var(fit.curve.problem.design @ one.curve.posterior.draws(1000, rng), axis=1)
         for one in (fit, known)
     )
     assert np.mean(unsure) > 1.2 * np.mean(sure)
@@ -158,14 +158,16 @@ def test_likelihoods_that_are_not_quadratic_are_met():
     y = np.concatenate([np.zeros(400), np.tile([1.0, 0.0], 50)])
     fit = Smooth().fit_event(BinarySample(p, y))
     zeros = BinarySample(p[:400], y[:400])
-    errors = fit.posterior_errors(zeros, n_draws=500, rng=np.random.default_rng(0))
+    errors = fit.curve.posterior_errors(
+        zeros, n_draws=500, rng=np.random.default_rng(0)
+    )
     assert np.quantile(errors, 0.95) < 0.0075
 
 
 def test_draws_follow_the_generator():
     fit, sample, _ = fitted(n=1000)
     once, again = (
-        fit.posterior_errors(sample, n_draws=50, rng=np.random.default_rng(3))
+        fit.curve.posterior_errors(sample, n_draws=50, rng=np.random.default_rng(3))
         for _ in range(2)
     )
     assert once.shape == (50,)
@@ -174,12 +176,12 @@ def test_draws_follow_the_generator():
 
 def test_the_same_seed_gives_the_same_draws_made_once():
     fit, _, _ = fitted(n=1000)
-    first = fit.drawn_terms(50, 3)
-    assert fit.drawn_terms(50, 3) is first
-    assert_allclose(fit.drawn_terms(50, np.random.default_rng(3)), first)
-    assert not np.allclose(fit.drawn_terms(50, 4), first)
-    fit.forget_posterior()
-    assert_allclose(fit.drawn_terms(50, 3), first)
+    first = fit.curve.drawn_terms(50, 3)
+    assert fit.curve.drawn_terms(50, 3) is first
+    assert_allclose(fit.curve.drawn_terms(50, np.random.default_rng(3)), first)
+    assert not np.allclose(fit.curve.drawn_terms(50, 4), first)
+    fit.curve.forget_posterior()
+    assert_allclose(fit.curve.drawn_terms(50, 3), first)
 
 
 def test_bad_parameters_are_named():
@@ -187,4 +189,4 @@ def test_bad_parameters_are_named():
     with pytest.raises(OptionError, match="confidence must lie"):
         fit.band(sample.p, 95)
     with pytest.raises(OptionError, match="n_draws must be"):
-        fit.posterior_errors(sample, n_draws=0, rng=np.random.default_rng(0))
+        fit.curve.posterior_errors(sample, n_draws=0, rng=np.random.default_rng(0))

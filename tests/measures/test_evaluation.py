@@ -231,7 +231,7 @@ def test_posterior_intervals_follow_draws_of_the_map(smooth_sample):
     p, y = smooth_sample
     frame = cb.evaluate(y, p, methods="smooth", confidence=0.8, alpha=2).frame()
     fit = cb.make_calibrator("smooth").fit(p, y).fit_
-    errors = fit.posterior_errors(
+    errors = fit.curve.posterior_errors(
         BinarySample(p, y), n_draws=1000, rng=np.random.default_rng(0), alpha=2.0
     )
     ends = np.quantile(errors, [0.1, 0.9])

@@ -198,7 +198,7 @@ def test_the_kernel_error_has_the_interval_of_drawn_maps():
     y = (rng.random(40) < p**2).astype(float)
     found = cb.evaluate(y, p, methods="kce", confidence=0.9, n_resamples=300).frame()
     fit = smooth_fit(BinarySample(p, y))
-    maps = fit.drawn_maps(p, 4000, np.random.default_rng(1))
+    maps = fit.curve.drawn_curves(p, 4000, np.random.default_rng(1))
     gaps = maps - p[:, np.newaxis]
     near = np.exp(-0.5 * np.square(p[:, np.newaxis] - p))
     factor = 2.0 - 2.0 * np.exp(-0.5)

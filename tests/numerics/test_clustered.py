@@ -5,7 +5,6 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import multivariate_normal
 
-from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import TooFewRowsError
 from calibrant.numerics.clustered import (
@@ -15,6 +14,7 @@ from calibrant.numerics.clustered import (
     effective_rows,
     sum_clusters,
 )
+from calibrant.numerics.smooth_curve_fits import smooth_curve
 
 
 def copies(n, times, seed=0):
@@ -78,12 +78,12 @@ def test_copies_of_rows_count_once():
     dependence = dependence_of(many)
     assert dependence.factor == pytest.approx(5.0, rel=0.02)
     assert effective_rows(many).factor == pytest.approx(5.0, rel=0.1)
-    fit, plain = smooth_fit(many), smooth_fit(once)
+    fit, plain = smooth_curve(many), smooth_curve(once)
     at = np.linspace(0.05, 0.95, 19)
-    low, high = fit.band(at)
-    plain_low, plain_high = plain.band(at)
+    low, high = fit.band(at, 0.95)
+    plain_low, plain_high = plain.band(at, 0.95)
     np.testing.assert_allclose(high - low, plain_high - plain_low, rtol=0.25)
-    np.testing.assert_allclose(fit.map.values(at), plain.map.values(at), atol=0.02)
+    np.testing.assert_allclose(fit.values(at), plain.values(at), atol=0.02)
 
 
 def test_rows_that_are_alone_are_independent():
@@ -93,7 +93,9 @@ def test_rows_that_are_alone_are_independent():
     alone = BinarySample(sample.p, sample.y)
     at = np.array([0.1, 0.5, 0.9])
     np.testing.assert_allclose(
-        smooth_fit(sample).map.values(at), smooth_fit(alone).map.values(at), atol=1e-3
+        smooth_curve(sample).values(at),
+        smooth_curve(alone).values(at),
+        atol=1e-3,
     )
 
 
@@ -119,7 +121,9 @@ def test_a_weight_of_two_is_a_second_row_of_the_cluster():
     assert dependence_of(weighted).factor == pytest.approx(dependence_of(apart).factor)
     at = np.array([0.1, 0.5, 0.9])
     np.testing.assert_allclose(
-        smooth_fit(weighted).map.values(at), smooth_fit(apart).map.values(at), rtol=1e-6
+        smooth_curve(weighted).values(at),
+        smooth_curve(apart).values(at),
+        rtol=1e-6,
     )
 
 
@@ -150,6 +154,6 @@ def test_a_line_takes_away_what_it_can_follow(constant, parameters):
 
 def test_shift_and_tilt_have_spreads_of_their_own_in_clusters():
     sample = correlated(30, 20, 0.3, seed=6)
-    alone = smooth_fit(BinarySample(sample.p, sample.y)).posterior
-    assert smooth_fit(sample).posterior.problem.sizes.size == 4
+    alone = smooth_curve(BinarySample(sample.p, sample.y)).posterior
+    assert smooth_curve(sample).posterior.problem.sizes.size == 4
     assert alone.problem.sizes.size == 3

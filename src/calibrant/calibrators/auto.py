@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from calibrant.calibrators.base import Kind
-    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
     from calibrant.core.sample import ClassSample
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.grouped import Key
+    from calibrant.numerics.resampling import Resamples
 
     Score = Callable[[FloatMatrix, FloatMatrix], FloatVector]
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from calibrant.maps.binned import BinnedMap, VennAbersMap
 from calibrant.numerics.class_probabilities import class_probabilities
+from calibrant.numerics.resampling import refitted_errors
 from calibrant.numerics.scores import mean_gap
-from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.multiclass import MulticlassMap
-    from calibrant.numerics.resampling import BootstrapCells
+    from calibrant.numerics.resampling import BootstrapCells, Resamples
 
-RESAMPLES_AT_ONCE = 128
 WHOLE_RANGE = np.array([0.0, 1.0])
 """Edges of a map that nowhere bends or jumps."""
 
@@ -114,13 +114,6 @@ class MulticlassFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Resamples(WeightedPoints):
-    """Resamples over the same points, and the sample that they were drawn from."""
-
-    sample: WeightedPoints
-
-
-@dataclass(frozen=True, eq=False)
 class CurveFit:
     """A fitted map without bins, or whose bins are not what is measured.
 
@@ -170,20 +163,4 @@ class CurveFit:
         debias: bool,  # noqa: ARG002
     ) -> FloatVector:
         """Return the error for each row of cell weights, the method refitted."""
-        _, cell = np.unique(cells.left, return_inverse=True)
-        first = np.searchsorted(cell, np.arange(cell[-1] + 1))
-
-        def sums(weight: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
-            label_sum = np.add.reduceat(weight * cells.y, first, axis=-1)
-            return np.add.reduceat(weight, first, axis=-1), label_sum
-
-        p = np.add.reduceat(cells.weight * cells.p, first)
-        p /= np.add.reduceat(cells.weight, first)
-        sample = WeightedPoints(p, *sums(cells.weight[np.newaxis]))
-        errors = []
-        for chunk in np.array_split(weights, -(-len(weights) // RESAMPLES_AT_ONCE)):
-            resamples = Resamples(p, *sums(chunk), sample)
-            gap = np.abs(self.refit(resamples) - p) ** alpha
-            total = resamples.weight.sum(axis=1)
-            errors.append((resamples.weight * gap).sum(axis=1) / total)
-        return np.concatenate(errors)
+        return refitted_errors(cells, weights, self.refit, alpha)

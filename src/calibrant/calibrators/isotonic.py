@@ -22,9 +22,9 @@ from calibrant.numerics.sorted_rows import edges_between, sorted_rows
 from calibrant.numerics.weighted_points import distinct_predictions
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.resampling import Resamples
 
 Evaluation: TypeAlias = Literal["interpolate", "step"]
 

@@ -17,9 +17,9 @@ from calibrant.numerics.sorted_rows import tie_starts
 from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.resampling import Resamples
 
 ValueSummary: TypeAlias = Literal["all", "events", "others"]
 

@@ -27,9 +27,9 @@ from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_g
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.resampling import Resamples
 
     Solve: TypeAlias = Callable[[WeightedPoints, tuple[float, float]], "BetaMaps"]
 

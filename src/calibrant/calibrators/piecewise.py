@@ -47,9 +47,9 @@ from calibrant.numerics.line_problems import BatchPoints, Loss
 from calibrant.numerics.piece_search import Ensemble, PieceSearch, supported_pieces
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntMatrix, Seed
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.resampling import Resamples
 
 MIN_KNOT_GAP = 1e-9
 """Between knots that are closer than this a line would be too steep."""

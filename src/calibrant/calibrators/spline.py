@@ -22,9 +22,9 @@ from calibrant.numerics.cumulative_splines import MIN_KNOTS, Runout, slopes_of_s
 from calibrant.numerics.folded_points import FoldedPoints, folded_rows
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.resampling import Resamples
 
 FEW_VALUES = 16
 """With at most this many distinct predictions the map is their observed rates."""

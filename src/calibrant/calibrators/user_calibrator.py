@@ -22,9 +22,9 @@ from calibrant.numerics.class_probabilities import class_probabilities
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from calibrant.calibrators.fits import Resamples
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Scale
     from calibrant.core.sample import BinarySample, ClassSample
+    from calibrant.numerics.resampling import Resamples
 
 
 def is_calibrator(method: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from calibrant.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
         IntVector,
         Scale,
     )
-
-
-Made = TypeVar("Made")
 
 
 class Sized(Protocol):
@@ -78,6 +75,7 @@ class BinarySample:
     # a number for each row, the same for rows that belong together; None where rows are
     # independent
     clusters: IntVector | None = None
+    # what was made of the rows and is kept, by name
     made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -117,13 +115,6 @@ class BinarySample:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
         return BinarySample(self.p[rows], self.y[rows], weight)
-
-    def cached(self, name: str, make: Callable[[], Made]) -> Made:
-        """Return what `make` gives, something small made of the rows; call it once."""
-        if name not in self.made:
-            self.made[name] = make()
-        made: Made = self.made[name]
-        return made
 
 
 def weighted_sample(

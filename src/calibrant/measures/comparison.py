@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.calibrators.smooth_fits import SmoothFit
+from calibrant.calibrators.smooth import SmoothFit
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.arrays import as_array, as_numbers
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_fraction, generator, whole_seed
@@ -25,6 +24,7 @@ from calibrant.numerics.net_benefit import (
     lost_benefit,
     thresholds_reached,
 )
+from calibrant.numerics.smooth_curve_fits import smooth_curve
 from calibrant.numerics.weighted_points import compress_on_log_grid, compress_to_at_most
 from calibrant.predictions.predictions import as_predictions
 
@@ -230,13 +230,13 @@ class DecisionCurve:
 
     def _lost(self, sample: BinarySample) -> dict[str, FloatVector]:
         points = compress_on_log_grid(sample)
-        chance = smooth_fit(sample).map.values(points.p)[:, np.newaxis]
+        chance = smooth_curve(sample).values(points.p)[:, np.newaxis]
         value = lost_benefit(points.p, points.weight, chance, self.thresholds)[:, 0]
         # Limits are quantiles over maps drawn from the posterior. None of these is the
         # identity; so the lower ones are 0 unless the test is significant.
         cells, tail = compress_to_at_most(sample), 0.5 * (1.0 - self.confidence)
         rng = generator(self.random_state)
-        maps = smooth_fit(sample).drawn_maps(cells.p, LOSS_DRAWS, rng)
+        maps = smooth_curve(sample).drawn_curves(cells.p, LOSS_DRAWS, rng)
         lost = lost_benefit(cells.p, cells.weight, maps, self.thresholds)
         low, high = np.quantile(lost, (tail, 1.0 - tail), axis=1)
         if not smooth_p_value(sample).rejects(tail):

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.registry import calibrator_names, method_name
-from calibrant.calibrators.smooth import EVALUATOR
 from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
@@ -37,6 +36,7 @@ from calibrant.measures.score_decomposition import (
 )
 from calibrant.numerics.isotonic import SortedSamples
 from calibrant.numerics.smooth_calibration_test import min_p_values
+from calibrant.numerics.smooth_curve_fits import fit_curves
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -457,4 +457,4 @@ def _prepare_small_units(fitted: Sequence[FittedTasks], methods: Sequence[str]) 
     keep("few cells", samples, cells)
     if "smooth" in methods or fitted[0].settings.confidence is not None:
         keep("smooth test", samples, min_p_values(cells))
-        keep("smooth fit", samples, EVALUATOR.fit_many(samples))
+        keep("smooth curve", samples, fit_curves(samples))

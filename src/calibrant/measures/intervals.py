@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betaincinv
 
-from calibrant.calibrators.smooth import smooth_fit
 from calibrant.numerics.clustered_test import smooth_p_value
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.resampling import widen_to
+from calibrant.numerics.smooth_curve_fits import smooth_curve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ EVENTS_PER_REJECTION = 10
 """For each so many events, one more must be rejected for any to count."""
 REACHES = (0.0, 1.0 / 32.0, 1.0 / 8.0)
 """How near to 0 and 1 all errors may be, where exact 0 or 1 are wrong."""
+kept_p_value = kept_on_sample("smooth test")(smooth_p_value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +67,22 @@ class PosteriorLimits:
         levels = tail, 1.0 - tail
         ends, tests = [], []
         for sample, kernel in zip_longest(samples, kernels):
-            fit = smooth_fit(sample)
+            curve = smooth_curve(sample)
             if kernel is None:
-                quantiles = fit.error_quantiles(
+                quantiles = curve.error_quantiles(
                     levels, n_draws=n_draws, random_state=seed, alpha=alpha
                 )
             else:
-                maps = fit.drawn_maps(fit.cells.p, n_draws, seed)
-                errors = kernel.map_errors(fit.cells, maps)
+                maps = curve.drawn_curves(curve.cells.p, n_draws, seed)
+                errors = kernel.map_errors(curve.cells, maps)
                 quantiles = np.asarray(np.quantile(errors, levels))
             if (reach := _reach_of_errors(sample, tail)) is not None:
                 part = 0.0 if kernel else _least_error(sample, reach, tail, alpha)
                 quantiles[0] = min(quantiles[0], part)
             ends.append(quantiles)
-            tests.append(sample.cached("smooth test", partial(smooth_p_value, sample)))
+            tests.append(kept_p_value(sample))
             if len(samples) > 1:
-                fit.forget_posterior()
+                curve.forget_posterior()
         low, high = np.transpose(ends)
         return cls(confidence, low, high, tests)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -12,6 +11,7 @@ from calibrant.calibrators.registry import find_binary
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import InputSpec, check_events
 from calibrant.numerics.isotonic import SortedSamples, isotonic_values
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.scores import log_losses, squared_errors
 from calibrant.numerics.sorted_rows import sorted_rows
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ScoreName: TypeAlias = Literal["brier", "log-loss"]
 ROW_LOSSES = {"brier": squared_errors, "log-loss": log_losses}
 ISOTONIC = "isotonic"
+KEPT = "isotonic splits"
+"""What isotonic splits are kept as."""
 SMALL_SAMPLE = 64
 """Samples with more rows are worked on one by one."""
 
@@ -120,18 +122,15 @@ def prepare_splits(tasks: Iterable[BinaryTasks]) -> None:
         rows = SortedSamples.of(samples)
         base = rows.means(rows.y)
         splits = _splits(rows, rows.isotonic, rows.means, base, isotonic=True)
-        keep("isotonic splits", samples, splits)
+        keep(KEPT, samples, splits)
 
 
 def mean_splits(tasks: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     """Split every score, averaged over the events of a task."""
     if recalibration == ISOTONIC:
-        key = "isotonic splits"
-        parts = [
-            s.cached(key, partial(_sample_splits, s, ISOTONIC)) for s in tasks.samples
-        ]
+        parts = [_isotonic_splits(sample) for sample in tasks.samples]
     else:
-        parts = [_sample_splits(sample, recalibration) for sample in tasks.samples]
+        parts = [_splits_by(recalibration, sample) for sample in tasks.samples]
     if len(parts) == 1:
         return parts[0]
     numbers = ("score", "calibration", "discrimination", "uncertainty")
@@ -144,19 +143,26 @@ def mean_splits(tasks: BinaryTasks, recalibration: str = ISOTONIC) -> Splits:
     )
 
 
-def _sample_splits(sample: BinarySample, recalibration: str) -> Splits:
-    def means(values: FloatVector) -> FloatVector:
-        return np.array([np.average(values, weights=rows.weight)])
+@kept_on_sample(KEPT)
+def _isotonic_splits(sample: BinarySample) -> Splits:
+    rows = sorted_rows(sample)
+    return _splits_of(rows, isotonic_values(rows), isotonic=True)
 
-    base = np.array([sample.mean(sample.y)])
-    if recalibration == ISOTONIC:
-        rows = sorted_rows(sample)
-        return _splits(rows, isotonic_values(rows), means, base, isotonic=True)[0]
+
+def _splits_by(recalibration: str, sample: BinarySample) -> Splits:
     method = find_binary(recalibration)
     flat: dict[str, Any] = {"tops": "flat"} if "tops" in method.parameters else {}
     map_ = method.measuring(**flat).fit_sample(sample).map
-    rows = sample
-    return _splits(rows, map_.transform(sample.p), means, base)[0]
+    return _splits_of(sample, map_.transform(sample.p))
+
+
+def _splits_of(
+    rows: BinarySample, recalibrated: FloatVector, *, isotonic: bool = False
+) -> Splits:
+    def means(values: FloatVector) -> FloatVector:
+        return np.array([rows.mean(values)])
+
+    return _splits(rows, recalibrated, means, means(rows.y), isotonic=isotonic)[0]
 
 
 def _splits(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
 
-from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.parameters import whole_seed
 from calibrant.numerics import standard_errors
 from calibrant.numerics.loess import loess, lowess
@@ -19,6 +18,7 @@ from calibrant.numerics.recalibration_line import (
     event_limits,
 )
 from calibrant.numerics.scores import count_quantiles
+from calibrant.numerics.smooth_curve_fits import smooth_curve
 from calibrant.numerics.weighted_points import (
     compress_on_log_grid,
     distinct_predictions,
@@ -27,10 +27,10 @@ from calibrant.numerics.weighted_points import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from calibrant.calibrators.smooth_fits import SmoothFit
     from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.core.sample import BinarySample
     from calibrant.measures.estimate import FittedTasks
+    from calibrant.numerics.smooth_curves import SmoothCurve
     from calibrant.numerics.standard_errors import Linearised
     from calibrant.numerics.weighted_points import WeightedPoints
 
@@ -161,9 +161,9 @@ class SampleMeasures:
         return LogitPoints.of(self.points)
 
     @property
-    def smooth(self) -> SmoothFit:
+    def smooth(self) -> SmoothCurve:
         """Return the curve of the reliability diagram."""
-        return smooth_fit(self.sample)
+        return smooth_curve(self.sample)
 
     @property
     def has_both(self) -> bool:
@@ -280,17 +280,17 @@ class SampleMeasures:
     def _curve(self) -> FloatVector:
         """Return the curve at the points."""
         if self.smoother == "smooth":
-            return self.smooth.map.values(self.points.p)
+            return self.smooth.values(self.points.p)
         return {"loess": loess, "lowess": lowess}[self.smoother](self.points)
 
     def _drawn_limits(
         self, levels: tuple[float, ...]
     ) -> tuple[FloatVector, FloatVector]:
         """Return limits of quantiles of distances, by maps drawn from the posterior."""
-        settings, fit = self.fitted.settings, self.smooth
+        settings, curve = self.fitted.settings, self.smooth
         seed = whole_seed(settings.random_state)
-        p, weight = fit.cells.p, fit.cells.weight
-        maps = fit.drawn_maps(p, settings.n_resamples, seed)
+        p, weight = curve.cells.p, curve.cells.weight
+        maps = curve.drawn_curves(p, settings.n_resamples, seed)
         drawn = count_quantiles(np.abs(maps - p[:, np.newaxis]), weight, levels)
         tail = 0.5 * (1.0 - float(self.confidence or 0.0))
         low, high = np.quantile(drawn, (tail, 1.0 - tail), axis=1)

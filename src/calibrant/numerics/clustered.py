@@ -26,6 +26,7 @@ from scipy.special import chdtrc, expit, ndtri
 from calibrant.core.sample import ClusterSums
 from calibrant.exceptions import TooFewRowsError
 from calibrant.numerics.binning import bin_index
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.links import clip_probability, logit
 from calibrant.numerics.natural_splines import interpolate_rows
 from calibrant.numerics.penalised_logistic import PenalisedProblem, solve_penalised
@@ -357,14 +358,12 @@ def check_two_clusters(count: int) -> None:
         )
 
 
+@kept_on_sample("dependence")
 def dependence_of(sample: BinarySample) -> Dependence | None:
     """Return how the labels of clusters depend on each other; None without clusters."""
     if sample.clusters is None:
         return None
-    codes = sample.clusters
-    return sample.cached(
-        "dependence", lambda: Dependence.of(sum_clusters(sample, codes))
-    )
+    return Dependence.of(sum_clusters(sample, sample.clusters))
 
 
 def effective_rows(sample: BinarySample) -> Effective | None:

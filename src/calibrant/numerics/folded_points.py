@@ -12,6 +12,7 @@ from calibrant.core.sample import BinarySample
 from calibrant.numerics.binning import bin_index, size_edges
 from calibrant.numerics.cell_grid import sum_cells
 from calibrant.numerics.cross_validation import fold_counts, fold_numbers
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.sorted_rows import (
     SAME,
     are_binary,
@@ -60,9 +61,13 @@ def folded_rows(
 def sample_to_fold(sample: BinarySample) -> BinarySample:
     """Return a sample as it is, or the cells of one that is very large."""
     if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
-        columns = sample.p, sample.y, sample.weight
-        return sample.cached("cells", lambda: sum_cells(*columns).sample())
+        return _cells(sample)
     return sample
+
+
+@kept_on_sample("cells")
+def _cells(sample: BinarySample) -> BinarySample:
+    return sum_cells(sample.p, sample.y, sample.weight).sample()
 
 
 FOLDED_CELLS = 2048
@@ -73,13 +78,12 @@ def few_cells(sample: BinarySample) -> BinarySample:
     """Return a sample as it is, or at most 2,048 cells of one that is very large.
 
     That is enough to score smooth maps, and each cell still knows its rows, so that
-    folds can divide them. The result is cached.
+    folds can divide them.
     """
-    if sample.n_data <= MAX_EXACT_ROWS:
-        return sample
-    return sample.cached("cells to fold", lambda: _few_cells(sample))
+    return sample if sample.n_data <= MAX_EXACT_ROWS else _few_cells(sample)
 
 
+@kept_on_sample("cells to fold")
 def _few_cells(sample: BinarySample) -> BinarySample:
     if not are_binary(sample.y):
         return sample

@@ -15,8 +15,11 @@ import numpy as np
 from calibrant.exceptions import LabelError
 from calibrant.numerics.binning import bin_index, width_edges
 from calibrant.numerics.cross_validation import ROUNDING
+from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
 CELLS = 128
@@ -26,6 +29,8 @@ GROUPS = 512
 """How many groups of rows are resampled where several events share the rows."""
 MAX_COPIES = 2**22
 """How many copies of weighted rows are kept apart where several events share rows."""
+RESAMPLES_AT_ONCE = 128
+"""How many resamples are refitted together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +144,39 @@ class RowGroups:
         code = self.group * size + cell
         share = np.bincount(code, weights=self.weight, minlength=groups * size)
         return np.asarray(self.counts @ share.reshape(groups, size), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Resamples(WeightedPoints):
+    """Resamples over the same points, and the sample that they were drawn from."""
+
+    sample: WeightedPoints
+
+
+def refitted_errors(
+    cells: BootstrapCells,
+    weights: FloatMatrix,
+    refit: Callable[[Resamples], FloatMatrix],
+    alpha: float,
+) -> FloatVector:
+    """Return the error for each row of cell weights, by the map of each resample."""
+    _, cell = np.unique(cells.left, return_inverse=True)
+    first = np.searchsorted(cell, np.arange(cell[-1] + 1))
+
+    def sums(weight: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+        label_sum = np.add.reduceat(weight * cells.y, first, axis=-1)
+        return np.add.reduceat(weight, first, axis=-1), label_sum
+
+    p = np.add.reduceat(cells.weight * cells.p, first)
+    p /= np.add.reduceat(cells.weight, first)
+    sample = WeightedPoints(p, *sums(cells.weight[np.newaxis]))
+    errors = []
+    for chunk in np.array_split(weights, -(-len(weights) // RESAMPLES_AT_ONCE)):
+        resamples = Resamples(p, *sums(chunk), sample)
+        gap = np.abs(refit(resamples) - p) ** alpha
+        total = resamples.weight.sum(axis=1)
+        errors.append((resamples.weight * gap).sum(axis=1) / total)
+    return np.concatenate(errors)
 
 
 def widen_to(value: float, low: float, high: float) -> tuple[float, float]:

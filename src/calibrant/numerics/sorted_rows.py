@@ -6,12 +6,12 @@ look-up, whatever the number of rows; sums over bins are differences of such sum
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calibrant.core.sample import BinarySample
+from calibrant.numerics.kept import kept_on_sample
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import (
@@ -32,7 +32,7 @@ def are_binary(y: FloatVector) -> bool:
     return bool(((y == 0.0) | (y == 1.0)).all())
 
 
-def sorted_rows(sample: BinarySample, *, max_kept: int = MAX_KEPT_ROWS) -> BinarySample:
+def sorted_rows(sample: BinarySample) -> BinarySample:
     """Return the rows of a sample in order, sorted once unless they are many.
 
     Ties are in order of label and weight, so that the order of rows is lost.
@@ -42,9 +42,12 @@ def sorted_rows(sample: BinarySample, *, max_kept: int = MAX_KEPT_ROWS) -> Binar
     >>> sorted_rows(BinarySample(np.array([0.5, 0.2]), np.array([1.0, 0.0]))).p
     array([0.2, 0.5])
     """
-    if sample.n > max_kept:
-        return _sort(sample)
-    return sample.cached("sorted rows", partial(_sort, sample))
+    return _sort(sample) if sample.n > MAX_KEPT_ROWS else _sorted_once(sample)
+
+
+@kept_on_sample("sorted rows")
+def _sorted_once(sample: BinarySample) -> BinarySample:
+    return _sort(sample)
 
 
 def sorted_if_known(sample: BinarySample) -> BinarySample:
@@ -72,6 +75,7 @@ def _sort(sample: BinarySample) -> BinarySample:
     return BinarySample(ordered, y[order], None if weight is None else weight[order])
 
 
+@kept_on_sample("running sums")
 def running_sums(rows: BinarySample) -> tuple[FloatVector, FloatVector, FloatVector]:
     """Return weights, weighted predictions and labels of the first i rows, i = 0 to n.
 
@@ -80,15 +84,11 @@ def running_sums(rows: BinarySample) -> tuple[FloatVector, FloatVector, FloatVec
     >>> running_sums(BinarySample(np.array([0.25, 0.5]), np.array([1.0, 0.0])))[1]
     array([0.  , 0.25, 0.75])
     """
-
-    def sums() -> tuple[FloatVector, FloatVector, FloatVector]:
-        p, y = rows.p, rows.y
-        if rows.weight is not None:
-            p, y = rows.weight * p, rows.weight * y
-        weight, prob, label = (_sums_before(v) for v in (rows.weights, p, y))
-        return weight, prob, label
-
-    return rows.cached("running sums", sums)
+    p, y = rows.p, rows.y
+    if rows.weight is not None:
+        p, y = rows.weight * p, rows.weight * y
+    weight, prob, label = (_sums_before(v) for v in (rows.weights, p, y))
+    return weight, prob, label
 
 
 def _sums_before(values: FloatVector) -> FloatVector:

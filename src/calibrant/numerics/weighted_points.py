@@ -9,11 +9,11 @@ that are narrow both in rank and on the logit scale.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from calibrant.numerics.kept import kept_on_sample
 from calibrant.numerics.line_problems import BatchPoints
 from calibrant.numerics.links import logit
 from calibrant.numerics.sorted_rows import sorted_rows
@@ -153,14 +153,15 @@ def log_cell(p: FloatVector) -> tuple[IntVector, FloatVector]:
     return depth, near
 
 
+@kept_on_sample("log cells")
 def compress_on_log_grid(sample: BinarySample) -> WeightedPoints:
     """Return the distinct predictions, or cells of them if there are very many.
 
     Both are in ascending order, so that the order of rows does not matter, and a row
-    of weight 2 counts to the last digit as two rows. The result is cached.
+    of weight 2 counts to the last digit as two rows.
     """
     compress = _log_cells if sample.p.size > MAX_EXACT_ROWS else distinct_predictions
-    return sample.cached("log cells", partial(compress, sample))
+    return compress(sample)
 
 
 def cells_if_known(sample: BinarySample) -> LogCells | None:
@@ -219,14 +220,14 @@ def _block_sums(
     return sums
 
 
+@kept_on_sample("few cells")
 def compress_to_at_most(sample: BinarySample) -> WeightedPoints:
     """Return the distinct predictions, or at most 512 cells of them, ascending.
 
     A cell has at most 1/256 of the rows, except for ties, and spans at most 1/256 of
     the range of logits: so it is fine where predictions are dense, and at both ends.
-    The result is cached.
     """
-    return sample.cached("few cells", lambda: _at_most(compress_on_log_grid(sample)))
+    return _at_most(compress_on_log_grid(sample))
 
 
 def _at_most(points: WeightedPoints) -> WeightedPoints:

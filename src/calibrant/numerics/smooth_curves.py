@@ -1,27 +1,29 @@
-"""Fitted smooth maps, with their posterior."""
+"""Smooth curves around the identity, with their posterior."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from numbers import Integral
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.calibrators.fits import CurveFit
 from calibrant.core.parameters import check_count, check_fraction, generator
+from calibrant.numerics.penalised_logistic import solve_many
 from calibrant.numerics.posterior_mixture import posterior
 from calibrant.numerics.smooth_terms import STRAIGHT
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
-    from calibrant.calibrators.smooth import Smooth
+    from collections.abc import Callable
+
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.penalised_logistic import Mode, PenalisedProblem
+    from calibrant.numerics.penalised_logistic import PenalisedProblem
+    from calibrant.numerics.resampling import Resamples
     from calibrant.numerics.small_samples import SmallSamples
     from calibrant.numerics.smooth_terms import Terms
     from calibrant.numerics.weighted_points import WeightedPoints
@@ -34,6 +36,8 @@ SUPPORT = 8.0
 LOOSE = 0.01
 """A penalty of this share of the information about a constant moves the fit by about
 a hundredth."""
+SPREAD_AT_ONCE = 1024
+"""Points whose spread over drawn curves is computed together."""
 
 
 class Draws(Protocol):
@@ -57,120 +61,125 @@ class WeighedDraws:
         return np.asarray(self.coefficients[:, chosen])
 
 
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One of the fits whose mean the map is.
+class Member(NamedTuple):
+    """One of the fits whose mean the curve is.
 
-    Attributes
-    ----------
-    kept : ndarray of shape (4,)
-        Which terms it has.
-    penalties : ndarray of shape (4,)
-        Penalty of each term.
-    coefficients : ndarray
-        Those of the terms that it has.
-    share : float
-        How probable it is; shares of all members sum to 1.
-    log_likelihood : float
-        Logarithm of how probable it makes the labels, whatever its coefficients, less
-        what fitting its penalties gains by chance; nan if they were not fitted.
+    `kept` (4,) says which terms it has, `penalties` (4,) are those of each term, and
+    `coefficients` belong to the terms that it has. `share` is how probable it is;
+    shares of all members sum to 1. `log_likelihood` is the logarithm of how probable it
+    makes the labels, whatever its coefficients, less what fitting its penalties gains
+    by chance; nan if they were not fitted.
     """
 
     kept: BoolVector
     penalties: FloatVector
     coefficients: FloatVector
-    share: float
+    share: float = 1.0
     log_likelihood: float = nan
-
-    @classmethod
-    def of(
-        cls,
-        mode: Mode,
-        kept: BoolVector,
-        share: float = 1.0,
-        log_likelihood: float = nan,
-    ) -> Member:
-        """Return the member that a penalised fit is."""
-        return cls(kept, mode.penalties, mode.coefficients, share, log_likelihood)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SmoothFit(CurveFit):
-    """A fitted smooth map.
+class SmoothCurve:
+    """A fitted smooth curve.
 
     Attributes
     ----------
-    family : Smooth
-        The hyper-parameters.
     terms : Terms
-        What the map is made of.
+        What is added to logits.
     members : tuple of Member
         Fits with other terms or penalties, most probable first.
     problem : PenalisedProblem
         The regression of labels on all terms.
     coefficients : ndarray
-        Those of the map, for all terms.
+        Their mean over the members.
+    shifts : ndarray
+        What the curve adds to the logits of the nodes.
     cells : WeightedPoints
         The distinct predictions that were fitted, or cells of them.
+    given : ndarray of shape (4,), optional
+        The penalties, where they were not fitted.
     freedom : float
         Degrees of freedom by which the variance between clusters is known.
     """
 
-    family: Smooth
     terms: Terms
     members: tuple[Member, ...]
     problem: PenalisedProblem
     coefficients: FloatVector
+    shifts: FloatVector
     cells: WeightedPoints
+    given: FloatVector | None = None
     freedom: float = np.inf
+
+    def values(self, p: FloatVector) -> FloatVector:
+        """Return the curve at predictions."""
+        u = self.terms.logits(p)
+        return np.asarray(expit(u + np.interp(u, self.terms.nodes, self.shifts)))
 
     @cached_property
     def posterior(self) -> Draws:
         """Return the posterior of the coefficients, over all penalties."""
-        if self.family.penalties is not None:
-            known = np.array(self.family.penalties, dtype=np.float64)
-            return posterior(self.problem, self.coefficients, known)
-        if (
-            self.problem.known > self.terms.own
-        ):  # clusters: labels say less of the shift than of the tilt
-            return posterior(self.problem, self.coefficients)
+        if self.given is not None or self.problem.known > self.terms.own:
+            # Where clusters are known, labels say less of the shift than of the tilt.
+            return posterior(self.problem, self.coefficients, self.given)
         # One spread for shift and tilt: there are eight times fewer to go through.
-        joined = self.problem.joined(len(STRAIGHT))
-        return posterior(joined, self.coefficients)
+        return posterior(self.problem.joined(len(STRAIGHT)), self.coefficients)
 
     @property
     def evidence(self) -> float:
-        """Return the logarithm of how many times more probable labels are by the map.
+        """Return the logarithm of how many times more probable labels are by the curve.
 
         A Bayes factor of the most probable member against the predictions themselves.
         """
         unrepaired = self.problem.loss(self.problem.offset)
         return unrepaired + self.members[0].log_likelihood
 
+    @property
+    def penalties(self) -> FloatVector:
+        """Return penalties of shift, tilt, curve of logits and curve of predictions.
+
+        They are those of the most probable member, infinite for terms that it lacks.
+        """
+        best = self.members[0]
+        return np.where(best.kept, best.penalties, np.inf)
+
+    def loose_penalties(self, sample: BinarySample) -> FloatVector:
+        """Return penalties far below what the data weigh."""
+        information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
+        return np.minimum(self.penalties, LOOSE * max(information, 1.0))
+
+    def refitted(self, resamples: Resamples) -> FloatMatrix:
+        """Return the curve of each resample, with the penalties of the sample."""
+        sample, terms = resamples.sample, self.terms
+        problem = terms.problem(sample.p, sample.weight[0], sample.label_sum[0])
+        logits = [
+            m.share
+            * solve_many(
+                problem.only(m.kept),
+                m.penalties,
+                m.coefficients[: int(terms.sizes[m.kept].sum()) + terms.own],
+                resamples.weight,
+                resamples.label_sum,
+            )
+            for m in self.members
+        ]
+        return np.asarray(expit(np.sum(logits, axis=0)))
+
     def band(
         self,
         p: FloatVector,
-        confidence: float = 0.95,
+        confidence: float,
         *,
         simultaneous: bool = False,
         random_state: Seed = 0,
+        around: Callable[[FloatVector], FloatVector] | None = None,
     ) -> tuple[FloatVector, FloatVector]:
-        """Return limits of the map at predictions.
+        """Return limits of the true map at predictions, each or all of them at once.
 
         They come from the posterior of the logit, as a normal distribution with a
-        spread of its own on either side of the mean, and hold the map itself.
-        Simultaneous limits open towards 0 and 1 where hardly any rows lie farther out.
-
-        Parameters
-        ----------
-        p : ndarray
-            Where.
-        confidence : float
-            Chance that the true map lies between the limits.
-        simultaneous : bool
-            At all predictions of the sample at once, instead of at each.
-        random_state : int, generator or None
-            Seeds the maps that are drawn.
+        spread of its own on either side of the mean, and hold the map `around`, or else
+        the curve itself. Simultaneous limits open towards 0 and 1 where hardly any rows
+        lie farther out.
         """
         check_fraction(confidence, name="confidence")
         draws = self.drawn_terms(BAND_DRAWS, random_state)
@@ -178,16 +187,20 @@ class SmoothFit(CurveFit):
         if simultaneous:
             reach = _reach(self.terms.design(self.cells.p), draws, confidence)
         below, middle, above = _spreads(self.terms.design(p), draws)
-        u, map_ = self.terms.logits(p) + middle, self.map.values(p)
+        u = self.terms.logits(p) + middle
         lower, upper = expit(u - reach * below), expit(u + reach * above)
+        values = around or self.values
         if simultaneous:
-            events, others = self._support(p)
+            events, others = self._support(p, values(self.cells.p))
             lower, upper = events * lower, 1.0 - others * (1.0 - upper)
+        map_ = values(p)
         return np.minimum(lower, map_), np.maximum(upper, map_)
 
-    def _support(self, p: FloatVector) -> tuple[FloatVector, FloatVector]:
+    def _support(
+        self, p: FloatVector, rate: FloatVector
+    ) -> tuple[FloatVector, FloatVector]:
         """Return how well limits are supported by events below, and others above."""
-        cells, rate = self.cells, self.map.values(self.cells.p)
+        cells = self.cells
         events = np.cumsum(cells.weight * rate) / SUPPORT
         others = np.cumsum((cells.weight * (1.0 - rate))[::-1])[::-1] / SUPPORT
         below = np.interp(p, cells.p, events, left=0.0)
@@ -223,15 +236,18 @@ class SmoothFit(CurveFit):
         wider = np.sqrt(self.freedom / rng.chisquare(self.freedom, count))
         return np.asarray(centre + wider * (draws - centre))
 
+    def drawn_curves(
+        self, p: FloatVector, n_draws: int, random_state: Seed
+    ) -> FloatMatrix:
+        """Return curves drawn from the posterior, at predictions: one column each."""
+        drawn = self.terms.design(p) @ self.drawn_terms(n_draws, random_state)
+        drawn += self.terms.logits(p)[:, np.newaxis]
+        return np.asarray(expit(drawn, out=drawn))
+
     def posterior_errors(
-        self,
-        sample: BinarySample,
-        *,
-        n_draws: int,
-        rng: Seed,
-        alpha: float = 1.0,
+        self, sample: BinarySample, *, n_draws: int, rng: Seed, alpha: float = 1.0
     ) -> FloatVector:
-        """Return the mean of abs(map(p) - p) ** alpha for draws of the map."""
+        """Return the mean of abs(curve(p) - p) ** alpha for drawn curves."""
         check_count(n_draws, name="n_draws")
         return self._drawn_errors(compress_to_at_most(sample), n_draws, rng, alpha)
 
@@ -243,27 +259,15 @@ class SmoothFit(CurveFit):
         random_state: Seed = 0,
         alpha: float = 1.0,
     ) -> FloatVector:
-        """Return quantiles of the errors of drawn maps on what was fitted."""
+        """Return quantiles of the errors of drawn curves on what was fitted."""
         errors = self._drawn_errors(self.cells, n_draws, random_state, alpha)
         return np.asarray(np.quantile(errors, levels))
 
-    def drawn_maps(
-        self, p: FloatVector, n_draws: int, random_state: Seed
-    ) -> FloatMatrix:
-        """Return maps drawn from the posterior, at predictions: one column each."""
-        drawn = self.terms.design(p) @ self.drawn_terms(n_draws, random_state)
-        drawn += self.terms.logits(p)[:, np.newaxis]
-        return np.asarray(expit(drawn, out=drawn))
-
     def _drawn_errors(
-        self,
-        cells: WeightedPoints,
-        n_draws: int,
-        random_state: Seed,
-        alpha: float,
+        self, cells: WeightedPoints, n_draws: int, random_state: Seed, alpha: float
     ) -> FloatVector:
-        maps = self.drawn_maps(cells.p, n_draws, random_state)
-        gaps = np.abs(maps - cells.p[:, np.newaxis])
+        gaps = self.drawn_curves(cells.p, n_draws, random_state)
+        gaps = np.abs(gaps - cells.p[:, np.newaxis])
         if alpha != 1.0:
             gaps **= alpha
         return np.asarray(cells.weight @ gaps / cells.weight.sum())
@@ -273,34 +277,10 @@ class SmoothFit(CurveFit):
         for name in ("posterior", "_known_draws"):
             self.__dict__.pop(name, None)
 
-    def loosened(self, sample: BinarySample) -> SmoothFit:
-        """Return the fit of all terms with penalties far below what the data weigh.
-
-        Penalties that hold the map at the identity hold it there in every resample,
-        so that errors of resamples scatter less than the error does from sample to
-        sample, where penalties are chosen again. These maps scatter at least as much.
-        """
-        information = sample.total * sample.mean(sample.p * (1.0 - sample.p))
-        most = LOOSE * max(information, 1.0)
-        penalties = np.minimum(self.penalties, most).tolist()
-        if sample.clusters is not None:  # resamples draw whole clusters
-            sample = replace(sample, clusters=None)
-        loose = replace(self.family, penalties=tuple(penalties))
-        return loose.fit_event(sample)
-
-    @property
-    def penalties(self) -> FloatVector:
-        """Return penalties of shift, tilt, curve of logits and curve of predictions.
-
-        They are those of the most probable member, infinite for terms that it lacks.
-        """
-        best = self.members[0]
-        return np.where(best.kept, best.penalties, np.inf)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FewRowsFit(SmoothFit):
-    """A fitted map of few rows, whose shift and tilt were integrated over.
+class FewRowsCurve(SmoothCurve):
+    """A fitted curve of few rows, whose shift and tilt were integrated over.
 
     Attributes
     ----------
@@ -313,10 +293,8 @@ class FewRowsFit(SmoothFit):
     batch: SmallSamples
     place: int
 
-    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
-        """Return the mean of abs(map(p) - p) ** alpha."""
-        if compress_to_at_most(sample) is not self.cells:
-            return super().error(sample, alpha=alpha, debias=debias)
+    def own_error(self, alpha: float) -> float:
+        """Return the mean of abs(curve(p) - p) ** alpha on what was fitted."""
         return float(self.batch.draws.map_errors(alpha)[self.place])
 
     @cached_property
@@ -334,7 +312,7 @@ class FewRowsFit(SmoothFit):
         random_state: Seed = 0,  # noqa: ARG002
         alpha: float = 1.0,
     ) -> FloatVector:
-        """Return quantiles of the errors of maps on what was fitted."""
+        """Return quantiles of the errors of all drawn curves on what was fitted."""
         return np.asarray(self.batch.draws.error_quantiles(levels, alpha)[self.place])
 
 
@@ -347,7 +325,8 @@ def _spreads(
     """
     middle = design @ draws.mean(axis=1)
     below, above = np.empty_like(middle), np.empty_like(middle)
-    for part in np.array_split(np.arange(middle.size), 1 + middle.size // 1024):
+    parts = 1 + middle.size // SPREAD_AT_ONCE
+    for part in np.array_split(np.arange(middle.size), parts):
         apart = design[part] @ draws - middle[part, np.newaxis]
         below[part] = np.square(np.minimum(apart, 0.0)).mean(axis=1)
         above[part] = np.square(np.maximum(apart, 0.0)).mean(axis=1)
@@ -355,7 +334,7 @@ def _spreads(
 
 
 def _reach(design: FloatMatrix, draws: FloatMatrix, confidence: float) -> float:
-    """Return how many standard deviations hold whole drawn maps so often."""
+    """Return how many standard deviations hold whole drawn curves so often."""
     below, middle, above = (line[:, np.newaxis] for line in _spreads(design, draws))
     apart = design @ draws - middle
     apart = np.abs(apart) / np.maximum(
