@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import MulticlassFit
-from calibrant.calibrators.logistic import BetaMaps, fit_log_odds
+from calibrant.calibrators.logistic import beta_fit
 from calibrant.maps.multiclass import OneVsRestMap
 from calibrant.maps.parametric import BetaMap
 from calibrant.maps.softmax import TemperatureMap
@@ -20,13 +20,12 @@ from calibrant.numerics.class_probabilities import (
     weight_shares,
 )
 from calibrant.numerics.links import logit_within, regression_ends
-from calibrant.numerics.logistic import fit_rising
+from calibrant.numerics.log_odds import fit_log_odds, parts, solve_temperature
 
 if TYPE_CHECKING:
     from calibrant.calibrators.fits import CurveFit
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
-    from calibrant.numerics.weighted_points import WeightedPoints
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -44,7 +43,8 @@ class Temperature(ClassCalibrator, EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        return fit_log_odds(sample, _solve, may_be_flat=False)
+        fit = fit_log_odds(sample, solve_temperature, parts, may_be_flat=False)
+        return beta_fit(fit)
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit the temperature."""
@@ -52,13 +52,6 @@ class Temperature(ClassCalibrator, EventCalibrator):
         share = weight_shares(sample.weight, sample.n)
         inverse = inverse_temperature(logits, sample.column, share)
         return MulticlassFit(TemperatureMap(inverse, sample.n_classes, sample.scale))
-
-
-def _solve(points: WeightedPoints, ends: tuple[float, float]) -> BetaMaps:
-    """Fit every problem of a batch, predictions within the ends."""
-    x = logit_within(points.p, ends)[:, np.newaxis]
-    fit = fit_rising(x, points.weight, points.label_sum, intercept=False)
-    return BetaMaps(fit.slopes[:, 0], fit.slopes[:, 0], fit.intercepts, ends)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
