@@ -8,53 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
-
-import numpy as np
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 from calibrant.calibrators.base import BRIER, EventCalibrator
 from calibrant.calibrators.fits import CurveFit
 from calibrant.core.array_types import Space
-from calibrant.core.parameters import (
-    check_choice,
-    check_count,
-    check_fraction,
-    generator,
-)
-from calibrant.maps.piecewise import (
-    MeanMap,
-    ParabolasMap,
-    Part,
-    PiecewiseLinearMap,
-    mean_map,
-)
+from calibrant.core.parameters import check_choice, check_count, check_fraction
+from calibrant.maps.piecewise import ParabolasMap, Part, PiecewiseLinearMap, mean_map
 from calibrant.numerics.binning import edges_with_ends
-from calibrant.numerics.cross_validation import (
-    brier_unit,
-    likelihood_weights,
-    simplest_weight,
-)
 from calibrant.numerics.folded_points import FoldedPoints, folded_rows
-from calibrant.numerics.global_knots import (
-    fitted_values,
-    fold_knots,
-    moved_knots,
-    node_heights,
-    search_knots,
-)
-from calibrant.numerics.knot_exchange import KnotProblems
-from calibrant.numerics.line_problems import BatchPoints, Loss
-from calibrant.numerics.piece_search import Ensemble, PieceSearch, supported_pieces
+from calibrant.numerics.global_pieces import GlobalSearch
+from calibrant.numerics.line_problems import Loss
+from calibrant.numerics.piece_search import Ensemble, PieceSearch
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntMatrix, Seed
+    from calibrant.core.array_types import FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.resampling import Resamples
 
 MIN_KNOT_GAP = 1e-9
 """Between knots that are closer than this a line would be too steep."""
-MAX_PIECES = {1: 7, 2: 5}
-"""The largest numbers of pieces that the paper tries, by degree."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -119,19 +91,13 @@ class PiecewiseLinear(PieceSearch, EventCalibrator):
         losses = chosen.losses if compared else None
         lines = [PiecewiseLinearMap(*line, self.space) for line in chosen.lines]
         map_ = mean_map(lines, chosen.weights)
-        refit = partial(self._refit, by_pieces=chosen.by_pieces)
-        return CurveFit(
-            map_, chosen.n_pieces, edges_with_ends(map_.bends), refit, losses
-        )
-
-    def _refit(
-        self, resamples: Resamples, *, by_pieces: dict[int, float]
-    ) -> FloatMatrix:
-        return self.refit(resamples.sample, resamples, by_pieces)
+        refit = partial(self.refit, by_pieces=chosen.by_pieces)
+        edges = edges_with_ends(map_.bends)
+        return CurveFit(map_, chosen.n_pieces, edges, refit, losses)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GlobalPiecewise(EventCalibrator):
+class GlobalPiecewise(GlobalSearch, EventCalibrator):
     """Continuous piecewise lines or parabolas with the least squared error.
 
     The paper fits these by differential evolution; here knots are replaced by better
@@ -161,14 +127,7 @@ class GlobalPiecewise(EventCalibrator):
     """
 
     fitted_by: ClassVar[str] = BRIER
-    degree: Literal[1, 2] = 1
-    pieces: int | Literal["cv"] = "cv"
-    max_pieces: int | None = None
     folds: int = 10
-    tolerance: float = 1e-3
-    ensemble: Ensemble | None = None
-    starts: int = 8
-    random_state: Seed = 0
 
     def check_parameters(self) -> None:
         """Raise where a parameter is invalid."""
@@ -187,83 +146,13 @@ class GlobalPiecewise(EventCalibrator):
         """Estimate the calibration map of a sample."""
         rows = folded_rows(sample, self.folds, self.random_state)
         points = FoldedPoints.of(*rows, same=MIN_KNOT_GAP)
-        counts = self._counts(points.p.size) if points.folds > 1 else range(1, 2)
-        ensemble = self.ensemble or ("weighted" if self.pieces == "cv" else "refit")
-        if len(counts) == 1 and (ensemble == "refit" or points.folds == 1):
-            return self._curve(self._searched(points, counts[0]), counts[0])
-        training = points.training().problems(points.p)
-        problems = KnotProblems.of(training, self.degree)
-        tried = list(fold_knots(problems, counts[-1]))[counts[0] - 1 :]
-        values = [fitted_values(problems, knots) for knots in tried]
-        losses = np.array([points.held_out_brier(v) for v in values])
-        if ensemble == "weighted":
-            weights = likelihood_weights(losses, brier_unit(losses, sample.total))
-        else:
-            weights = simplest_weight(losses, self.tolerance)
-        pieces = counts[int(np.argmax(weights))]
-        if ensemble == "refit":
-            return self._curve(self._searched(points, pieces), pieces, losses)
-        return self._curve(self._mean(training, tried, weights), pieces, losses)
+        chosen = self.choose(points, sample.total)
+        map_ = mean_map([self._map(*one) for one in chosen.nodes], chosen.weights)
+        edges = edges_with_ends(map_.bends)
+        return CurveFit(map_, chosen.n_pieces, edges, chosen.refitted, chosen.losses)
 
-    def _curve(
-        self, map_: Part | MeanMap, pieces: int, losses: FloatVector | None = None
-    ) -> CurveFit:
-        chosen = losses if self.pieces == "cv" else None
-        refit = partial(self._refit, pieces=pieces)
-        return CurveFit(map_, pieces, edges_with_ends(map_.bends), refit, chosen)
-
-    def _refit(self, resamples: Resamples, *, pieces: int) -> FloatMatrix:
-        """Return the map of each resample, each knot moved once."""
-        x, sample = resamples.p, resamples.sample
-        whole = sample.problems(x)
-        pieces = min(pieces, self._pieces_by_levels(x.size))
-        start = list(fold_knots(KnotProblems.of(whole, self.degree), pieces))[-1]
-        problems = KnotProblems.of(resamples.problems(x), self.degree)
-        knots = moved_knots(problems, start[0])
-        return np.clip(fitted_values(problems, knots), 0.0, 1.0)
-
-    def _pieces_by_levels(self, distinct: int) -> int:
-        """Return how many pieces can fit any rates at these distinct predictions."""
-        return max(-(-(distinct - 1) // self.degree), 1)
-
-    def _counts(self, distinct: int) -> range:
-        """Return the numbers of pieces to try."""
-        max_pieces = self._pieces_by_levels(distinct)
-        if self.pieces != "cv":
-            pieces = supported_pieces(self.pieces, max_pieces, distinct)
-            return range(pieces, pieces + 1)
-        asked = self.max_pieces or MAX_PIECES[self.degree]
-        return range(1, min(asked, max_pieces) + 1)
-
-    def _mean(
-        self, training: BatchPoints, tried: list[IntMatrix], weights: FloatVector
-    ) -> Part | MeanMap:
-        """Return the weighted mean of the folds' maps."""
-        maps, shares = [], []
-        for knots, weight in zip(tried, weights, strict=True):
-            if weight > 0.0:
-                for b, places in enumerate(knots):
-                    fold = BatchPoints(
-                        training.x, training.weight[[b]], training.rate[[b]]
-                    )
-                    maps.append(self._map(fold, training.x[places]))
-                    shares.append(weight)
-        return mean_map(maps, np.array(shares))
-
-    def _searched(self, points: FoldedPoints, pieces: int) -> Part:
-        """Return the best map of all rows that a global search finds."""
-        whole = points.together().problems(points.p)
-        rng = generator(self.random_state)
-        inner = search_knots(
-            whole, pieces, degree=self.degree, starts=self.starts, rng=rng
-        )
-        return self._map(whole, inner)
-
-    def _map(self, points: BatchPoints, inner: FloatVector) -> Part:
-        if points.x.size == 1:
-            level = np.repeat(points.rate[0], 2)
-            return PiecewiseLinearMap(np.array([0.0, 1.0]), level)
-        nodes, heights = node_heights(points, inner, degree=self.degree)
-        if self.degree == 1:
+    def _map(self, nodes: FloatVector, heights: FloatVector) -> Part:
+        """Return one map; a single prediction has a line even among parabolas."""
+        if self.degree == 1 or nodes.size == 2:  # noqa: PLR2004
             return PiecewiseLinearMap(nodes, heights)
         return ParabolasMap(nodes[::2], heights[::2], heights[1::2])

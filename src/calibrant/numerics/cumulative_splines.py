@@ -13,15 +13,105 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from calibrant.numerics.cross_validation import EXTRA_COST, brier_unit, simplest_within
+
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
-    from calibrant.core.array_types import FloatMatrix
+    from calibrant.core.array_types import FloatMatrix, FloatVector, FoldEnsemble
+    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.resampling import Resamples
 
 Runout: TypeAlias = Literal["natural", "parabolic", "cubic"]
 
 MIN_KNOTS: dict[Runout, int] = {"natural": 2, "parabolic": 3, "cubic": 4}
 """So many knots each kind needs at least."""
+FEW_VALUES = 16
+"""With at most this many distinct predictions the map is their observed rates."""
+USUAL_KNOTS = 6
+"""So many knots, those of Gupta et al., are tried however few rows there are. With
+two natural splines are straight, and the map can only be shifted."""
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativeFit:
+    """Values of a map at distinct predictions, and the number of knots behind them.
+
+    `losses` are cross-validated, where knots were chosen so.
+    """
+
+    runout: Runout
+    values: FloatVector
+    knots: int
+    losses: FloatVector | None = None
+
+    def refitted(self, resamples: Resamples) -> FloatMatrix:
+        """Return the map of each resample, with as many knots."""
+        if resamples.p.size <= FEW_VALUES:
+            return resamples.rates()
+        p, weight, label_sum = resamples.p, resamples.weight, resamples.label_sum
+        return values_of_splines(p, weight, label_sum, self.knots, self.runout)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SplineSearch:
+    """The choice of knots; `CumulativeSpline` describes its settings."""
+
+    runout: Runout = "natural"
+    knots: int | Literal["cv"] = "cv"
+    max_knots: int = 16
+    rows_per_knot: int = 200
+    tolerance: float = 1e-3
+    ensemble: FoldEnsemble = "folds"
+
+    def choose(self, points: FoldedPoints, total: float) -> CumulativeFit:
+        """Fit splines without the rows of each fold in turn, or to all of them.
+
+        `total` is the number of rows that the points stand for.
+        """
+        whole = points.together()
+        rates = whole.problems(points.p).rate[0]
+        if points.p.size <= FEW_VALUES or rates.min() == rates.max():
+            return CumulativeFit(self.runout, rates, MIN_KNOTS[self.runout])
+        knots, losses, values = self._tried(points, total)
+        if self.ensemble == "refit":
+            sums = whole.weight, whole.label_sum
+            values = values_of_splines(points.p, *sums, knots, self.runout)
+        return CumulativeFit(self.runout, values.mean(axis=0), knots, losses)
+
+    def _tried(
+        self, points: FoldedPoints, total: float
+    ) -> tuple[int, FloatVector | None, FloatMatrix]:
+        """Return the number of knots, the losses behind it and the folds' values."""
+        others = points.training().problems(points.p)
+        sums = others.weight, others.weight * others.rate
+        if self.knots != "cv":
+            values = values_of_splines(points.p, *sums, self.knots, self.runout)
+            return self.knots, None, values
+        fewest = MIN_KNOTS[self.runout]
+        by_rows = fewest + int(total // self.rows_per_knot)
+        counts = np.arange(fewest, min(self.max_knots, max(by_rows, USUAL_KNOTS)) + 1)
+        tried = [
+            values_of_splines(points.p, *sums, int(knots), self.runout)
+            for knots in counts
+        ]
+        losses = np.array([points.held_out_brier(values) for values in tried])
+        cost = EXTRA_COST * brier_unit(losses, total) * (counts > by_rows)
+        best = simplest_within(losses + cost, self.tolerance)
+        return fewest + best, losses, tried[best]
+
+
+def values_of_splines(
+    p: FloatVector,
+    weight: FloatMatrix,
+    label_sum: FloatMatrix,
+    knots: int,
+    runout: Runout,
+) -> FloatMatrix:
+    """Return the map of each sample at the predictions of points."""
+    weight = np.maximum(weight, 0.0)
+    slope = slopes_of_splines(weight, label_sum - weight * p, knots, runout)
+    return np.clip(p + slope, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from calibrant.numerics.binning import size_edges, tabulate, width_edges
+from calibrant.numerics.sorted_rows import tie_starts
+from calibrant.numerics.weighted_points import WeightedPoints
+
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.sample import BinarySample
+    from calibrant.numerics.resampling import Resamples
 
+ValueSummary: TypeAlias = Literal["all", "events", "others"]
+
+MAX_CELLS = 1024
+"""With more rows than this, they are aggregated into at most as many cells, half of
+which divide the rows and half the predictions equally."""
+MIN_BANDWIDTH = 1e-9
+"""Below this bandwidth all predictions count as equal."""
+STRAIGHT = 2e-5
+"""The map is a polygon that is nowhere farther from the estimate, checked halfway."""
+MAX_ROUNDS = 14
+"""How often its intervals are halved."""
 REACH = 3.0
 """Half the width of a triweight kernel with standard deviation 1."""
 AT_ONCE = 2**20
@@ -58,25 +75,23 @@ class KernelRates:
             np.divide(events, density, out=rate[some], where=density > 0.0)
         return np.asarray(np.clip(rate, 0.0, 1.0))
 
-    def polygon(
-        self, tolerance: float, max_rounds: int = 14
-    ) -> tuple[FloatVector, FloatVector]:
+    def polygon(self) -> tuple[FloatVector, FloatVector]:
         """Return places and rates between which the estimate is nearly straight.
 
-        Intervals are halved until the estimate in their middle is within `tolerance`
-        of the straight line, or they are far shorter than the kernel.
+        Intervals are halved until the estimate in their middle is close to the
+        straight line, or they are far shorter than the kernel.
         """
         spread = self.p[np.linspace(0, self.p.size - 1, 129).astype(np.intp)]
         at = np.unique(np.concatenate([np.linspace(0.0, 1.0, 65), spread]))
         rate = self(at)
         left = np.arange(at.size - 1)
-        for _ in range(max_rounds):
+        for _ in range(MAX_ROUNDS):
             width = at[left + 1] - at[left]
             middle = at[left] + 0.5 * width
             between = self(middle)
             straight = 0.5 * (rate[left] + rate[left + 1])
             ends_here = np.isnan(rate[left]) != np.isnan(rate[left + 1])
-            curved = (np.abs(between - straight) > tolerance) | ends_here
+            curved = (np.abs(between - straight) > STRAIGHT) | ends_here
             split = curved & (width > 1e-4 * self.bandwidth)
             if not split.any():
                 break
@@ -85,5 +100,70 @@ class KernelRates:
             rate = np.insert(rate, left + 1, between[split])
             left = left + np.arange(left.size)
             left = np.sort(np.concatenate([left, left + 1]))
-        known = np.isfinite(rate)
-        return at[known], rate[known]
+        known = np.flatnonzero(np.isfinite(rate))
+        apart = known[tie_starts(at[known])]
+        return at[apart], rate[apart]
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """The standard deviation of the kernel, or how it follows from a sample."""
+
+    value: float | Literal["rule"]
+    spread: ValueSummary
+
+    def of(self, points: WeightedPoints) -> float:
+        """Return the standard deviation of the kernel for a sample."""
+        if self.value != "rule":
+            return float(self.value)
+        weight, events = points.weight[0], points.label_sum[0]
+        own = {"all": weight, "events": events, "others": weight - events}[self.spread]
+        if own.sum() <= 0.0:  # no such rows
+            own = weight
+        mean = np.average(points.p, weights=own)
+        variance = np.average((points.p - mean) ** 2, weights=own)
+        return float(np.sqrt(variance) * (2.0 * weight.sum()) ** -0.2)
+
+    def refitted(self, resamples: Resamples) -> FloatMatrix:
+        """Return the map of each resample, with the bandwidth of the sample."""
+        p, bandwidth = resamples.p, max(self.of(resamples.sample), MIN_BANDWIDTH)
+        kernel = kernel_matrix(p, p, bandwidth).T
+        weight, label_sum = resamples.weight @ kernel, resamples.label_sum @ kernel
+        return WeightedPoints(p, weight, label_sum).rates()
+
+
+def fit_density(
+    sample: BinarySample, bandwidth: Bandwidth
+) -> tuple[FloatVector, FloatVector]:
+    """Return places and rates between which the map is straight."""
+    points = _points(sample)
+    width = bandwidth.of(points)
+    weight, label_sum = points.weight[0], points.label_sum[0]
+    if width < MIN_BANDWIDTH:
+        return width_edges(1), np.full(2, label_sum.sum() / weight.sum())
+    return KernelRates(points.p, weight, label_sum, width).polygon()
+
+
+def _points(sample: BinarySample) -> WeightedPoints:
+    """Return events and others apart, in order, aggregated into cells where many.
+
+    Within a cell events lie a little higher than others, where the map rises.
+    """
+    edges = _edges(sample)
+    weight = sample.weights
+    parts = [weight * sample.y, weight * (1.0 - sample.y)]
+    events, others = (tabulate(sample.p, sample.y, own, edges) for own in parts)
+    p = np.concatenate([events.mean_prob, others.mean_prob])
+    total = np.concatenate([events.weight, others.weight])
+    label_sum = np.concatenate([events.weight, np.zeros(others.weight.size)])
+    order = np.argsort(p, kind="stable")  # cells without rows have no mean, come last
+    order = order[total[order] > 0.0]
+    return WeightedPoints(p[order], total[order], label_sum[order]).as_batch()
+
+
+def _edges(sample: BinarySample) -> FloatVector:
+    if sample.n <= MAX_CELLS:  # a cell for each distinct prediction
+        return np.unique(np.concatenate([[0.0], sample.p, [1.0, 2.0]]))
+    half = MAX_CELLS // 2
+    sizes = size_edges(sample.p, sample.weight, half)
+    return np.unique(np.concatenate([sizes, width_edges(half)]))

@@ -34,7 +34,7 @@ from calibrant.numerics.links import clip_probability, logit
 if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Space
     from calibrant.numerics.folded_points import FoldedPoints
-    from calibrant.numerics.weighted_points import WeightedPoints
+    from calibrant.numerics.resampling import Resamples
 
 Ensemble: TypeAlias = Literal["weighted", "folds", "refit"]
 
@@ -142,14 +142,11 @@ class PieceSearch:
         )
 
     def refit(
-        self,
-        sample: WeightedPoints,
-        resamples: WeightedPoints,
-        by_pieces: dict[int, float],
+        self, resamples: Resamples, *, by_pieces: dict[int, float]
     ) -> FloatMatrix:
         """Return the map of each resample, the mean over numbers of pieces."""
         x = self._axis(resamples.p)
-        whole, points = sample.problems(x), resamples.problems(x)
+        whole, points = resamples.sample.problems(x), resamples.problems(x)
         count = len(resamples.weight)
         values = np.zeros_like(resamples.weight)
         for n_pieces, weight in by_pieces.items():
