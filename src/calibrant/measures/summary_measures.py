@@ -126,12 +126,12 @@ class SampleMeasures:
         codes = self.sample.clusters
         return None if codes is None else np.unique(codes, return_inverse=True)[1]
 
-    @property
+    @cached_property
     def fewer(self) -> float:
         """Return the number of events or of other rows, whichever is smaller."""
         return min(self.logits.events, self.logits.total - self.logits.events)
 
-    @property
+    @cached_property
     def reach(self) -> float:
         """Return how many standard errors limits are off.
 
@@ -165,7 +165,7 @@ class SampleMeasures:
         """Return the curve of the reliability diagram."""
         return smooth_curve(self.sample)
 
-    @property
+    @cached_property
     def has_both(self) -> bool:
         """Tell whether there are rows with and without the event."""
         return 0.0 < self.logits.events < self.logits.total

@@ -110,16 +110,7 @@ def inverse_temperature(
     Newton steps on the slope of the loss, which rises with b, kept within a bracket.
     Where all rows are right with a margin the loss falls for ever; the search then
     ends where it is flat. Where no b above 0 helps, b is nearly 0, but keeps the order
-    of the classes.
-
-    Parameters
-    ----------
-    logits : ndarray of shape (n, k)
-        Logits or log-probabilities.
-    column : ndarray of shape (n,)
-        The true class.
-    share : ndarray of shape (n,)
-        Each row's share of the weight.
+    of the classes. `column` is the true class, `share` each row's share of the weight.
     """
     spread = logits - logits.max(axis=1, keepdims=True)
     size = float(np.sqrt(share @ np.square(spread).mean(axis=1)))
@@ -179,16 +170,8 @@ def fit_tempering(
     """Return the most probable inverse temperature and share, and their loss.
 
     The loss is minus the log-density, with a Cauchy prior of the log temperature and
-    an exponential one of the share.
-
-    Parameters
-    ----------
-    logits : ndarray of shape (n, k)
-        Logits or log-probabilities.
-    column : ndarray of shape (n,)
-        The true class.
-    weight : ndarray of shape (n,)
-        How many rows each row stands for.
+    an exponential one of the share. Of each row, `column` is the true class and
+    `weight` how many rows it stands for.
     """
     total = float(weight.sum())
     bounds = [LOG_INVERSE, (np.log(min_uniform(total)), np.log(MAX_UNIFORM))]

@@ -160,16 +160,8 @@ def slopes_of_splines(
 ) -> FloatMatrix:
     """Return the mean slope, over each point, of the spline nearest to the curve.
 
-    Parameters
-    ----------
-    weight : ndarray of shape (curves, m)
-        Weights of the points, in order of their prediction; some may be 0.
-    excess : ndarray of shape (curves, m)
-        Weighted sum of label less prediction.
-    knots : int
-        Number of knots.
-    runout : {"natural", "parabolic", "cubic"}
-        Condition at the ends of the splines.
+    Of each curve and point, (curves, m) in order of predictions, `weight` may be 0, and
+    `excess` is the weighted sum of label less prediction.
     """
     share = weight / weight.sum(axis=1, keepdims=True)
     rise = excess / weight.sum(axis=1, keepdims=True)

@@ -139,8 +139,9 @@ class FoldedPoints(WeightedPoints):
             cell = np.repeat(np.arange(starts.size), each)
         else:
             even = size_edges(rows.p, rows.weight, CELLS)
-            outer = np.append(_tail_edges(rows), _tie_edges(rows.p, weight, starts))
-            cell = bin_index(rows.p, np.union1d(even, outer))
+            tails = _tail_edges(rows, float(weight.sum()))
+            ties = _tie_edges(rows.p, weight, starts)
+            cell = bin_index(rows.p, np.union1d(even, np.append(tails, ties)))
         size = int(cell[-1]) + 1
 
         def per_fold(values: FloatVector) -> FloatMatrix:
@@ -180,14 +181,14 @@ class FoldedPoints(WeightedPoints):
         return float(np.mean(loss.sum(axis=1) / self.weight.sum(axis=1)))
 
 
-def _tail_edges(rows: BinarySample) -> FloatVector:
+def _tail_edges(rows: BinarySample, total: float) -> FloatVector:
     """Return edges that divide both outer cells of sorted rows, ever finer outwards.
 
     Between logits the outermost rows are far apart, and lines end there.
     """
-    octaves = max(int(np.log2(rows.total / CELLS)), 0) + 1
+    octaves = max(int(np.log2(total / CELLS)), 0) + 1
     rank = np.exp2(np.arange(octaves, dtype=np.float64))
-    last = rows.total - 1.0
+    last = total - 1.0
     # Halfway between rows rank - 1 and rank from either end.
     inner = np.concatenate([rank, last - rank])
     outer = np.concatenate([rank - 1.0, last - rank + 1.0])

@@ -73,23 +73,9 @@ def fit_lines(
 ) -> tuple[PiecewiseFits, FloatVector]:
     """Return the fits with the smallest loss near the start, and that loss.
 
-    Parameters
-    ----------
-    points : BatchPoints
-        The data of each problem.
-    start : PiecewiseFits
-        Where to begin; the first and last knots stay.
-    scale : {"prob", "logit"}
-        Whether heights are probabilities, kept in [0, 1], or logits.
-    loss : {"log-loss", "brier"}
-        What is minimised, on average over the weights.
-    monotone : bool
-        Whether heights must not fall.
-    max_steps : int
-        Maximum number of steps.
+    The first and last knots stay. Heights are probabilities, kept in [0, 1], or logits;
+    with `monotone` they do not fall.
 
-    Notes
-    -----
     Losses are too steep or too flat for their quadratic models where predictions are
     nearly certain and wrong, so no height starts there. The Brier score of a logit is
     flat even farther away: its search starts from the minimum of the log-loss.

@@ -56,16 +56,9 @@ def fit_logistic(
     """Minimise the log-loss of expit(intercept + features @ slopes).
 
     Where classes are separable there is no minimum: the loss tends to 0 as slopes
-    grow, and slopes are those at which its gradient has become negligible.
-
-    Parameters
-    ----------
-    features : ndarray of shape (m, d)
-        The same for all problems.
-    weight, label : ndarray of shape (problems, m)
-        Sum of weights, and of weighted labels, of each point.
-    intercept : bool
-        Whether there is a constant term.
+    grow, and slopes are those at which its gradient has become negligible. Features
+    (m, d) are the same for all problems; `weight` and `label` (problems, m) are sums of
+    weights and of weighted labels.
 
     Examples
     --------

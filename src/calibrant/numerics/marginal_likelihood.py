@@ -159,14 +159,8 @@ def most_likely(
     """Return the marginal likelihood at the penalties that maximise it.
 
     Penalties stay above 1e-4 and below the number of rows times 10,000, at which a
-    term is practically absent. Groups without coefficients keep the penalty 1.
-
-    Parameters
-    ----------
-    problem : PenalisedProblem
-        What to fit.
-    starts : iterable of ndarray of shape (groups,), optional
-        Logarithms of penalties; the search starts from the best of them.
+    term is practically absent. Groups without coefficients keep the penalty 1. The
+    search starts from the best of `starts`, logarithms of penalties.
     """
     used = problem.sizes > 0
     max_log = float(np.log(1e4 * (1.0 + problem.weight.sum())))
@@ -290,14 +284,8 @@ def fit_shared(
     shown, and all are where groups do not differ. At the maximum of the marginal
     likelihood, as far as it is normal, the penalty of a term is the effective number of
     its coefficients over the sum of their squares (MacKay 1992, section 4). Penalties
-    go to that number until they stay.
-
-    Parameters
-    ----------
-    problems : sequence of PenalisedProblem
-        One problem for each group, with the same terms.
-    penalties : ndarray of shape (terms,), optional
-        Where to start.
+    go from a start to that number until they stay. There is one problem for each group,
+    with the same terms.
 
     References
     ----------

@@ -217,21 +217,8 @@ def lost_benefit(
 ) -> FloatMatrix:
     """Return the benefit lost by acting on predictions instead of true chances.
 
-    Nothing is lost where both lie on the same side of a threshold.
-
-    Parameters
-    ----------
-    p, weight : ndarray of shape (m,)
-        Predictions and weights.
-    chance : ndarray of shape (m, maps)
-        The chance of the event at each prediction, by each calibration map.
-    thresholds : ndarray of shape (t,)
-        From which predictions on one acts.
-
-    Returns
-    -------
-    ndarray of shape (t, maps)
-        Net benefit lost at each threshold.
+    Nothing is lost where both lie on the same side of a threshold. `chance` (m, maps)
+    is that of the event at each prediction, by each map; benefits are (t, maps).
     """
     share, acting = weight / weight.sum(), p[:, np.newaxis]
     return np.stack(

@@ -7,6 +7,7 @@ calibration in the large. Predictions of exactly 0 and 1 are treated as rounded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,27 +57,27 @@ class LogitPoints:
         ends = regression_ends(points.p, points.weight)
         return cls(logit_within(points.p, ends), points.weight, points.label_sum)
 
-    @property
+    @cached_property
     def events(self) -> float:
         """Return the number of events."""
         return float(self.label_sum.sum())
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Return the number of rows."""
         return float(self.weight.sum())
 
-    @property
+    @cached_property
     def close(self) -> float:
         """Return the distance of logits below which rounding decides about a slope."""
         return float(MIN_DISTANCE * max(1.0, np.abs(self.x).max()))
 
-    @property
+    @cached_property
     def constant(self) -> bool:
         """Tell whether all logits are equal, or nearly so."""
         return bool(np.ptp(self.x) <= self.close)
 
-    @property
+    @cached_property
     def has_line(self) -> bool:
         """Tell whether a line exists: events and others overlap in both directions."""
         yes, no = self.label_sum > 0.0, self.label_sum < self.weight
@@ -138,12 +139,12 @@ class RecalibrationLine:
         fit = fit_logistic(points.x[:, np.newaxis], *columns)
         return cls(points, np.array([fit.intercepts[0], fit.slopes[0, 0]]))
 
-    @property
+    @cached_property
     def logits(self) -> FloatVector:
         """Return the line at each point."""
         return np.asarray(self.coefficients[0] + self.coefficients[1] * self.points.x)
 
-    @property
+    @cached_property
     def covariance(self) -> FloatMatrix:
         """Return the inverse of the information, shape (2, 2)."""
         c = expit(self.logits)
