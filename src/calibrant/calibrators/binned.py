@@ -21,7 +21,6 @@ from calibrant.numerics.bin_counts import cross_validated_losses, sweep
 from calibrant.numerics.binning import (
     DEBIASED_ALPHAS,
     BinTable,
-    bin_index,
     binned_error,
     debiased_binned_error,
     sample_edges,
@@ -30,6 +29,7 @@ from calibrant.numerics.binning import (
 )
 from calibrant.numerics.cross_validation import ROUNDING, simplest_within
 from calibrant.numerics.folded_points import folded_rows
+from calibrant.numerics.resampling import errors_over_bins
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.sorted_rows import sorted_rows
 
@@ -94,22 +94,9 @@ class BinnedFit:
         self, cells: BootstrapCells, weights: FloatMatrix, *, alpha: float, debias: bool
     ) -> FloatVector:
         """Return the error for each row of cell weights, over the same bins."""
-        index = bin_index(cells.left, self.edges)
-        # Cells come in order and end at the edges, so each bin is a run of cells.
-        starts = np.searchsorted(index, np.unique(index))
-
-        def per_bin(values: FloatMatrix) -> FloatMatrix:
-            return np.add.reduceat(values, starts, axis=1)
-
-        weight, label_sum = per_bin(weights), per_bin(weights * cells.y)
-        if self.tops == "slope-1":
-            prob = per_bin(weights * cells.p)
-            measure = debiased_binned_error if debias else binned_error
-            return measure(weight, prob, label_sum, alpha=alpha)
-        level = label_sum / np.maximum(weight, np.finfo(float).tiny)
-        run = np.repeat(np.arange(starts.size), np.diff([*starts, index.size]))
-        gap = np.abs(level[:, run] - cells.p) ** alpha
-        return np.asarray((weights * gap).sum(axis=1) / weights.sum(axis=1))
+        return errors_over_bins(
+            cells, weights, self.edges, self.tops, alpha=alpha, debias=debias
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -16,6 +16,7 @@ from calibrant.numerics.isotonic import (
     IsotonicBlocks,
     isotonic_blocks,
     pooled_rates,
+    refit_isotonic,
     venn_abers_limits,
 )
 from calibrant.numerics.sorted_rows import edges_between, sorted_rows
@@ -61,22 +62,9 @@ class Isotonic(EventCalibrator):
         pieces = blocks.value.size
         if self.evaluation == "step":
             steps = _steps(rows.p, blocks)
-            return CurveFit(steps, pieces, steps.edges, _refit)
+            return CurveFit(steps, pieces, steps.edges, refit_isotonic)
         lines = _lines(rows.p, blocks)
-        return CurveFit(lines, pieces, lines.knots, _refit)
-
-
-def _refit(resamples: Resamples) -> FloatMatrix:
-    pairs = zip(resamples.weight, resamples.label_sum, strict=True)
-    return np.stack([_values(*pair) for pair in pairs])
-
-
-def _values(weight: FloatVector, label_sum: FloatVector) -> FloatVector:
-    """Return the fit at each point; points without weight follow the last before."""
-    used = np.flatnonzero(weight > 0.0)
-    value, starts = pooled_rates(label_sum[used], weight[used])
-    block = np.searchsorted(used[starts], np.arange(weight.size), side="right") - 1
-    return value[np.maximum(block, 0)]
+        return CurveFit(lines, pieces, lines.knots, refit_isotonic)
 
 
 def _lines(p: FloatVector, blocks: IsotonicBlocks) -> PiecewiseLinearMap:

@@ -14,8 +14,14 @@ from calibrant.numerics.weighted_points import WeightedPoints
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.core.array_types import BoolVector, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolVector,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
     from calibrant.core.sample import BinarySample
+    from calibrant.numerics.resampling import Resamples
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +76,20 @@ def pooled_rates(
     fit = isotonic_regression(label / weight, weights=weight)
     starts = fit.blocks[:-1]
     return np.clip(fit.x[starts], 0.0, 1.0), runs[starts]
+
+
+def refit_isotonic(resamples: Resamples) -> FloatMatrix:
+    """Return the fit of each resample at all points."""
+    pairs = zip(resamples.weight, resamples.label_sum, strict=True)
+    return np.stack([_fitted_values(*pair) for pair in pairs])
+
+
+def _fitted_values(weight: FloatVector, label_sum: FloatVector) -> FloatVector:
+    """Return the fit at each point; points without weight follow the last before."""
+    used = np.flatnonzero(weight > 0.0)
+    value, starts = pooled_rates(label_sum[used], weight[used])
+    block = np.searchsorted(used[starts], np.arange(weight.size), side="right") - 1
+    return value[np.maximum(block, 0)]
 
 
 def venn_abers_limits(

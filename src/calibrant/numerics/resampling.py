@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrant.exceptions import LabelError
-from calibrant.numerics.binning import bin_index, width_edges
+from calibrant.numerics.binning import (
+    bin_index,
+    binned_error,
+    debiased_binned_error,
+    width_edges,
+)
 from calibrant.numerics.cross_validation import ROUNDING
 from calibrant.numerics.weighted_points import WeightedPoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Tops
 
 CELLS = 128
 """Cells of equal width. The variance within one, at most (1/128)^2 / 4, is far below
@@ -177,6 +182,33 @@ def refitted_errors(
         total = resamples.weight.sum(axis=1)
         errors.append((resamples.weight * gap).sum(axis=1) / total)
     return np.concatenate(errors)
+
+
+def errors_over_bins(
+    cells: BootstrapCells,
+    weights: FloatMatrix,
+    edges: FloatVector,
+    tops: Tops,
+    *,
+    alpha: float,
+    debias: bool,
+) -> FloatVector:
+    """Return the binned error for each row of cell weights, over the same bins."""
+    index = bin_index(cells.left, edges)
+    # Cells come in order and end at the edges, so each bin is a run of cells.
+    starts = np.searchsorted(index, np.unique(index))
+
+    def per_bin(values: FloatMatrix) -> FloatMatrix:
+        return np.add.reduceat(values, starts, axis=1)
+
+    weight, label_sum = per_bin(weights), per_bin(weights * cells.y)
+    if tops == "slope-1":
+        measure = debiased_binned_error if debias else binned_error
+        return measure(weight, per_bin(weights * cells.p), label_sum, alpha=alpha)
+    level = label_sum / np.maximum(weight, np.finfo(float).tiny)
+    run = np.repeat(np.arange(starts.size), np.diff([*starts, index.size]))
+    gap = np.abs(level[:, run] - cells.p) ** alpha
+    return np.asarray((weights * gap).sum(axis=1) / weights.sum(axis=1))
 
 
 def widen_to(value: float, low: float, high: float) -> tuple[float, float]:
