@@ -37,8 +37,8 @@ from calibrant.experiments.synthetic import (
     predictions,
     sample,
 )
-from calibrant.measures.intervals import PosteriorLimits
 from calibrant.numerics.clustered_test import smooth_p_value
+from calibrant.numerics.posterior_limits import PosteriorLimits
 
 FIRST_SEED = 20_000
 LEVELS = (0.5, 0.8, 0.9, 0.95)

@@ -28,8 +28,8 @@ from scipy.special import expit, logit, ndtr
 
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.core.sample import BinarySample
-from calibrant.measures.intervals import PosteriorLimits
 from calibrant.numerics.clustered_test import smooth_p_value
+from calibrant.numerics.posterior_limits import PosteriorLimits
 
 FIRST_SEED, FIRST_TEST_SEED = 31_000, 52_000
 MAPS = {

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample, Sized
     from calibrant.numerics.resampling import BootstrapCells
-    from calibrant.numerics.weighted_points import WeightedPoints
 
 MIN_ROWS = 2
 MAX_CELLS = 1024
@@ -69,11 +68,6 @@ class KernelFit:
         weight = sample.weights
         share = sample.y[None, :]
         return float(self.kernel.errors(sample.p, share, weight, debias=debias)[0])
-
-    def map_errors(self, cells: WeightedPoints, maps: FloatMatrix) -> FloatVector:
-        """Return the error that labels with given rates have, one per column."""
-        rates = np.ascontiguousarray(maps.T)
-        return self.kernel.errors(cells.p, rates, cells.weight, debias=False)
 
     def resampled_errors(
         self,

@@ -19,7 +19,7 @@ from calibrant.core.parameters import (
 )
 from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError
-from calibrant.measures.intervals import PosteriorLimits
+from calibrant.numerics.posterior_limits import PosteriorLimits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import Debias, FloatVector, Seed
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.core.tasks import BinaryTasks
+    from calibrant.numerics.kernel_error import ErrorKernel
 
 
 MIN_DECIMALS, MAX_DECIMALS = 4, 12
@@ -151,7 +152,7 @@ class FittedTasks:
     _estimates: dict[str | int, tuple[Estimate, ...]] = field(
         default_factory=dict, init=False, repr=False
     )
-    _drawn: dict[tuple[KernelFit, ...], PosteriorLimits] = field(
+    _drawn: dict[tuple[ErrorKernel, ...], PosteriorLimits] = field(
         default_factory=dict, init=False, repr=False
     )
 
@@ -201,7 +202,7 @@ class FittedTasks:
         settings = self.settings
         if settings.confidence is None or self.tasks.whole is not None:
             return None
-        kernels = tuple(fit for fit in fits if isinstance(fit, KernelFit))
+        kernels = tuple(fit.kernel for fit in fits if isinstance(fit, KernelFit))
         if kernels not in self._drawn:
             with one_blas_thread():
                 self._drawn[kernels] = PosteriorLimits.of(

@@ -17,10 +17,10 @@ from calibrant.numerics.smooth_curve_fits import smooth_curve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.calibrators.kernel_error import KernelFit
     from calibrant.core.array_types import BoolVector, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.clustered_test import SmoothPValue
+    from calibrant.numerics.kernel_error import ErrorKernel
 
 EVENTS_PER_REJECTION = 10
 """For each so many events, one more must be rejected for any to count."""
@@ -60,7 +60,7 @@ class PosteriorLimits:
         alpha: float,
         n_draws: int,
         seed: int,
-        kernels: Sequence[KernelFit] = (),
+        kernels: Sequence[ErrorKernel] = (),
     ) -> PosteriorLimits:
         """Draw maps of each event; measure them by kernels, if there are any."""
         tail = 0.5 * (1.0 - confidence)
@@ -73,8 +73,9 @@ class PosteriorLimits:
                     levels, n_draws=n_draws, random_state=seed, alpha=alpha
                 )
             else:
-                maps = curve.drawn_curves(curve.cells.p, n_draws, seed)
-                errors = kernel.map_errors(curve.cells, maps)
+                p, weight = curve.cells.p, curve.cells.weight
+                maps = np.ascontiguousarray(curve.drawn_curves(p, n_draws, seed).T)
+                errors = kernel.errors(p, maps, weight, debias=False)
                 quantiles = np.asarray(np.quantile(errors, levels))
             if (reach := _reach_of_errors(sample, tail)) is not None:
                 part = 0.0 if kernel else _least_error(sample, reach, tail, alpha)
