@@ -101,5 +101,5 @@ def test_names_are_no_mathematics(rows, tmp_path, name):
     figure = display.plot().figure
     figure.savefig(tmp_path / "name.svg")
     found = cb.compare(y, {name: p, "other": p**2}, method="ew5")
-    cb.ComparisonDisplay(found).figure().savefig(tmp_path / "pairs.svg")
+    cb.ComparisonDisplay(found).plot().figure.savefig(tmp_path / "pairs.svg")
     assert visible(name) in display.plot().get_title().replace("\\$", "$")

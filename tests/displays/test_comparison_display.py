@@ -64,7 +64,7 @@ def test_many_models_with_hostile_names_are_drawn_without_a_warning(smooth_sampl
     names = ["$x_1$", "a" * 200, "two\nlines", "", "%s", "{0}", "<b>", "b", "c", "d"]
     models = {name: p ** (1 + i / 10) for i, name in enumerate(names)}
     options = {**OPTIONS, "alpha": 2}
-    figure = cb.ComparisonDisplay.from_predictions(y, models, **options).figure()
+    figure = cb.ComparisonDisplay.from_predictions(y, models, **options).plot().figure
     figure.canvas.draw()
     assert "alpha = 2" in figure.axes[0].get_xlabel()
 

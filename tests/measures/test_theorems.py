@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
-from calibrant.testing.strategies import binary_samples, probability
+from strategies import binary_samples, probability
 
 
 def ece_by_definition(p, y, edges, alpha):

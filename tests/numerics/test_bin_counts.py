@@ -13,7 +13,7 @@ from calibrant.numerics.bin_counts import cross_validated_losses, sweep
 from calibrant.numerics.binning import size_edges, tabulate, width_edges
 from calibrant.numerics.cross_validation import fold_numbers, simplest_within
 from calibrant.numerics.sorted_rows import sorted_rows
-from calibrant.testing.strategies import binary_samples
+from strategies import binary_samples
 
 
 def edges_of(p, weight, bins, spacing):

@@ -22,7 +22,7 @@ from calibrant.numerics.binning import (
 )
 from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_on_log_grid
-from calibrant.testing.strategies import binary_samples, counts
+from strategies import binary_samples, counts
 
 
 def bin_by_definition(p, edges):

@@ -9,7 +9,7 @@ from calibrant.core.sample import BinarySample
 from calibrant.numerics.isotonic import isotonic_values, venn_abers_limits
 from calibrant.numerics.scores import log_loss
 from calibrant.numerics.sorted_rows import sorted_rows
-from calibrant.testing.strategies import binary_samples
+from strategies import binary_samples
 
 
 @given(binary_samples(min_size=2))

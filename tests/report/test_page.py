@@ -231,9 +231,9 @@ def test_five_models_of_very_many_rows_stay_small():
 def test_names_across_logit_axes_keep_apart(low):
     axes = Axes("logit", low, 1.0 - low)
     named = axes.named_across()
-    assert (0.5, "0.5") in named
+    assert (axes.x(0.5), "0.5") in named
     halves = [3.7 * len(name) for _, name in named]  # 13 px digits are 7.4 px wide
-    places = [axes.x(tick) for tick, _ in named]
+    places = [place for place, _ in named]
     for (one, half), (other, next_half) in itertools.pairwise(
         zip(places, halves, strict=True)
     ):

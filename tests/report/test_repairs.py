@@ -6,9 +6,14 @@ import pytest
 import calibrant as cb
 from calibrant.calibrators.auto import Auto
 from calibrant.core.sample import BinarySample, ClassSample
-from calibrant.core.tasks import InputSpec
-from calibrant.measures.estimate import ErrorSettings
+from calibrant.core.tasks import BinaryTasks, InputSpec
+from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.report.repairs import advise, repairs_of
+
+
+def repairs_of_event(sample, method, **settings):
+    tasks = BinaryTasks("binary", ("binary",), (sample,))
+    return repairs_of(sample, FittedTasks(tasks, ErrorSettings(**settings)), method)
 
 
 def measured(**losses):
@@ -108,7 +113,7 @@ def test_repairs_are_measured_on_rows_left_out():
     p = rng.uniform(0.3, 0.7, 2000)
     y = (rng.random(2000) < p).astype(float)
     sample = InputSpec().tasks(y, p).samples[0]
-    found = repairs_of(sample, "binary", measure="es15", settings=ErrorSettings())
+    found = repairs_of_event(sample, "es15")
     rows = {row["method"]: row for row in found["rows"]}
     assert rows["quadratic"]["gain"] < 0
     assert rows["auto"]["gain"] == 0.0
@@ -124,12 +129,11 @@ def test_intervals_of_repairs_hold_however_many_rows_there_are(weighted):
     p = rng.random(n)
     y = (rng.random(n) < 0.2 + 0.6 * p).astype(float)
     weight = rng.exponential(0.5, n) if weighted else None
-    settings = ErrorSettings(confidence=0.95, n_resamples=50)
 
     def first_row(rows):
         own = None if weight is None else weight[:rows]
         sample = InputSpec().tasks(y[:rows], p[:rows], own).samples[0]
-        found = repairs_of(sample, "binary", measure="ew10", settings=settings)
+        found = repairs_of_event(sample, "ew10", confidence=0.95, n_resamples=50)
         return found["rows"][0]
 
     few, many = first_row(131_000), first_row(n)
@@ -150,11 +154,10 @@ def test_whole_clusters_are_held_out():
     rng = np.random.default_rng(0)
     rows = rng.permutation(np.arange(20).repeat(100))
     p, y = rng.random(20)[rows], rng.integers(0, 2, 20)[rows] * 1.0
-    settings = ErrorSettings(confidence=0.95)
     whole, alone = (
         {row["method"]: row for row in repairs["rows"]}
         for repairs in (
-            repairs_of(sample, "binary", measure="smooth", settings=settings)
+            repairs_of_event(sample, "smooth", confidence=0.95)
             for sample in (BinarySample(p, y, clusters=rows), BinarySample(p, y))
         )
     )
@@ -188,8 +191,7 @@ def test_clusters_of_several_classes_are_held_out_whole(task):
 
 def test_repairs_of_few_rows_are_not_tried():
     sample = InputSpec().tasks([0, 1] * 10, [0.5] * 20).samples[0]
-    settings = ErrorSettings()
-    assert repairs_of(sample, "binary", measure="es15", settings=settings) is None
+    assert repairs_of_event(sample, "es15") is None
 
 
 def test_a_certificate_has_the_errors_of_the_table():

@@ -103,8 +103,6 @@ class Finding:
 def severity_of(effect: float) -> Severity:
     """Return how bad it is that probabilities are off by `effect`.
 
-    Examples
-    --------
     >>> severity_of(0.002), severity_of(-0.02), severity_of(0.2)
     ('minor', 'moderate', 'severe')
     """
@@ -158,8 +156,6 @@ class Subject:
     def method(self, binary: str) -> str:
         """Return the name that a binary method has for predictions of this kind.
 
-        Examples
-        --------
         >>> Subject(None, "confidence").method("smooth")
         'top-smooth'
         """
@@ -240,8 +236,6 @@ class Subject:
 def _join_small_bins(edges: FloatVector, rows: FloatVector) -> FloatVector:
     """Return the edges of bins that have enough rows each, neighbours joined.
 
-    Examples
-    --------
     >>> rows = np.array([40.0, 3.0, 50.0, 7.0])
     >>> _join_small_bins(np.array([0.0, 0.2, 0.3, 0.8, 1.0]), rows)
     array([0. , 0.2, 1. ])

@@ -95,8 +95,6 @@ def thin_region(subject: Subject) -> Finding | None:
 def _format_regions(which: BoolVector) -> str:
     """Return regions of equal width in words, neighbours joined.
 
-    Examples
-    --------
     >>> _format_regions(np.array([True, False, True, True]))
     'from 0 to 0.25 and from 0.5 to 1'
     """

@@ -11,8 +11,6 @@ UNKNOWN = "\N{EN DASH}"
 def format_number(value: float | None, decimals: int = MIN_DECIMALS) -> str:
     """Return a number of a table; a dash where it is not known.
 
-    Examples
-    --------
     >>> format_number(0.03149), format_number(-0.00001), format_number(12.0, 0)
     ('0.031', '0.000', '12')
     """
@@ -34,8 +32,6 @@ def format_probability(value: float | None, decimals: int = MIN_DECIMALS) -> str
 
     A dash where it is not known.
 
-    Examples
-    --------
     >>> [format_probability(p) for p in (0.25, 0.00042, 0.99996, 2e-7, 1.0 - 4e-15)]
     ['0.250', '0.0004', '0.99996', '2e-07', '1 - 4e-15']
     >>> format_probability(1.0, 12)
@@ -57,8 +53,6 @@ def format_probability(value: float | None, decimals: int = MIN_DECIMALS) -> str
 def decimals_to_distinguish(first: float, second: float) -> int:
     """Return how many decimals distinguish two probabilities, at least three.
 
-    Examples
-    --------
     >>> decimals_to_distinguish(0.2, 0.4), decimals_to_distinguish(0.99991, 0.99996)
     (3, 4)
     """
@@ -73,8 +67,6 @@ def decimals_to_distinguish(first: float, second: float) -> int:
 def format_pair(first: float, second: float) -> tuple[str, str]:
     """Return two probabilities that read differently where they differ.
 
-    Examples
-    --------
     >>> format_pair(0.4, 0.25), format_pair(0.99991, 0.99996)
     (('0.400', '0.250'), ('0.99991', '0.99996'))
     """
@@ -88,8 +80,6 @@ def format_pair(first: float, second: float) -> tuple[str, str]:
 def format_range(left: float, right: float) -> str:
     """Return a range of predictions in words.
 
-    Examples
-    --------
     >>> format_range(0.2, 0.4), format_range(0.3, 0.3)
     ('from 0.200 to 0.400', 'of 0.3')
     """
@@ -100,8 +90,6 @@ def format_range(left: float, right: float) -> str:
 def format_count(number: float, thousands: str = ",") -> str:
     """Return a number of rows, or a sum of weights, never with an exponent.
 
-    Examples
-    --------
     >>> format_count(481.0), format_count(1_709_267.0), format_count(2.25)
     ('481', '1,709,267', '2.2')
     """

@@ -27,31 +27,15 @@ WIDTH = 88
 
 @dataclass(frozen=True)
 class Rule:
-    """What a check looks for, why, and what to do about it.
+    """What a check looks for, why, and what to do about it."""
 
-    Attributes
-    ----------
-    code, title : str
-        The check; a code never changes its meaning.
-    finds : str
-        When the check reports.
-    matters : str
-        Why that matters.
-    remedy : str
-        What to do.
-    limits : str
-        What the check cannot see, or may get wrong.
-    example : callable
-        Draws predictions and labels that the check reports on, as arguments of
-        `diagnose`.
-    """
-
-    code: str
+    code: str  # never changes its meaning
     title: str
-    finds: str
-    matters: str
+    finds: str  # when the check reports
+    matters: str  # why that matters
     remedy: str
-    limits: str
+    limits: str  # what the check cannot see, or may get wrong
+    # draws predictions and labels that the check reports on, for `diagnose`
     example: Callable[[np.random.Generator], dict[str, Any]]
 
     def finding(self) -> Finding:

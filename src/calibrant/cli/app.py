@@ -102,8 +102,6 @@ OPTIONS = {"random_state": "seed", "output": "format", "groups": "by"}
 def write_option(setting: Argument) -> str:
     """Return a setting of the library as an option of the command line.
 
-    Examples
-    --------
     >>> write_option(Setting("bad_rows", "drop")), write_option(Setting("task", None))
     ('--bad-rows drop', 'no --task')
     >>> write_option(Argument("random_state")), write_option(Setting("id", ["q", "k"]))

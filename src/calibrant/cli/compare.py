@@ -65,7 +65,7 @@ def compare(
     classes = preds.store.class_counts()
     print_comparison(comparison, output, pairs=pairs, classes=classes)
     if plot is not None:
-        write_figure(ComparisonDisplay.from_comparison(comparison).figure(), plot)
+        write_figure(ComparisonDisplay.from_comparison(comparison).plot().figure, plot)
     fail_above_threshold(
         [
             (one.key | {"model": standing.model}, standing.estimate)

@@ -305,8 +305,6 @@ NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(?!=)(.*)', re.DOTALL)
 def split_list(text: str | None) -> list[str]:
     """Return the parts of a list with commas; a part in quotes may hold any sign.
 
-    Examples
-    --------
     >>> split_list("a, b,,c")
     ['a', 'b', 'c']
     >>> split_list('"a, b",c')
@@ -328,8 +326,6 @@ def named_list(text: str | None, option: str) -> list[str]:
 def models(p: list[str], task: str | None) -> list[str] | dict[str, list[str]] | str:
     """Return what tables take for the given --p options.
 
-    Examples
-    --------
     >>> models(["a,b"], None), models(["rf=a,b", "c,d"], "confidence")
     (['a', 'b'], {'rf': ['a', 'b'], 'c,d': ['c', 'd']})
     >>> models(['"x=1"'], None)
@@ -362,8 +358,6 @@ def _name(match: re.Match[str]) -> str:
 def scales(given: Sequence[str] | None) -> Any:
     """Return the scale of all models, or a dict of that of each.
 
-    Examples
-    --------
     >>> scales(None), scales(["percent"]), scales(["a=logit", "b=prob"])
     ('prob', 'percent', {'a': 'logit', 'b': 'prob'})
     """
@@ -373,8 +367,6 @@ def scales(given: Sequence[str] | None) -> Any:
 def label_columns(names: Sequence[str], y: Sequence[str]) -> str | dict[str, str]:
     """Return the column of labels, or a dict of that of each model.
 
-    Examples
-    --------
     >>> label_columns(["right", "a=b"], ["a=b"])
     'a=b'
     >>> label_columns(["right_a", "right_b"], ["a=right_a", "b=right_b"])

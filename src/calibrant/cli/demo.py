@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
 from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import print_results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FIGURE_NAME = "calibrant-demo.png"
 REPAIRED = "bayes"
@@ -51,7 +48,7 @@ def demo(
     typer.echo(f"\nRepair {REPAIRED} on half of the rows, and measure the other half:")
     typer.echo(str(evaluate(y[1::2], both, methods="smooth")))
     axes = ReliabilityGrid.from_predictions(y[1::2], both).overlay()
-    write_figure(cast("Figure", axes.figure), path)
+    write_figure(axes.figure, path)
     with progress_bar("writing the report"):
         Report.from_predictions(preds).save(page)
     typer.echo(f"wrote {page}", err=True)

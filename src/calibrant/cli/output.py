@@ -8,11 +8,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
 import typer
 
 from calibrant.core.text_tables import frame_table, shown_rows
 from calibrant.core.wording import visible
+from calibrant.report.json_numbers import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,15 +43,6 @@ def print_frame(
         _print_table(frame)
 
 
-def rows_of(frame: Frame) -> list[dict[str, Any]]:
-    """Return a frame as rows of plain values; NaN becomes None."""
-    columns = (
-        [None if isinstance(v, float) and not np.isfinite(v) else v for v in values]
-        for values in (column.tolist() for column in frame.values())
-    )
-    return [dict(zip(frame, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
 def _as_csv(frame: Frame) -> str:
     rows = zip(*(values.tolist() for values in frame.values()), strict=True)
     text = ""
@@ -69,8 +60,6 @@ def as_text(value: Any) -> Any:
     Such text begins with one of the signs of `FORMULA` and is not a number. It gets an
     apostrophe in front, by which spreadsheets know text.
 
-    Examples
-    --------
     >>> as_text("=1+1"), as_text("-x"), as_text("-1.5"), as_text(-1.5), as_text("a")
     ("'=1+1", "'-x", '-1.5', -1.5, 'a')
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -16,8 +16,6 @@ from calibrant.core.output_files import FIGURE, atomic_write, check_derived, che
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from calibrant.displays.grid import ReliabilityGrid
 
 
@@ -89,7 +87,7 @@ def plot(
             random_state=seed,
         )
         figure = grid.overlay(**look).figure if overlay else grid.plot(**look)
-        write_grid(grid, cast("Figure", figure), out)
+        write_grid(grid, figure, out)
 
 
 DPI = 200
@@ -112,7 +110,7 @@ def check_figure_path(path: Path | None, *, named: bool = True) -> None:
     (check_named if named else check_derived)(path, FIGURE)
 
 
-def write_figure(figure: Figure, path: Path) -> None:
+def write_figure(figure: Any, path: Path) -> None:
     """Write a figure and say where."""
     made_by = {SOFTWARE[path.suffix.lower()]: f"calibrant {__version__}"}
     import matplotlib as mpl
@@ -123,7 +121,7 @@ def write_figure(figure: Figure, path: Path) -> None:
     typer.echo(f"wrote {path}", err=True)
 
 
-def write_grid(grid: ReliabilityGrid, figure: Figure, path: Path) -> None:
+def write_grid(grid: ReliabilityGrid, figure: Any, path: Path) -> None:
     """Write the diagrams of a table, and say where some were left out."""
     write_figure(figure, path)
     if grid.left_out:

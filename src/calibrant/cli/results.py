@@ -10,12 +10,13 @@ import typer
 
 from calibrant.cli.data_options import named_list
 from calibrant.cli.options import FailBy
-from calibrant.cli.output import Format, print_frame, rows_of
+from calibrant.cli.output import Format, print_frame
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.tasks import WHOLE
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, UnknownNameError
+from calibrant.report.json_numbers import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -164,10 +165,6 @@ def fail_above_threshold(
         if by != "estimate":
             raise OptionError("--fail-by goes with --fail-above.")
         return
-    if not threshold >= 0.0:  # NaN would never be exceeded
-        raise OptionError(
-            f"--fail-above must be a number, at least 0; got {threshold}."
-        )
     worst, whose = max(
         (
             estimate.value if by == "estimate" else getattr(estimate, by),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from calibrant.core.array_types import ArrayLike, FloatMatrix, Frame
     from calibrant.displays.style import Pen, StyleName
@@ -163,25 +162,6 @@ class ComparisonDisplay:
             a, b = place[pair.model_a], place[pair.model_b]
             matrix[a, b], matrix[b, a] = pair.probability, 1.0 - pair.probability
         return matrix
-
-    def figure(
-        self, *, style: StyleName = "colour", width: float | None = None
-    ) -> Figure:
-        """Draw on a new figure and return it.
-
-        Parameters
-        ----------
-        style : {"colour", "grey"}
-            As in `plot`.
-        width : float, optional
-            Inches, as in `plot`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            The figure.
-        """
-        return cast("Figure", self.plot(style=style, width=width).figure)
 
     def plot(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from calibrant.displays.drawing import new_figure
 from calibrant.displays.layout import as_drawn
@@ -15,17 +15,12 @@ from calibrant.displays.style import (
     text_size,
 )
 from calibrant.exceptions import OptionError
-from calibrant.measures.decision_curve import (
-    TREAT_NONE,
-    DecisionCurve,
-    decision_curve,
-)
+from calibrant.measures.decision_curve import TREAT_NONE, DecisionCurve, decision_curve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame
     from calibrant.displays.style import Dashes, Style, StyleName
@@ -179,10 +174,6 @@ class DecisionCurveDisplay:
         return self.curve.frame(
             standardised=self.standardised, simultaneous=self.simultaneous
         )
-
-    def figure(self) -> Figure:
-        """Draw on a new figure and return it."""
-        return cast("Figure", self.plot().figure)
 
     def plot(
         self,

@@ -60,6 +60,7 @@ SPIKE = 0.012
 """Half of the width of the bar of one distinct prediction."""
 CLIP = 1e-12
 """Limits of bands nearer to 0 or 1 than this look the same on any axes."""
+SPACES: tuple[Space, Space] = ("prob", "logit")
 PROB_LIMITS: Limits = (0.0, 1.0)
 MIN_LOGIT_AXIS, MIN_LOGITS = 1e-6, 2.5
 """Logit axes never go nearer to 0 and 1 than the first, and span the second."""
@@ -84,20 +85,12 @@ NO_POINTS = Points(np.empty(0), np.empty(0))
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Limits of the true calibration map.
-
-    Attributes
-    ----------
-    p, low, high : ndarray
-        Limits at predictions, in ascending order, where the sample has any.
-    kind : {"point-wise", "simultaneous"}
-        Whether the level `confidence` holds at each prediction, or at all at once.
-    """
+    """Limits of the true calibration map at predictions, in ascending order."""
 
     p: FloatVector
     low: FloatVector
     high: FloatVector
-    kind: BandKind
+    kind: BandKind  # whether the level holds at each prediction, or at all at once
     confidence: float
 
     def frame(self) -> Frame:
@@ -111,8 +104,6 @@ class Band:
 def axis_names(task: str, event: str | None) -> tuple[str, str]:
     """Return what axes are called; the event is None where it has no name.
 
-    Examples
-    --------
     >>> axis_names("binary", "yes")
     ('Predicted probability of class yes', 'Observed rate of class yes')
     """
@@ -188,8 +179,6 @@ def data_range(sample: BinarySample) -> Limits:
 def choose_axes(axes: AxesKind, samples: Sequence[BinarySample]) -> Space:
     """Return the kind of axes; "auto" is logit where nearly all rows are near an end.
 
-    Examples
-    --------
     >>> from calibrant.core.sample import BinarySample
     >>> rare = BinarySample(np.array([0.01, 0.02]), np.array([0.0, 1.0]))
     >>> choose_axes("auto", [rare]), choose_axes("prob", [rare])
@@ -301,8 +290,6 @@ def mirrored_bars(
     The tallest bar is 1. Both sides have one scale, unless the rarer outcome could not
     be seen: then its bars are longer by a power of ten, which its name says.
 
-    Examples
-    --------
     >>> bars = mirrored_bars(np.array([100.0, 300.0]), np.array([1.0, 2.0]))
     >>> bars["events"][0].round(2).tolist(), bars["events"][1]
     ([0.34, 0.67], 'events \N{MULTIPLICATION SIGN}100')

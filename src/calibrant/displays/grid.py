@@ -15,11 +15,7 @@ from calibrant.displays.diagram_data import (
     choose_axes,
     histogram_of,
 )
-from calibrant.displays.reliability import (
-    Part,
-    ReliabilityDisplay,
-    display_of_sample,
-)
+from calibrant.displays.reliability import Part, ReliabilityDisplay, display_of_sample
 from calibrant.engines.groups import format_group_value
 from calibrant.predictions.predictions import as_predictions
 

@@ -104,8 +104,6 @@ def draw_grid(
 def n_columns(count: int, width: float | None, row_length: int = 0) -> int:
     """Return the length of rows if it fits, or what leaves the last row fullest.
 
-    Examples
-    --------
     >>> [n_columns(count, None) for count in (2, 4, 5, 6, 7, 10, 24)]
     [2, 4, 3, 3, 4, 5, 4]
     >>> n_columns(6, 3.5), n_columns(12, None, row_length=6)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 def as_drawn(name: str) -> str:
     r"""Return a name as it is: dollar signs are no mathematics, hidden signs written.
 
-    Examples
-    --------
     >>> print(as_drawn("cost in $, \x1b[1m$x$"))
     cost in \$, \x1b[1m\$x\$
     """
@@ -32,8 +30,6 @@ def shortened(name: str, longest: int) -> str:
 
     Both ends are kept, since names of models often differ at the end.
 
-    Examples
-    --------
     >>> shortened("a very long name of a model, v2", 13), shortened("$x$", 12)
     ('a very…el, v2', '\\$x\\$')
     """
@@ -62,28 +58,16 @@ def wrapped(text: str, inches: float, pen: Pen) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where diagrams stand in a figure, in inches.
+    """Where diagrams stand in a figure, in inches."""
 
-    Attributes
-    ----------
-    width, side, left, gap : float
-        Of the figure and of each square; what is left of the first, and between two.
-    columns : int
-        Diagrams in a full row.
-    heads, feet : tuple of float
-        What is above the squares of each row, and below them.
-    key : float
-        What is below everything.
-    """
-
-    width: float
-    side: float
-    left: float
-    gap: float
-    columns: int
-    heads: tuple[float, ...]
-    feet: tuple[float, ...]
-    key: float
+    width: float  # of the figure
+    side: float  # of each square
+    left: float  # what is left of the first
+    gap: float  # between two
+    columns: int  # diagrams in a full row
+    heads: tuple[float, ...]  # what is above the squares of each row
+    feet: tuple[float, ...]  # and below them
+    key: float  # what is below everything
 
     @classmethod
     def of(  # noqa: PLR0913
@@ -151,8 +135,6 @@ def _lines(text: str) -> int:
 def named_rows(count: int, columns: int) -> list[bool]:
     """Tell which rows name their ticks: the last, and one above a row not full.
 
-    Examples
-    --------
     >>> named_rows(5, 3), named_rows(6, 3)
     ([True, True], [False, True])
     """

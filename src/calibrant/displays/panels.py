@@ -75,8 +75,6 @@ def quiet_frame(ax: Axes, pen: Pen) -> None:
 def named_ticks(axes: Space, limits: Limits) -> list[tuple[float, str]]:
     """Return the ticks of an axis, and their names.
 
-    Examples
-    --------
     >>> [name for _, name in named_ticks("logit", (2e-4, 0.3))]
     ['0.001', '0.01', '0.05', '0.1', '0.2']
     """

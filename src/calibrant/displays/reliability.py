@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -139,6 +140,10 @@ class ReliabilityDisplay:
     def error(self) -> float:
         """Return the calibration error, as `evaluate` shows it."""
         return self.statistics.error
+
+    @cached_property
+    def _bins(self) -> Frame:
+        return bin_columns(self.table, self.statistics.confidence, self.bin_factors)
 
     @classmethod
     def from_predictions(  # noqa: PLR0913
@@ -345,8 +350,7 @@ class ReliabilityDisplay:
         """
         check_choice(part, get_args(Part), name="part")
         if part == "bins":
-            level = self.statistics.confidence
-            return bin_columns(self.table, level, self.bin_factors)
+            return self._bins
         if part == "histogram":
             return self.histogram_data.frame()
         if part == "statistics":

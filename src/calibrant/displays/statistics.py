@@ -22,31 +22,16 @@ MIN_DECIMALS, MAX_DECIMALS = 3, 7
 
 @dataclass(frozen=True)
 class Statistics:
-    """How many rows and events a diagram shows, and how well calibrated they are.
+    """How many rows and events a diagram shows, and how well calibrated they are."""
 
-    Attributes
-    ----------
-    n, events : float
-        Rows and events; sums of weights where rows have weights.
-    error, low, high : float
-        The calibration error with its interval, as `evaluate` gives them; NaN where
-        there is no interval.
-    slope, intercept : float
-        Of the logistic regression of labels on logits of predictions: 1 and 0 where
-        predictions are calibrated, as in `summary`. NaN where events and non-events
-        do not overlap.
-    confidence : float
-        Level of the interval.
-    """
-
-    n: float
+    n: float  # sums of weights where rows have weights
     events: float
-    error: float
-    low: float
+    error: float  # as `evaluate` gives it
+    low: float  # ends of its interval; NaN where there is none
     high: float
-    slope: float
+    slope: float  # as in `summary`; NaN where events and non-events do not overlap
     intercept: float
-    confidence: float
+    confidence: float  # level of the interval
 
     @classmethod
     def of(

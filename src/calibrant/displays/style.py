@@ -27,42 +27,23 @@ SOLID = "-"
 
 @dataclass(frozen=True)
 class Style:
-    """Colours of the parts of a diagram.
+    """Colours of the parts of a diagram."""
 
-    Attributes
-    ----------
-    ink, soft, light : str
-        Curves and dots; axes and text; grid lines.
-    over, under : str
-        Where predictions are too high, and too low.
-    over_hatch, under_hatch : str
-        Hatching of these areas.
-    fill_alpha, band_alpha : float
-        Opacity of these areas and of bands.
-    events, non_events : str
-        Both sides of the histogram.
-    fill, gap, truth : str
-        The paper's diagrams: below the map, distances to the diagonal, the true map.
-    series : tuple of str
-        Curves of several models in one diagram.
-    dashes : tuple
-        Their line styles.
-    """
-
-    ink: str = "#1f2530"
-    soft: str = "#566070"
-    light: str = "#e6e6e3"
-    over: str = "#d55e00"
-    under: str = "#0072b2"
+    ink: str = "#1f2530"  # curves and dots
+    soft: str = "#566070"  # axes and text
+    light: str = "#e6e6e3"  # grid lines
+    over: str = "#d55e00"  # where predictions are too high
+    under: str = "#0072b2"  # and too low
     over_hatch: str = ""
     under_hatch: str = ""
-    fill_alpha: float = 0.3
+    fill_alpha: float = 0.3  # opacity of these areas
     band_alpha: float = 0.14
-    events: str = "#3d4654"
+    events: str = "#3d4654"  # both sides of the histogram
     non_events: str = "#b3b8bf"
-    fill: str = "#a9cbe6"
-    gap: str = "#d55e00"
-    truth: str = "#009e73"
+    fill: str = "#a9cbe6"  # of the paper's diagrams: below the map
+    gap: str = "#d55e00"  # distances to the diagonal
+    truth: str = "#009e73"  # the true map
+    # curves of several models in one diagram, and their line styles
     series: tuple[str, ...] = (
         "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1f2530",
         "#7f7f7f",
@@ -98,13 +79,7 @@ STYLES: dict[StyleName, Style] = {"colour": COLOUR, "grey": GREY}
 
 
 def find_style(name: StyleName) -> Style:
-    """Return the style of that name.
-
-    Examples
-    --------
-    >>> find_style("grey").ink
-    '#000000'
-    """
+    """Return the style of that name."""
     return STYLES[check_choice(name, STYLES, name="style")]
 
 
@@ -123,8 +98,6 @@ def check_width(width: float) -> float:
 def text_size(width: float) -> float:
     """Return the points of text in a diagram of so many inches: 7 in one column.
 
-    Examples
-    --------
     >>> round(text_size(3.5), 1), round(text_size(7.0), 1)
     (7.0, 9.9)
     """
@@ -133,24 +106,12 @@ def text_size(width: float) -> float:
 
 @dataclass(frozen=True)
 class Pen:
-    """A style, the size of text, and what the user changed.
-
-    Attributes
-    ----------
-    style : Style
-        The colours.
-    size : float
-        Points of text.
-    changes : dict
-        Keywords of matplotlib by part; False leaves the part out.
-    room_below : bool
-        Whether there is room for a histogram below the axes.
-    """
+    """A style, the size of text, and what the user changed."""
 
     style: Style
-    size: float
-    changes: dict[str, Any]
-    room_below: bool = False
+    size: float  # points of text
+    changes: dict[str, Any]  # matplotlib's keywords by part; False leaves the part out
+    room_below: bool = False  # whether there is room for a histogram below the axes
 
     def shows(self, part: str) -> bool:
         """Tell whether a part is to be drawn."""

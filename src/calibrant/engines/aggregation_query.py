@@ -22,11 +22,7 @@ from calibrant.engines.aggregation_sql import (
     distinct_sql,
     group_columns,
 )
-from calibrant.engines.cells import (
-    AggregatedCells,
-    CellOrigin,
-    exact_columns,
-)
+from calibrant.engines.cells import AggregatedCells, CellOrigin, exact_columns
 from calibrant.engines.groups import key_values, numbered_keys
 from calibrant.engines.row_checks import RowFaults, check_dropped
 from calibrant.exceptions import (

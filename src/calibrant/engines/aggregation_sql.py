@@ -39,8 +39,6 @@ UNUSABLE, WEIGHTLESS = -2, -1
 def number(value: float) -> str:
     """Return a double as SQL reads it, to the last digit.
 
-    Examples
-    --------
     >>> number(0.05)
     '5.0000000000000003e-02'
     """
@@ -50,8 +48,6 @@ def number(value: float) -> str:
 def balanced_sum(terms: Sequence[str]) -> str:
     """Return the sum of some terms, by halves: engines limit how deep a sum may be.
 
-    Examples
-    --------
     >>> balanced_sum(["a", "b", "c"])
     '(a + (b + c))'
     """
@@ -91,8 +87,6 @@ def labels_of_type(labels: Iterable[Any], like: NDArray[Any]) -> list[tuple[int,
 
     Text is not a number, whatever it looks like.
 
-    Examples
-    --------
     >>> labels_of_type(["1", 1], np.empty(0, dtype=int))
     [(1, 1)]
     """
@@ -314,8 +308,6 @@ def _named(expressions: Iterable[str], names: Iterable[str]) -> list[str]:
 def probability(column: str, scale: Scale) -> str:
     """Return the probability of a column on some scale; a logit is that of an event.
 
-    Examples
-    --------
     >>> probability("x", "percent")
     'x / 100'
     """

@@ -55,8 +55,6 @@ class ExactLimits:
 
         `total` counts the rows of the table once per event.
 
-        Examples
-        --------
         >>> ExactLimits().keeps(np.array([3_000_000, 500]), 3_000_500)
         array([False,  True])
         >>> ExactLimits().keeps(np.full(10_000, 50_000), 500_000_000).any()  # too many
@@ -134,8 +132,6 @@ class CellOrigin:
 class AggregatedCells:
     """Sums over the rows of each cell, per group and event.
 
-    Examples
-    --------
     >>> import calibrant as cb
     >>> rows = {"Mo": ([0, 1, 1], [0.2, 0.7, 0.7]), "Tu": ([0, 1], [0.2, 0.9])}
     >>> days = [

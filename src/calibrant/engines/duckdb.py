@@ -10,9 +10,7 @@ import numpy as np
 
 from calibrant.core.output_files import atomic_write
 from calibrant.core.row_rules import precision_of
-from calibrant.engines.aggregation_sql import (
-    number,
-)
+from calibrant.engines.aggregation_sql import number
 from calibrant.engines.duckdb_sources import (
     ParquetFiles,
     RelationSource,
@@ -23,10 +21,7 @@ from calibrant.engines.duckdb_sources import (
 )
 from calibrant.engines.duckdb_text import JsonFiles, SeparatedFiles
 from calibrant.engines.files import PARQUET, SEPARATORS, FileSet, check_writable
-from calibrant.engines.row_checks import (
-    RowFaults,
-    prediction_rules,
-)
+from calibrant.engines.row_checks import RowFaults, prediction_rules
 from calibrant.exceptions import (
     InputError,
     MissingDependencyError,
@@ -39,9 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from calibrant.engines.aggregation_spec import (
-        BadRows,
-    )
+    from calibrant.engines.aggregation_spec import BadRows
     from calibrant.engines.duckdb_sources import FileSource, Source
 
 NO_PROBABILITY = "no probability"

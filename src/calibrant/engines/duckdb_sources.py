@@ -487,8 +487,6 @@ def numbered(expressions: Sequence[str]) -> str:
 def quoted(name: str) -> str:
     """Return the name of a column as DuckDB reads it, whatever characters it contains.
 
-    Examples
-    --------
     >>> quoted('odd "name" here')
     '"odd ""name"" here"'
     """
@@ -498,8 +496,6 @@ def quoted(name: str) -> str:
 def literal(value: Any) -> str:
     """Return a value as DuckDB reads it; neither number nor text becomes text.
 
-    Examples
-    --------
     >>> literal("it's"), literal(True), literal(0.5)
     ("'it''s'", 'TRUE', '5.0000000000000000e-01')
     """

@@ -339,8 +339,6 @@ class JsonFiles(UntypedFiles):
 def _pointer(name: str) -> str:
     """Return where a JSON object has a key.
 
-    Examples
-    --------
     >>> _pointer("a/b")
     "'/a~1b'"
     """
@@ -350,8 +348,6 @@ def _pointer(name: str) -> str:
 def _type_of(structure: Any) -> str:
     """Return DuckDB's type of a structure of JSON.
 
-    Examples
-    --------
     >>> _type_of({"a": ["UBIGINT"]})
     'STRUCT("a" UBIGINT[])'
     """

@@ -155,8 +155,6 @@ def read_array(path: Path, name: str) -> NDArray[Any]:
 def add_arrays(source: Path, new: Mapping[str, NDArray[Any]], out: Path) -> None:
     """Write an npz file with everything in another, copied as it is, and new arrays.
 
-    Examples
-    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -181,8 +179,6 @@ def add_arrays(source: Path, new: Mapping[str, NDArray[Any]], out: Path) -> None
 def split_matrix(name: str, array: NDArray[Any], suffix: str = "") -> Frame:
     """Return a matrix as columns, with the number of the class; of a vector, itself.
 
-    Examples
-    --------
     >>> split_matrix("p", np.array([[0.25, 0.75]]), "_new")
     {'p_0_new': array([0.25]), 'p_1_new': array([0.75])}
     """

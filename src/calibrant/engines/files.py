@@ -202,8 +202,6 @@ def _kind(path: str) -> str:
 def names_of_files(paths: Sequence[str]) -> list[str]:
     """Return what to call files: without folder and ending, if that tells them apart.
 
-    Examples
-    --------
     >>> names_of_files(["runs/ant.csv", "runs/bee.csv"])
     ['ant', 'bee']
     """

@@ -52,8 +52,6 @@ class Group:
 def format_group_value(value: Any) -> str:
     """Return the value of a group as text; no text looks like a missing one.
 
-    Examples
-    --------
     >>> [format_group_value(value) for value in (None, "None", "(missing)")]
     ['(missing)', 'None', "'(missing)'"]
     """
@@ -113,8 +111,6 @@ def numbered_keys(
 def numbered_rows(rows: Sequence[tuple[Any, ...]]) -> tuple[Keys, IntVector]:
     """Return the distinct rows in order, and the number of each row.
 
-    Examples
-    --------
     >>> numbered_rows([("b",), ("a",), ("b",)])
     ((('a',), ('b',)), array([1, 0, 1]))
     """
@@ -137,8 +133,6 @@ def key_values(column: NDArray[Any]) -> list[Any]:
 def plain_keys(keys: Keys) -> Keys:
     """Return text as whole numbers where a column of a text file has nothing else.
 
-    Examples
-    --------
     >>> plain_keys((("2023", "7"), ("2024", "007")))
     ((2023, '7'), (2024, '007'))
     """
@@ -154,8 +148,6 @@ def alike_keys(parts: Sequence[Keys]) -> list[list[tuple[Any, ...]]]:
 
     Whether text can be read as whole numbers may differ from file to file.
 
-    Examples
-    --------
     >>> alike_keys([((7,), (8,)), (("007",), ("7",))])
     [[('7',), ('8',)], [('007',), ('7',)]]
     """

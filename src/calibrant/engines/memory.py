@@ -25,12 +25,7 @@ from calibrant.engines.files import (
     names_of_files,
 )
 from calibrant.engines.text_files import typed_column
-from calibrant.exceptions import (
-    OptionError,
-    ShapeError,
-    SourceError,
-    UnknownNameError,
-)
+from calibrant.exceptions import OptionError, ShapeError, SourceError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -52,8 +47,6 @@ PART = re.compile(r"(.+)\[(\d+)\]", re.DOTALL)
 def part_of_matrix(name: str, place: int | str) -> str:
     """Return what a column of a matrix is called.
 
-    Examples
-    --------
     >>> table = open_table({"logits": np.array([[1.0, 2.0], [3.0, 4.0]])})
     >>> table.column(part_of_matrix("logits", 1))
     array([2., 4.])
@@ -64,8 +57,6 @@ def part_of_matrix(name: str, place: int | str) -> str:
 def equal_values(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
     """Return 1 where two columns are equal, 0 where not, NaN where one is missing.
 
-    Examples
-    --------
     >>> equal_values(np.array(["cat", "dog"]), np.array(["cat", "owl"]))
     array([1., 0.])
     """
@@ -182,8 +173,6 @@ def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
 
     With `bad_rows` "drop", lines of text files that are not rows are left out.
 
-    Examples
-    --------
     >>> open_table({"p": np.array([0.5]), "y": np.array([1])}).names
     ('p', 'y')
     """

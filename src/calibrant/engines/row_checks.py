@@ -74,8 +74,6 @@ LINES_REASON = "in lines that cannot be read"
 def listed_reasons(reasons: Mapping[str, int]) -> str:
     """Return reasons as a message tells them.
 
-    Examples
-    --------
     >>> listed_reasons({"missing or infinite in column 'p'": 3})
     "3 missing or infinite in column 'p'"
     """

@@ -20,11 +20,7 @@ from calibrant.engines.aggregation_sql import (
     labels_of_type,
     source_columns,
 )
-from calibrant.engines.files import (
-    FileSet,
-    check_in_every_file,
-    check_no_lists,
-)
+from calibrant.engines.files import FileSet, check_in_every_file, check_no_lists
 from calibrant.engines.groups import plain_keys
 from calibrant.engines.row_checks import check_some_numbers, sql_row_checks
 from calibrant.engines.text_files import read_header

@@ -150,8 +150,6 @@ def _fields(path: Path, separator: str) -> Iterator[list[str]]:
 def has_all_fields(content: bytes, separator: str, *, fields: int, lines: int) -> bool:
     r"""Return whether every line must have all fields, given the number of separators.
 
-    Examples
-    --------
     >>> has_all_fields(b"a,b\n1,\n", ",", fields=2, lines=2)
     True
     """
@@ -178,8 +176,6 @@ class WholeLines:
 def whole_lines(content: bytes, separator: str) -> WholeLines:
     r"""Return the lines that are rows.
 
-    Examples
-    --------
     >>> lines = whole_lines(b"a,b\n1,2\n\n3\n", ",")
     >>> lines.text, lines.first_fault
     ('a,b\n1,2\n', 'line 4 has 1 field, the header has 2')
@@ -238,8 +234,6 @@ class ValueCounts:
     def kind(self) -> Kind:
         """Return what the column contains; numbers, where it contains nothing.
 
-        Examples
-        --------
         >>> ValueCounts(whole=2, number=1).kind, ValueCounts(whole=2, text=1).kind
         ('f8', 'U1')
         """
@@ -318,8 +312,6 @@ def typed_column(column: Any) -> Any:
 def typed_frame(frame: Any) -> Any:
     """Return a polars data frame of text with types in which no value loses anything.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> typed_frame(pl.DataFrame({"id": ["007"], "p": ["0.50"]})).rows()
     [('007', 0.5)]

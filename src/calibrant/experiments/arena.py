@@ -162,18 +162,10 @@ def facts(model: StoredPredictions) -> tuple[int, int, int, str]:
 
 @dataclass(frozen=True)
 class ArenaTruth:
-    """A model on a data set, and one of its events or all its classes.
-
-    Parameters
-    ----------
-    source : StoredPredictions
-        Predictions of the model.
-    event : Event, optional
-        What is calibrated; by default all classes.
-    """
+    """A model on a data set, and one of its events or all its classes."""
 
     source: StoredPredictions
-    event: Event | None = None
+    event: Event | None = None  # what is calibrated; by default all classes
     error: ClassVar[float] = nan
 
     @property
@@ -250,8 +242,6 @@ class ArenaContender(Contender):
     Its family is anything with ``fit(p, y)`` and ``transform(p)``, where p has one
     column per class unless the study is binary.
 
-    Examples
-    --------
     >>> ArenaContender.of("beta").family
     Beta()
     """
@@ -288,15 +278,9 @@ class ArenaContender(Contender):
 def contenders(
     kind: Kind, methods: Sequence[str] | None = None
 ) -> list[ArenaContender]:
-    """Return ``none`` and methods of a kind.
+    """Return ``none`` and methods of a kind, by default a selection of fast ones.
 
-    Parameters
-    ----------
-    kind : {"binary", "multi-class"}
-        What they calibrate.
-    methods : sequence of str, optional
-        Names; those of the other kind are left out. "all" stands for all that do not
-        need torch. By default a selection of fast ones.
+    Names of the other kind are left out; "all" stands for all that do not need torch.
     """
     known = calibrator_names(kind)
     if methods is None:

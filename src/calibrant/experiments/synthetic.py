@@ -207,8 +207,6 @@ def mixing_amount(
 
     Computed by bisection on the expected abs(c - p), rounded as in the paper.
 
-    Examples
-    --------
     >>> round(mixing_amount("square", 0.05), 4)
     0.3
     """

@@ -180,24 +180,7 @@ def ranks_of(values: FloatVector, best: str) -> FloatVector:
 def result_table(
     rows: Frame, design: Design, name: str, *, printed: bool = False
 ) -> ResultTable:
-    """Return a table of the results of a design.
-
-    Parameters
-    ----------
-    rows : dict of ndarray
-        The result of `run`.
-    design : Design
-        What was run.
-    name : {"calmap", "ece", "ece_sq", "spearman", "bias", "ceac"}
-        Which table.
-    printed : bool
-        Whether the paper's values stand beside ours.
-
-    Returns
-    -------
-    ResultTable
-        With means, standard errors, ranks and ratios.
-    """
+    """Return one of `KINDS` of the results of a design; `printed`: with the paper's."""
     kind = KINDS[check_choice(name, KINDS, name="table")]
     shapes = dict.fromkeys(truth.shape for truth in design.truths)
     lines = [(shape, rows["shape"] == shape) for shape in shapes]

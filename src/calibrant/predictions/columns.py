@@ -166,8 +166,6 @@ def class_labels(model: ModelColumns, label: NDArray[Any]) -> list[Any] | None:
 def typed_like(column: NDArray[Any], text: str) -> Any:
     """Return a value written as text in the type that a column holds.
 
-    Examples
-    --------
     >>> typed_like(np.array([1, 2]), "2"), typed_like(np.array(["a", "b"]), "2")
     (2, '2')
     """
@@ -218,8 +216,6 @@ def model_columns(
     the classes of a model, columns that ``calibrant apply`` added to others which match
     too do not count. `width` gives the number of columns of an array.
 
-    Examples
-    --------
     >>> there = ["y", "forest_0", "forest_1", "forest_0_calibrated"]
     >>> model_columns("forest_*", task="confidence", names=there)[0].classes
     ('0', '1')

@@ -106,8 +106,6 @@ class Origin:
 def command(origin: Origin, method: str) -> str:
     """Return the commands that fit a map and apply it; empty where none can.
 
-    Examples
-    --------
     >>> print(command(Origin(files=("a.csv",), columns=("my p",)), "smooth"))
     calibrant calibrate a.csv --y y --p 'my p' --method smooth --out map.json
     calibrant apply map.json new.csv --p 'my p' --out calibrated.csv
@@ -145,8 +143,6 @@ def command(origin: Origin, method: str) -> str:
 def python(origin: Origin, method: str) -> str:
     """Return the Python call that does the same.
 
-    Examples
-    --------
     >>> print(python(Origin(scale="percent"), "auto"))
     import calibrant as cb
     calibrator = cb.make_calibrator("auto", scale="percent").fit(p, y)  # held-out rows
@@ -189,8 +185,6 @@ def _literal(value: Any) -> Any:
 def _list_names(names: Sequence[str]) -> str:
     """Return names as --p takes them: with commas between, in quotes where needed.
 
-    Examples
-    --------
     >>> print(_list_names(["a", "b, c", "x=1"]))
     "a","b, c","x=1"
     """

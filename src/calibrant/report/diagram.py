@@ -10,6 +10,7 @@ from calibrant.checks.formatting import decimals_to_distinguish
 from calibrant.displays.curve_drawing import free_corner
 from calibrant.displays.diagram_data import (
     PROB_LIMITS,
+    SPACES,
     axis_limits,
     band_of,
     bin_columns,
@@ -28,13 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from calibrant.calibrators.fits import Fit
-    from calibrant.core.array_types import BoolVector, FloatVector, Frame, Space
+    from calibrant.core.array_types import BoolVector, FloatVector, Frame
     from calibrant.core.sample import BinarySample
     from calibrant.displays.diagram_data import Limits
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.measures.estimate import Estimate
 
-SPACES: tuple[Space, Space] = ("prob", "logit")
 FINE = 90.0
 """Points of a curve that share a place on axes of so many places are drawn once."""
 

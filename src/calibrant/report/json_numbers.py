@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from calibrant.core.array_types import Frame
     from calibrant.measures.estimate import Estimate
 
 DIGITS = 6
@@ -19,8 +20,6 @@ DIGITS = 6
 def number(value: Any) -> float | None:
     """Return a finite number as it is, anything else as None.
 
-    Examples
-    --------
     >>> number(np.float64(0.25)), number(float("nan"))
     (0.25, None)
     """
@@ -31,8 +30,19 @@ def error_numbers(estimate: Estimate | None) -> dict[str, float | None]:
     """Return an estimated error and its interval; all None where it is not known."""
     if estimate is None:
         return dict.fromkeys(("error", "low", "high"))
-    values = {"error": estimate.value, "low": estimate.low, "high": estimate.high}
-    return {name: number(value) for name, value in values.items()}
+    return plain({"error": estimate.value, "low": estimate.low, "high": estimate.high})
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return named values with numbers that are not finite as None."""
+    return {k: number(v) if isinstance(v, float) else v for k, v in values.items()}
+
+
+def rows_of(frame: Frame) -> list[dict[str, Any]]:
+    """Return the rows of a table, numbers that are not finite as None."""
+    columns = (column.tolist() for column in frame.values())
+    rows = zip(*columns, strict=True)
+    return [plain(dict(zip(frame, row, strict=True))) for row in rows]
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:
@@ -40,8 +50,6 @@ def numbers(values: Iterable[Any]) -> list[float | None]:
 
     Digits count from the nearer end: 1 - 1e-9 is not the same as 1.
 
-    Examples
-    --------
     >>> numbers(np.array([1 / 3, np.nan, 1.0 - 1e-9 / 3]))
     [0.333333, None, 0.999999999666667]
     """
@@ -60,8 +68,6 @@ def numbers(values: Iterable[Any]) -> list[float | None]:
 def counts(values: Iterable[Any]) -> list[float]:
     """Return numbers of rows: whole ones as they are, sums of weights to a thousandth.
 
-    Examples
-    --------
     >>> counts(np.array([1234567.0, 1 / 3]))
     [1234567.0, 0.333]
     """

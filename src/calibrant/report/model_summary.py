@@ -27,14 +27,9 @@ from calibrant.measures.summary import CalibrationSummary, summarise_fitted
 from calibrant.measures.summary_measures import MEASURES
 from calibrant.report.commands import Origin, command, python
 from calibrant.report.diagram import curve_numbers, diagrams_of
-from calibrant.report.json_numbers import error_numbers, number
+from calibrant.report.json_numbers import error_numbers, number, plain, rows_of
 from calibrant.report.regions import Region, regions_of, remark_of
-from calibrant.report.repairs import (
-    MAX_CLASSES,
-    NONE,
-    advise,
-    repairs_of,
-)
+from calibrant.report.repairs import MAX_CLASSES, NONE, advise, repairs_of
 from calibrant.report.verdict import (
     graded_method,
     reconcile,
@@ -47,6 +42,7 @@ if TYPE_CHECKING:
 
     from calibrant.calibrators.fits import Fit
     from calibrant.checks.check import Finding
+    from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.core.tasks import BinaryTasks
     from calibrant.measures.estimate import ErrorSettings, Estimate
     from calibrant.predictions.predictions import Predictions
@@ -126,10 +122,8 @@ def summarise_model(
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
     panels, regions = _panels(fitted, preds.store.origin.event, order, settings)
     step()
-    estimate = next(
-        e for e in assessment.estimates if e.method == settings.measure_name
-    )
-    repairs = _repairs(preds, model, tasks, estimate, settings)
+    estimate = fitted.estimates(settings.measure)[0]
+    repairs = _repairs(preds, model, fitted, settings)
     diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
     findings = advise(diagnosis.findings, repairs)
     step()
@@ -180,14 +174,8 @@ def count_steps(groups: Mapping[str, BinaryTasks]) -> int:
 
 def estimate_row(estimate: Estimate) -> dict[str, Any]:
     """Return an estimate as a summary holds it."""
-    return {
-        "method": estimate.method,
-        "value": number(estimate.value),
-        "low": number(estimate.low),
-        "high": number(estimate.high),
-        "debiased": estimate.debiased,
-        "bins": number(estimate.bins),
-    }
+    names = ("method", "value", "low", "high", "debiased", "bins")
+    return plain({name: getattr(estimate, name) for name in names})
 
 
 def _class_row(tasks: BinaryTasks, place: int, estimate: Estimate) -> dict[str, Any]:
@@ -214,16 +202,9 @@ def _measures(
 
 
 def _measure_rows(measures: CalibrationSummary) -> list[dict[str, Any]]:
-    return [
-        {
-            "measure": one.measure,
-            "value": number(one.value),
-            "low": number(one.low),
-            "high": number(one.high),
-            "summary": MEASURES[one.measure],
-        }
-        for one in measures.units[0].measures
-    ]
+    names = ("measure", "value", "low", "high")
+    rows = rows_of({name: measures.frame()[name] for name in names})
+    return [row | {"summary": MEASURES[row["measure"]]} for row in rows]
 
 
 def _sentence(
@@ -251,13 +232,9 @@ def _finding_row(finding: Finding, regions: Sequence[Region]) -> dict[str, Any]:
             message=f"Predictions are {_join_regions(regions)}. In the worst bin, "
             f"{first[:1].lower()}{first[1:]}",
         )
-    evidence = {
-        name: value if isinstance(value, str) else number(value)
-        for name, value in finding.evidence.items()
-    }
     where = {name: str(value) for name, value in finding.where.items()}
-    plain = {"evidence": evidence, "where": where, "also": list(finding.also)}
-    return asdict(finding) | plain
+    evidence, also = plain(finding.evidence), list(finding.also)
+    return asdict(finding) | {"evidence": evidence, "where": where, "also": also}
 
 
 def _join_regions(regions: Sequence[Region]) -> str:
@@ -314,26 +291,20 @@ def _panels(
 def _repairs(
     preds: Predictions,
     model: str,
-    tasks: BinaryTasks,
-    estimate: Estimate,
+    fitted: FittedTasks,
     settings: ReportSettings,
 ) -> dict[str, Any] | None:
     """Return what repairs would bring, with the command and call of the best one."""
-    options: dict[str, Any] = {
-        "measure": settings.measure,
-        "settings": settings.errors,
-        "unrepaired": estimate,
-    }
+    tasks = fitted.tasks
+    sample: BinarySample | ClassSample = tasks.samples[0]
     if tasks.task == "multilabel":  # calibrators repair one label at a time
         return None
     if tasks.task in NAMED_TASKS:
-        sample = preds.store.class_sample(model)
-        if sample is None:  # aggregates do not know which classes share rows
+        of_classes = preds.store.class_sample(model)
+        if of_classes is None:  # aggregates do not know which classes share rows
             return None
-        sample = replace(sample, clusters=tasks.samples[0].clusters)
-        repairs = repairs_of(sample, tasks.task, **options)
-    else:
-        repairs = repairs_of(tasks.samples[0], tasks.task, **options)
+        sample = replace(of_classes, clusters=tasks.samples[0].clusters)
+    repairs = repairs_of(sample, fitted, settings.measure)
     if repairs is None:
         return None
     best, origin = repairs["advised"], Origin.of(preds, model) or Origin()

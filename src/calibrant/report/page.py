@@ -122,8 +122,6 @@ def _pointed_at(summary: Mapping[str, Any]) -> dict[str, Any]:
 def json_for_script(content: Mapping[str, Any]) -> str:
     r"""Return JSON that may stand in a script element whatever strings it holds.
 
-    Examples
-    --------
     >>> print(json_for_script({"name": "</script><b>"}))
     {"name":"\u003c/script\u003e\u003cb\u003e"}
     """
@@ -193,8 +191,6 @@ def capitalise(text: str) -> str:
 def unbroken(text: str) -> str:
     r"""Return text whose numbers stay on one line with what belongs to them.
 
-    Examples
-    --------
     >>> unbroken("95 % sure").replace("\u00a0", "_")
     '95_% sure'
     >>> unbroken("1,234 rows, 5").replace("\u202f", "_")
@@ -209,8 +205,6 @@ def unbroken(text: str) -> str:
 def in_order(names: Iterable[str]) -> list[str]:
     """Return names in alphabetical order, but 9 before 10.
 
-    Examples
-    --------
     >>> in_order(["site 10", "Site 9", "a"])
     ['a', 'Site 9', 'site 10']
     """
@@ -225,8 +219,6 @@ def in_order(names: Iterable[str]) -> list[str]:
 def escape_markdown(text: str) -> str:
     r"""Return text that Markdown and HTML show as it is.
 
-    Examples
-    --------
     >>> print(escape_markdown("a|b <i>"))
     a\|b \<i\>
     """

@@ -74,8 +74,6 @@ class Region:
 def _format_end(p: float) -> str:
     """Return an end of a region; only 0 and 1 themselves read as 0 and 1.
 
-    Examples
-    --------
     >>> _format_end(0.0), _format_end(0.068), _format_end(0.9991), _format_end(1.0)
     ('0', '0.068', '0.999', '1')
     """

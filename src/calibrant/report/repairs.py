@@ -10,11 +10,7 @@ import numpy as np
 from calibrant.calibrators.auto import Auto, certify
 from calibrant.calibrators.held_out import EventRows
 from calibrant.calibrators.registry import find_method
-from calibrant.core.defaults import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_METHOD,
-    DEFAULT_REPAIR,
-)
+from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD, DEFAULT_REPAIR
 from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks, InputSpec
@@ -47,17 +43,12 @@ NOT_BETTER = "None of the repairs tried improves predictions on held-out rows."
 
 
 def repairs_of(
-    sample: BinarySample | ClassSample,
-    task: str,
-    *,
-    measure: str,
-    settings: ErrorSettings,
-    unrepaired: Estimate | None = None,
+    sample: BinarySample | ClassSample, fitted: FittedTasks, measure: str
 ) -> dict[str, Any] | None:
     """Return what each repair would bring on rows that it was not fitted on.
 
-    These are the methods that "auto" tries, and their combination. The error of the
-    predictions as they are is `unrepaired`, or measured if not given.
+    These are the methods that "auto" tries, and their combination. `fitted` are the
+    events of the sample as they are, whose error by `measure` is compared.
 
     Returns None where there are too few rows, or only one outcome. Keys: "folds";
     "rows", one per repair with "none" first and "auto" second: "method", "error" with
@@ -71,6 +62,7 @@ def repairs_of(
     """
     if not _can_be_repaired(sample):
         return None
+    task, settings = fitted.tasks.task, fitted.settings
     with one_blas_thread():
         held_out = Auto(random_state=settings.random_state).held_out(sample)
         repaired = {
@@ -78,24 +70,21 @@ def repairs_of(
             DEFAULT_REPAIR: held_out.after,
             **held_out.alone,
         }
-        fitted = {
-            name: FittedTasks(_tasks(held_out, sample, task, repaired[name]), settings)
-            for name in (NONE, DEFAULT_REPAIR)
-        }
-        after = fitted[DEFAULT_REPAIR]
+        after = FittedTasks(_tasks(held_out, sample, task, held_out.after), settings)
         errors: dict[str, Estimate] = {}
         if task != "classwise" or len(after.tasks.samples) <= MAX_CLASSES:
-            before = unrepaired or fitted[NONE].estimates(measure)[0]
-            errors = {NONE: before, DEFAULT_REPAIR: after.estimates(measure)[0]}
+            both = {NONE: fitted, DEFAULT_REPAIR: after}
+            errors = {name: one.estimates(measure)[0] for name, one in both.items()}
         certificate = certify(
             held_out, "", errors=_certified(errors, task, measure, settings)
         )
+    raw_losses = log_losses(held_out.raw.log_prob, held_out.repaired.target)
     rows = [
         {
             "method": name,
             "summary": _summary(name),
             **error_numbers(errors.get(name)),
-            **_scores(held_out, sample, task, log_prob),
+            **_scores(held_out, sample, task, log_prob, raw_losses),
         }
         for name, log_prob in repaired.items()
     ]
@@ -105,20 +94,16 @@ def repairs_of(
         "advised": DEFAULT_REPAIR if certificate.changed else NONE,
         "certificate": str(certificate),
         "scored": "the event" if isinstance(sample, BinarySample) else "all classes",
-        "after": _after(
-            after,
-            settings.confidence or DEFAULT_CONFIDENCE,
-            whole_seed(settings.random_state),
-        )
-        if certificate.changed
-        else None,
+        "after": _after(after) if certificate.changed else None,
     }
 
 
-def _after(fitted: FittedTasks, confidence: float, seed: int) -> dict[str, Any] | None:
+def _after(fitted: FittedTasks) -> dict[str, Any] | None:
     """Return the curve of repaired predictions, None for several events."""
     if len(fitted.tasks.samples) > 1:
         return None
+    confidence = fitted.settings.confidence or DEFAULT_CONFIDENCE
+    seed = whole_seed(fitted.settings.random_state)
     fit = cast("Fit", fitted.fits(DEFAULT_METHOD)[0])
     curve = map_points(fit, data_range(fitted.tasks.samples[0]))
     columns = curve.frame()
@@ -135,11 +120,8 @@ def _certified(
     plain = settings.alpha == 1.0 and settings.confidence == DEFAULT_CONFIDENCE
     if not errors or measure != DEFAULT_METHOD or task == "classwise" or not plain:
         return None
-    before, after = (errors[name] for name in (NONE, DEFAULT_REPAIR))
-    return (
-        Bounds(before.value, before.low, before.high),
-        Bounds(after.value, after.low, after.high),
-    )
+    before, after = (Bounds(e.value, e.low, e.high) for e in errors.values())
+    return before, after
 
 
 def _summary(name: str) -> str:
@@ -173,6 +155,7 @@ def _scores(
     sample: BinarySample | ClassSample,
     task: str,
     log_prob: FloatMatrix,
+    raw_losses: FloatVector,
 ) -> dict[str, float]:
     """Return scores of all classes and of the task's events, and the gain."""
     target, weight = held_out.repaired.target, held_out.raw.weight
@@ -181,8 +164,9 @@ def _scores(
         return float(np.average(values, weights=weight))
 
     losses = log_losses(log_prob, target)
-    gains = log_losses(held_out.raw.log_prob, target) - losses
-    gain, gain_error = mean_and_error(gains, weight, held_out.raw.clusters)
+    gain, gain_error = mean_and_error(
+        raw_losses - losses, weight, held_out.raw.clusters
+    )
     brier, loss = mean(brier_scores(log_prob, target)), mean(losses)
     if isinstance(held_out.raw, EventRows):  # each square is there twice
         event_brier = brier = 0.5 * brier

@@ -50,13 +50,12 @@ from calibrant.checks.formatting import format_count
 from calibrant.measures.comparison import MIN_MODELS, compare_fitted
 from calibrant.measures.estimate import FittedTasks
 from calibrant.report.decisions import decisions_of
-from calibrant.report.json_numbers import number
+from calibrant.report.json_numbers import rows_of
 from calibrant.report.model_summary import count_steps, summarise_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from calibrant.core.array_types import Frame
     from calibrant.core.tasks import BinaryTasks
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.model_summary import ReportSettings
@@ -235,20 +234,11 @@ def _comparison(
         fitted = {name: FittedTasks(own, settings.errors) for name, own in long.items()}
     named = {store.display_name(name): one for name, one in fitted.items()}
     comparison = compare_fitted(named, settings.measure)
-    ranks, pairs = comparison.frame(), comparison.pairs()
+    ranks = comparison.frame()
     names = ("model", "rank", "value", "low", "high")
     return {
         "method": settings.measure_name,
         "rows": next(iter(fitted.values())).tasks.samples[0].n_data,
-        "models": _rows({name: ranks[name] for name in names}),
-        "pairs": _rows(pairs),
+        "models": rows_of({name: ranks[name] for name in names}),
+        "pairs": rows_of(comparison.pairs()),
     }
-
-
-def _rows(frame: Frame) -> list[dict[str, Any]]:
-    """Return the rows of a table, numbers that are not finite as None."""
-    columns = [
-        [number(v) if isinstance(v, float) else v for v in column.tolist()]
-        for column in frame.values()
-    ]
-    return [dict(zip(frame, row, strict=True)) for row in zip(*columns, strict=True)]

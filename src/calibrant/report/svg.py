@@ -6,13 +6,14 @@ They look like the figures of `calibrant.displays`, in the colours of the style 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup, escape
 
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
-from calibrant.displays.diagram_data import mirrored_bars
+from calibrant.displays.diagram_data import SPACES, mirrored_bars
 from calibrant.displays.panels import named_ticks
 from calibrant.report.page import unbroken
 
@@ -26,12 +27,12 @@ LEFT, TOP, SIDE = 60.0, 12.0, 356.0
 WIDTH, HEIGHT = 430.0, 500.0
 BARS_MIDDLE, BARS_HEIGHT = 414.0, 32.0
 """Where the histogram stands: events above the middle, others below."""
-SCALES: tuple[Space, Space] = ("prob", "logit")
 DIGIT, GAP = 7.4, 8.0
 """How wide a digit is where text is largest, and what names keep between them."""
 LINE = 15.0
 """Distance of lines of text."""
 RIGHT, BOTTOM = LEFT + SIDE, TOP + SIDE
+MIDDLE = LEFT + 0.5 * SIDE
 DIAGONAL = f'<path class="diagonal" d="M{LEFT:g},{BOTTOM:g}L{RIGHT:g},{TOP:g}"/>'
 MAX_TICK_NAME = 7
 """Signs of a tick's name that fit left of the square."""
@@ -71,8 +72,6 @@ class Axes:
     def share(self, values: ArrayLike) -> FloatVector:
         """Return how far along the axis values lie, 0 to 1.
 
-        Examples
-        --------
         >>> Axes("logit", 0.1, 0.9).share([0.1, 0.5, 2])
         array([0. , 0.5, 1. ])
         """
@@ -94,23 +93,31 @@ class Axes:
         """Return points as those of an SVG path, without the first letter."""
         return path_points(self.x(x), self.y(y))
 
-    def named_across(self) -> list[tuple[float, str]]:
-        """Return the ticks whose names fit beside each other, from the middle on.
+    @cached_property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return the ticks and their names."""
+        return named_ticks(self.scale, (self.low, self.high))
 
-        Examples
-        --------
+    @cached_property
+    def tick_places(self) -> FloatVector:
+        """Return the places of the ticks from the left."""
+        return self.x([tick for tick, _ in self.ticks])
+
+    def named_across(self) -> list[tuple[float, str]]:
+        """Return the places and names that fit beside each other, from the middle on.
+
         >>> [name for _, name in Axes("logit", 1e-6, 1 - 1e-6).named_across()]
         ['1e-6', '0.0001', '0.01', '0.5', '0.99', '0.9999']
         """
-        named = named_ticks(self.scale, (self.low, self.high))
+        names = [name for _, name in self.ticks]
+        named = zip(self.tick_places.tolist(), names, strict=True)
         kept: list[tuple[float, str]] = []
         ends: list[tuple[float, float]] = []
-        for tick, name in sorted(named, key=lambda t: abs(self.share(t[0]) - 0.5)):
-            half, x = 0.5 * DIGIT * len(name), float(self.x(tick))
-            left, right = x - half, x + half
+        for x, name in sorted(named, key=lambda one: abs(one[0] - MIDDLE)):
+            left, right = x - 0.5 * DIGIT * len(name), x + 0.5 * DIGIT * len(name)
             free = all(right + GAP <= a or b + GAP <= left for a, b in ends)
             if free and left >= 0.0 and right <= WIDTH:
-                kept.append((tick, name))
+                kept.append((x, name))
                 ends.append((left, right))
         return sorted(kept)
 
@@ -118,8 +125,6 @@ class Axes:
 def path_points(x: FloatVector, y: FloatVector) -> str:
     """Return points as those of an SVG path, without any that a line passes through.
 
-    Examples
-    --------
     >>> path_points(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0, 0.0]))
     '0.0,0.0 2.0,2.0 3.0,0.0'
     """
@@ -212,7 +217,7 @@ def _lines_svg(
         ]
         return "".join([DIAGONAL, *drawn])
 
-    limits = {scale: span(scale) for scale in SCALES}
+    limits = {scale: span(scale) for scale in SPACES}
     return _svg(identity, title, {**panels[0], "limits": limits}, inside, bars=False)
 
 
@@ -246,27 +251,19 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
     )
     ticks = [step * k for k in range(7) if step * k <= 1.05 * most]
     grid = "".join(f"M{LEFT:g},{y(tick):.1f}H{RIGHT:g}" for tick in ticks)
-    up = "".join(
-        f'<text class="tick" x="{LEFT - 6:g}" y="{y(tick) + 4:.1f}" '
-        f'text-anchor="end">{tick:g}</text>'
-        for tick in ticks
-    )
-    below = "".join(
-        f'<text class="tick" x="{across.x(tick):.1f}" y="{bottom + 16:g}" '
-        f'text-anchor="middle">{name}</text>'
-        for tick, name in named_ticks("prob", (0.0, 1.0))
-    )
+    names = [_tick_beside(float(y(tick)), f"{tick:g}") for tick in ticks]
+    names += [
+        _text("tick", name, x, bottom + 16.0, "middle")
+        for x, name in across.named_across()
+    ]
     return Markup(  # noqa: S704  (numbers, and an escaped title)
         f'<svg class="chart" viewBox="0 0 {WIDTH:g} {bottom + 46:g}" role="img" '
         f'aria-label="{escape(title)}"><defs><clipPath id="decision-area"><rect '
         f'x="{LEFT:g}" y="{TOP:g}" width="{SIDE:g}" height="{DECISION_HEIGHT:g}"/>'
         f'</clipPath></defs><path class="grid" d="{grid}"/>'
         f'<g clip-path="url(#decision-area)">{drawn}{dashed}</g>'
-        f'<path class="floor" d="M{LEFT:g},{y(0.0):.1f}H{RIGHT:g}"/>{up}{below}'
-        f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{bottom + 40:g}" '
-        f'text-anchor="middle">Threshold</text>'
-        f'<text class="name" transform="translate(11,{TOP + DECISION_HEIGHT / 2:g}) '
-        f'rotate(-90)" text-anchor="middle">Net benefit</text></svg>'
+        f'<path class="floor" d="M{LEFT:g},{y(0.0):.1f}H{RIGHT:g}"/>{"".join(names)}'
+        f"{_axis_names('Threshold', 'Net benefit', bottom, bottom + 40.0)}</svg>"
     )
 
 
@@ -312,15 +309,10 @@ def _svg(
     below = BARS_MIDDLE + BARS_HEIGHT if bars else BOTTOM
     scales = "".join(
         f'<g class="on-{axes.scale}">{_frame(axes, below)}{inside(axes)}</g>'
-        for axes in (Axes.of(panel, scale) for scale in SCALES)
+        for axes in (Axes.of(panel, scale) for scale in SPACES)
     )
     across, up = panel["axis_labels"]
-    names = (
-        f'<text class="name" x="{(LEFT + RIGHT) / 2:g}" y="{height - 8.0:g}" '
-        f'text-anchor="middle">{escape(across)}</text>'
-        f'<text class="name" transform="translate(11,{(TOP + BOTTOM) / 2:g}) '
-        f'rotate(-90)" text-anchor="middle">{escape(up)}</text>'
-    )
+    names = _axis_names(across, up, BOTTOM, height - 8.0)
     low, high = panel["limits"]["logit"]
     return Markup(  # noqa: S704  (what users wrote is escaped)
         f'<svg class="chart" viewBox="0 0 {WIDTH:g} {height:g}" role="img" '
@@ -334,19 +326,15 @@ def _svg(
 def _frame(axes: Axes, bottom: float) -> str:
     """Return grid lines and their names, those across below `bottom`."""
     lines, names = [], []
-    for value, name in named_ticks(axes.scale, (axes.low, axes.high)):
-        x, y = axes.x(value), axes.y(value)
+    for x, (_, name) in zip(axes.tick_places.tolist(), axes.ticks, strict=True):
+        y = TOP + RIGHT - x  # both axes are the same
         lines.append(f"M{x:.1f},{TOP:g}V{BOTTOM:g}M{LEFT:g},{y:.1f}H{RIGHT:g}")
         if len(name) > MAX_TICK_NAME:
             continue
-        names.append(
-            f'<text class="tick" x="{LEFT - 6:g}" y="{y + 4:.1f}" '
-            f'text-anchor="end">{name}</text>'
-        )
+        names.append(_tick_beside(y, name))
     names += [
-        f'<text class="tick across" x="{axes.x(value):.1f}" y="{bottom + 16:g}" '
-        f'text-anchor="middle">{name}</text>'
-        for value, name in axes.named_across()
+        _text("tick across", name, x, bottom + 16.0, "middle")
+        for x, name in axes.named_across()
     ]
     return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
 
@@ -356,26 +344,36 @@ def _corners(panel: Mapping[str, Any]) -> str:
     statistics = [unbroken(line) for line in panel["statistics"]]
     low = statistics if panel["corner"] == "lower right" else []
     high = [] if low else statistics
-    upper = [("under", TOO_LOW), *(("", line) for line in high)]
-    lower = [("over", TOO_HIGH), *(("", line) for line in reversed(low))]
-    return "".join(
-        [
-            *(
-                _text(kind, line, LEFT + 8.0, TOP + LINE * (1 + k), "start")
-                for k, (kind, line) in enumerate(upper)
-            ),
-            *(
-                _text(kind, line, RIGHT - 8.0, BOTTOM - 8.0 - LINE * k, "end")
-                for k, (kind, line) in enumerate(lower)
-            ),
-        ]
-    )
+    upper = [("said under", TOO_LOW), *(("said", line) for line in high)]
+    lower = [("said over", TOO_HIGH), *(("said", line) for line in reversed(low))]
+    texts = [
+        _text(kind, line, LEFT + 8.0, TOP + LINE * (1 + k), "start")
+        for k, (kind, line) in enumerate(upper)
+    ]
+    texts += [
+        _text(kind, line, RIGHT - 8.0, BOTTOM - 8.0 - LINE * k, "end")
+        for k, (kind, line) in enumerate(lower)
+    ]
+    return "".join(texts)
 
 
 def _text(kind: str, line: str, x: float, y: float, anchor: str) -> str:
     return (
-        f'<text class="said {kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">'
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
         f"{escape(line)}</text>"
+    )
+
+
+def _tick_beside(y: float, name: str) -> str:
+    """Return the name of a tick left of the square."""
+    return _text("tick", name, LEFT - 6.0, y + 4.0, "end")
+
+
+def _axis_names(across: str, up: str, bottom: float, below: float) -> str:
+    """Return the names of both axes: one below, one left of what ends at `bottom`."""
+    return _text("name", across, MIDDLE, below, "middle") + (
+        f'<text class="name" transform="translate(11,{(TOP + bottom) / 2:g}) '
+        f'rotate(-90)" text-anchor="middle">{escape(up)}</text>'
     )
 
 
@@ -429,7 +427,7 @@ def _histogram(histogram: Mapping[str, Any], axes: Axes) -> str:
         ]
         bars.append(f'<path class="bar {name}" d="{"".join(boxes)}"/>')
         y = BARS_MIDDLE + sign * (BARS_HEIGHT - 4.0) + (4.0 if sign < 0.0 else 2.0)
-        bars.append(_text("", text, *_free_side(0.5 * (left + right), share, y)))
+        bars.append(_text("said", text, *_free_side(0.5 * (left + right), share, y)))
     floor = f'<path class="floor" d="M{LEFT:g},{BARS_MIDDLE:g}H{RIGHT:g}"/>'
     return f'<g class="bars">{"".join(bars)}{floor}</g>'
 
@@ -443,7 +441,7 @@ def _free_side(x: FloatVector, sums: FloatVector, y: float) -> tuple[float, floa
 
     places = {
         (RIGHT - 4.0, "end"): tallest(0.75, 1.0),
-        ((LEFT + RIGHT) / 2, "middle"): tallest(0.36, 0.64),
+        (MIDDLE, "middle"): tallest(0.36, 0.64),
         (LEFT + 4.0, "start"): tallest(0.0, 0.25),
     }
     place, anchor = min(places, key=lambda place: places[place])

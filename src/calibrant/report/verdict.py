@@ -53,8 +53,6 @@ def graded_method(methods: Sequence[str]) -> str:
     Squared norms have none, whatever the exponent. Where there is nothing else, the
     verdict is about the first of them, without a grade.
 
-    Examples
-    --------
     >>> graded_method(["kce", "es15", "smooth"])
     'es15'
     """
@@ -198,8 +196,6 @@ def _repair_sentence(
 def method_title(method: str) -> str:
     """Return what a method is called at the start of a sentence.
 
-    Examples
-    --------
     >>> method_title("platt"), method_title("top-smooth"), method_title("es15")
     ('Platt scaling', 'Smooth calibration of the top label', 'Calibration by es15')
     """
