@@ -96,6 +96,40 @@ def test_differences_name_pairs_and_strategies(y, models):
     assert_allclose(pairs["difference"][:99], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("clustered", [False, True])
+def test_against_treating_none_a_difference_is_the_net_benefit(clustered, models, y):
+    options = {
+        "sample_weight": 1.0 + np.arange(y.size) % 3,
+        "clusters": np.arange(y.size) // 4 if clustered else None,
+    }
+    for used in (("forest",), ("forest", "bayes")):
+        curve = cb.decision_curve(y, {k: models[k] for k in used}, **options)
+        frame, pairs = curve.frame(), curve.differences()
+        for name in used:
+            own = frame["model"] == name
+            none = (pairs["model_a"] == name) & (pairs["model_b"] == "treat-none")
+            for column in ("low", "high"):
+                assert_allclose(pairs[column][none], frame[column][own], atol=1e-12)
+
+
+def test_a_model_does_not_differ_from_itself(models, y):
+    twice = {"a": models["forest"], "b": models["forest"]}
+    pairs = cb.decision_curve(y, twice).differences()
+    own = pairs["model_b"] == "b"
+    for column in ("difference", "low", "high"):
+        assert (pairs[column][own] == 0.0).all()
+
+
+def test_one_aggregated_model_is_compared_with_the_strategies(models, y):
+    preds = cb.Predictions.from_arrays(y, models["forest"])
+    rows, cells = (
+        cb.decision_curve(one).differences() for one in (preds, preds.aggregate())
+    )
+    assert list(dict.fromkeys(cells["model_b"])) == ["treat-all", "treat-none"]
+    for column in ("difference", "low", "high"):
+        assert_allclose(cells[column], rows[column], atol=1e-12)
+
+
 def test_miscalibration_costs_benefit_and_recalibration_ends_that():
     rng = np.random.default_rng(8)
     chance = rng.beta(1.0, 3.0, 4000)

@@ -29,7 +29,7 @@ from calibrant.numerics.weighted_points import compress_on_log_grid, compress_to
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from calibrant.core.array_types import (
         ArrayLike,
@@ -173,7 +173,10 @@ class DecisionCurve:
         """Return by how much decisions by one model are better than by another.
 
         Every pair of models, and every model against "treat-all" and "treat-none", on
-        the same rows, whose labels must be the same for all models.
+        the same rows, whose labels must be the same for all models. Rows that two
+        models decide alike add nothing to their difference: where two models have the
+        same predictions, the interval is 0 to 0. Against "treat-none", limits are
+        those of `frame`.
 
         Returns
         -------
@@ -182,22 +185,12 @@ class DecisionCurve:
             difference (net benefit of a minus that of b), low, high.
         """
         rows: list[tuple[DecisionUnit, dict[str, Any]]] = []
-        used = [unit.group for unit in self.units]
-        for group, models in self.predictions.store.paired_tasks():
-            if _group_key(group) not in used:
-                continue
-            _check_same_labels(models)
-            first = next(iter(models.values())).samples[0]
-            outcomes = _outcomes(first, self.thresholds)
-            reached = {
-                name: thresholds_reached(tasks.samples[0].p, self.thresholds)
-                for name, tasks in models.items()
-            }
-            reached |= _strategies(outcomes)
-            for a, b in combinations(reached, 2):
+        for key, outcomes, predictions in self._compared():
+            for a, b in combinations(predictions, 2):
                 if a == TREAT_ALL:
                     continue  # no model
-                benefit = NetBenefit.difference(outcomes, reached[a], reached[b])
+                pair = predictions[a], predictions[b]
+                benefit = NetBenefit.difference(outcomes, *pair)
                 low, high = benefit.limits(self.confidence)
                 columns = {
                     "model_b": np.full(low.size, b),
@@ -206,9 +199,30 @@ class DecisionCurve:
                     "low": low,
                     "high": high,
                 }
-                rows.append((DecisionUnit(a, _group_key(group), benefit), columns))
+                rows.append((DecisionUnit(a, key, benefit), columns))
         frame = _stack(rows)
         return {"model_a": frame.pop("model"), "model_b": frame.pop("model_b"), **frame}
+
+    def _compared(
+        self,
+    ) -> Iterator[tuple[dict[str, Any], Outcomes, dict[str, FloatVector]]]:
+        """Yield the rows of each group, with the predictions of all that decide."""
+        samples = [(unit, unit.sample) for unit in self.units if unit.sample]
+        if len({unit.model for unit, _ in samples}) == 1:  # no rows have to be paired
+            for unit, sample in samples:
+                outcomes, reached = _decided(sample, self.thresholds)
+                p = np.concatenate([[0.0], self.thresholds])[reached]
+                yield unit.group, outcomes, {unit.model: p} | _strategies(p.size)
+            return
+        used = [unit.group for unit in self.units]
+        for group, tasks in self.predictions.store.paired_tasks():
+            if _group_key(group) in used:
+                _check_same_labels(tasks)
+                first = next(iter(tasks.values())).samples[0]
+                outcomes = _outcomes(first, self.thresholds)
+                own = {name: one.samples[0].p for name, one in tasks.items()}
+                always = _strategies(outcomes.event.size)
+                yield _group_key(group), outcomes, own | always
 
     def lost(self) -> Frame:
         """Return the net benefit that is lost to miscalibration.
@@ -312,10 +326,9 @@ def _decided(
     return Outcomes(thresholds, event, table.weight - event), np.arange(event.size)
 
 
-def _strategies(outcomes: Outcomes) -> dict[str, IntVector]:
+def _strategies(n: int) -> dict[str, FloatVector]:
     """Return the decisions that need no model, as if they were predictions."""
-    n, last = outcomes.event.size, outcomes.thresholds.size
-    return {TREAT_ALL: np.full(n, last), TREAT_NONE: np.zeros(n, dtype=np.intp)}
+    return {TREAT_ALL: np.full(n, np.inf), TREAT_NONE: np.full(n, -np.inf)}
 
 
 def decision_curve(  # noqa: PLR0913
@@ -390,9 +403,10 @@ def decision_curve(  # noqa: PLR0913
 
     Notes
     -----
-    Limits of the shares of rows are Wilson's, combined by MOVER, so that intervals
-    hold with few events too. In `lost`, the calibration map of `smooth` stands for the
-    true one; its posterior gives the interval.
+    Intervals are score intervals, for differences those of paired rows (Tango's, for
+    rows that differ in cost), so that they hold with few events too. In `lost`, the
+    calibration map of `smooth` stands for the true one; its posterior gives the
+    interval.
 
     References
     ----------
@@ -403,6 +417,9 @@ def decision_curve(  # noqa: PLR0913
     B. Van Calster, A. J. Vickers (2015). Calibration of risk prediction models: impact
     on decision-analytic performance. Medical Decision Making 35.
     doi:10.1177/0272989X14547233
+
+    T. Tango (1998). Equivalence test and confidence interval for the difference in
+    proportions for the paired-sample design. Statistics in Medicine 17, 891-908.
 
     Examples
     --------
@@ -484,11 +501,15 @@ def units_of(
     """Return the curve of a model, then those of the same rows without a model."""
     outcomes, reached = _decided(sample, thresholds)
     rate = float(outcomes.event.sum() / outcomes.total)
+    always = {
+        strategy: NetBenefit.of(outcomes, thresholds_reached(p, thresholds))
+        for strategy, p in _strategies(outcomes.event.size).items()
+    }
     return [
         DecisionUnit(model, key, NetBenefit.of(outcomes, reached), sample, rate),
         *(
-            DecisionUnit(strategy, key, NetBenefit.of(outcomes, always), None, rate)
-            for strategy, always in _strategies(outcomes).items()
+            DecisionUnit(strategy, key, benefit, None, rate)
+            for strategy, benefit in always.items()
         ),
     ]
 

@@ -19,12 +19,19 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
+    from calibrant.core.array_types import (
+        BoolMatrix,
+        FloatMatrix,
+        FloatVector,
+        IntVector,
+    )
 
 BAND_DRAWS = 10_000
 """Normal vectors from which the reach of a simultaneous band is found."""
 MIN_SPREAD = 1e-12
 """Less than this is rounding."""
+HALVINGS = 60
+"""Steps of bisection, after which limits are exact but for rounding."""
 
 
 def thresholds_reached(p: FloatVector, thresholds: FloatVector) -> IntVector:
@@ -110,6 +117,8 @@ class NetBenefit:
         Shares of disjoint kinds of rows, and what each row of a kind counts.
     total : float
         How many rows there are.
+    possible : ndarray of shape (k, t) or None
+        Which kinds of rows there may be, though the sample has none; None: all.
     by_cluster : ndarray of shape (clusters, t) or None
         What each cluster adds, where rows belong together.
     """
@@ -117,6 +126,7 @@ class NetBenefit:
     shares: FloatMatrix
     coefficients: FloatMatrix
     total: float
+    possible: BoolMatrix | None = None
     by_cluster: FloatMatrix | None = None
 
     @classmethod
@@ -124,17 +134,35 @@ class NetBenefit:
         """Return the benefit of acting on rows at the thresholds that they reach."""
         coefficients = np.stack([np.ones(rows.thresholds.size), -rows.odds])
         by_cluster = rows.cluster_benefits(reached)
-        return cls(rows.shares(reached), coefficients, rows.total, by_cluster)
+        return cls(
+            rows.shares(reached), coefficients, rows.total, by_cluster=by_cluster
+        )
 
     @classmethod
-    def difference(cls, rows: Outcomes, a: IntVector, b: IntVector) -> NetBenefit:
-        """Return by how much the decisions of model a are better than those of b."""
+    def difference(cls, rows: Outcomes, p: FloatVector, q: FloatVector) -> NetBenefit:
+        """Return by how much decisions by predictions p are better than those by q.
+
+        Rows that both act on, or neither, add nothing. Where the sample has rows that
+        only one of them acts on, such rows are possible; where it has none at a
+        threshold, those are that the order of the predictions allows: none if p and q
+        are the same, one kind if p is never below q.
+        """
+        a, b = (thresholds_reached(one, rows.thresholds) for one in (p, q))
         lower = np.minimum(a, b)
-        shares = np.vstack([rows.shares(a, lower), rows.shares(b, lower)])
+        ways = rows.shares(a, lower), rows.shares(b, lower)
+        seen = np.stack([shares.any(axis=0) for shares in ways])
+        allowed = np.array([[np.any(p > q)], [np.any(q > p)]])
+        possible = np.where(seen.any(axis=0), seen, allowed)
         own = np.stack([np.ones(rows.thresholds.size), -rows.odds])
         first, second = rows.cluster_benefits(a), rows.cluster_benefits(b)
         apart = None if first is None or second is None else first - second
-        return cls(shares, np.vstack([own, -own]), rows.total, apart)
+        return cls(
+            np.vstack(ways),
+            np.vstack([own, -own]),
+            rows.total,
+            np.repeat(possible, 2, axis=0),
+            apart,
+        )
 
     @cached_property
     def value(self) -> FloatVector:
@@ -160,25 +188,12 @@ class NetBenefit:
     ) -> tuple[FloatVector, FloatVector]:
         """Return limits of the combination at each threshold.
 
-        Each share has Wilson's limits, which are right for few rows too. Their
-        distances from the shares are combined as standard deviations would be, with
-        the correlation of shares of the same rows (MOVER).
-
-        References
-        ----------
-        G. Y. Zou, A. Donner (2008). Construction of confidence limits about effect
-        measures: a general approach. Statistics in Medicine 27.
-        doi:10.1002/sim.3095
+        See `score_limits`; `reach` is the number of standard errors.
         """
         z = self.usual_reach(confidence) if reach is None else reach
-        low, high = wilson_limits(self.shares, self.effective_rows, z)
-        odds = self.shares / np.maximum(1.0 - self.shares, MIN_SPREAD)
-        up, down = high - self.shares, self.shares - low
-        rising = self.coefficients > 0.0
-        below = self.coefficients * np.where(rising, down, up)
-        above = self.coefficients * np.where(rising, up, down)
-        width = [_joint_width(side, np.sqrt(odds)) for side in (below, above)]
-        return self.value - width[0], self.value + width[1]
+        return score_limits(
+            self.shares, self.coefficients, self.possible, self.effective_rows, z
+        )
 
     def usual_reach(self, confidence: float) -> float:
         """Return how many standard errors hold the truth at one threshold."""
@@ -229,28 +244,74 @@ def lost_benefit(
     )
 
 
-def wilson_limits(
-    share: FloatMatrix, n: FloatVector, z: float
-) -> tuple[FloatMatrix, FloatMatrix]:
-    """Return Wilson's limits of shares of n rows.
+def score_limits(
+    shares: FloatMatrix,
+    coefficients: FloatMatrix,
+    possible: BoolMatrix | None,
+    n: FloatVector,
+    z: float,
+) -> tuple[FloatVector, FloatVector]:
+    """Return score limits of a linear combination of shares of n rows, by column.
+
+    A value is within the limits if the combination is at most z standard errors from
+    it, where the standard error is that of the most likely shares whose combination
+    has this value. For a single share they are Wilson's limits, for a difference of
+    paired shares Tango's; so they are right for few rows too. The rows that are left
+    count 0.
+
+    References
+    ----------
+    T. Tango (1998). Equivalence test and confidence interval for the difference in
+    proportions for the paired-sample design. Statistics in Medicine 17, 891-908.
 
     Examples
     --------
-    >>> low, high = wilson_limits(np.array([0.0, 0.5]), np.array([10.0, 10.0]), 1.96)
+    >>> shares, ones = np.array([[0.0, 0.5]]), np.ones((1, 2))
+    >>> low, high = score_limits(shares, ones, None, np.array([10.0, 10.0]), 1.96)
     >>> low.round(4), high.round(4)
     (array([0.    , 0.2366]), array([0.2775, 0.7634]))
     """
-    middle = share + z**2 / (2.0 * n)
-    width = z * np.sqrt(share * (1.0 - share) / n + (z / (2.0 * n)) ** 2)
-    low, high = (middle - width, middle + width) / (1.0 + z**2 / n)
-    return np.clip(low, 0.0, share), np.clip(high, share, 1.0)
+    rest = np.maximum(1.0 - shares.sum(axis=0), 0.0)
+    shares = np.vstack([shares, rest])
+    counts = np.vstack([coefficients, np.zeros_like(rest)])
+    may = np.ones(counts.shape, dtype=bool)
+    if possible is not None:
+        may[:-1] = possible
+    low = _lower_score_limit(shares, counts, may, n, z)
+    return low, -_lower_score_limit(shares, -counts, may, n, z)
 
 
-def _joint_width(parts: FloatMatrix, root_odds: FloatMatrix) -> FloatVector:
-    """Return the width of a sum of parts, correlated as shares of the same rows are.
+def _lower_score_limit(
+    shares: FloatMatrix,
+    counts: FloatMatrix,
+    possible: BoolMatrix,
+    n: FloatVector,
+    z: float,
+) -> FloatVector:
+    """Return the lower of the score limits.
 
-    Two shares p and q have the correlation - sqrt(p / (1 - p) * q / (1 - q)).
+    With d = counts - limit and a multiplier m, the most likely shares are
+    shares / (1 + m d). Their variance is that of the score test if
+    m = z^2 / (n (value - limit)), which leaves one equation: the mean of d under these
+    shares is 0. Possible rows that the sample has none of get a share only where they
+    count least and 1 + m d = 0; then the limit is known at once.
     """
-    scaled = parts * root_odds
-    crossed = scaled.sum(axis=0) ** 2 - (scaled**2).sum(axis=0)
-    return np.asarray(np.sqrt(np.maximum((parts**2).sum(axis=0) - crossed, 0.0)))
+    value = (shares * counts).sum(axis=0)
+    least = np.where(possible, counts, np.inf).min(axis=0)
+    edge = (n * value + z**2 * least) / (n + z**2)
+
+    def mean_above(limit: FloatVector) -> FloatVector:
+        apart = counts - limit
+        below = n * np.maximum(value - limit, 0.0)
+        divisor = below + z**2 * apart
+        parts = np.zeros_like(shares)
+        used = (shares > 0.0) & (divisor > 0.0)
+        np.divide(shares * apart, divisor, out=parts, where=used)
+        return np.asarray((parts * below).sum(axis=0))
+
+    low, high = least, edge
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        above = mean_above(middle) > 0.0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(np.minimum(high, value))
