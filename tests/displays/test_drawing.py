@@ -429,3 +429,12 @@ def test_a_warning_of_few_rows_names_the_group():
     groups = np.repeat(["many", "one"], [119, 1])
     with pytest.warns(SmallSampleWarning, match="^group=one: only 1 row: with so"):
         GRID(y, p, groups=groups)
+
+
+def test_curves_that_begin_in_the_middle_overlay_without_a_warning():
+    """As those of the top label of ten classes; warnings are errors here."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1.0, 500)
+    y = (rng.random(500) < p).astype(int)
+    ax = GRID(y, {"a": p, "b": 0.9 * p}, method="es3").overlay()
+    assert len(ax.figure.axes) >= 1

@@ -5,6 +5,7 @@ import pytest
 from markupsafe import Markup
 from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
+from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -60,6 +61,21 @@ def test_every_kind_draws_without_a_warning(sample, kind, scale, histogram):
     ax = DISPLAY(y, p, kind=kind, axes=scale, histogram=histogram).plot()
     ax.figure.canvas.draw()
     assert ax.get_xscale() == ("linear" if scale == "prob" else "logit")
+
+
+def test_what_lies_beyond_logit_axes_is_not_moved_onto_their_edge():
+    logits = np.random.default_rng(0).normal(10.0, 8.0, 2000)
+    y = expit(logits / 3) > np.random.default_rng(1).random(2000)
+    display = DISPLAY(y, expit(logits), axes="logit")
+    ax, high = display.plot(), display.limits[1]
+    curve = next(line for line in ax.lines if line.get_linestyle() == "-")
+    x = curve.get_xdata()
+    assert x[-1] == high
+    assert (np.diff(x) > 0.0).all()
+    dots = next(line for line in ax.lines if line.get_marker() == "o").get_xdata()
+    predicted = display.frame()["predicted"]
+    assert_allclose(dots, predicted[predicted <= high])
+    assert dots.size < predicted.size
 
 
 def test_drawn_dots_are_the_frame(sample):

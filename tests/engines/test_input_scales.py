@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import logit
+from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant.exceptions import (
@@ -80,6 +80,43 @@ def test_a_column_may_be_read_in_two_ways(prob, tmp_path, engine):
     assert len(told) == 1
     wanted = [cb.calibration_error(y, v, method="ew10") for v in (p, p / 100)]
     assert_allclose(found, wanted, atol=1e-12)
+
+
+def test_probabilities_that_are_said_to_be_logits(prob, tmp_path, engine):
+    p, y = prob
+    options = {"y": "y", "p": "p", "scale": "logit", "engine": engine}
+    with pytest.warns(ScaleWarning, match="column 'p' lie in .0, 1.; .* scale is prob"):
+        found = evaluated({"p": p, "y": y}, tmp_path, **options)
+    assert_allclose(found, cb.calibration_error(y, expit(p), method="ew10"), atol=1e-9)
+
+
+def test_logits_of_few_values_or_a_little_outside_are_logits(prob, tmp_path, engine):
+    p, y = prob
+    steps = np.round(8 * p) / 8
+    options = {"y": "y", "scale": "logit", "engine": engine}
+    for given in (steps, p + 0.03, p - 0.03):
+        evaluated({"p": given, "y": y}, tmp_path, p="p", **options)
+
+
+@pytest.mark.parametrize("task", ["confidence", "classwise", "canonical", 2])
+def test_class_probabilities_that_are_said_to_be_logits(classes, task):
+    prob, y = classes
+    options = {"task": task, "scale": "logit"}
+    options |= {"method": "temperature" if task == "canonical" else "ew10"}
+    with pytest.warns(ScaleWarning, match="y_prob lie in .0, 1. and sum to 1 in each"):
+        found = cb.calibration_error(y, prob, **options)
+    same = cb.calibration_error(y, prob - 5.0, **options)  # softmax ignores a shift
+    assert_allclose(found, same, rtol=1e-9)
+
+
+def test_maps_of_logits_warn_of_probabilities(classes):
+    prob, y = classes
+    calibrator = cb.make_calibrator("temperature", scale="logit")
+    with pytest.warns(ScaleWarning, match="scale is prob, not logit"):
+        calibrator.fit(prob, y)
+    calibrator.fit(np.log(prob), y)
+    with pytest.warns(ScaleWarning, match="scale is prob, not logit"):
+        calibrator.transform(prob)
 
 
 def test_minus_infinity_is_a_probability_of_zero(prob, tmp_path, engine):

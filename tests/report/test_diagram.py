@@ -70,3 +70,13 @@ def test_rare_events_are_drawn_on_logit_axes(fast):
         y[0] = 1
         found = cb.Report.from_predictions(y, p, **fast).summary["models"][0]
         assert found["diagrams"][0]["axes"] == axes
+
+
+def test_models_share_the_kind_of_their_axes(fast):
+    """Such as those before and after a repair, of which one alone is near 1."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.96, 1.0, 500)
+    y = (rng.random(500) < p - 0.3).astype(int)
+    models = {"before": p, "after": p - 0.3}
+    found = cb.Report.from_predictions(y, models, **fast).summary["models"]
+    assert [one["diagrams"][0]["axes"] for one in found] == ["logit", "logit"]

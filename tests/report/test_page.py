@@ -8,12 +8,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 import calibrant as cb
 from calibrant.exceptions import MissingDependencyError, UnknownNameError
 from calibrant.report.json_numbers import counts, numbers
 from calibrant.report.page import json_for_script
-from calibrant.report.svg import Axes
+from calibrant.report.svg import Axes, reliability_svg
 
 
 class Elements(HTMLParser):
@@ -214,6 +215,30 @@ def test_axes_are_symmetric_and_rise(scale):
 def test_logit_axes_are_those_of_the_logit():
     axes = Axes("logit", 0.01, 0.99)  # log 99 at the end, so logit(0.9) lies at
     assert axes.share(0.9) == pytest.approx(0.5 + 0.5 * np.log(9) / np.log(99))
+
+
+def test_curves_end_at_the_end_of_the_axes():
+    """What lies beyond is not moved onto the edge, where it would be a line upwards."""
+    logits = np.linspace(0.0, 30.0, 301)  # the axes end at 13.8
+    p, calibrated = expit(logits), expit(logits / 3)
+    curve = {"p": p.tolist(), "calibrated": calibrated.tolist()}
+    cut = Axes("logit", 0.1, 1.0 - 1e-6).cut(curve)
+    assert cut["p"][-1] == 1.0 - 1e-6
+    assert cut["p"][-2] < cut["p"][-1]
+    end = cut["calibrated"][-1]
+    assert end == pytest.approx(expit(logit(1.0 - 1e-6) / 3), abs=1e-4)
+
+
+def test_bins_beyond_the_axes_are_not_drawn(fast):
+    logits = np.random.default_rng(0).normal(10.0, 8.0, 2000)
+    y = (expit(logits / 3) > np.random.default_rng(1).random(2000)).astype(int)
+    report = cb.Report.from_predictions(y, expit(logits), **fast)
+    panel = report.summary["models"][0]["diagrams"][0]
+    high = panel["limits"]["logit"][1]
+    bins = panel["bins"][0]["predicted"]
+    svg = reliability_svg({**panel, "bins": panel["bins"][:1]}, "one", "Title")
+    on_logit = svg.split('<g class="on-logit">')[1]
+    assert on_logit.count('class="dot"') == sum(p <= high for p in bins) < len(bins)
 
 
 def test_five_models_of_very_many_rows_stay_small():

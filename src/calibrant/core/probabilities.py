@@ -26,6 +26,7 @@ from calibrant.core.row_rules import (
     in_range,
     precision_of,
     sums_to_one,
+    warn_if_not_logits,
     warn_if_not_percent,
 )
 from calibrant.core.wording import (
@@ -98,7 +99,9 @@ def event_probabilities(
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         from scipy.special import expit
 
-        return np.asarray(expit(as_float(vector, name=wording.prob)), dtype=np.float64)
+        logits = as_float(vector, name=wording.prob)
+        warn_if_not_logits(logits, name=wording.prob)
+        return np.asarray(expit(logits), dtype=np.float64)
     numbers = as_numbers(vector, name=wording.prob)
     p = _probabilities(numbers, precision_of(array.dtype), scale, wording)
     if scale == "percent":
@@ -149,6 +152,7 @@ def check_class_scores(
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         logits = as_float(array, name=wording.prob)
         _check_logit_size(logits, wording)
+        warn_if_not_logits(logits, name=wording.prob)
         return logits
     numbers = as_numbers(array, name=wording.prob)
     prob = _probabilities(numbers, precision_of(array.dtype), scale, wording)

@@ -53,6 +53,12 @@ MIN_PERCENTAGES = 0.01
 SCALED = 2.0
 """Up to here values above 1 may be probabilities times something."""
 
+MIN_LOGITS = 30
+"""In fewer rows, logits of one event may all lie in [0, 1]."""
+
+MIN_DISTINCT_LOGITS = 10
+"""Fewer different logits may be those of a model with few distinct predictions."""
+
 NAMES: dict[Scale, str] = {
     "prob": "probabilities",
     "logit": "logits",
@@ -117,6 +123,38 @@ def warn_if_not_percent(highest: float, *, name: str) -> None:
             "probabilities, their scale is prob, not percent.",
             ScaleWarning,
         )
+
+
+def warn_if_not_logits(logits: Numbers, *, name: str) -> None:
+    """Warn where logits, of shape (n,) or (n, k), look like probabilities.
+
+    Those of several classes do if they lie in [0, 1] and sum to 1 in each row.
+    """
+    low, high = logits.min(), logits.max()
+    if low < 0.0 or high > 1.0:
+        return
+    if logits.ndim == 1:
+        distinct = np.unique(logits).size
+        warn_if_not_event_logits(low, high, logits.size, distinct, name=name)
+    elif (np.abs(logits.sum(axis=1) - 1.0) <= ROW_SUM_TOLERANCE).all():
+        _warn_of_probabilities("lie in [0, 1] and sum to 1 in each row", name)
+
+
+def warn_if_not_event_logits(
+    low: float, high: float, rows: int, distinct: int, *, name: str
+) -> None:
+    """Warn where many logits of one event, with many values, all lie in [0, 1]."""
+    many = rows >= MIN_LOGITS and distinct >= MIN_DISTINCT_LOGITS
+    if many and low >= 0.0 and high <= 1.0:
+        _warn_of_probabilities("lie in [0, 1]", name)
+
+
+def _warn_of_probabilities(seen: str, name: str) -> None:
+    warn(
+        f"all logits of {name} {seen}; if these are probabilities, their scale is "
+        "prob, not logit.",
+        ScaleWarning,
+    )
 
 
 def precision_of(dtype: np.dtype[Any]) -> float:

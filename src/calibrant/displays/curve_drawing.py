@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from calibrant.displays.panels import kept, places
+from calibrant.displays.panels import kept, line_within, places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,8 @@ def draw_curve(
 
 def _curve(display: ReliabilityDisplay) -> tuple[Any, Any]:
     curve = display.curve
-    return kept(curve.p, display.limits), kept(curve.calibrated, display.limits)
+    x, y = line_within(display.limits, curve.p, curve.calibrated)
+    return x, y
 
 
 def _draw_directions(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
@@ -76,7 +77,7 @@ def draw_band(
     band = display.band
     if band is None or not pen.shows("band"):
         return
-    x, low, high = (kept(v, display.limits) for v in (band.p, band.low, band.high))
+    x, low, high = line_within(display.limits, band.p, band.low, band.high)
     look: dict[str, Any] = {"color": color, "alpha": alpha, "linewidth": 0.0}
     look |= {"label": str(band), "zorder": 1.6}
     ax.fill_between(x, low, high, **pen.keywords("band", **look))
@@ -86,7 +87,7 @@ def draw_truth(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
     """Draw the true map and the errors of some rows, where they are known."""
     truth, lines = display.true_map, display.instances
     if truth is not None and pen.shows("true_map"):
-        x, y = kept(truth.p, display.limits), kept(truth.calibrated, display.limits)
+        x, y = line_within(display.limits, truth.p, truth.calibrated)
         look: dict[str, Any] = {"color": pen.style.truth, "linewidth": pen.line(1.1)}
         look |= {"label": TRUE_MAP, "linestyle": (0, (5, 1)), "zorder": 2.5}
         ax.plot(x, y, **pen.keywords("true_map", **look))
@@ -97,10 +98,11 @@ def draw_truth(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
 
 
 def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen, **changes: Any) -> None:
-    """Draw the mean of each bin with the exact interval of its rate."""
-    bins = display.frame("bins")
+    """Draw the mean of each bin within the axes, with the interval of its rate."""
+    bins, (start, end) = display.frame("bins"), display.limits
+    inside = (bins["predicted"] >= start) & (bins["predicted"] <= end)
     names = ("predicted", "observed", "low", "high")
-    x, y, low, high = (kept(bins[name], display.limits) for name in names)
+    x, y, low, high = (kept(bins[name][inside], display.limits) for name in names)
     look: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": pen.style.ink}
     look |= {"markersize": pen.line(2.9), "elinewidth": pen.line(0.7), "zorder": 2.8}
     look |= {"markeredgecolor": "white", "markeredgewidth": pen.line(0.4)} | changes

@@ -32,6 +32,7 @@ from calibrant.displays.panels import (
     axes_below,
     axes_inches,
     kept,
+    line_within,
     move_names_below,
     name_bars,
     places,
@@ -200,8 +201,8 @@ def _draw_line(
     if banded:
         draw_band(display, ax, pen, color=colour, alpha=pen.style.band_alpha)
     if pen.shows("curve"):
-        x = kept(display.curve.p, display.limits)
-        y = kept(display.curve.calibrated, display.limits)
+        curve = display.curve
+        x, y = line_within(display.limits, curve.p, curve.calibrated)
         look: dict[str, Any] = {"color": colour, "linestyle": dashes}
         look |= {"linewidth": pen.line(1.3), "zorder": 2.6, "label": _numbers(display)}
         ax.plot(x, y, **pen.keywords("curve", **look))
@@ -282,7 +283,8 @@ def label_spots(
         rest = [line for k, line in enumerate(heights) if k != number]
         others = np.array(rest or [LABEL_PLACES])  # a single curve: the diagonal
         apart = np.where(np.isnan(others), np.inf, np.abs(others - own)).min(axis=0)
-        above = own > np.nanmean(others, axis=0)
+        # Where another curve has no predictions, the diagonal stands for it.
+        above = own > np.where(np.isnan(others), LABEL_PLACES, others).mean(axis=0)
         inside = np.where(above, own < 1.0 - MIN_DISTANCE, own > MIN_DISTANCE)
         apart = np.where(inside, apart, 0.0)  # NaN is not inside
         at = int(np.argmax(apart))

@@ -94,6 +94,31 @@ def kept(values: FloatVector, limits: Limits) -> FloatVector:
     return np.clip(values, *limits)
 
 
+def line_within(
+    limits: Limits, p: FloatVector, *heights: FloatVector
+) -> tuple[FloatVector, ...]:
+    """Return the part of lines over p within the axes, cut where the axes end.
+
+    Holding points beyond the axes instead would draw a line along their edge.
+
+    Examples
+    --------
+    >>> p, height = np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.4, 0.8])
+    >>> x, y = line_within((0.3, 0.6), p, height)
+    >>> x.tolist(), y.round(2).tolist()
+    ([0.3, 0.5, 0.6], [0.3, 0.4, 0.5])
+    """
+    inside = (p >= limits[0]) & (p <= limits[1])
+    low = [limits[0]] if p.min() < limits[0] < p.max() else []
+    high = [limits[1]] if p.min() < limits[1] < p.max() else []
+
+    def cut(line: FloatVector) -> FloatVector:
+        first, last = (np.interp(end, p, line) for end in (low, high))
+        return np.concatenate([first, line[inside], last])
+
+    return (cut(p), *(kept(cut(line), limits) for line in heights))
+
+
 def places(values: FloatVector, display: ReliabilityDisplay) -> FloatVector:
     """Return how far along the axis values lie, 0 to 1."""
     ends = np.array(display.limits)

@@ -8,9 +8,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logit
 
 from calibrant.core.labels import check_label_order
-from calibrant.core.row_rules import warn_if_not_percent
+from calibrant.core.row_rules import warn_if_not_event_logits, warn_if_not_percent
 from calibrant.core.tasks import WHOLE, BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from calibrant.engines.cells import AggregatedCells, CellOrigin
     from calibrant.engines.opening import SqlTable, Table
     from calibrant.predictions.columns import TableRequest
+
+
+LOGIT_DECIMALS = 12
+"""Digits of a logit that survive as a probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,15 +318,31 @@ def aggregate_table(table: SqlTable, request: TableRequest) -> AggregatedCells:
             )
     spec = aggregation_spec(table, request)
     cells = table.aggregate(spec)
-    percent = [m for m in spec.models if m.scale == "percent"]
-    for model in percent:
-        own = [i for i, (name, _) in enumerate(spec.events) if name == model.name]
-        high = cells.columns["high"][np.isin(cells.columns["event"], own)]
-        warn_if_not_percent(100.0 * high.max(initial=0.0), name=str(model))
+    for model in spec.models:
+        _warn_if_other_scale(cells, spec, model)
     origin = replace(
         cells.origin, model_column=request.model or "", event=request.spec.event
     )
     return replace(cells, origin=origin)
+
+
+def _warn_if_other_scale(
+    cells: AggregatedCells, spec: AggregationSpec, model: ModelColumns
+) -> None:
+    """Warn where percentages, or logits of one event, look like probabilities.
+
+    Logits of several classes are no longer known: the cells contain probabilities.
+    """
+    events = [i for i, (name, _) in enumerate(spec.events) if name == model.name]
+    own = np.isin(cells.columns["event"], events)
+    low, high = (cells.columns[name][own] for name in ("low", "high"))
+    if model.scale == "percent":
+        warn_if_not_percent(100.0 * high.max(initial=0.0), name=str(model))
+    elif model.scale == "logit" and not model.labels and own.any():
+        least, most = np.round(logit([low.min(), high.max()]), LOGIT_DECIMALS)
+        rows = int(cells.columns["rows"][own].sum())
+        distinct = np.unique(low).size
+        warn_if_not_event_logits(least, most, rows, distinct, name=str(model))
 
 
 def check_can_be_aggregated(request: TableRequest) -> None:

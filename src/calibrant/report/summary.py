@@ -54,7 +54,7 @@ from calibrant.report.json_numbers import rows_of
 from calibrant.report.model_summary import count_steps, summarise_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from calibrant.core.tasks import BinaryTasks
     from calibrant.predictions.predictions import Predictions
@@ -115,6 +115,7 @@ def summarise(
         summarise_model(preds, name, fitted[name], groups[name], settings, step)
         for name in store.models
     ]
+    _share_axes([panel for model in models for panel in model["diagrams"]])
     used = dict.fromkeys(row["method"] for model in models for row in model["errors"])
     methods = {method_name(method): method for method in settings.methods}
     named = {store.display_name(name): one.tasks for name, one in fitted.items()}
@@ -142,6 +143,13 @@ def summarise(
         "decisions": decisions_of(named, settings.confidence),
         "notes": notes,
     }
+
+
+def _share_axes(panels: Sequence[dict[str, Any]]) -> None:
+    """Show all diagrams on the same kind of axes, such as before and after a repair."""
+    if any(panel["axes"] == "logit" for panel in panels):
+        for panel in panels:
+            panel["axes"] = "logit"
 
 
 def _plain(method: str) -> str:

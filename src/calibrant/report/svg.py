@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
 from calibrant.displays.diagram_data import SPACES, mirrored_bars
-from calibrant.displays.panels import named_ticks
+from calibrant.displays.panels import line_within, named_ticks
 from calibrant.report.page import unbroken
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ A net benefit is at most 1, the share of events."""
 PASSES, TOLERANCE = 6, 0.05
 """How often every second point of a line is left out that lies so near to the line
 between its neighbours."""
+CURVE_LINES = ("p", "calibrated", "low", "high")
+"""Columns of a curve that are drawn."""
 SPARK = 110.0
 """Width of the picture of an interval in a table."""
 
@@ -89,9 +91,16 @@ class Axes:
         """Return places from the top."""
         return TOP + SIDE * (1.0 - self.share(values))
 
-    def line(self, x: Sequence[float], y: Sequence[float]) -> str:
+    def line(self, x: ArrayLike, y: ArrayLike) -> str:
         """Return points as those of an SVG path, without the first letter."""
         return path_points(self.x(x), self.y(y))
+
+    def cut(self, curve: Mapping[str, Any]) -> dict[str, FloatVector]:
+        """Return the part of a curve, and of its band, that lies within the axes."""
+        lines = {name: curve[name] for name in CURVE_LINES if name in curve}
+        arrays = (np.asarray(line, dtype=np.float64) for line in lines.values())
+        cut = line_within((self.low, self.high), *arrays)
+        return dict(zip(lines, cut, strict=True))
 
     @cached_property
     def ticks(self) -> list[tuple[float, str]]:
@@ -213,7 +222,10 @@ def _lines_svg(
             f'<g class="{group}">{_band(curve, axes, f"band {own}")}'
             f'<path class="curve {own}" d="M'
             f'{axes.line(curve["p"], curve["calibrated"])}"/></g>'
-            for group, own, curve in lines
+            for group, own, curve in (
+                (group, own, axes.cut(whole)) for group, own, whole in lines
+            )
+            if curve["p"].size
         ]
         return "".join([DIAGONAL, *drawn])
 
@@ -378,6 +390,9 @@ def _axis_names(across: str, up: str, bottom: float, below: float) -> str:
 
 
 def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> str:
+    curve = axes.cut(curve)
+    if not curve["p"].size:  # all of it lies beyond the axes
+        return ""
     p = curve["p"]
     line, ends = axes.line(p, curve["calibrated"]), [p[-1], p[0]]
     # Only the first map fills the gap to the diagonal; two fillings hide each other.
@@ -403,10 +418,14 @@ def _band(curve: Mapping[str, Any], axes: Axes, kind: str) -> str:
 
 def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
     places = [axes.y(bins[name]) for name in ("observed", "low", "high")]
+    predicted = bins["predicted"]
     drawn = [
         f'<path class="whisker" d="M{x:.1f},{low:.1f}V{high:.1f}"/>'
         f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>'
-        for x, y, low, high in zip(axes.x(bins["predicted"]), *places, strict=True)
+        for p, x, y, low, high in zip(
+            predicted, axes.x(predicted), *places, strict=True
+        )
+        if axes.low <= p <= axes.high
     ]
     return f'<g class="l{number} m{number}">{"".join(drawn)}</g>'
 
