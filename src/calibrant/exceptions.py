@@ -305,6 +305,10 @@ class FallingMapWarning(CalibrantWarning):
     """A fitted map assigns lower probabilities to higher predictions."""
 
 
+class UpsideDownWarning(CalibrantWarning):
+    """The event happens significantly less often where predictions are higher."""
+
+
 class OutsideRangeWarning(CalibrantWarning):
     """A map is applied far outside the range of predictions that it was fitted on."""
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import calibrant as cb
 from calibrant.core.sample import BinarySample
 from calibrant.exceptions import OptionError, TooFewRowsError, UnknownNameError
-from calibrant.testing.strategies import binary_samples, counts
+from strategies import binary_samples, counts
 
 METHODS = [name for name in cb.calibrator_names() if name.startswith("e")]
 

@@ -3,8 +3,10 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
 from sklearn.datasets import load_digits, make_classification
@@ -12,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
     StratifiedKFold,
     cross_val_predict,
     cross_val_score,
@@ -214,3 +217,99 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     fitted = model.classifier_[-1].coef_
     np.testing.assert_allclose(fitted, alone[-1].coef_)
     assert not np.allclose(fitted, pipe.fit(X, y)[-1].coef_)
+
+
+def weighted_pipeline():
+    """Return a pipeline that asks for weights, where routing is enabled."""
+    return make_pipeline(
+        StandardScaler().set_fit_request(sample_weight=False),
+        LogisticRegression().set_fit_request(sample_weight=True),
+    )
+
+
+@pytest.fixture
+def weighted_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (rng.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    return X, y, rng.integers(1, 4, 300).astype(float)
+
+
+def test_routed_weights_reach_the_classifier_as_without_routing(weighted_rows):
+    X, y, weight = weighted_rows
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    plain = cb.CalibratedClassifier(pipe, "platt", cv=3)
+    expected = plain.fit(X, y, sample_weight=weight).predict_proba(X)
+    with config_context(enable_metadata_routing=True):
+        model = cb.CalibratedClassifier(weighted_pipeline(), "platt", cv=3)
+        model.fit(X, y, sample_weight=weight)
+        assert_allclose(model.predict_proba(X), expected)
+        # A part that does not say whether it takes weights is an error, as always.
+        unset = cb.CalibratedClassifier(LogisticRegression(), "platt", cv=3)
+        with pytest.raises(ValueError, match="not explicitly set as requested"):
+            unset.fit(X, y, sample_weight=weight)
+
+
+def test_routing_leads_through_other_meta_estimators(weighted_rows):
+    X, y, weight = weighted_rows
+    with config_context(enable_metadata_routing=True):
+        held_out = {
+            model: cross_val_predict(
+                model.set_fit_request(sample_weight=True),
+                X,
+                y,
+                cv=3,
+                params={"sample_weight": weight},
+                method="predict_proba",
+            )
+            for model in (
+                cb.CalibratedClassifier(weighted_pipeline(), "isotonic", cv=3),
+                CalibratedClassifierCV(
+                    weighted_pipeline(), method="isotonic", cv=3, ensemble=False
+                ),
+            )
+        }
+    ours, theirs = held_out.values()
+    # Isotonic maps are lines between probabilities here, between logits there.
+    assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_groups_reach_the_splitter(weighted_rows):
+    X, y, _ = weighted_rows
+    groups = np.arange(300) // 10
+    folds = [*GroupKFold(3).split(X, y, groups)]
+    expected = cb.CalibratedClassifier(GaussianNB(), "platt", cv=folds).fit(X, y)
+    with config_context(enable_metadata_routing=True):
+        model = cb.CalibratedClassifier(GaussianNB(), "platt", cv=GroupKFold(3))
+        model.fit(X, y, groups=groups)
+    assert_allclose(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_other_parameters_go_to_the_classifier_that_is_fitted(weighted_rows):
+    X, y, weight = weighted_rows
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    by_name = {"logisticregression__sample_weight": weight}
+    model = cb.CalibratedClassifier(pipe, "platt", cv=3).fit(X, y, **by_name)
+    alone = pipe.fit(X, y, **by_name)
+    assert_allclose(model.classifier_[-1].coef_, alone[-1].coef_)
+    with pytest.raises(OptionError, match="pass cv=5"):
+        cb.CalibratedClassifier(alone, "platt").fit(X, y, **by_name)
+
+
+def test_names_of_features_are_those_of_the_classifier(weighted_rows):
+    X, y, _ = weighted_rows
+    frame = pd.DataFrame(X, columns=["age", "dose"])
+    pipe = make_pipeline(StandardScaler(), LogisticRegression())
+    model = cb.CalibratedClassifier(pipe, "platt", cv=3).fit(frame, y)
+    assert model.feature_names_in_.tolist() == ["age", "dose"]
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+class NeverFitted(LogisticRegression):
+    def fit(self, *_, **__):
+        raise AssertionError("fitted before the calibrator was checked")
+
+
+def test_a_misspelt_calibrator_is_found_before_the_classifier_is_fitted(rows):
+    with pytest.raises(OptionError, match="did you mean 'platt'"):
+        cb.CalibratedClassifier(NeverFitted(), "plat", cv=3).fit(*rows)

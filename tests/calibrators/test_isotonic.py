@@ -6,7 +6,7 @@ from sklearn.isotonic import IsotonicRegression
 import calibrant as cb
 from calibrant.core.sample import BinarySample
 from calibrant.numerics.sorted_rows import sorted_rows
-from calibrant.testing.strategies import binary_samples
+from strategies import binary_samples
 
 GRID = np.linspace(0, 1, 201)
 

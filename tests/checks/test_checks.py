@@ -111,6 +111,41 @@ def test_balanced_training_is_taken_back():
     assert not {"CAL003", "CAL013"} & set(codes(adjusted, y))
 
 
+def test_predictions_that_are_upside_down_are_reported_once():
+    p, y = TRIPS["CAL012"]
+    first, *rest = cb.diagnose(y, p).findings
+    assert first.code == "CAL012"
+    assert first.also == ("CAL001", "CAL004", "CAL005")
+    assert "CAL001, CAL004 and CAL005 found the same fault" in first.message
+    assert not rest
+    assert {"CAL001", "CAL004", "CAL005"} <= set(codes(p, y, mute="CAL012"))
+
+
+def test_swapped_columns_of_a_rare_event_are_upside_down():
+    """They are off in level as well, and 1 - p is still trained on balanced data."""
+    p, y = balanced(rate=0.2)
+    found = cb.diagnose(y, 1.0 - p)
+    assert found.findings[0].code == "CAL012"
+    assert not {"CAL001", "CAL003", "CAL004", "CAL005", "CAL013"} & set(found.codes)
+
+
+def test_a_fall_that_turning_would_not_repair_hides_nothing():
+    """A curve with a hump is correlated with labels, but 1 - p has no skill."""
+    found = codes(*TRIPS["CAL005"])
+    assert found[0] == "CAL012"
+    assert {"CAL003", "CAL004", "CAL005"} < set(found)
+
+
+def test_models_without_skill_are_not_called_upside_down():
+    """Predictions and labels are independent: the correlation is chance."""
+    rng = np.random.default_rng(0)
+    found = sum(
+        "CAL012" in codes(rng.uniform(0.1, 0.9, 400), (rng.random(400) < 0.5) + 0.0)
+        for _ in range(60)
+    )
+    assert found <= 4  # 0.6 are expected
+
+
 def test_balanced_training_is_reported_once():
     p, y = TRIPS["CAL013"]
     found = cb.diagnose(y, p)

@@ -302,3 +302,26 @@ def test_calibrators_recommend_only_what_they_take():
 def test_names_differ_in_case_only():
     with pytest.raises(ex.UnknownNameError, match=r"did you mean 'es15'\?"):
         error(method="ES15")
+
+
+@pytest.mark.parametrize(
+    ("pos_label", "remedy"),
+    [
+        ("Churned", 'Pass the value exactly as it appears there: pos_label="churned".'),
+        ("left", 'pos_label="churned" or pos_label="stayed".'),
+    ],
+)
+def test_a_label_that_does_not_occur_leads_to_those_that_do(pos_label, remedy):
+    labels = np.array(["churned", "stayed"] * 20)
+    with pytest.raises(ex.LabelError) as raised:
+        cb.evaluate(labels, np.full(40, 0.5), pos_label=pos_label)
+    assert str(raised.value).endswith(remedy)
+
+
+def test_labels_that_differ_in_case_or_spaces_are_named():
+    labels = np.array(["churned", "Churned", "stayed", "stayed "] * 10)
+    with pytest.raises(ex.LabelError, match="differ only in case or spaces"):
+        cb.evaluate(labels, np.full(40, 0.5), pos_label="churned")
+    one = np.array(["churned"] * 40)
+    with pytest.raises(ex.LabelError, match=r'appears there: pos_label="churned"'):
+        cb.evaluate(one, np.full(40, 0.5), pos_label="Churned")

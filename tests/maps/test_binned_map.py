@@ -12,7 +12,7 @@ import calibrant as cb
 from calibrant.exceptions import MapFormatError, OptionError
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import tabulate, width_edges
-from calibrant.testing.strategies import binary_samples
+from strategies import binary_samples
 
 
 @given(binary_samples(), st.integers(1, 9), st.sampled_from(["slope-1", "flat"]))

@@ -209,3 +209,29 @@ def test_a_band_that_seems_to_contradict_the_verdict_is_explained(
     told = remark_of(panel, [], significant=significant)
     assert words in told
     assert bool(told) == bool(words)
+
+
+def test_of_predictions_of_the_other_label_only_that_is_said(rows, fast):
+    drawn = rows(1000)
+    report = cb.Report.from_predictions(1 - drawn["label"], drawn["good"], **fast)
+    (model,) = report.summary["models"]
+    verdict = model["verdict"]
+    assert verdict["headline"] == "predictions are upside down"
+    assert verdict["sentences"][1].startswith("Are the labels swapped")
+    assert verdict["sentences"][2] == verdict["error"]
+    assert model["findings"][0]["code"] == "CAL012"
+    assert model["repairs"] is None
+    assert not any("ecalibra" in finding["remedy"] for finding in model["findings"])
+    for output in ("html", "markdown"):
+        assert "redictions are upside down" in report.text(output)
+
+
+def test_a_falling_order_that_is_not_all_is_said_first(fault):
+    error = {"method": "es15", "value": 0.2, "low": 0.1, "high": 0.3}
+    verdict = verdict_of(error, [], None, base_rate=0.5, confidence=0.95, task="binary")
+    evidence = {"correlation": -0.1, "turned_skill": -0.2}
+    found = reconcile(
+        verdict, [fault("CAL012", message="It falls.", evidence=evidence)]
+    )
+    assert found["sentences"] == ["It falls.", *verdict["sentences"]]
+    assert found["headline"] == verdict["headline"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_a
 
 import numpy as np
 
-from calibrant.calibrators.map_warnings import warn_if_falling, warn_if_outside
+from calibrant.calibrators.map_warnings import warn_if_outside, warn_if_upside_down
 from calibrant.core.array_types import Scale
 from calibrant.core.arrays import as_array, check_same_length
 from calibrant.core.parameters import check_choice
@@ -113,7 +113,8 @@ class Calibrator:
         The lowest and the highest prediction of the event in the fitted data.
         `transform` warns (`OutsideRangeWarning`) if more than 1 % of its
         predictions are more than 0.05 outside; `fit` warns (`FallingMapWarning`) if
-        a map without bins decreases by more than 0.02 within the range.
+        a map without bins decreases by more than 0.02 within the range, and
+        (`UpsideDownWarning`) if predictions and labels are negatively correlated.
     certificate_ : Certificate
         What was tried and gained, by the method "auto".
     classes_ : ndarray of shape (k,)
@@ -281,7 +282,7 @@ class Calibrator:
             self.fit_ = unfitted.fit_groups(sample, by, keys)
         if isinstance(sample, BinarySample):
             self.range_ = float(sample.p.min()), float(sample.p.max())
-            warn_if_falling(self.fit_.map, sample.p)  # type: ignore[arg-type]
+            warn_if_upside_down(self.fit_.map, sample)  # type: ignore[arg-type]
         return self
 
     def _sample(self, p: Any, y: Any, sample_weight: Any) -> BinarySample | ClassSample:

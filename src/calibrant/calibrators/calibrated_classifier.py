@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -42,6 +49,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     fitted too, no `fit` is needed. With `cv`, `fit` predicts every row by a classifier
     that has not seen it, fits the calibrator to these predictions and the classifier to
     all rows: use it if you have no separate calibration set.
+
+    With scikit-learn's metadata routing, it requests weights as other meta-estimators
+    do: ``set_fit_request(sample_weight=True)`` of this estimator and of the parts of
+    `classifier` that take them.
 
     Parameters
     ----------
@@ -95,10 +106,39 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """Keep a classifier that came fitted; everything else is copied unfitted."""
         classifier = self.classifier if self.cv is None else clone(self.classifier)
         calibrator = clone(self.calibrator, safe=False)
-        return type(self)(classifier, calibrator, cv=self.cv)
+        copied = type(self)(classifier, calibrator, cv=self.cv)
+        requests: Any = getattr(self, "_metadata_request", None)
+        if requests is not None:
+            copied._metadata_request = deepcopy(requests)  # noqa: SLF001
+        return copied
+
+    def get_metadata_routing(self) -> Any:
+        """Return which metadata of `fit` go to this estimator, its parts and splits.
+
+        Returns
+        -------
+        MetadataRouter
+            What scikit-learn asks meta-estimators for.
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                classifier=self.classifier,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+            .add(
+                splitter=self.cv,
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+        )
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the calibrator, and with `cv` the classifier.
 
@@ -110,7 +150,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             Labels.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows. With `cv` the classifier gets them too; of a pipeline,
-            its last step.
+            its last step. With metadata routing, the parts that request them.
+        **fit_params
+            Other parameters of the classifier's `fit`; only with `cv`. With metadata
+            routing also those of the splitter, such as `groups`.
 
         Returns
         -------
@@ -126,7 +169,13 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
                 "cv must be a number of folds, a splitter, or None for a "
                 f"classifier that is already fitted; got {self.cv!r}."
             )
+        calibrator = self._new_calibrator()
         if self.cv is None:
+            if fit_params:
+                raise OptionError(
+                    f"without cv, classifier is not fitted and takes no "
+                    f"{', '.join(fit_params)}; pass cv=5 to fit it, too."
+                )
             if not _is_fitted(self.classifier):
                 raise OptionError(
                     "without cv, classifier must already be fitted; fit it on "
@@ -137,14 +186,19 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             prob = _probabilities(fitted, X)
         else:
             method = _method(self.classifier)
-            weights = {_weight_parameter(self.classifier): sample_weight}
-            params = {} if sample_weight is None else weights
+            params, split_params = self._routed(sample_weight, fit_params)
+            folds = check_cv(self.cv, label, classifier=True)
             scores = cross_val_predict(
-                self.classifier, X, label, cv=self.cv, method=method, params=params
+                self.classifier,
+                X,
+                label,
+                cv=list(folds.split(X, label, **split_params)),
+                method=method,
+                params=params,
             )
             fitted = clone(self.classifier).fit(X, label, **params)
             prob = _as_probabilities(scores, method, fitted)
-        calibrator = self._new_calibrator(prob.shape[1])
+        calibrator = _for_classes(calibrator, prob.shape[1])
         column = _column_numbers(label, fitted.classes_)
         calibrator.fit(_input(calibrator, prob), column, sample_weight)
         self.classifier_, self.calibrator_ = fitted, calibrator
@@ -197,6 +251,11 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         """Return the number of features that the classifier saw."""
         return int(self._fitted_parts()[0].n_features_in_)
 
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Return the names of the features, if the classifier saw a data frame."""
+        return np.asarray(self._fitted_parts()[0].feature_names_in_)
+
     def __sklearn_tags__(self) -> Any:
         """Take rows of the kinds that the classifier takes."""
         from sklearn.utils import get_tags
@@ -219,8 +278,20 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             return self.classifier_, self.calibrator_
         return self.classifier, self.calibrator
 
-    def _new_calibrator(self, n_classes: int) -> Any:
-        """Return an unfitted calibrator for so many classes, with labels from 0."""
+    def _routed(
+        self, sample_weight: ArrayLike | None, fit_params: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the parameters of the classifier's `fit`, and of the splitter."""
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(
+                self, "fit", sample_weight=sample_weight, **fit_params
+            )
+            return routed["classifier"]["fit"], routed["splitter"]["split"]
+        weights = {_weight_parameter(self.classifier): sample_weight}
+        return ({} if sample_weight is None else weights) | fit_params, {}
+
+    def _new_calibrator(self) -> Calibrator:
+        """Return an unfitted calibrator with labels from 0."""
         named = isinstance(self.calibrator, str)
         unfitted = make_calibrator(self.calibrator) if named else clone(self.calibrator)
         if not isinstance(unfitted, Calibrator):
@@ -230,10 +301,15 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             )
         for name in {"labels", "pos_label"} & unfitted.get_params().keys():
             unfitted.set_params(**{name: None})
-        if n_classes > BINARY and not isinstance(unfitted, ClassCalibrator):
-            binary = cast("EventCalibrator", unfitted)
-            return OneVsRest(calibrator=binary, scale=unfitted.scale)
-        return unfitted
+        return unfitted.checked()
+
+
+def _for_classes(calibrator: Calibrator, n_classes: int) -> Any:
+    """Return a calibrator for so many classes."""
+    if n_classes > BINARY and not isinstance(calibrator, ClassCalibrator):
+        binary = cast("EventCalibrator", calibrator)
+        return OneVsRest(calibrator=binary, scale=calibrator.scale)
+    return calibrator
 
 
 def _weight_parameter(classifier: Any) -> str:

@@ -1,4 +1,4 @@
-"""Warnings about maps that fall, and about predictions outside the fitted range."""
+"""Warnings about maps and predictions that are upside down or out of range."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import numpy as np
 from scipy.special import expit
 
 from calibrant.core.warn import warn
-from calibrant.exceptions import FallingMapWarning, OutsideRangeWarning
+from calibrant.exceptions import (
+    FallingMapWarning,
+    OutsideRangeWarning,
+    UpsideDownWarning,
+)
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.grouped import GroupedMap
 from calibrant.numerics.links import NEAREST, logit
+from calibrant.numerics.reversed_order import find_reversal
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector
+    from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
 
 MAX_FALL = 0.02
@@ -26,7 +32,27 @@ MAX_SHARE = 0.01
 """So are a few that are farther outside."""
 
 
-def warn_if_falling(map_: CalibrationMap | GroupedMap, p: FloatVector) -> None:
+def warn_if_upside_down(
+    map_: CalibrationMap | GroupedMap, sample: BinarySample
+) -> None:
+    """Warn where predictions and labels contradict each other, or else the map falls.
+
+    Many repairs of predictions that are upside down forecast the base rate for all.
+    """
+    reversal = find_reversal(sample.p, sample.y, sample.weights)
+    if reversal is None:
+        _warn_if_falling(map_, sample.p)
+        return
+    warn(
+        "predictions are upside down: the higher the prediction, the less often the "
+        f"event happens (correlation {reversal.correlation:.2f}). Are the labels "
+        "swapped, or is this the probability of the other class? No calibrator is "
+        "meant to repair that.",
+        UpsideDownWarning,
+    )
+
+
+def _warn_if_falling(map_: CalibrationMap | GroupedMap, p: FloatVector) -> None:
     """Warn where a map falls within the range of the predictions it was fitted to.
 
     Bins jump at their edges, as everybody knows who asks for them; maps of groups fall

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +10,8 @@ from scipy.special import betainc, expit, ndtr
 
 from calibrant.checks.check import Finding, severity_of
 from calibrant.checks.formatting import format_pair, format_probability, format_range
-from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import bin_index
+from calibrant.numerics.reversed_order import find_reversal
 
 if TYPE_CHECKING:
     from calibrant.checks.check import Subject
@@ -166,29 +166,38 @@ def _is_shift_alone(subject: Subject) -> bool:
 
 def reversed_order(subject: Subject) -> Finding | None:
     """CAL012: the higher the prediction, the less often the event happens."""
-    cells, total = subject.cells, subject.total
-    if total < FEW_ROWS:
+    cells = subject.cells
+    rates = cells.label_sum / cells.weight
+    reversal = find_reversal(cells.p, rates, cells.weight, subject.level)
+    if reversal is None:
         return None
-    p = cells.p - cells.weight @ cells.p / total
-    rate = subject.positives / total
-    covariance = float(cells.weight @ (p * (cells.label_sum / cells.weight - rate)))
-    scale = float(cells.weight @ p**2) * total * rate * (1.0 - rate)
-    if scale == 0.0:
-        return None
-    correlation = covariance * np.sqrt(total / scale)
-    pvalue = float(ndtr(correlation * np.sqrt(total)))
-    if pvalue >= subject.level:
-        return None
+    evidence = {"correlation": reversal.correlation, "pvalue": reversal.pvalue}
+    if not subject.top_label:  # whose confidence is never that of another class
+        evidence["turned_skill"] = _turned_skill(subject)
     return Finding(
         "CAL012",
         "upside down",
         "severe",
         f"The higher the prediction, the less often it comes true (correlation "
-        f"{correlation:.2f}).",
+        f"{reversal.correlation:.2f}).",
         "Are the labels swapped, or is this the probability of the other class?",
         "",
-        {"correlation": float(correlation), "pvalue": pvalue},
+        {**evidence},
     )
+
+
+def _turned_skill(subject: Subject) -> float:
+    """Return by how much 1 - p, shifted to the base rate, has a lower Brier score.
+
+    The score of the base rate alone is 0, a perfect one 1.
+    """
+    sample = subject.sample
+    turned = replace(subject, sample=replace(sample, p=1.0 - sample.p))
+    p, cells = turned.at_base_rate, turned.cells
+    misses = cells.weight - cells.label_sum
+    brier = float(cells.label_sum @ (1.0 - p) ** 2 + misses @ p**2) / subject.total
+    rate = subject.positives / subject.total
+    return 1.0 - brier / (rate * (1.0 - rate))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from calibrant.checks.data_checks import (
     rounded,
     thin_region,
 )
+from calibrant.checks.formatting import join_names
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import check_events
 from calibrant.exceptions import Argument, OptionError, UnknownNameError
@@ -59,6 +60,10 @@ CHECKS: dict[str, Callable[[Subject], Finding | list[Finding] | None]] = {
 """Every check by its code. A code keeps its meaning for ever."""
 FACTS = ("CAL006", "CAL007", "CAL008", "CAL009", "CAL011", "CAL014")
 """Checks of the rows as they are; others test them as fewer independent rows."""
+EFFECTS_OF_BALANCING = ("CAL003", "CAL004")
+"""What the shift of CAL013 also trips."""
+EFFECTS_OF_TURNING = ("CAL001", "CAL002", "CAL003", "CAL004", "CAL005", "CAL013")
+"""What predictions that are upside down, CAL012, also trip."""
 NOTHING_TO_FIT = (
     "No map can be fitted to a single outcome: collect rows with the other outcome."
 )
@@ -129,11 +134,14 @@ class Diagnosis:
 
 
 def _in_order(findings: Iterable[Finding]) -> Diagnosis:
-    """Return findings with the worst first, then by code and size."""
+    """Return findings with the worst first, then by code and size.
 
-    def worst_first(finding: Finding) -> tuple[int, str, float]:
+    Predictions that are upside down come before what follows from that.
+    """
+
+    def worst_first(finding: Finding) -> tuple[int, bool, str, float]:
         off_by = abs(float(finding.evidence.get("off_by", 0.0)))
-        return -finding.rank, finding.code, -off_by
+        return -finding.rank, finding.code != "CAL012", finding.code, -off_by
 
     return Diagnosis(tuple(sorted(findings, key=worst_first)))
 
@@ -268,27 +276,45 @@ def _run_checks(subject: Subject, mute: Sequence[str]) -> list[Finding]:
         if result is not None:
             findings += result if isinstance(result, list) else [result]
     if not subject.one_outcome:
-        return _report_shift_once(findings)
+        findings = _report_once(findings, "CAL013", EFFECTS_OF_BALANCING)
+        if any(is_turned(finding) for finding in findings):
+            findings = _report_once(findings, "CAL012", EFFECTS_OF_TURNING)
+            # No calibrator is advised before the predictions are the right ones.
+            return [replace(finding, calibrator="") for finding in findings]
+        return findings
     return [
         replace(f, calibrator="", remedy=NOTHING_TO_FIT) if f.calibrator else f
         for f in findings
     ]
 
 
-def _report_shift_once(findings: list[Finding]) -> list[Finding]:
-    """Return findings without those that balanced training explains; it names them."""
+def is_turned(finding: Finding) -> bool:
+    """Tell whether predictions are upside down so that 1 - p would have skill.
+
+    Otherwise the order alone does not explain what other checks find.
+    """
+    skill = float(finding.evidence.get("turned_skill", 0.0))
+    return finding.code == "CAL012" and skill > 0.0
+
+
+def _report_once(
+    findings: list[Finding], code: str, effects: Sequence[str]
+) -> list[Finding]:
+    """Return findings without the effects of one of them, the cause; it names them."""
     found = {finding.code: finding for finding in findings}
-    same = [found[code] for code in ("CAL003", "CAL004") if code in found]
-    if "CAL013" not in found or not same:
+    same = [found[effect] for effect in effects if effect in found]
+    if code not in found or not same:
         return findings
-    cause, codes = found["CAL013"], tuple(finding.code for finding in same)
+    cause = found[code]
+    codes = sorted({one for finding in same for one in (finding.code, *finding.also)})
     worst = max(cause, *same, key=lambda finding: finding.rank)
+    off_by = max(float(f.evidence.get("off_by", 0.0)) for f in (cause, *same))
     joined = replace(
         cause,
         severity=worst.severity,
-        message=f"{cause.message} {' and '.join(codes)} found the same fault.",
-        evidence=cause.evidence | {"off_by": worst.evidence["off_by"]},
-        also=codes,
+        message=f"{cause.message} {join_names(codes)} found the same fault.",
+        evidence=cause.evidence | {"off_by": off_by},
+        also=tuple(codes),
     )
     rest = [finding for finding in findings if finding not in (cause, *same)]
     return [*rest, joined]

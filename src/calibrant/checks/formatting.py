@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 MIN_DECIMALS, MAX_DECIMALS = 3, 12
 TINY = 1e-5
 """Smaller numbers are written with an exponent."""
@@ -85,6 +90,18 @@ def format_range(left: float, right: float) -> str:
     """
     first, last = format_pair(left, right)
     return f"of {left:.6g}" if first == last else f"from {first} to {last}"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence.
+
+    Examples
+    --------
+    >>> join_names(["a", "b", "c"]), join_names(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def format_count(number: float, thousands: str = ",") -> str:

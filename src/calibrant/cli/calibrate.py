@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from calibrant.calibrators.map_warnings import warn_if_falling
+from calibrant.calibrators.map_warnings import warn_if_upside_down
 from calibrant.cli import options
 from calibrant.cli.data_options import (
     DataOptions,
@@ -136,7 +136,7 @@ def _fit_event(calibrator: Calibrator, preds: Predictions) -> Fitted:
         map_ = calibrator.fit_sample(sample).map
     else:
         map_ = calibrator.fit_groups(sample, *groups).map
-    warn_if_falling(map_, sample.p)
+    warn_if_upside_down(map_, sample)
     within = float(sample.p.min()), float(sample.p.max())
     if hasattr(map_, "certificate"):
         return "", map_, within

@@ -50,15 +50,17 @@ def check_label_values(
 ) -> None:
     """Raise unless labels are `pos_label` and at most one other."""
     there, several = pos_label in distinct, len(distinct) > 2  # noqa: PLR2004
-    alike = [value for value in distinct if str(value) == str(pos_label)]
+    alike = [value for value in distinct if _folded(value) == _folded(pos_label)]
     if several or (not there and (alike or len(distinct) == 2)):  # noqa: PLR2004
         remedy = wording.several_labels
         if alike and not there:
             as_it_stands = Setting("pos_label", alike[0])
             remedy = ("Pass the value exactly as it appears there: ", as_it_stands, ".")
         elif not several:
-            one = Setting("pos_label", distinct[-1])
-            remedy = ("Pass one of these as the event: ", one, ".")
+            first, second = (Setting("pos_label", value) for value in distinct)
+            remedy = ("Pass one of these as the event: ", first, " or ", second, ".")
+        elif len(alike) > 1 or len({_folded(value) for value in distinct}) == 2:  # noqa: PLR2004
+            remedy = ("Some differ only in case or spaces; make them one value.",)
         raise LabelError.of(
             wording.label,
             f"must contain two values, one of them the event {pos_label!r}",
@@ -66,6 +68,17 @@ def check_label_values(
             remedy,
             value=pos_label,
         )
+
+
+def _folded(value: Any) -> str:
+    """Return a label as text, without what people overlook: case and spaces.
+
+    Examples
+    --------
+    >>> _folded(" Churned"), _folded(1)
+    ('churned', '1')
+    """
+    return str(value).strip().casefold()
 
 
 def check_second_column(

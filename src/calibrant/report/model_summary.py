@@ -12,7 +12,7 @@ from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.check import Subject
 from calibrant.checks.data_checks import group_gaps
-from calibrant.checks.diagnosis import diagnose_tasks
+from calibrant.checks.diagnosis import diagnose_tasks, is_turned
 from calibrant.checks.formatting import MIN_DECIMALS, decimals_to_distinguish
 from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import FEW_ROWS
@@ -123,8 +123,9 @@ def summarise_model(
     panels, regions = _panels(fitted, preds.store.origin.event, order, settings)
     step()
     estimate = fitted.estimates(settings.measure)[0]
-    repairs = _repairs(preds, model, fitted, settings)
     diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
+    turned = any(is_turned(f) and not f.where for f in diagnosis.findings)
+    repairs = None if turned else _repairs(preds, model, fitted, settings)
     findings = advise(diagnosis.findings, repairs)
     step()
     sure = bool(significant_findings(findings)) or not estimate.low <= 0.0

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.calibrators.registry import EVALUATORS, method_name
+from calibrant.checks.diagnosis import is_turned
 from calibrant.checks.formatting import (
     MIN_DECIMALS,
     decimals_to_distinguish,
     format_count,
     format_probability,
+    join_names,
 )
 from calibrant.report.regions import NEGLIGIBLE, Region
 from calibrant.report.repairs import NONE
@@ -216,8 +218,12 @@ def reconcile(
     An error is a mean: it can be small although some rows, classes or groups are far
     off. Then the grade is at best poor beside a severe finding and at best fair beside
     a moderate one, the headline says so, and sentences name classes, groups and
-    certain predictions that failed. `classes` are all there are, worst first.
+    certain predictions that failed. Of predictions that are upside down it says only
+    that. `classes` are all there are, worst first.
     """
+    reversed_order = [f for f in findings if f.code == "CAL012" and not f.where]
+    if any(map(is_turned, reversed_order)):
+        return _upside_down(verdict, reversed_order[0])
     sentences = list(verdict["sentences"])
     place = sentences.index(verdict["error"]) + 1
     failed = _failed_sentence(findings)
@@ -227,6 +233,7 @@ def reconcile(
         *_group_sentence(findings),
         *(f.message for f in findings if f.code == "CAL011" and not f.where),
     ]
+    sentences[:0] = [finding.message for finding in reversed_order]
     grade, headline = verdict["grade"], verdict["headline"]
     order: list[Grade] = [grade for _, grade, _ in GRADES]
     worst = next((f.severity for f in significant_findings(findings)), "note")
@@ -242,6 +249,20 @@ def reconcile(
     return {**verdict, "grade": grade, "headline": headline, "sentences": sentences}
 
 
+def _upside_down(verdict: Mapping[str, Any], finding: Finding) -> dict[str, Any]:
+    """Return the verdict on predictions that are probably those of the other label."""
+    correlation = f"{finding.evidence['correlation']:.2f}"
+    return {
+        **verdict,
+        "headline": "predictions are upside down",
+        "sentences": [
+            f"The correlation of predictions and labels is {correlation}.",
+            finding.remedy,
+            verdict["error"],
+        ],
+    }
+
+
 def _class_sentence(findings: Sequence[Finding], classes: Sequence[str]) -> list[str]:
     """Return which classes are significantly off."""
     off = {finding.where.get("class") for finding in significant_findings(findings)}
@@ -250,7 +271,7 @@ def _class_sentence(findings: Sequence[Finding], classes: Sequence[str]) -> list
         return []
     if len(names) == len(classes):
         return [f"All {len(names)} classes are significantly off."]
-    which = _join_names(names[:MAX_NAMES])
+    which = join_names(names[:MAX_NAMES])
     if len(names) > MAX_NAMES:
         which = f"the worst are {which}"
     number = "one is" if len(names) == 1 else f"{len(names)} are"
@@ -265,7 +286,7 @@ def _group_sentence(findings: Sequence[Finding]) -> list[str]:
     if not names:
         return []
     worse = "worse calibrated than other rows with the same predictions"
-    first = _join_names(names[:MAX_NAMES])
+    first = join_names(names[:MAX_NAMES])
     if len(names) == 1:
         return [f"Group {first} is {worse}."]
     if len(names) <= MAX_NAMES:
@@ -281,9 +302,3 @@ def _failed_sentence(findings: Sequence[Finding]) -> list[str]:
         return []
     certain = f"Of {format_count(rows)} predictions of exactly 0 or 1, "
     return [f"{certain}{format_count(failed)} turned out wrong."]
-
-
-def _join_names(names: Sequence[str]) -> str:
-    """Return names as a list in a sentence: "a, b and c"."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
