@@ -17,7 +17,7 @@ from calibrant.core.parameters import check_choice, check_count, check_fraction
 from calibrant.maps.piecewise import ParabolasMap, Part, PiecewiseLinearMap, mean_map
 from calibrant.numerics.binning import edges_with_ends
 from calibrant.numerics.folded_points import FoldedPoints, folded_rows
-from calibrant.numerics.global_pieces import GlobalSearch
+from calibrant.numerics.global_knots import GlobalSearch
 from calibrant.numerics.line_problems import Loss
 from calibrant.numerics.piece_search import Ensemble, PieceSearch
 
@@ -111,8 +111,6 @@ class GlobalPiecewise(GlobalSearch, EventCalibrator):
         Number of pieces, or the choice by cross-validated Brier score.
     max_pieces : int, optional
         The largest number tried; as in the paper, 7 for lines and 5 for parabolas.
-    folds : int
-        Number of folds.
     tolerance : float
         The fewest pieces are chosen whose loss is within this share of the smallest.
     ensemble : {"weighted", "folds", "refit"}, optional
@@ -124,6 +122,8 @@ class GlobalPiecewise(GlobalSearch, EventCalibrator):
         Random starts of a search over all rows, beside those built from fewer pieces.
     random_state : int, generator or None
         Shuffles sorted rows into folds, and draws the random starts.
+    folds : int
+        Number of folds.
     """
 
     fitted_by: ClassVar[str] = BRIER

@@ -44,12 +44,12 @@ class CumulativeSpline(SplineSearch, EventCalibrator):
     rows_per_knot : int
         At most one knot per this many rows, plus the minimum, is tried; up to six are
         always tried, at a cost beyond that number.
-    folds : int
-        Number of folds.
     tolerance : float
         The fewest knots are chosen whose loss is within this share of the smallest.
     ensemble : {"folds", "refit"}
         The mean of the folds' maps, as in the paper, or one map refitted on all rows.
+    folds : int
+        Number of folds.
     random_state : int, generator or None
         Shuffles sorted rows into folds.
 
