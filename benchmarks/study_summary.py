@@ -27,9 +27,9 @@ from scipy.special import expit, ndtri, xlog1py, xlogy
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks
 from calibrant.measures.estimate import ErrorSettings, FittedTasks
-from calibrant.measures.summary_measures import SampleMeasures
 from calibrant.numerics.random_effects import pool
 from calibrant.numerics.recalibration_line import LogitPoints
+from calibrant.numerics.summary_measures import SampleMeasures
 from calibrant.numerics.weighted_points import WeightedPoints
 
 SIZES = (100, 300, 1000, 10_000)
@@ -115,9 +115,13 @@ def drawn_truths(points):
 def summarised(x, line, rng, *, curve):
     """Give the measures of drawn labels, with distances from the curve or without."""
     y = (rng.random(x.size) < expit(line[0] + line[1] * x)).astype(np.float64)
-    tasks = BinaryTasks("binary", ("binary",), (BinarySample(expit(x), y),))
-    fitted = FittedTasks(tasks, ErrorSettings(confidence=0.95))
-    measures = SampleMeasures(fitted, "smooth")
+    sample, error = BinarySample(expit(x), y), (np.nan, np.nan, np.nan)
+    if curve:
+        tasks = BinaryTasks("binary", ("binary",), (sample,))
+        fitted = FittedTasks(tasks, ErrorSettings(confidence=0.95))
+        smooth = fitted.estimates("smooth")[0]
+        error = smooth.value, smooth.low, smooth.high
+    measures = SampleMeasures(sample, "smooth", error, 0.95, 1000, 0)
     yield from measures.large()
     yield from measures.line()
     yield from measures.scores()

@@ -15,7 +15,7 @@ from calibrant.exceptions import (
     TooFewRowsError,
     UnknownNameError,
 )
-from calibrant.measures.summary_measures import MEASURES
+from calibrant.measures.summary import MEASURES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 R = json.loads((GOLDEN / "summary.json").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
-from calibrant.core.parameters import check_choice
+from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
 from calibrant.core.text_tables import text_table
 from calibrant.core.warn import warn
@@ -21,8 +21,7 @@ from calibrant.measures.results import (
     MAX_NAMED,
     as_columns,
 )
-from calibrant.measures.summary_measures import (
-    MEASURES,
+from calibrant.numerics.summary_measures import (
     Measure,
     SampleMeasures,
     Smoother,
@@ -40,6 +39,22 @@ if TYPE_CHECKING:
 DECIMALS = dict.fromkeys(("in-the-large", "intercept", "slope", "O:E"), 2)
 """Of printed values; three for all others, more if the interval is narrow."""
 MAX_DECIMALS = 6
+MEASURES = {
+    "in-the-large": "intercept with the slope fixed at 1; ideal 0",
+    "intercept": "intercept with the slope estimated; ideal 0",
+    "slope": "slope of labels on logits; ideal 1, below 1 if too extreme",
+    "O:E": "observed over expected number of events; ideal 1",
+    "ICI": "mean distance between curve and predictions",
+    "E50": "median distance",
+    "E90": "90th percentile of the distance",
+    "Emax": "maximum distance",
+    "Brier": "mean squared error",
+    "scaled Brier": "1 - Brier / Brier of the base rate",
+    "log-loss": "mean of minus the log-probability of the label",
+    "Nagelkerke R2": "explained variation, of predictions as they are",
+    "AUROC": "area under the ROC curve",
+}
+"""All measures in order, and what each is."""
 SIDE_BY_SIDE = 3
 """A printed table has at most so many models or groups; more go below."""
 
@@ -427,15 +442,24 @@ def summarise_fitted(
     fitted: FittedTasks, smoother: Smoother, key: dict[str, Any]
 ) -> UnitSummary:
     """Return the measures of one event, by fits that may have been made before."""
+    settings, estimate = fitted.settings, fitted.estimates("smooth")[0]
     sample = fitted.tasks.samples[0]
-    found = SampleMeasures(fitted, smoother)
+    found = SampleMeasures(
+        sample,
+        smoother,
+        (estimate.value, estimate.low, estimate.high),
+        settings.confidence,
+        settings.n_resamples,
+        whole_seed(settings.random_state),
+    )
+    measures = found.all()
     clusters = None if found.clusters is None else int(found.clusters.max()) + 1
     return UnitSummary(
         key,
         sample.n_data,
         found.logits.events,
         found.logits.total,
-        found.all(),
+        tuple(measures[name] for name in MEASURES),
         clusters,
     )
 

@@ -23,8 +23,7 @@ from calibrant.maps.binned import BinnedMap
 from calibrant.measures.estimate import FittedTasks
 from calibrant.measures.evaluation import assess_one
 from calibrant.measures.score_decomposition import mean_splits
-from calibrant.measures.summary import CalibrationSummary, summarise_fitted
-from calibrant.measures.summary_measures import MEASURES
+from calibrant.measures.summary import MEASURES, CalibrationSummary, summarise_fitted
 from calibrant.report.commands import Origin, command, python
 from calibrant.report.diagram import curve_numbers, diagrams_of
 from calibrant.report.json_numbers import error_numbers, number, plain, rows_of

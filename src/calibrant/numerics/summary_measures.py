@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
 
-from calibrant.core.parameters import whole_seed
 from calibrant.numerics import standard_errors
 from calibrant.numerics.loess import loess, lowess
 from calibrant.numerics.recalibration_line import (
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.core.sample import BinarySample
-    from calibrant.measures.estimate import FittedTasks
     from calibrant.numerics.smooth_curves import SmoothCurve
     from calibrant.numerics.standard_errors import Linearised
     from calibrant.numerics.weighted_points import WeightedPoints
@@ -88,25 +86,29 @@ class SampleMeasures:
 
     Attributes
     ----------
-    fitted : FittedTasks
-        The sample, with its smooth curve.
+    sample : BinarySample
+        The sample.
     smoother : {"smooth", "loess", "lowess"}
         Which curve distances are measured from.
+    smooth_error : tuple of float
+        The calibration error by the smooth curve, and its limits.
+    confidence : float or None
+        Level of intervals, None for no intervals.
+    n_draws, seed : int
+        How many curves are drawn for limits of distances, and from which seed.
     """
 
-    fitted: FittedTasks
+    sample: BinarySample
     smoother: Smoother
+    smooth_error: tuple[float, float, float]
+    confidence: float | None
+    n_draws: int
+    seed: int
 
-    def all(self) -> tuple[Measure, ...]:
-        """Return all measures in order."""
+    def all(self) -> dict[str, Measure]:
+        """Return all measures by name."""
         parts = (self.large(), self.line(), self.distances(), self.scores())
-        found = {one.measure: one for part in parts for one in part}
-        return tuple(found[name] for name in MEASURES)
-
-    @property
-    def confidence(self) -> float | None:
-        """Return the level of intervals, None for no intervals."""
-        return self.fitted.settings.confidence
+        return {one.measure: one for part in parts for one in part}
 
     @cached_property
     def points(self) -> WeightedPoints:
@@ -114,11 +116,6 @@ class SampleMeasures:
         if self.sample.clusters is not None:
             return distinct_predictions(self.sample)
         return compress_on_log_grid(self.sample)
-
-    @property
-    def sample(self) -> BinarySample:
-        """Return the sample."""
-        return self.fitted.tasks.samples[0]
 
     @cached_property
     def clusters(self) -> IntVector | None:
@@ -252,24 +249,21 @@ class SampleMeasures:
 
     def distances(self) -> Iterator[Measure]:
         """Give the ICI, and quantiles of the distance between curve and predictions."""
-        estimate = self.fitted.estimates("smooth")[0]
+        mean, low, high = self.smooth_error
         gaps = np.abs(self._curve() - self.points.p)[:, np.newaxis]
         levels = tuple(QUANTILES.values())
         values = count_quantiles(gaps, self.points.weight, levels)[:, 0].tolist()
         if self.smoother == "smooth":
-            yield Measure("ICI", estimate.value, estimate.low, estimate.high)
+            yield Measure("ICI", mean, low, high)
         else:
             value = float(np.average(gaps[:, 0], weights=self.points.weight))
-            yield Measure(
-                "ICI", value, *self._widened(value, estimate.low, estimate.high)
-            )
+            yield Measure("ICI", value, *self._widened(value, low, high))
         if self.confidence is None:
             yield from map(Measure, QUANTILES, values)
             return
         lows, highs = self._drawn_limits(levels)
         # Errors of drawn maps are never 0: the test of the ICI decides about all.
-        mean = estimate.low
-        lows = self._lowered(lows, levels, mean) if mean > 0.0 else 0.0 * lows
+        lows = self._lowered(lows, levels, low) if low > 0.0 else 0.0 * lows
         for name, *one in zip(QUANTILES, values, lows, highs, strict=True):
             yield Measure(name, one[0], *self._widened(*one))
 
@@ -287,10 +281,8 @@ class SampleMeasures:
         self, levels: tuple[float, ...]
     ) -> tuple[FloatVector, FloatVector]:
         """Return limits of quantiles of distances, by maps drawn from the posterior."""
-        settings, curve = self.fitted.settings, self.smooth
-        seed = whole_seed(settings.random_state)
-        p, weight = curve.cells.p, curve.cells.weight
-        maps = curve.drawn_curves(p, settings.n_resamples, seed)
+        p, weight = self.smooth.cells.p, self.smooth.cells.weight
+        maps = self.smooth.drawn_curves(p, self.n_draws, self.seed)
         drawn = count_quantiles(np.abs(maps - p[:, np.newaxis]), weight, levels)
         tail = 0.5 * (1.0 - float(self.confidence or 0.0))
         low, high = np.quantile(drawn, (tail, 1.0 - tail), axis=1)
@@ -310,7 +302,7 @@ class SampleMeasures:
             p,
             float(self.confidence or 0.0),
             simultaneous=True,
-            random_state=whole_seed(self.fitted.settings.random_state),
+            random_state=self.seed,
         )
         away = np.maximum(np.maximum(band[0] - p, p - band[1]), 0.0)
         least = count_quantiles(away[:, np.newaxis], weight, levels)[:, 0]
@@ -378,21 +370,3 @@ class SampleMeasures:
         reach = self.reach * error
         low, high = np.clip((value - reach, value + reach), *within).tolist()
         return Measure(name, value, low, high, error)
-
-
-MEASURES = {
-    "in-the-large": "intercept with the slope fixed at 1; ideal 0",
-    "intercept": "intercept with the slope estimated; ideal 0",
-    "slope": "slope of labels on logits; ideal 1, below 1 if too extreme",
-    "O:E": "observed over expected number of events; ideal 1",
-    "ICI": "mean distance between curve and predictions",
-    "E50": "median distance",
-    "E90": "90th percentile of the distance",
-    "Emax": "maximum distance",
-    "Brier": "mean squared error",
-    "scaled Brier": "1 - Brier / Brier of the base rate",
-    "log-loss": "mean of minus the log-probability of the label",
-    "Nagelkerke R2": "explained variation, of predictions as they are",
-    "AUROC": "area under the ROC curve",
-}
-"""All measures in order, and what each is."""
