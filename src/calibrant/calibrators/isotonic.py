@@ -14,13 +14,12 @@ from calibrant.maps.binned import BinnedMap, VennAbersMap
 from calibrant.maps.piecewise import PiecewiseLinearMap, map_through
 from calibrant.numerics.isotonic import (
     IsotonicBlocks,
+    fit_venn_abers,
     isotonic_blocks,
-    pooled_rates,
     refit_isotonic,
     venn_abers_limits,
 )
 from calibrant.numerics.sorted_rows import edges_between, sorted_rows
-from calibrant.numerics.weighted_points import distinct_predictions
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
@@ -104,13 +103,9 @@ class VennAbers(EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        points = distinct_predictions(sample)
-        limits = venn_abers_limits(points.label_sum, points.weight)
-        map_ = VennAbersMap.through(points.p, *limits)
-        # Within a block of the isotonic fit the map is level, or nearly so.
-        _, starts = pooled_rates(points.label_sum, points.weight)
-        edges = np.concatenate([[0.0], points.p[starts[1:]], [1.0]])
-        return CurveFit(map_, starts.size, edges, _refit_with_new_row)
+        fit = fit_venn_abers(sample)
+        map_ = VennAbersMap.through(fit.p, fit.low, fit.high)
+        return CurveFit(map_, fit.edges.size - 1, fit.edges, _refit_with_new_row)
 
 
 def _refit_with_new_row(resamples: Resamples) -> FloatMatrix:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from calibrant.numerics.sorted_rows import tie_starts
-from calibrant.numerics.weighted_points import WeightedPoints
+from calibrant.numerics.weighted_points import WeightedPoints, distinct_predictions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +90,27 @@ def _fitted_values(weight: FloatVector, label_sum: FloatVector) -> FloatVector:
     value, starts = pooled_rates(label_sum[used], weight[used])
     block = np.searchsorted(used[starts], np.arange(weight.size), side="right") - 1
     return value[np.maximum(block, 0)]
+
+
+class VennAbersFit(NamedTuple):
+    """Limits p0 and p1 at distinct predictions, and the edges of isotonic blocks."""
+
+    p: FloatVector
+    low: FloatVector
+    high: FloatVector
+    edges: FloatVector
+
+
+def fit_venn_abers(sample: BinarySample) -> VennAbersFit:
+    """Return the limits of inductive Venn-Abers prediction for a sample.
+
+    Within a block of the isotonic fit they are level, or nearly so.
+    """
+    points = distinct_predictions(sample)
+    low, high = venn_abers_limits(points.label_sum, points.weight)
+    _, starts = pooled_rates(points.label_sum, points.weight)
+    edges = np.concatenate([[0.0], points.p[starts[1:]], [1.0]])
+    return VennAbersFit(points.p, low, high, edges)
 
 
 def venn_abers_limits(
