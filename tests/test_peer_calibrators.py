@@ -14,7 +14,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.calibrators import logistic
+from calibrant.numerics import log_odds
 from calibrant.numerics.links import WHOLE
 from calibrant.numerics.scores import log_loss
 
@@ -28,7 +28,7 @@ EVERY = 7
 @pytest.fixture(autouse=True)
 def exact_predictions_at_machine_precision(monkeypatch):
     """Take predictions of exactly 0 and 1, which bayes has, as the peers do."""
-    monkeypatch.setattr(logistic, "regression_ends", lambda *_: WHOLE)
+    monkeypatch.setattr(log_odds, "regression_ends", lambda *_: WHOLE)
 
 
 def load(name):

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.calibrators import kernel_density
+from calibrant.numerics import kernel_density
 
 
 def direct(p, y, at, bandwidth):
