@@ -114,7 +114,7 @@ def test_wrong_files_are_named(tmp_path):
     with pytest.raises(SourceError, match="contains objects"):
         StoredPredictions(str(tmp_path / "objects.npz")).test()
     (tmp_path / "bad.npz").write_bytes(b"no archive")
-    with pytest.raises(SourceError, match="cannot be read as npz"):
+    with pytest.raises(SourceError, match="cannot be read"):
         find_predictions(tmp_path)
 
 

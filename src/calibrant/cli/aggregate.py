@@ -20,7 +20,7 @@ def aggregate(
     from calibrant.engines.cell_files import check_cell_path
 
     check_cell_path(out)
-    check_not_source(data.source, out)
+    check_not_source(data.files, out)
     with progress_bar("aggregating"):
         preds = data.predictions().aggregate()
     preds.save(out)

@@ -19,12 +19,11 @@ from calibrant.cli.compare import compare
 from calibrant.cli.demo import demo
 from calibrant.cli.evaluate import evaluate
 from calibrant.cli.export import export
-from calibrant.cli.methods import methods
 from calibrant.cli.plot import plot
 from calibrant.cli.process import end_with
+from calibrant.cli.reference import methods, rule
 from calibrant.cli.report import report
 from calibrant.cli.reproduce import reproduce
-from calibrant.cli.rule import rule
 from calibrant.cli.summary import summary
 from calibrant.core.wording import visible
 from calibrant.exceptions import Argument, CalibrantError, CalibrantWarning, Setting

@@ -111,7 +111,7 @@ def apply(
     files = find_files(source)
     if files.kind == "arrays":
         _check_one_npz(files, engine)
-    check_not_source(source, out)
+    check_not_source(files, out)
     if out.exists() and out.samefile(map_file):
         raise OptionError("--out must not be the map itself; choose another name.")
     job = Application(

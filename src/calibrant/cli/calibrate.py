@@ -66,7 +66,7 @@ def calibrate(
     if out.suffix.lower() != ".json":
         raise OptionError(f"--out must end in .json; got {str(out)!r}.")
     check_named(out, MAP)
-    check_not_source(data.source, out)
+    check_not_source(data.files, out)
     data.aggregated(rows_for="a map")
     table = data.open_rows(in_memory=True)
     columns = _columns(table, data)

@@ -10,7 +10,7 @@ import csv
 import inspect
 import re
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -23,6 +23,7 @@ from calibrant.exceptions import OptionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from calibrant.engines.files import FileSet
     from calibrant.engines.opening import Table
     from calibrant.predictions.predictions import Predictions
 
@@ -205,7 +206,7 @@ class DataOptions:
         from calibrant.predictions.aggregates import AggregatedPredictions
         from calibrant.predictions.predictions import Predictions
 
-        cells = open_cells(self._files)
+        cells = open_cells(self.files)
         if cells is None:
             return None
         if rows_for:
@@ -227,7 +228,7 @@ class DataOptions:
         if in_memory and self.engine not in ("auto", "memory"):
             raise OptionError("this command reads rows in memory; remove --engine.")
         bad_rows: Any = self.bad_rows
-        return open_source(self._files, engine, bad_rows=bad_rows)
+        return open_source(self.files, engine, bad_rows=bad_rows)
 
     def _needs_memory(self) -> bool:
         from calibrant.engines.opening import needs_memory
@@ -235,15 +236,16 @@ class DataOptions:
         return needs_memory([*(self.y or ()), self.model, self.cluster, *self.groups])
 
     def _fits_in_memory(self) -> bool:
-        from calibrant.engines.files import find_files
         from calibrant.engines.memory import MAX_FILES_IN_MEMORY
 
-        small = find_files(self.source).size <= MAX_FILES_IN_MEMORY
-        return self.engine == "auto" and small
+        return self.engine == "auto" and self.files.size <= MAX_FILES_IN_MEMORY
 
-    @property
-    def _files(self) -> str | list[str]:
-        return self.source[0] if len(self.source) == 1 else self.source
+    @cached_property
+    def files(self) -> FileSet:
+        """Return the files that are meant."""
+        from calibrant.engines.files import find_files
+
+        return find_files(self.source)
 
     def describe(self) -> str:
         """Return what to call the files: names without folders."""
@@ -285,17 +287,12 @@ def takes_predictions(*without: str) -> Callable[..., Callable[..., None]]:
     return decorate
 
 
-def check_not_source(source: list[str], *written: Path) -> None:
+def check_not_source(files: FileSet, written: Path) -> None:
     """Raise if a file that would be written is one of those that are read."""
-    from calibrant.engines.files import find_files
-
-    there = [name for name in written if name.exists()]
-    if there:
-        read = find_files(source).paths
-        if any(name.samefile(path) for name in there for path in read):
-            raise OptionError(
-                "--out must not be one of the input files; choose another name."
-            )
+    if written.exists() and any(written.samefile(path) for path in files.paths):
+        raise OptionError(
+            "--out must not be one of the input files; choose another name."
+        )
 
 
 NAMED = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^",=]*))\s*=(?!=)(.*)', re.DOTALL)

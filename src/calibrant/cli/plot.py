@@ -73,7 +73,7 @@ def plot(
     from calibrant.displays.style import check_width
 
     check_figure_path(out)
-    check_not_source(data.source, out)
+    check_not_source(data.files, out)
     if width is not None:
         check_width(width)
     look: dict[str, Any] = {"style": style, "width": width}

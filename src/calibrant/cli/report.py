@@ -65,7 +65,8 @@ def report(
     if out is None and written in ("html", "pdf"):
         page = Path(f"report.{written}")
     if page is not None:
-        check_not_source(data.source, check_place(page))
+        target = check_place(page)
+        check_not_source(data.files, target)
         check_outputs(page, written, named=out is not None)
     with progress_bar("reporting") as progress:
         made = Report.from_predictions(

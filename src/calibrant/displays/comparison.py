@@ -251,8 +251,7 @@ def _draw_errors(display: ComparisonDisplay, ax: Axes, pen: Pen) -> None:
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color=pen.style.light, linewidth=pen.line(0.5))
     ax.set_xlim(left=0.0)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right", "left"]].set_visible(False)
     method, task = frame["method"][0], frame["task"][0]
     event = "" if task == "binary" else f", {shortened(str(task), MAX_COLUMN_NAME)}"
     power = "" if comparison.alpha == 1.0 else f", alpha = {comparison.alpha:g}"
@@ -295,8 +294,7 @@ def _draw_pairs(display: ComparisonDisplay, ax: Axes, pen: Pen, *, named: bool) 
     if named:
         ax.set_yticks(range(len(names)), names)
     ax.tick_params(length=0, labelleft=named)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     title = "Probability that the row's model\nis better calibrated (bold: significant)"
     ax.set_title(title, fontsize=pen.size)
 

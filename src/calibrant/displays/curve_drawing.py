@@ -99,7 +99,7 @@ def draw_truth(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
 
 def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen, **changes: Any) -> None:
     """Draw the mean of each bin within the axes, with the interval of its rate."""
-    bins, (start, end) = display.frame("bins"), display.limits
+    bins, (start, end) = display.bins, display.limits
     inside = (bins["predicted"] >= start) & (bins["predicted"] <= end)
     names = ("predicted", "observed", "low", "high")
     x, y, low, high = (kept(bins[name][inside], display.limits) for name in names)
@@ -182,7 +182,7 @@ def has_free_corner(
     lines = display.statistics.lines()[:n_statistics]
     width = MARGIN + LETTER * size * max(map(len, lines))
     height = MARGIN + LINE * size * n_statistics
-    bins, upper = display.frame("bins"), free_corner([display]) == "upper left"
+    bins, upper = display.bins, free_corner([display]) == "upper left"
     ends = (bins["predicted"], bins["high" if upper else "low"])
     for p, rate in ((display.curve.p, display.curve.calibrated), ends):
         x, y = places(p, display), places(rate, display)
@@ -199,7 +199,7 @@ def free_corner(displays: list[ReliabilityDisplay]) -> Corner:
     """
     upper = lower = 0.0
     for display in displays:
-        bins, band = display.frame("bins"), display.band
+        bins, band = display.bins, display.band
         lines = [(display.curve.p, display.curve.calibrated)]
         lines += [(bins["predicted"], bins[name]) for name in ("low", "high")]
         if band is not None:

@@ -9,7 +9,6 @@ from calibrant.displays.drawing import new_figure
 from calibrant.displays.layout import as_drawn
 from calibrant.displays.style import (
     SCREEN_WIDTH,
-    SOLID,
     check_width,
     find_style,
     text_size,
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from calibrant.core.array_types import ArrayLike, FloatVector, Frame
-    from calibrant.displays.style import Dashes, Style, StyleName
+    from calibrant.displays.style import Style, StyleName
     from calibrant.predictions.predictions import Predictions
 
 DASHED, DOTTED = (0, (4.0, 2.0)), (0, (1.0, 1.5))
@@ -213,7 +212,7 @@ class DecisionCurveDisplay:
             rows = frame["model"] == unit.model
             columns = ("threshold", "net_benefit", "low", "high")
             x, benefit, low, high = (frame[column][rows] for column in columns)
-            colour, dashes = _model_look(colours, place % models)
+            colour, dashes = colours.look(place % models, solid_first=True)
             if unit.sample is None:
                 none = unit.model == TREAT_NONE
                 look: dict[str, Any] = {"linestyle": DOTTED if none else DASHED}
@@ -240,8 +239,7 @@ class DecisionCurveDisplay:
         ax.tick_params(labelsize=size)
         ax.grid(color=style.light, linewidth=0.1 * size)
         ax.set_axisbelow(True)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False, fontsize=size)
 
     def __repr__(self) -> str:
@@ -250,10 +248,3 @@ class DecisionCurveDisplay:
 
     def __str__(self) -> str:
         return str(self.curve)
-
-
-def _model_look(style: Style, place: int) -> tuple[str, Dashes]:
-    """Return colour and line style of a model, solid for the first."""
-    place += style.dashes.index(SOLID)
-    series, dashes = style.series, style.dashes
-    return series[place % len(series)], dashes[place % len(dashes)]

@@ -50,7 +50,7 @@ BAND_NODES, SMOOTHINGS = 48, 6
 """Places on the axes at which the limits of a band are found, at least, and how often
 they are averaged with their neighbours."""
 AXES_SPAN = 3.0
-"""By how much `_along` grows from one end of the logit axes to the other."""
+"""How long the logit axes are where p + logit(p) / `AXES_LOGIT` is a place."""
 N_DOTS, ROWS_PER_DOT = 10, 15
 """At most so many dots beside a curve, of at least so many rows."""
 MAX_LEVELS = 21
@@ -63,6 +63,7 @@ CLIP = 1e-12
 SPACES: tuple[Space, Space] = ("prob", "logit")
 PROB_LIMITS: Limits = (0.0, 1.0)
 MIN_LOGIT_AXIS, MIN_LOGITS = 1e-6, 2.5
+AXES_LOGIT = -float(logit(np.array(MIN_LOGIT_AXIS)))
 """Logit axes never go nearer to 0 and 1 than the first, and span the second."""
 NEAR_END, CROWD = 0.05, 0.9
 """This share of the rows so near to 0, or to 1, is best seen on logit axes."""
@@ -77,7 +78,7 @@ class Points:
 
     def frame(self) -> Frame:
         """Return the points as columns."""
-        return {"p": self.p, "calibrated": self.calibrated}
+        return dict(vars(self))
 
 
 NO_POINTS = Points(np.empty(0), np.empty(0))
@@ -138,7 +139,9 @@ def band_of(
     check_fraction(confidence, name="confidence")
     if kind is None or not isinstance(fit, BandedFit):
         return None
-    along = _along(curve.p)
+    logits = logit(curve.p, clip=CLIP)
+    # Places in which the ends and the middle of both axes have room.
+    along = curve.p + logits / AXES_LOGIT
     # As many on the axes, however far predictions reach beyond them.
     count = max(BAND_NODES, int(BAND_NODES * np.ptp(along) / AXES_SPAN))
     at = np.linspace(along[0], along[-1], count)
@@ -149,16 +152,12 @@ def band_of(
         simultaneous=kind == "simultaneous",
         random_state=random_state,
     )
-    off = logit(np.stack(limits), clip=CLIP) - logit(nodes, clip=CLIP)
-    offsets = _smoothed(_along(nodes), off, along)
-    low, high = expit(logit(curve.p, clip=CLIP) + offsets)
+    node_logits = logit(nodes, clip=CLIP)
+    off = logit(np.stack(limits), clip=CLIP) - node_logits
+    offsets = _smoothed(nodes + node_logits / AXES_LOGIT, off, along)
+    low, high = expit(logits + offsets)
     low, high = np.minimum(low, curve.calibrated), np.maximum(high, curve.calibrated)
     return Band(curve.p, low, high, kind, confidence)
-
-
-def _along(p: FloatVector) -> FloatVector:
-    """Return places in which the ends and the middle of both axes have room."""
-    return p + logit(p, clip=CLIP) / -logit(np.array(MIN_LOGIT_AXIS))
 
 
 def _smoothed(nodes: FloatVector, off: FloatMatrix, at: FloatVector) -> FloatMatrix:
@@ -250,8 +249,7 @@ class Histogram:
 
     def frame(self) -> Frame:
         """Return the parts as columns."""
-        names = ("left", "right", "weight", "events")
-        return {name: getattr(self, name) for name in names}
+        return dict(vars(self))
 
 
 def histogram_of(
@@ -342,21 +340,11 @@ def picked_instances(
     return Points(p, fit.map.values(p))
 
 
-def bin_factors(sample: BinarySample, edges: FloatVector) -> FloatVector | None:
-    """Return how many rows of each bin tell as much as one independent row."""
-    dependence = dependence_of(sample)
-    return None if dependence is None else dependence.bin_factors(edges)
-
-
-def bin_columns(
-    table: BinTable, confidence: float, factors: FloatVector | None = None
-) -> Frame:
-    """Return ends, means, exact interval and weight of each bin that has rows.
-
-    `factors` are those of `bin_factors`.
-    """
-    used = table.weight > 0.0
-    rows = 1.0 if factors is None else factors[used]
+def bin_columns(sample: BinarySample, table: BinTable, confidence: float) -> Frame:
+    """Return ends, means, exact interval and weight of each bin that has rows."""
+    used, dependence = table.weight > 0.0, dependence_of(sample)
+    # How many rows of each bin tell as much as one independent row.
+    rows = 1.0 if dependence is None else dependence.bin_factors(table.edges)[used]
     low, high = exact_interval(
         table.label_sum[used] / rows, table.weight[used] / rows, confidence
     )

@@ -177,7 +177,7 @@ def _draw_binned(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
 def _centres(display: ReliabilityDisplay) -> tuple[FloatVector, FloatVector]:
     """Return the dots of a diagram: bin centres, or some knots if it has no bins."""
     if display.binned:
-        bins = display.frame("bins")
+        bins = display.bins
         return bins["predicted"], bins["observed"]
     knots = display.knots
     at = places(knots.p, display).tolist()
@@ -208,7 +208,7 @@ def _outline(pen: Pen, width: float) -> dict[str, Any]:
 
 
 def _draw_bars(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
-    bins, (low, _) = display.frame("bins"), display.limits
+    bins, (low, _) = display.bins, display.limits
     ends = zip(bins["left"], bins["right"], bins["observed"], strict=True)
     for number, (left, right, height) in enumerate(ends):
         x = kept(np.array([left, right]), display.limits)

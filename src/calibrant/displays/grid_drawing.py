@@ -33,13 +33,11 @@ from calibrant.displays.panels import (
     axes_inches,
     kept,
     line_within,
-    move_names_below,
     name_bars,
     places,
     prepare_axes,
-    quiet_frame,
 )
-from calibrant.displays.style import SCREEN_WIDTH, TWO_COLUMNS, Dashes, check_width
+from calibrant.displays.style import SCREEN_WIDTH, TWO_COLUMNS, check_width
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -188,16 +186,10 @@ def draw_overlay(
     return ax
 
 
-def _look(pen: Pen, number: int) -> tuple[str, Dashes]:
-    """Return colour and dashes of a curve."""
-    series, dashes = pen.style.series, pen.style.dashes
-    return series[number % len(series)], dashes[number % len(dashes)]
-
-
 def _draw_line(
     display: ReliabilityDisplay, ax: Axes, pen: Pen, number: int, *, banded: bool
 ) -> None:
-    colour, dashes = _look(pen, number)
+    colour, dashes = pen.style.look(number)
     if banded:
         draw_band(display, ax, pen, color=colour, alpha=pen.style.band_alpha)
     if pen.shows("curve"):
@@ -240,7 +232,7 @@ def _name_curves(displays: Sequence[ReliabilityDisplay], ax: Axes, pen: Pen) -> 
                 va="bottom" if above else "top",
                 fontsize=pen.size,
                 fontweight="bold",
-                color=_look(pen, number)[0],
+                color=pen.style.look(number)[0],
                 path_effects=halo,
                 zorder=4,
             )
@@ -300,19 +292,15 @@ def _draw_strips(
 ) -> None:
     """Draw how the predictions of each model are distributed, in a strip for each."""
     below = axes_below(ax, pen, share)
-    quiet_frame(below, pen)
     for number, display in enumerate(displays):
         parts = display.frame("histogram")
         left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
         height = 0.85 * parts["weight"] / parts["weight"].max()
         floor = -1.0 - number
-        look: dict[str, Any] = {"align": "edge", "color": _look(pen, number)[0]}
+        look: dict[str, Any] = {"align": "edge", "color": pen.style.look(number)[0]}
         below.bar(left, height, right - left, bottom=floor, linewidth=0.0, **look)
         below.axhline(floor, color=pen.style.soft, linewidth=pen.line(0.4))
         top = 1.0 - (number + 0.08) / len(displays)
         name = _short_name(display)
         name_bars(below, name, top, (left, right, height), pen)
-    below.set(ylim=(-len(displays) - 0.02, 0.0), yticks=[])
-    for side in ("top", "left", "right", "bottom"):
-        below.spines[side].set_visible(False)
-    move_names_below(ax, below, pen, share)
+    below.set_ylim(-len(displays) - 0.02, 0.0)

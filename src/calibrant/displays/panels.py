@@ -65,8 +65,7 @@ def prepare_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
 def quiet_frame(ax: Axes, pen: Pen) -> None:
     """Draw a thin frame and short ticks, with text of our size."""
     ax.set_axisbelow(True)
-    for spine in ax.spines.values():
-        spine.set(color=pen.style.soft, linewidth=pen.line(0.5))
+    ax.spines[:].set(color=pen.style.soft, linewidth=pen.line(0.5))
     look: dict[str, Any] = {"color": pen.style.soft, "width": pen.line(0.5)}
     look["length"] = pen.line(2.0)
     ax.tick_params(labelsize=pen.size * 0.92, labelcolor=pen.style.ink, **look)
@@ -128,21 +127,23 @@ def places(values: FloatVector, display: ReliabilityDisplay) -> FloatVector:
 
 
 def axes_below(ax: Axes, pen: Pen, share: float = HISTOGRAM_HEIGHT) -> Axes:
-    """Return axes below others, with the same horizontal axis."""
+    """Return axes below others, with the same horizontal axis, which is named there."""
     if pen.room_below:
         box = (0.0, -HISTOGRAM_GAP - share, 1.0, share)
-        return ax.inset_axes(box, sharex=ax)
-    # Room is taken from the axes, so that nothing beside them is covered.
-    from mpl_toolkits.axes_grid1 import make_axes_locatable
+        below = ax.inset_axes(box, sharex=ax)
+    else:  # room is taken from the axes, so that nothing beside them is covered
+        from mpl_toolkits.axes_grid1 import make_axes_locatable
 
-    sizes = {"size": f"{share:.0%}", "pad": f"{HISTOGRAM_GAP:.0%}"}
-    below: Axes = make_axes_locatable(ax).append_axes("bottom", sharex=ax, **sizes)
+        sizes = {"size": f"{share:.0%}", "pad": f"{HISTOGRAM_GAP:.0%}"}
+        below = make_axes_locatable(ax).append_axes("bottom", sharex=ax, **sizes)
+    quiet_frame(below, pen)
+    below.set_yticks([])
+    below.spines[:].set_visible(False)
+    _move_names_below(ax, below, pen, share)
     return below
 
 
-def move_names_below(
-    ax: Axes, below: Axes, pen: Pen, share: float = HISTOGRAM_HEIGHT
-) -> None:
+def _move_names_below(ax: Axes, below: Axes, pen: Pen, share: float) -> None:
     """Name ticks and axis of a diagram below its histogram.
 
     The label stays that of the diagram, so that ``ax.set_xlabel`` renames it.
@@ -166,7 +167,6 @@ def move_names_below(
 def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
     """Draw events upwards and non-events downwards."""
     below = axes_below(ax, pen)
-    quiet_frame(below, pen)
     parts = display.frame("histogram")
     left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
     sides = mirrored_bars(parts["weight"], parts["events"])
@@ -182,11 +182,8 @@ def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
             covered = name_bars(below, text, 0.5 + 0.45 * sign, bars, pen, va=va)
             ends.append(sign * (NAMED_BARS if covered > HIGH_BARS else 1.1))
     low, high = min(ends, default=0.0), max(ends, default=0.0)
-    below.set(ylim=(min(low, -1.1), max(high, 1.1)), yticks=[])
+    below.set_ylim(min(low, -1.1), max(high, 1.1))
     below.axhline(0.0, color=pen.style.soft, linewidth=pen.line(0.4))
-    for side in ("top", "left", "right", "bottom"):
-        below.spines[side].set_visible(False)
-    move_names_below(ax, below, pen)
     return below
 
 

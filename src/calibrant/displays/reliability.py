@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -26,7 +25,6 @@ from calibrant.displays.diagram_data import (
     axis_names,
     band_of,
     bin_columns,
-    bin_factors,
     choose_axes,
     data_range,
     histogram_of,
@@ -79,6 +77,8 @@ class ReliabilityDisplay:
     table : BinTable
         Sums over the bins of the map; over some bins of equal size, or over each
         distinct prediction where they are few, if the map has no bins.
+    bins : dict of ndarray
+        What ``frame("bins")`` returns.
     binned : bool
         Whether these are the bins of the map.
     curve : Points
@@ -119,6 +119,7 @@ class ReliabilityDisplay:
     """
 
     table: BinTable
+    bins: Frame
     binned: bool
     curve: Points
     knots: Points
@@ -134,16 +135,11 @@ class ReliabilityDisplay:
     instances: Points | None = None
     true_map: Points | None = None
     band: Band | None = None
-    bin_factors: FloatVector | None = None
 
     @property
     def error(self) -> float:
         """Return the calibration error, as `evaluate` shows it."""
         return self.statistics.error
-
-    @cached_property
-    def _bins(self) -> Frame:
-        return bin_columns(self.table, self.statistics.confidence, self.bin_factors)
 
     @classmethod
     def from_predictions(  # noqa: PLR0913
@@ -350,7 +346,7 @@ class ReliabilityDisplay:
         """
         check_choice(part, get_args(Part), name="part")
         if part == "bins":
-            return self._bins
+            return dict(self.bins)
         if part == "histogram":
             return self.histogram_data.frame()
         if part == "statistics":
@@ -438,6 +434,7 @@ def display_of_sample(  # noqa: PLR0913
     bends = np.empty(0) if binned else fit.edges[1:-1]
     return ReliabilityDisplay(
         table=table,
+        bins=bin_columns(sample, table, confidence),
         binned=binned,
         curve=curve,
         knots=Points(bends, fit.map.values(bends)),
@@ -453,7 +450,6 @@ def display_of_sample(  # noqa: PLR0913
         instances=picked_instances(sample, fit, truth, instances, seed),
         true_map=truth,
         band=band_of(fit, curve, band, confidence, seed),
-        bin_factors=bin_factors(sample, table.edges),
     )
 
 

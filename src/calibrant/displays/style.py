@@ -50,6 +50,12 @@ class Style:
     )  # fmt: skip
     dashes: tuple[Dashes, ...] = (SOLID,)
 
+    def look(self, number: int, *, solid_first: bool = False) -> tuple[str, Dashes]:
+        """Return colour and line style of a model."""
+        number += self.dashes.index(SOLID) if solid_first else 0
+        series, dashes = self.series, self.dashes
+        return series[number % len(series)], dashes[number % len(dashes)]
+
 
 COLOUR = Style()
 GREY = Style(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from calibrant.core.labels import check_label_values
+from calibrant.core.row_rules import precision_of
 from calibrant.core.weights import check_total, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.aggregation_sql import (
@@ -24,7 +25,7 @@ from calibrant.engines.aggregation_sql import (
 )
 from calibrant.engines.cells import AggregatedCells, CellOrigin, exact_columns
 from calibrant.engines.groups import key_values, numbered_keys
-from calibrant.engines.row_checks import RowFaults, check_dropped
+from calibrant.engines.row_checks import RowFaults, check_dropped, sql_row_checks
 from calibrant.exceptions import (
     DROP_ROWS,
     EmptyInputError,
@@ -106,17 +107,25 @@ def event_numbers(columns: Columns) -> NDArray[Any]:
 class AggregationQuery:
     """Queries over the rows of a table, which they call `source`.
 
-    `run` returns the columns of a query's result; errors call the table `display_name`.
-    If some rows are invalid, `on_invalid` is called before anything is said about them.
+    `run` returns the columns of a query's result, `dtype_example` an empty array of the
+    type of a column; errors call the table `display_name`. If some rows are invalid,
+    `on_invalid` is called before anything is said about them.
     """
 
     spec: AggregationSpec
     source: str
-    rules: SqlRowChecks
+    dtype_example: Callable[[str], NDArray[Any]]
     dialect: Dialect
     run: Callable[[str], Columns]
     display_name: str
     on_invalid: Callable[[], None] | None = None
+
+    @cached_property
+    def rules(self) -> SqlRowChecks:
+        """Return what every row must meet."""
+        types = {name: self.dtype_example(name).dtype for name in self.spec.columns}
+        precision = {name: precision_of(dtype) for name, dtype in types.items()}
+        return sql_row_checks(self.spec, precision)
 
     def cells(self) -> AggregatedCells:
         """Go through the rows and return their cells."""

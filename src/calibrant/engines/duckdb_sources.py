@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.row_rules import precision_of
 from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.engines.aggregation_sql import (
     Dialect,
@@ -33,7 +32,6 @@ from calibrant.engines.row_checks import (
     LINES_REASON,
     check_dropped,
     check_some_numbers,
-    sql_row_checks,
 )
 from calibrant.exceptions import (
     InputError,
@@ -218,13 +216,10 @@ class TypedRows:
             if self.sure:
                 raise
             raise WrongGuessError from None
-        precision = {
-            name: precision_of(self.dtype_example(name).dtype) for name in spec.columns
-        }
         query = AggregationQuery(
             spec=spec,
             source=self._source_query(),
-            rules=sql_row_checks(spec, precision),
+            dtype_example=self.dtype_example,
             dialect=Dialect(_unnest, "HASH"),
             run=self._run,
             display_name=self.source.display_name,

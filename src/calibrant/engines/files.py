@@ -35,7 +35,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 RECORDS = ".json"
 """An array of objects."""
 ARRAYS = (".npz", ".npy")
-PACKED = (".gz", ".zst")
+PACKED = ".gz"
 KINDS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -232,7 +232,7 @@ def suffix_of(path: Path) -> str:
 
 
 def _own_suffix(path: Path) -> str:
-    suffixes = [suffix for suffix in path.suffixes if suffix not in PACKED]
+    suffixes = [suffix for suffix in path.suffixes if suffix != PACKED]
     return suffixes[-1].lower() if suffixes else ""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from calibrant.engines.aggregation_spec import BadRows
-
-    Reader: TypeAlias = Callable[[str], NDArray[Any]]
 
 EQUAL = "=="
 """Between the names of two columns: whether their values are equal."""

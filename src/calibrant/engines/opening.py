@@ -50,9 +50,9 @@ def open_source(
     pattern, a folder, several files, or one larger than 256 MiB; and "memory" for
     everything else.
     """
-    if type(source).__module__.startswith("calibrant."):  # opened already
-        return cast("Table", source)
     files = _files(source)
+    if files is None and type(source).__module__.startswith("calibrant."):
+        return cast("Table", source)  # opened already
     if engine == "auto":
         engine = _usual_engine(source) if files is None else engine_of_files(files)
     opened = source if files is None else files
@@ -99,5 +99,7 @@ def _usual_engine(source: Any) -> Engine:
 
 
 def _files(source: Any) -> FileSet | None:
-    """Return the files that a source names; None where it is rows."""
+    """Return the files that a source names or is; None where it is rows."""
+    if isinstance(source, FileSet):
+        return source
     return find_files(source) if names_files(source) else None

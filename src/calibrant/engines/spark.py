@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.row_rules import precision_of
 from calibrant.engines.aggregation_query import AggregationQuery
 from calibrant.engines.aggregation_sql import (
     Dialect,
@@ -22,7 +21,7 @@ from calibrant.engines.aggregation_sql import (
 )
 from calibrant.engines.files import FileSet, check_in_every_file, check_no_lists
 from calibrant.engines.groups import plain_keys
-from calibrant.engines.row_checks import check_some_numbers, sql_row_checks
+from calibrant.engines.row_checks import check_some_numbers
 from calibrant.engines.text_files import read_header
 from calibrant.exceptions import MissingDependencyError, SourceError, UnknownNameError
 
@@ -104,14 +103,11 @@ class SparkTable:
     def aggregate(self, spec: AggregationSpec) -> AggregatedCells:
         """Go once through the rows, where they are, and return their cells."""
         check_some_numbers(self, spec)
-        precision = {
-            name: precision_of(self.dtype_example(name).dtype) for name in spec.columns
-        }
         with self._view(spec) as view:
             query = AggregationQuery(
                 spec=spec,
                 source=view,
-                rules=sql_row_checks(spec, precision),
+                dtype_example=self.dtype_example,
                 dialect=Dialect(_unnest, "XXHASH64"),
                 run=self._run,
                 display_name=self.display_name,

@@ -45,8 +45,6 @@ DAMAGED = (csv.Error, OSError, EOFError, zlib.error)
 """What damaged files raise, packed or not."""
 NOT_UTF_8 = re.compile("[\ud800-\udfff]")
 """What bytes become that are not UTF-8."""
-NEVER = "\x01"
-"""A separator that is in no line."""
 
 
 def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]:
@@ -93,23 +91,12 @@ def _parsed(path: Path, source: Path | bytes, separator: str) -> Any:
 def read_content(path: Path) -> bytes:
     """Return the bytes of a file, unpacked."""
     try:
-        if path.suffix == ".zst":
-            return _unpacked(path).encode()
         if path.suffix == ".gz":
             with gzip.open(path) as file:
                 return file.read()
         return path.read_bytes()
     except DAMAGED as error:
         raise SourceError(f"{path} cannot be read: {error}.") from None
-
-
-def _unpacked(path: Path, n_lines: int | None = None) -> str:
-    """Return the text of a .zst file, or its first lines."""
-    pl = load_polars("reading .zst files")
-    options: dict[str, Any] = {"has_header": False, "infer_schema": False}
-    options |= {"glob": False, "separator": NEVER, "quote_char": None}
-    lines = pl.read_csv(path, n_rows=n_lines, **options)
-    return "\n".join(line or "" for (line,) in lines.iter_rows())
 
 
 def read_header(path: Path, separator: str) -> tuple[list[str], int]:
@@ -133,11 +120,7 @@ def read_first_rows(path: Path, separator: str) -> list[list[str]]:
 
 
 def _fields(path: Path, separator: str) -> Iterator[list[str]]:
-    """Yield the fields of each line of a text file; of a .zst file, of the first."""
-    if path.suffix == ".zst":
-        text = StringIO(_unpacked(path, FIRST_ROWS), newline="")
-        yield from csv.reader(text, delimiter=separator)
-        return
+    """Yield the fields of each line of a text file."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
     how = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
     try:

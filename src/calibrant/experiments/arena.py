@@ -282,24 +282,14 @@ def contenders(
 
     Names of the other kind are left out; "all" stands for all that do not need torch.
     """
-    known = calibrator_names(kind)
     if methods is None:
-        chosen = [name for name in METHODS[kind] if _is_of(name, kind, known)]
+        methods = METHODS[kind]
     elif list(methods) == [ALL]:
-        chosen = [name for name in known if name not in NETWORKS]
-        chosen += [name for name in METHODS[kind] if name[:4] in WRAPPERS]
-    else:
-        for name in methods:
-            find_method(name)
-        chosen = [name for name in methods if _is_of(name, kind, known)]
+        wrapped = [name for name in METHODS[kind] if name[:4] in WRAPPERS]
+        known = [name for name in calibrator_names(kind) if name not in NETWORKS]
+        methods = known + wrapped
+    chosen = [name for name in methods if kind in find_method(name).kinds]
     return [ArenaContender.of(name) for name in dict.fromkeys([NONE, *chosen])]
-
-
-def _is_of(name: str, kind: Kind, known: Sequence[str]) -> bool:
-    """Return whether a method exists and is of a kind."""
-    if name[:4] in WRAPPERS:
-        return kind != "binary"
-    return name in known or (kind == "binary" and name[:2] in {"es", "ew"})
 
 
 def arena_study(

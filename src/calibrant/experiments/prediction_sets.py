@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.engines.file_formats import array_names, read_array
 from calibrant.engines.files import load_polars
 from calibrant.exceptions import ShapeError, SourceError
 from calibrant.numerics.class_probabilities import class_probabilities
@@ -346,21 +347,13 @@ def _found(path: Path) -> Iterator[StoredPredictions]:
     if path.suffix == PARQUET:
         yield from (StoredPredictions(file, part) for part in _groups(path))
         return
-    names = _array_names(path)
+    names = set(array_names(path))
     if names & ARRAYS_OF_A_MODEL or any(names >= known for known in WHOLE):
         yield StoredPredictions(file)
     elif names >= {"y_val", "y_test"}:
         models = {name.removesuffix("_val") for name in names if name[-4:] == "_val"}
         for model in sorted(models - {"y", "idx"}):
             yield StoredPredictions(file, (("model", model),))
-
-
-def _array_names(path: Path) -> set[str]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {name.removesuffix(".npy") for name in archive.namelist()}
-    except zipfile.BadZipFile as error:
-        raise SourceError(f"{path} cannot be read as npz: {error}.") from None
 
 
 def _groups(path: Path) -> Iterator[tuple[tuple[str, str], ...]]:
@@ -409,7 +402,7 @@ def _read_whole(model: StoredPredictions) -> Split | None:
     """Return all rows of a file without splits; None where it has other contents."""
     if model.path.endswith(PARQUET):
         return _read_table(model)
-    names = _array_names(Path(model.path))
+    names = set(array_names(Path(model.path)))
     known = next((known for known in WHOLE if names >= known), set())
     arrays = {name: _read_array(model, name) for name in known}
     if "p" in arrays:
@@ -439,17 +432,16 @@ def _event(p: Any, y: Any) -> Split:
 def _read_array(model: StoredPredictions, name: str) -> Any:
     """Return an array of an npz file; None where there is no such array."""
     path = Path(model.path)
-    if path.suffix == PARQUET or name not in _array_names(path):
+    if path.suffix == PARQUET or name not in array_names(path):
         return None
     try:
         with zipfile.ZipFile(path) as archive:
             entry = archive.getinfo(f"{name}.npy")
         if entry.compress_type == zipfile.ZIP_STORED:
             return _map_entry(path, entry)
-        with np.load(path, allow_pickle=False) as arrays:
-            return arrays[name]
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise SourceError(f"{path} cannot be read as npz: {error}.") from None
+    return read_array(path, name)
 
 
 def _map_entry(path: Path, entry: zipfile.ZipInfo) -> Any:

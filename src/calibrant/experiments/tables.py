@@ -27,6 +27,7 @@ import numpy as np
 from calibrant.core.parameters import check_choice
 from calibrant.experiments.assessment import rank_correlation
 from calibrant.experiments.synthetic import ORACLE
+from calibrant.numerics.pooling import mean_and_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -261,13 +262,8 @@ def _clustered(values: FloatVector, clusters: Any) -> tuple[float, float]:
     """Return a mean and its standard error, where rows of one cluster depend."""
     if not values.size:
         return nan, nan
-    mean = float(values.mean())
-    _, cluster = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(cluster, weights=values - mean)
-    if sums.size == 1:
-        return mean, nan
-    variance = (sums @ sums) * sums.size / (sums.size - 1)
-    return mean, float(np.sqrt(variance) / values.size)
+    mean, error = mean_and_error(values, np.ones(values.size), clusters)
+    return mean, error if np.unique(clusters).size > 1 else nan
 
 
 def _correlation(rows: Frame, drawn: BoolVector, kind: TableKind) -> float:

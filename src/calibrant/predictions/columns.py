@@ -261,20 +261,9 @@ def _of_columns(
     size = width(first) if columns == (first,) and first in names else 1
     if size == 1:
         return ModelColumns(name, columns, columns)
-    return _matrix(name, first, size)
-
-
-def _matrix(name: str, column: str, size: int) -> ModelColumns:
     numbers = tuple(map(str, range(size)))
-    parts = tuple(part_of_matrix(column, number) for number in numbers)
-    return ModelColumns(name, parts, numbers, matrix=column)
-
-
-def columns_of_array(name: str, column: str, array: NDArray[Any]) -> ModelColumns:
-    """Return the columns of a model whose predictions are an array."""
-    if array.ndim == 1 or array.shape[1] == 1:
-        return ModelColumns(name, (column,), (column,))
-    return _matrix(name, column, array.shape[1])
+    parts = tuple(part_of_matrix(first, number) for number in numbers)
+    return ModelColumns(name, parts, numbers, matrix=first)
 
 
 def _matching(entry: str, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -48,7 +47,6 @@ from calibrant.predictions.aggregates import (
 from calibrant.predictions.columns import (
     NOT_A_CLASS,
     class_labels,
-    columns_of_array,
     is_class,
     models_of_table,
 )
@@ -99,14 +97,7 @@ class RowPredictions(Store):
                     f"it has shape {array.shape}",
                     value=array.shape,
                 )
-        p: Any = request.p
-        models = p if isinstance(p, Mapping) else {p: p}
-        columns = tuple(
-            columns_of_array(name, column, arrays[column])
-            for name, column in models.items()
-        )
-        if isinstance(request.spec.scale, Mapping):
-            request.spec.check_scales([model.name for model in columns])
+        columns = tuple(models_of_table(table, request.p, request.spec))
         return cls(table, request, columns, of_arrays=True).validated()
 
     @classmethod

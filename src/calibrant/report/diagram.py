@@ -14,14 +14,13 @@ from calibrant.displays.diagram_data import (
     axis_limits,
     band_of,
     bin_columns,
-    bin_factors,
     data_range,
     histogram_of,
     map_points,
+    table_of,
 )
 from calibrant.displays.reliability import display_of_sample
 from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.binning import sample_table
 from calibrant.numerics.links import logit
 from calibrant.report.json_numbers import counts, numbers
 
@@ -75,14 +74,15 @@ def diagrams_of(
     )
     limits = {"prob": PROB_LIMITS, "logit": (ends[:, 0].min(), ends[:, 1].max())}
     axes = "logit" if any(one.axes == "logit" for one in displays) else "prob"
+    ends_of_all = {space: numbers(limit) for space, limit in limits.items()}
     return [
         {
             "axes": axes,
-            "limits": {space: numbers(limit) for space, limit in limits.items()},
+            "limits": ends_of_all,
             "statistics": display.statistics.lines(),
             "corner": free_corner([display]),
-            "curves": _curves(display, sample, own, confidence, seed),
-            "bins": _all_bins(display, sample, own, confidence),
+            "curves": _curves(display, sample, own, seed),
+            "bins": _all_bins(display, sample, own),
             "histogram": _histograms(sample, next(iter(own.values())), limits),
         }
         for sample, own, display in zip(samples, fits, displays, strict=True)
@@ -93,23 +93,35 @@ def _curves(
     display: ReliabilityDisplay,
     sample: BinarySample,
     fits: Mapping[str, Fit],
-    confidence: float,
     seed: int,
 ) -> list[dict[str, Any]]:
     """Return maps without bins; the first method's is that of the figure."""
-    ends, curves = data_range(sample), []
+    ends, level = data_range(sample), display.statistics.confidence
+    curves = []
     for name, fit in fits.items():
         if isinstance(fit.map, BinnedMap):
             continue
         points = display.curve if name == display.method else map_points(fit, ends)
         columns = points.frame()
         if name == display.method and display.band is not None:
-            whole = band_of(fit, points, "simultaneous", confidence, seed)
+            whole = band_of(fit, points, "simultaneous", level, seed)
             columns |= {"low": display.band.low, "high": display.band.high}
             if whole is not None:
                 columns |= {"whole_low": whole.low, "whole_high": whole.high}
         curves.append({"method": name, **curve_numbers(columns)})
     return curves
+
+
+def _all_bins(
+    display: ReliabilityDisplay, sample: BinarySample, fits: Mapping[str, Fit]
+) -> list[dict[str, Any]]:
+    """Return the bins of the figure, then those of other methods with bins."""
+    level, few = display.statistics.confidence, f"{display.bins['left'].size} bins"
+    bins = {display.method if display.binned else few: display.bins}
+    for name, fit in fits.items():
+        if isinstance(fit.map, BinnedMap) and name != display.method:
+            bins[name] = bin_columns(sample, table_of(sample, fit), level)
+    return [_bins(name, columns) for name, columns in bins.items()]
 
 
 def curve_numbers(columns: Frame) -> dict[str, Any]:
@@ -124,23 +136,6 @@ def _distinct(p: FloatVector, calibrated: FloatVector) -> BoolVector:
     kept: BoolVector = np.any(steps, axis=0)
     # Both sides of a jump are kept, and the last point.
     return kept | np.append(kept[1:], True) & (np.diff(calibrated, append=2.0) > 0.02)  # noqa: PLR2004
-
-
-def _all_bins(
-    display: ReliabilityDisplay,
-    sample: BinarySample,
-    fits: Mapping[str, Fit],
-    confidence: float,
-) -> list[dict[str, Any]]:
-    frame = display.frame("bins")
-    label = display.method if display.binned else f"{frame['left'].size} bins"
-    bins = [_bins(label, frame)]
-    for name, fit in fits.items():
-        if isinstance(fit.map, BinnedMap) and name != display.method:
-            table = sample_table(sample, fit.edges)
-            factors = bin_factors(sample, fit.edges)
-            bins.append(_bins(name, bin_columns(table, confidence, factors)))
-    return bins
 
 
 def _bins(name: str, bins: Frame) -> dict[str, Any]:

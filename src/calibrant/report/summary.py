@@ -31,7 +31,7 @@ user's: bins, cells, curves and counts only.
 - ``comparison``: None, or ``method``, ``rows``, ``models`` (``model``, ``value``,
   ``low``, ``high``, ``rank``) and ``pairs`` (``model_a``, ``model_b``, ``difference``,
   ``low``, ``high``, ``probability``, ``distinct``); see `_comparison`.
-- ``decisions``: None, or what `decisions_of` says.
+- ``decisions``: None, or what `_decisions` says.
 - ``notes``: sentences about what was left out.
 """
 
@@ -47,16 +47,19 @@ import numpy as np
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator, method_name
 from calibrant.checks.formatting import format_count
+from calibrant.core.tasks import NAMED_TASKS
+from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.comparison import MIN_MODELS, compare_fitted
+from calibrant.measures.decision_curve import PERCENTAGES, join_units, units_of
 from calibrant.measures.estimate import FittedTasks
-from calibrant.report.decisions import decisions_of
-from calibrant.report.json_numbers import rows_of
+from calibrant.report.json_numbers import numbers, rows_of
 from calibrant.report.model_summary import count_steps, summarise_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from calibrant.core.tasks import BinaryTasks
+    from calibrant.measures.decision_curve import DecisionUnit
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.model_summary import ReportSettings
 
@@ -64,6 +67,8 @@ FORMAT, VERSION = "calibrant-report", 1
 MAX_GROUPS = 200
 MAX_MODELS = 12
 """Of more models the pairs would be too many to read."""
+MAX_CURVES = 8
+"""There are so many colours of decision curves."""
 AGGREGATED = (
     "Based on aggregated predictions (sums over rows with nearly equal "
     "predictions): errors differ by less than 0.0001 from those computed on rows."
@@ -140,7 +145,7 @@ def summarise(
         },
         "models": models,
         "comparison": comparison,
-        "decisions": decisions_of(named, settings.confidence),
+        "decisions": _decisions(named, settings.confidence),
         "notes": notes,
     }
 
@@ -249,4 +254,38 @@ def _comparison(
         "rows": next(iter(fitted.values())).tasks.samples[0].n_data,
         "models": rows_of({name: ranks[name] for name in names}),
         "pairs": rows_of(comparison.pairs()),
+    }
+
+
+def _decisions(
+    models: Mapping[str, BinaryTasks], confidence: float
+) -> dict[str, Any] | None:
+    """Return net benefits by threshold, None where there is no single event.
+
+    Keys: "thresholds"; "curves", one per model and then one for acting always, or one
+    for each model if their base rates differ. Each has "name", "net_benefit", "low",
+    "high" and "always", whether it is one for acting always.
+    """
+    if any(one.task in NAMED_TASKS for one in models.values()):
+        return None
+    try:
+        parts = [
+            units_of(name or "model", {}, one.samples[0], PERCENTAGES)
+            for name, one in list(models.items())[:MAX_CURVES]
+        ]
+        # Never to act is worth nothing at any threshold.
+        curves = [_curve(unit, confidence) for unit in join_units(parts)[:-1]]
+    except (TooFewRowsError, WeightError):
+        return None
+    return {"thresholds": numbers(PERCENTAGES), "curves": curves}
+
+
+def _curve(unit: DecisionUnit, confidence: float) -> dict[str, Any]:
+    low, high = unit.benefit.limits(confidence)
+    return {
+        "name": unit.model,
+        "net_benefit": numbers(unit.benefit.value),
+        "low": numbers(low),
+        "high": numbers(high),
+        "always": unit.sample is None,
     }

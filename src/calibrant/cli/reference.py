@@ -1,8 +1,11 @@
-"""``calibrant methods``: what there is to choose from."""
+"""``calibrant methods`` and ``calibrant rule``: what names and codes mean."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
+import typer
 
 from calibrant.cli import options
 from calibrant.cli.output import print_frame
@@ -29,3 +32,21 @@ def methods(
         },
         output,
     )
+
+
+def rule(
+    code: Annotated[
+        str | None,
+        typer.Argument(
+            help="Code of the check, such as CAL004; without it, all checks."
+        ),
+    ] = None,
+) -> None:
+    """Explain a check: what it finds, why it matters, and what to do."""
+    from calibrant.checks.rules import RULES, find_rule
+
+    if code is not None:
+        typer.echo(str(find_rule(code)))
+        return
+    for one in RULES:
+        typer.echo(f"{one.code}  {one.title}")
