@@ -52,6 +52,7 @@ def report(
         ),
     ] = None,
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
+    debias: options.Debiased = True,
     mute: options.Mute = None,
     fail_on: options.FailOn = None,
     seed: options.RandomSeed = 0,
@@ -71,6 +72,7 @@ def report(
         made = Report.from_predictions(
             data.predictions(prefer_memory=True),
             methods=named_list(methods, "--methods") or DEFAULT_METHODS,
+            debias="auto" if debias else False,
             confidence=confidence,
             mute=muted,
             random_state=seed,
