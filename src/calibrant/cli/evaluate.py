@@ -81,6 +81,7 @@ def evaluate(
         )
         diagnosed = explain or fail_on is not None
         findings = diagnose(preds, mute=muted) if diagnosed else None
+    data.say_if_pooled(preds)
     print_results(
         evaluation,
         output,

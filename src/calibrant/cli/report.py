@@ -69,8 +69,9 @@ def report(
         check_not_source(data.source, check_place(page))
         check_outputs(page, written, named=out is not None)
     with progress_bar("reporting") as progress:
+        preds = data.predictions(prefer_memory=True)
         made = Report.from_predictions(
-            data.predictions(prefer_memory=True),
+            preds,
             methods=named_list(methods, "--methods") or DEFAULT_METHODS,
             debias="auto" if debias else False,
             confidence=confidence,
@@ -79,6 +80,7 @@ def report(
             title=title or data.describe(),
             progress=progress,
         )
+    data.say_if_pooled(preds)
     if page is None:
         typer.echo(made.text(written))
     else:

@@ -74,7 +74,7 @@ NOT_PAIRED = (
 )
 NEEDS_ID = (
     " Pass the column that identifies the same case across models as id (--id on the "
-    "command line)."
+    "command line), or 'row' if each model has a file with the same rows."
 )
 SHARED = "Models are compared in pairs only on the {} rows that all of them have."
 BY_MODEL = (
