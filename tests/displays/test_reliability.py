@@ -233,7 +233,7 @@ def test_logits_are_taken_if_the_scale_says_so(sample):
 
 def test_a_diagram_shows_one_event():
     prob, y = cb.datasets.load_multiclass("forest")
-    with pytest.raises(OptionError, match="a diagram is about one event"):
+    with pytest.raises(OptionError, match="not available for a single diagram"):
         DISPLAY(y, prob, task="classwise")
     assert DISPLAY(y, prob, task="confidence").error > 0.1
 

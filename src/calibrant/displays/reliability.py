@@ -244,7 +244,7 @@ class ReliabilityDisplay:
         >>> display.frame()["gap"].round(2)
         array([-0.07, -0.22,  0.09,  0.28,  0.06])
         """
-        check_one_event(task, "a diagram")
+        check_one_event(task, "a single diagram")
         preds = as_predictions(
             y_true,
             y_prob,
@@ -256,7 +256,7 @@ class ReliabilityDisplay:
             scale=scale,
         )
         tasks = preds.store.single_tasks("ReliabilityDisplay")
-        check_one_event(tasks.task, "a diagram")
+        check_one_event(tasks.task, "a single diagram", aggregated=preds.aggregated)
         warn_if_small(tasks.samples[0])
         rows = None if true_map is None else preds.store.all_rows()
         display = display_of_sample(

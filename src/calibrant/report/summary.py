@@ -190,9 +190,9 @@ def _notes(
         notes.append(NO_CLASSES)
     if settings.drawn:
         notes.append(
-            f"With {n_events} classes, errors are estimated only by "
-            f"{' and '.join(settings.methods)}, which are fast; the worst classes "
-            "are drawn by more methods."
+            f"Because there are {n_events} classes, errors are estimated only by the "
+            f"fast methods {' and '.join(settings.methods)}. The diagrams of the worst "
+            f"classes show {', '.join(settings.drawn)}."
         )
     return notes
 
