@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
+from sklearn.naive_bayes import GaussianNB
 
 import calibrant as cb
 from calibrant.exceptions import OptionError, UnknownNameError
@@ -106,6 +107,57 @@ def test_errors_of_a_calibrator_of_classes_say_what_it_got(faulty):
             return 0.8 * p + 0.2 / p.shape[1]
 
     prob = np.full((60, 3), 1.0 / 3.0)
-    with pytest.raises(IndexError) as caught:
+    words = rf"{faulty} of Shrunk failed \(IndexError: .* It got predictions of one "
+    words += r"event, of shape \(\d+,\), .* pass task=\"canonical\""
+    with pytest.raises(OptionError, match=words) as caught:
         cb.evaluate([0, 1, 2] * 20, prob, task=0, methods=[Shrunk()], confidence=None)
-    assert "got predictions of one event, of shape" in caught.value.__notes__[0]
+    assert isinstance(caught.value.__cause__, IndexError)
+
+
+def test_errors_of_a_calibrator_of_one_event_say_that_it_got_classes():
+    class Counted(Shift):
+        def fit(self, p, _y):
+            self.counts = np.bincount(np.searchsorted([0.5], p))  # vectors only
+            return self
+
+    prob = np.full((60, 3), 1.0 / 3.0)
+    words = r"fit of Counted failed .* all classes, of shape \(60, 3\), .*classwise"
+    with pytest.raises(OptionError, match=words):
+        cb.evaluate([0, 1, 2] * 20, prob, task="canonical", methods=[Counted()])
+
+
+class Cooled:
+    """Divide all logits by 2, given probabilities of all classes."""
+
+    def fit(self, prob, _y):
+        assert prob.sum(axis=1) == pytest.approx(1.0)
+        return self
+
+    def transform(self, prob):
+        root = np.sqrt(prob)
+        return root / root.sum(axis=1, keepdims=True)
+
+
+def test_calibrators_of_matrices_are_methods_on_any_scale():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(90, 3))
+    y = np.arange(90) % 3
+    wanted = np.exp(logits / 2.0)
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    calibrator = cb.make_calibrator(Cooled(), scale="logit").fit(logits, y)
+    assert calibrator.transform(logits) == pytest.approx(wanted)
+    with pytest.raises(OptionError, match=r"make_calibrator\(Cooled\(bins=...\)\)"):
+        cb.make_calibrator(Cooled(), bins=3)
+    found = cb.evaluate(y, logits, scale="logit", task="canonical", methods=[Cooled()])
+    assert found.frame()["method"].tolist() == ["Cooled"]
+
+
+def test_classifiers_take_calibrators_of_ones_own():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
+    plain = GaussianNB().fit(X, y)
+    model = cb.CalibratedClassifier(plain, Cooled()).fit(X, y)
+    wanted = Cooled().transform(plain.predict_proba(X))
+    assert model.predict_proba(X) == pytest.approx(wanted)
+    with pytest.raises(OptionError, match="or an object with fit"):
+        cb.CalibratedClassifier(plain, object()).fit(X, y)

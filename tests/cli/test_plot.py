@@ -27,6 +27,8 @@ def test_options_change_the_diagram(run, tmp_path):
         [
             [],
             ["--method", "platt"],
+            ["--method", "es15"],
+            ["--method", "es15", "--raw"],
             ["--kind", "bars"],
             ["--axes", "logit"],
             ["--axes", "auto"],
@@ -44,7 +46,7 @@ def test_options_change_the_diagram(run, tmp_path):
         )
         assert code == 0, err
         seen.add(out.read_bytes())
-    assert len(seen) == 10  # nothing is rare here: auto axes are those of probability
+    assert len(seen) == 12  # nothing is rare here: auto axes are those of probability
 
 
 def test_the_top_label_of_several_classes(run, tmp_path):

@@ -24,6 +24,16 @@ def test_a_page_with_its_data_beside(run, tmp_path):
     assert "Do not evaluate the map on the rows" in page
 
 
+def test_raw_errors_in_a_report(run):
+    code, out, err = run("report", *ONE, "--raw", "--format", "json")
+    assert code == 0, err
+    p, y = cb.datasets.load_binary("bayes")
+    model = json.loads(out)["models"][0]
+    wanted = cb.calibration_error(y, p, method="es15", debias=False)
+    assert model["errors"][0]["value"] == pytest.approx(wanted, abs=1e-6)
+    assert f"error {wanted:.3f}" in model["diagrams"][0]["statistics"][1]
+
+
 def test_without_a_name_the_page_is_report_html(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("report", *ONE)[0] == 0

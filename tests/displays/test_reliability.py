@@ -78,6 +78,19 @@ def test_what_lies_beyond_logit_axes_is_not_moved_onto_their_edge():
     assert dots.size < predicted.size
 
 
+@pytest.mark.parametrize("debias", ["auto", True, False])
+def test_figures_and_tables_show_the_same_error(sample, debias):
+    p, y = sample
+    table = cb.evaluate(y, p, methods="ew15", debias=debias).frame()
+    display = DISPLAY(y, p, method="ew15", debias=debias)
+    grid = cb.ReliabilityGrid.from_predictions(
+        y, {"a": p}, method="ew15", debias=debias
+    )
+    assert display.error == grid.displays[0].error == table["value"][0]
+    raw = cb.calibration_error(y, p, method="ew15", debias=False)
+    assert (display.error == raw) == (debias is False)
+
+
 def test_drawn_dots_are_the_frame(sample):
     p, y = sample
     display = DISPLAY(y, p, method="es5", kind="centres")
@@ -220,7 +233,7 @@ def test_logits_are_taken_if_the_scale_says_so(sample):
 
 def test_a_diagram_shows_one_event():
     prob, y = cb.datasets.load_multiclass("forest")
-    with pytest.raises(OptionError, match="a diagram is about one event"):
+    with pytest.raises(OptionError, match="not available for a single diagram"):
         DISPLAY(y, prob, task="classwise")
     assert DISPLAY(y, prob, task="confidence").error > 0.1
 

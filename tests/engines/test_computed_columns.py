@@ -6,7 +6,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.exceptions import SourceError
+from calibrant.exceptions import (
+    DroppedRowsWarning,
+    OptionError,
+    SourceError,
+    UnpairedRowsWarning,
+)
 
 RNG = np.random.default_rng(5)
 N = 300
@@ -122,3 +127,83 @@ def test_npz_files_of_the_same_name_keep_their_folders(networks):
     assert preds.models == tuple(
         str(networks / name) for name in ("bee.npz", "old/bee.npz")
     )
+
+
+def test_file_names_of_arrays_follow_the_arrays_that_are_used(networks):
+    """Files often hold a validation set beside the test set, of another length."""
+    for name in ("ant", "bee"):
+        with np.load(networks / f"{name}.npz") as arrays:
+            held = dict(arrays)
+        first = {"y_val": np.zeros(7, int), "logits_val": np.zeros((7, 3))}
+        np.savez(networks / f"{name}.npz", **first, **held)
+    options = {"y": "y", "p": "logits", "scale": "logit", "task": "confidence"}
+    preds = cb.Predictions.from_table(networks, model="filename", **options)
+    assert preds.models == ("ant", "bee")
+    assert preds.n == 400
+    one = networks / "ant.npz"
+    assert cb.Predictions.from_table(one, model="filename", **options).n == 200
+
+
+SAME = {"y": "y", "p": "logits", "scale": "logit", "task": "confidence"}
+
+
+@pytest.fixture
+def same_cases(networks):
+    """Two networks that saw the same 200 cases."""
+    with np.load(networks / "ant.npz") as arrays:
+        labels = arrays["y"]
+    with np.load(networks / "bee.npz") as arrays:
+        np.savez(networks / "bee.npz", y=labels, logits=arrays["logits"])
+    return networks
+
+
+def test_rows_are_paired_by_number(same_cases):
+    preds = cb.Predictions.from_table(same_cases, model="filename", id="row", **SAME)
+    found = cb.compare(preds, method="es5").pairs()
+    models = {}
+    for name in ("ant", "bee"):
+        with np.load(same_cases / f"{name}.npz") as arrays:
+            y, models[name] = arrays["y"], arrays["logits"]
+    options = {"scale": "logit", "task": "confidence", "method": "es5"}
+    wanted = cb.compare(y, models, **options).pairs()
+    for column in ("difference", "low", "high"):
+        assert_allclose(found[column], wanted[column], atol=1e-12)
+
+
+def test_rows_are_numbered_before_invalid_ones_are_dropped(same_cases):
+    with np.load(same_cases / "bee.npz") as arrays:
+        logits = arrays["logits"].copy()
+        logits[3, 1] = np.nan
+        np.savez(same_cases / "bee.npz", y=arrays["y"], logits=logits)
+    options = {"model": "filename", "id": "row", "bad_rows": "drop", **SAME}
+    with pytest.warns(DroppedRowsWarning):
+        preds = cb.Predictions.from_table(same_cases, **options)
+    with pytest.warns(UnpairedRowsWarning, match="199 of 200 values of column 'row'"):
+        cb.compare(preds, method="es5")
+
+
+def test_other_rows_are_not_paired_by_number(networks, run):
+    options = {"model": "filename", "id": "row", **SAME}
+    with pytest.raises(
+        OptionError, match="the same labels in the same order; row 1 is 2"
+    ):
+        cb.Predictions.from_table(networks, **options)
+    with pytest.raises(OptionError, match="here is only one"):
+        cb.Predictions.from_table(networks / "ant.npz", **options)
+    np.savez(networks / "cat.npz", y=np.zeros(5, int), logits=np.zeros((5, 3)))
+    with pytest.raises(OptionError, match=r"ant\.npz has 200 and .*cat\.npz has 5\."):
+        cb.Predictions.from_table(networks, **options)
+    typed = ("--y", "y", "--p", "logits", "--scale", "logit", "--task", "confidence")
+    code, _, err = run("compare", networks, *typed, "--model", "filename")
+    assert code == 2
+    assert "or --id row, the number of each row in its file" in err
+
+
+def test_a_note_says_how_many_files_are_taken_together(networks, run):
+    typed = ("--y", "y", "--p", "logits", "--scale", "logit", "--task", "confidence")
+    options = (*typed, "--methods", "es5")
+    _, _, err = run("evaluate", networks, *options)
+    assert "the rows of 2 files are taken together; --by filename separates" in err
+    for one in (("--model", "filename"), ("--by", "filename")):
+        assert "files" not in run("evaluate", networks, *options, *one)[2]
+    assert "files" not in run("evaluate", networks / "ant.npz", *options)[2]

@@ -151,8 +151,14 @@ def test_classes_are_tested_one_at_a_time():
     y = np.array([rng.choice(3, p=row) for row in prob])
     found = cb.calibration_test(y, prob, task=1)
     assert found.statistic == cb.calibration_test(y == 1, prob[:, 1]).statistic
-    with pytest.raises(OptionError, match="one event"):
+    words = 'not available for a calibration test; pass task="confidence" or one class.'
+    with pytest.raises(OptionError, match=f"{words}$"):
         cb.calibration_test(y, prob, task="classwise")
+    again = "Aggregate the rows again with one of these"
+    rows = {"y": y, **{f"c_{k}": prob[:, k] for k in range(3)}}
+    preds = cb.Predictions.from_table(rows, y="y", p="c_*", task="classwise")
+    with pytest.raises(OptionError, match=again):
+        cb.calibration_test(preds.aggregate())
 
 
 @pytest.mark.parametrize(

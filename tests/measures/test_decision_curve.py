@@ -155,7 +155,7 @@ def test_thresholds_lie_between_0_and_1(wrong, y, models):
 
 def test_a_decision_is_about_one_event():
     prob, digit = cb.datasets.load_multiclass("forest")
-    with pytest.raises(OptionError, match="a decision is about one event"):
+    with pytest.raises(OptionError, match="not available for a decision curve"):
         cb.decision_curve(digit, prob, task="classwise")
 
 

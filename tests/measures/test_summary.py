@@ -403,7 +403,7 @@ def test_options_are_checked():
         cb.summary(y, p, smoother="spline")
     with pytest.raises(OptionError, match="confidence must lie strictly between"):
         cb.summary(y, p, confidence=95)
-    with pytest.raises(OptionError, match="about one event"):
+    with pytest.raises(OptionError, match="not available for a summary"):
         cb.summary(y, np.column_stack([1 - p, p]), task="classwise")
 
 

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from calibrant.calibrators.base import Calibrator, ClassCalibrator
 from calibrant.calibrators.registry import make_calibrator
+from calibrant.calibrators.user_calibrator import is_calibrator
 from calibrant.calibrators.wrappers import OneVsRest
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.row_rules import PERCENT
@@ -60,8 +61,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         With `predict_proba`, or with `decision_function`, whose values are treated as
         logits.
     calibrator : str or calibrator
-        The name of a method, or a calibrator made by `make_calibrator`. With more than
-        two classes, a binary method is applied to each class against the rest.
+        The name of a method, a calibrator made by `make_calibrator`, or one of your own
+        with ``fit(p, y)`` and ``transform(p)``. With more than two classes, a binary
+        method is applied to each class against the rest, and one of your own gets the
+        probabilities of all classes.
     cv : int, splitter or None
         How to split the rows, as in scikit-learn's `cross_val_predict`; None for a
         classifier that is already fitted.
@@ -292,12 +295,16 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_calibrator(self) -> Calibrator:
         """Return an unfitted calibrator with labels from 0."""
-        named = isinstance(self.calibrator, str)
-        unfitted = make_calibrator(self.calibrator) if named else clone(self.calibrator)
-        if not isinstance(unfitted, Calibrator):
+        given = self.calibrator
+        own = is_calibrator(given) and hasattr(given, "transform")
+        if isinstance(given, Calibrator):
+            unfitted: Calibrator = clone(given)
+        elif isinstance(given, str) or own:
+            unfitted = make_calibrator(given)
+        else:
             raise OptionError(
-                f"calibrator must be a method's name or made by make_calibrator; "
-                f"got {self.calibrator!r}."
+                "calibrator must be a method's name, made by make_calibrator, or an "
+                f"object with fit(p, y) and transform(p); got {given!r}."
             )
         for name in {"labels", "pos_label"} & unfitted.get_params().keys():
             unfitted.set_params(**{name: None})

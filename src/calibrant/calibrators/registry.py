@@ -98,7 +98,7 @@ class Method:
     def parameters(self) -> list[str]:
         """Return the names of the parameters that are free."""
         if self.calibrator is UserMethod:
-            return []
+            return list(COMMON)
         own = [f.name for f in fields(self.calibrator) if f.name not in self.fixed]
         if self.wrapped is None:
             return own
@@ -122,7 +122,9 @@ class Method:
         """Return the error about a parameter that cannot be set."""
         if self.calibrator is UserMethod:
             return OptionError(
-                f"{name} cannot be set here; set it on the {self.name} object itself."
+                f"{name} is a parameter of your own calibrator; set it there, as in "
+                f"make_calibrator({self.name}({name}=...)). Here only "
+                f"{', '.join(COMMON)} can be set."
             )
         if name in self.fixed:
             return OptionError(
@@ -180,7 +182,7 @@ LOGIT_LINEAR = f"piecewise linear between logits, pieces {BY_CV}"
 SEARCHED = f"knots by global search, pieces {BY_CV}"
 SPLINE, AT_ENDS = "splines of cumulative labels", f"at the ends; knots {BY_CV}"
 VENN_ABERS = "isotonic regression that includes the new row, with label 0 and 1"
-SMOOTH = "a smooth curve that leaves the diagonal only as far as the rows require"
+SMOOTH = "a smooth curve whose flexibility is learned from the data"
 DIRICHLET = "a matrix on log-probabilities, all weights penalised"
 PENALISED = "off-diagonals and intercepts penalised"
 BY_ROWS = "penalised by the number of rows"
@@ -300,10 +302,11 @@ def make_calibrator(name: str = DEFAULT_REPAIR, **params: Any) -> Calibrator:
 
     Parameters
     ----------
-    name : str
+    name : str or object
         Name of the method; see `calibrator_names`. A trailing number is the number
         of bins; ``ovr-`` applies a binary method to each class against the rest, and
-        ``top-`` to the top label.
+        ``top-`` to the top label. Or a calibrator of your own, with ``fit(p, y)`` and
+        ``transform(p)``, which gets probabilities whatever the scale.
     **params
         Parameters of the method, such as ``tops="flat"``, and ``scale``, ``pos_label``
         and ``labels``. ``help()`` of the result describes them, and its
@@ -415,7 +418,7 @@ def _find(name: Any, *, measures: Kind | None = None) -> Method:
     if named or is_calibrator(name):
         given = {"calibrator": name.calibrator if named else name}
         what = method_name(name)
-        return Method(what, UserMethod, given, f"{what}, given as an object")
+        return Method(what, UserMethod, given, f"your own calibrator, {what}")
     if not isinstance(name, str):
         raise _unknown(name, measures=measures)
     if name in METHODS:

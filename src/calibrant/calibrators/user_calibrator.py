@@ -14,7 +14,7 @@ import numpy as np
 from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
 from calibrant.core.row_rules import ROW_SUM_TOLERANCE
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import CalibrantError, OptionError, Setting
 from calibrant.maps.base import CalibrationMap
 from calibrant.maps.multiclass import MulticlassMap
 from calibrant.numerics.class_probabilities import class_probabilities
@@ -83,7 +83,7 @@ class UserMap(CalibrationMap):
         if p.size == 0:
             return p.copy()
         name = "transform" if hasattr(self.calibrator, "transform") else "predict"
-        with _told_what_it_gets(p):
+        with _explained(self.calibrator, name, p):
             values = np.asarray(getattr(self.calibrator, name)(p), dtype=np.float64)
         if values.shape != p.shape or not np.isfinite(values).all():
             raise OptionError(
@@ -196,7 +196,7 @@ class UserMethod(ClassCalibrator, EventCalibrator):
     ) -> UserMap:
         calibrator = copy.deepcopy(self.calibrator)
         if weight is None or (weight == 1.0).all():
-            with _told_what_it_gets(p):
+            with _explained(calibrator, "fit", p):
                 return UserMap(calibrator.fit(p, y) or calibrator)
         if "sample_weight" not in inspect.signature(calibrator.fit).parameters:
             raise OptionError(
@@ -204,24 +204,33 @@ class UserMethod(ClassCalibrator, EventCalibrator):
                 "sample_weight, which comparisons and weighted rows need; write it as "
                 "fit(self, p, y, sample_weight=None)."
             )
-        with _told_what_it_gets(p):
+        with _explained(calibrator, "fit", p):
             return UserMap(calibrator.fit(p, y, sample_weight=weight) or calibrator)
 
 
 @contextmanager
-def _told_what_it_gets(p: FloatVector) -> Iterator[None]:
-    """Add to errors of the user's code what was passed to it."""
+def _explained(calibrator: Any, action: str, p: FloatVector) -> Iterator[None]:
+    """Say of errors in the user's code what was passed to it, and what to do."""
     try:
         yield
-    except Exception as error:
-        error.add_note(
-            f"This calibrator got predictions of one event, of shape {p.shape}, as "
-            "all methods do. Apply a calibrator of several classes to the matrix "
-            "first, and evaluate what it returns; or measure the whole vector, with "
-            'task="canonical".'
-            if p.ndim == 1
-            else f"This calibrator got probabilities of all classes, of shape "
-            f"{p.shape}, and column numbers as labels, as all methods do for the task "
-            "canonical."
-        )
+    except (CalibrantError, MemoryError):
         raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        failed = f"{action} of {type(calibrator).__name__} failed ({what}). It got "
+        if p.ndim == 1:
+            raise OptionError(
+                f"{failed}predictions of one event, of shape {p.shape}, as in every "
+                "task but canonical. If it calibrates all classes, pass ",
+                Setting("task", "canonical"),
+                ", or apply it to the matrix first and evaluate what it returns.",
+            ) from error
+        raise OptionError(
+            f"{failed}probabilities of all classes, of shape {p.shape}, and column "
+            "numbers as labels. If it calibrates one event, pass it one column, or "
+            "evaluate it with ",
+            Setting("task", "confidence"),
+            ", ",
+            Setting("task", "classwise"),
+            " or one class.",
+        ) from error

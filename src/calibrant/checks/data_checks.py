@@ -84,8 +84,8 @@ def thin_region(subject: Subject) -> Finding | None:
         "CAL007",
         "thin region",
         "note",
-        f"Only {_format_rows(number)} of {format_count(subject.total)} lie "
-        f"{places}: the observed rate there is very uncertain.",
+        f"Only {format_count(number)} of {format_count(subject.total)} predictions are "
+        f"in the range {places}: the observed rate there is very uncertain.",
         "Do not read too much into the diagram there; collect more such rows if "
         "decisions depend on them.",
         evidence={"rows": number, "where": places},

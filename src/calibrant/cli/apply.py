@@ -303,7 +303,7 @@ class Application:
         if self.fitted_range is not None:
             warn_if_outside(p[~missing], self.fitted_range)
         if isinstance(map_, GroupedMap):
-            map_ = _of_rows(map_, table)
+            map_ = _of_rows(map_, table.with_rows_of(model.columns[0]))
         return np.array(map_.transform(p))[:, np.newaxis]
 
     def _calibrated_classes(

@@ -62,6 +62,7 @@ def compare(
             random_state=seed,
             progress=progress,
         )
+    data.say_if_pooled(preds)
     classes = preds.store.class_counts()
     print_comparison(comparison, output, pairs=pairs, classes=classes)
     if plot is not None:

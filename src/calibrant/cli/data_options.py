@@ -90,8 +90,9 @@ class DataOptions:
         typer.Option(
             "--id",
             metavar="COLUMNS",
-            help="With --model: column that identifies the same case across models; "
-            "several where only together they do, a,b.",
+            help="With --model: column that identifies the same case across models, "
+            "or several columns that do so together, a,b; 'row' pairs rows by number "
+            "if each model has a file with the same labels in the same order.",
         ),
     ] = None
     weight: Annotated[
@@ -169,6 +170,22 @@ class DataOptions:
             return aggregated
         return aggregated.grouped_by(split_list(self.by))  # by none of them: all rows
 
+    def say_if_pooled(self, preds: Predictions) -> None:
+        """Say how many files are taken together, where nothing separates their rows."""
+        from calibrant.engines.files import FILE_COLUMN, find_files
+
+        aggregates = self.y is None  # which are made to be added up
+        if aggregates or self.model is not None or FILE_COLUMN in self.groups:
+            return
+        count = preds.store.n_parts
+        count = len(find_files(self.source).paths) if count is None else count
+        if count > 1:
+            typer.echo(
+                f"the rows of {count:,} files are taken together; --by {FILE_COLUMN} "
+                f"separates them, and --model {FILE_COLUMN} makes each a model.",
+                err=True,
+            )
+
     def predictions_in(self, table: Table) -> Predictions:
         """Return the predictions in an open table."""
         from calibrant.predictions.predictions import Predictions
@@ -233,7 +250,8 @@ class DataOptions:
     def _needs_memory(self) -> bool:
         from calibrant.engines.opening import needs_memory
 
-        return needs_memory([*(self.y or ()), self.model, self.cluster, *self.groups])
+        columns = [*(self.y or ()), self.model, self.cluster, *self.groups]
+        return needs_memory([*columns, *split_list(self.id_)])
 
     def _fits_in_memory(self) -> bool:
         from calibrant.engines.memory import MAX_FILES_IN_MEMORY

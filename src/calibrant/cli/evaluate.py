@@ -81,6 +81,7 @@ def evaluate(
         )
         diagnosed = explain or fail_on is not None
         findings = diagnose(preds, mute=muted) if diagnosed else None
+    data.say_if_pooled(preds)
     print_results(
         evaluation,
         output,
@@ -94,7 +95,13 @@ def evaluate(
         print_repairs(findings, preds, aside=aside)
     if plot is not None:
         method = evaluation.assessments[0].estimates[0].method
-        grid = ReliabilityGrid.from_predictions(preds, method=method)
+        grid = ReliabilityGrid.from_predictions(
+            preds,
+            method=method,
+            debias="auto" if debias else False,
+            confidence=confidence,
+            random_state=seed,
+        )
         write_grid(grid, grid.plot(), plot)
     first = [(a.key, a.estimates[0]) for a in evaluation.assessments]
     fail_above_threshold(first, fail_above, fail_by)

@@ -66,6 +66,7 @@ def plot(
         float | None,
         typer.Option(help="Inches: 3.5 for one column of a journal, 7 for two."),
     ] = None,
+    debias: options.Debiased = True,
     seed: options.RandomSeed = 0,
 ) -> None:
     """Draw one reliability diagram per model, class and group."""
@@ -84,6 +85,7 @@ def plot(
             axes=axes,
             method=method,
             histogram=histogram,
+            debias="auto" if debias else False,
             random_state=seed,
         )
         figure = grid.overlay(**look).figure if overlay else grid.plot(**look)

@@ -52,6 +52,7 @@ def report(
         ),
     ] = None,
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
+    debias: options.Debiased = True,
     mute: options.Mute = None,
     fail_on: options.FailOn = None,
     seed: options.RandomSeed = 0,
@@ -69,15 +70,18 @@ def report(
         check_not_source(data.files, target)
         check_outputs(page, written, named=out is not None)
     with progress_bar("reporting") as progress:
+        preds = data.predictions(prefer_memory=True)
         made = Report.from_predictions(
-            data.predictions(prefer_memory=True),
+            preds,
             methods=named_list(methods, "--methods") or DEFAULT_METHODS,
+            debias="auto" if debias else False,
             confidence=confidence,
             mute=muted,
             random_state=seed,
             title=title or data.describe(),
             progress=progress,
         )
+    data.say_if_pooled(preds)
     if page is None:
         typer.echo(made.text(written))
     else:

@@ -38,6 +38,8 @@ SHORT_SCORES = {
     "log_loss_calibration": "log-loss gain",
 }
 """What a table on a terminal shows of the scores, under shorter names."""
+TOP_LABEL_SCORES = {"base_rate": "accuracy", "mean_prob": "confidence"}
+"""How they are called for the top label."""
 MAX_PAIRS = 50
 """How many pairs of models a table on a terminal shows."""
 
@@ -91,12 +93,19 @@ def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
     if whole:
         typer.echo("There are no intervals for the error of the whole vector.\n")
     elif evaluation.confidence is not None:
-        typer.echo("Intervals are for the true error, from the posterior of smooth.\n")
+        typer.echo(
+            "Intervals are for the true calibration error; they come from the "
+            "posterior of smooth.\n"
+        )
 
-    typer.echo("Scores, and the in-sample gain of isotonic recalibration (optimistic)")
+    gain = "the in-sample gain of isotonic recalibration (optimistic)"
+    top_label = bool(np.all(frame["task"] == "confidence"))
+    names = SHORT_SCORES | (TOP_LABEL_SCORES if top_label else {})
+    of = " of the event that the top label is right" if top_label else ""
+    typer.echo(f"Scores{of}, and {gain}")
     dropped = {"brier_refinement", "log_loss_refinement"}
     kept = {k: v for k, v in evaluation.scores().items() if k not in dropped}
-    print_frame({SHORT_SCORES.get(k, k): v for k, v in kept.items()}, "table")
+    print_frame({names.get(k, k): v for k, v in kept.items()}, "table")
 
 
 def _print_classes(classes: Mapping[str, int] | None) -> None:

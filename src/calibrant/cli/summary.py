@@ -47,13 +47,15 @@ def summary(
     if pooled and data.by is None:
         raise OptionError("--pooled requires --by.")
     with progress_bar("summarising") as progress:
+        preds = data.predictions()
         result = summarise(
-            data.predictions(),
+            preds,
             smoother=smoother,  # type: ignore[arg-type]
             confidence=confidence,
             random_state=seed,
             progress=progress,
         )
+    data.say_if_pooled(preds)
     if sentence:
         typer.echo(result.sentence())
     elif pooled:

@@ -294,30 +294,32 @@ def check_events(task: Task, what: str) -> None:
     """Raise where a task is the whole vector, but only events can be looked at."""
     if isinstance(task, str) and task == WHOLE:
         raise OptionError(
-            f"{what} is about events; pass ",
+            Setting("task", WHOLE),
+            f" is not available for {what}; pass ",
             Setting("task", "classwise"),
             ", ",
             Setting("task", "confidence"),
-            " or one class instead of ",
-            Setting("task", WHOLE),
-            ".",
+            " or one class.",
         )
 
 
-def check_one_event(task: Task, what: str) -> None:
-    """Raise where a task has several events, but only one can be looked at."""
+def check_one_event(task: Task, what: str, *, aggregated: bool = False) -> None:
+    """Raise where a task has several events, but only one can be looked at.
+
+    `aggregated` predictions have a task already, which cannot be replaced.
+    """
     if not isinstance(task, str) or task not in (*SEVERAL_EVENTS, WHOLE):
         return
     if task == "multilabel":
         raise OptionError(
-            f"{what} is about one event; pass one column of labels and of predictions, "
-            "without ",
-            Setting("task"),
+            Setting("task", task),
+            f" is not available for {what}; pass one column of labels and one of "
+            "predictions, without a task.",
         )
+    again = " Aggregate the rows again with one of these." if aggregated else ""
     raise OptionError(
-        f"{what} is about one event; pass ",
-        Setting("task", "confidence"),
-        " or one class instead of ",
         Setting("task", task),
-        ". Aggregates must be made again with that task.",
+        f" is not available for {what}; pass ",
+        Setting("task", "confidence"),
+        f" or one class.{again}",
     )

@@ -114,7 +114,7 @@ class ReliabilityGrid:
             How all axes are drawn; "auto" uses logit axes if at least 90 % of the
             predictions of any diagram are below 0.05, or above 0.95.
         **options
-            How diagrams are drawn: `method`, `kind` and the other options of
+            How diagrams are drawn: `method`, `debias`, `kind` and the other options of
             `ReliabilityDisplay.from_predictions`.
 
         Returns

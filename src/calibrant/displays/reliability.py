@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.fits import Fit
     from calibrant.core.array_types import (
         ArrayLike,
+        Debias,
         FloatVector,
         Frame,
         Scale,
@@ -156,6 +157,7 @@ class ReliabilityDisplay:
         true_map: Callable[[FloatVector], FloatVector] | ArrayLike | None = None,
         instances: int = 0,
         tops: Tops | None = None,
+        debias: Debias = "auto",
         band: BandKind | None = "point-wise",
         confidence: float = DEFAULT_CONFIDENCE,
         task: Task = None,
@@ -201,6 +203,9 @@ class ReliabilityDisplay:
             diagonal: that of the true map if given, else of the estimated one.
         tops : {"slope-1", "flat"}, optional
             Tops of the bins; by default those of the method.
+        debias : {"auto", True, False}
+            "auto" subtracts the estimated bias if it is known for the method; False
+            gives the raw, classical error, as in `evaluate`.
         band : {"point-wise", "simultaneous"}, optional
             Limits of the true map for methods that have them, such as "smooth": at
             each prediction, or at all at once; None for no band.
@@ -235,7 +240,7 @@ class ReliabilityDisplay:
         >>> display.frame()["gap"].round(2)
         array([-0.07, -0.22,  0.09,  0.28,  0.06])
         """
-        check_one_event(task, "a diagram")
+        check_one_event(task, "a single diagram")
         preds = as_predictions(
             y_true,
             y_prob,
@@ -247,7 +252,7 @@ class ReliabilityDisplay:
             scale=scale,
         )
         tasks = preds.store.single_tasks("ReliabilityDisplay")
-        check_one_event(tasks.task, "a diagram")
+        check_one_event(tasks.task, "a single diagram", aggregated=preds.aggregated)
         warn_if_small(tasks.samples[0])
         rows = None if true_map is None else preds.store.all_rows()
         display = display_of_sample(
@@ -261,6 +266,7 @@ class ReliabilityDisplay:
             truth=None if rows is None else true_points(true_map, rows),
             instances=instances,
             tops=tops,
+            debias=debias,
             band=band,
             confidence=confidence,
             random_state=random_state,
@@ -412,6 +418,7 @@ def display_of_sample(  # noqa: PLR0913
     truth: Points | None = None,
     instances: int = 0,
     tops: Tops | None = None,
+    debias: Debias = "auto",
     band: BandKind | None = "point-wise",
     confidence: float = DEFAULT_CONFIDENCE,
     random_state: Seed = 0,
@@ -425,7 +432,8 @@ def display_of_sample(  # noqa: PLR0913
     drawn_axes = choose_axes(axes, [sample])
     check_count(instances, name="instances", least=0)
     seed = whole_seed(random_state)
-    fit, estimate = fitted or _fitted(sample, method, tops, confidence, seed)
+    settings = ErrorSettings(debias=debias, confidence=confidence, random_state=seed)
+    fit, estimate = fitted or _fitted(sample, method, tops, settings)
     binned = isinstance(fit.map, BinnedMap)
     # The paper's diagrams show whole bins; a curve ends with the data.
     ends = PROB_LIMITS if binned and kind != "curve" else data_range(sample)
@@ -457,20 +465,16 @@ def _fitted(
     sample: BinarySample,
     method: str,
     tops: Tops | None,
-    confidence: float,
-    seed: int,
+    settings: ErrorSettings,
 ) -> tuple[Fit, Estimate]:
     """Return the map that is drawn, and its error with the interval of `evaluate`."""
     family = find_binary(method)
     if tops is not None:  # not the method that `evaluate` knows by this name
-        fit = family.measuring(seed, tops=tops).fit_sample(sample)
-        error = fit.error(sample, alpha=1.0, debias=fit.debiases(1.0))
-        ends = (np.nan, np.nan)
-        name = method_name(method)
-        return fit, Estimate(name, "binary", max(error, 0.0), *ends, sample.n, True, 0)
-    fitted = FittedTasks(
-        BinaryTasks("binary", ("binary",), (sample,)),
-        ErrorSettings(confidence=confidence, random_state=seed),
-    )
+        fit = family.measuring(settings.random_state, tops=tops).fit_sample(sample)
+        (error,), debiased = settings.errors([fit], [sample], method)
+        name, value, ends = method_name(method), max(float(error), 0.0), (np.nan,) * 2
+        return fit, Estimate(name, "binary", value, *ends, sample.n, debiased, 0)
+    tasks = BinaryTasks("binary", ("binary",), (sample,))
+    fitted = FittedTasks(tasks, settings)
     (estimate,) = fitted.estimates(method)
     return cast("Fit", fitted.fits(method)[0]), estimate

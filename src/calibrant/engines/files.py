@@ -46,6 +46,8 @@ KINDS = {
 }
 FILE_COLUMN = "filename"
 """The column of several files that names the file of each row, without its ending."""
+ROW_COLUMN = "row"
+"""The number of each row in its file, by which rows of models are paired as `id`."""
 READABLE = "CSV, TSV, Parquet, JSON (.json, .jsonl, .ndjson), npz and npy"
 WRITABLE = "CSV, TSV, Parquet and JSON lines (.jsonl, .ndjson)"
 STANDARD_INPUT = "/dev/stdin"

@@ -14,9 +14,11 @@ import numpy as np
 
 from calibrant.core.arrays import as_array, stack_lists
 from calibrant.core.labels import is_missing
+from calibrant.core.row_rules import list_values
 from calibrant.engines.file_formats import array_names, read_array, read_frames
 from calibrant.engines.files import (
     FILE_COLUMN,
+    ROW_COLUMN,
     FileSet,
     check_distinct_names,
     check_in_every_file,
@@ -25,7 +27,13 @@ from calibrant.engines.files import (
     names_of_files,
 )
 from calibrant.engines.text_files import typed_column
-from calibrant.exceptions import OptionError, ShapeError, SourceError, UnknownNameError
+from calibrant.exceptions import (
+    OptionError,
+    Setting,
+    ShapeError,
+    SourceError,
+    UnknownNameError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -80,6 +88,8 @@ class MemoryTable:
     files: tuple[str, ...] = ()
     # name and number of rows of each of several files, in order
     parts: tuple[tuple[str, int], ...] = ()
+    # returns the number of rows of a column in each part, where columns may differ
+    row_counts: Callable[[str], Sequence[int]] | None = None
 
     def describe_row(self, row: int) -> str:
         """Return where a row is: its number, within its file if there are several."""
@@ -121,12 +131,76 @@ class MemoryTable:
                 return column
         if name == FILE_COLUMN and self.parts:
             paths, sizes = zip(*self.parts, strict=True)
-            # Arrays are read on demand, so that their rows were not counted.
-            return np.repeat(names_of_files(paths), sizes if any(sizes) else len(self))
+            return np.repeat(names_of_files(paths), sizes)
         compared = name.split(EQUAL)
         if len(compared) == 2 and set(compared) <= set(self.names):  # noqa: PLR2004
             return equal_values(*map(self.read, compared))
         raise UnknownNameError.among("column", name, self.names)
+
+    def with_rows_of(self, name: str) -> MemoryTable:
+        """Return the table with the rows of a column, and of those as long as it.
+
+        The arrays of an npz file may differ in length, as those of a validation and a
+        test set do.
+        """
+        if self.row_counts is None:
+            return self
+        self.check_columns([name])
+        part = PART.fullmatch(name)
+        first = part[1] if part is not None and name not in self.names else name
+        if first not in self.names:
+            first = name.split(EQUAL, maxsplit=1)[0]
+        counts = self.row_counts(first)
+        files = [path for path, _ in self.parts]
+        return replace(self, parts=tuple(zip(files, counts, strict=True)))
+
+    def with_row_numbers(self, labels: Iterable[str]) -> MemoryTable:
+        """Return the table with a column of the number of each row in its file.
+
+        Raise unless rows of the same number can be the same case: as many in every
+        file, with the same labels.
+        """
+        sizes = [size for _, size in self.parts]
+        numbers = np.concatenate([*map(np.arange, sizes), np.empty(0, dtype=np.intp)])
+        (first, size), *others = self.parts or (("", 0),)
+        by_number = Setting("id", ROW_COLUMN)
+        if not others:
+            raise OptionError(
+                by_number,
+                " pairs the rows of several files by their number, one file per model; "
+                "here is only one. Pass a column that identifies each case.",
+            )
+        for name, own in others:
+            if own != size:
+                raise OptionError(
+                    by_number,
+                    " pairs rows by their number, so all files must have the same "
+                    f"rows; {first} has {size:,} and {name} has {own:,}. Pass a column "
+                    "that identifies each case.",
+                )
+        for label in labels:
+            column = self.column(label).reshape(len(self.parts), size, -1)
+            differ = (column != column[0]).any(axis=2)
+            if differ.any():
+                file, row = np.argwhere(differ)[0].tolist()
+                raise OptionError(
+                    by_number,
+                    " pairs rows by their number, so all files must have the same "
+                    f"labels in the same order; row {row} is "
+                    f"{list_values(column[0, row].tolist())} in {first} and "
+                    f"{list_values(column[file, row].tolist())} in "
+                    f"{self.parts[file][0]}. "
+                    "Pass a column that identifies each case.",
+                )
+
+        def read(name: str) -> NDArray[Any]:
+            return numbers if name == ROW_COLUMN else self.read(name)
+
+        def read_keys(name: str) -> NDArray[Any]:
+            return numbers if name == ROW_COLUMN else self.keys(name)
+
+        names = (*self.names, ROW_COLUMN)
+        return replace(self, names=names, read=read, read_keys=read_keys)
 
     def __len__(self) -> int:
         return len(self.read(self.names[0]))
@@ -192,18 +266,27 @@ def _of_arrays(files: FileSet) -> MemoryTable:
     paths = [Path(path) for path in files.paths]
     names = [array_names(path) for path in paths]
     if len(names) > 1 and all(set(own) == set(names[0]) for own in names):
-        sizes = [len(read_array(path, names[0][0])) for path in paths]
-        parts = tuple(zip(files.paths, sizes, strict=True))
-        read = cache(partial(_stacked, paths))
-        return MemoryTable(tuple(names[0]), read, files=files.given, parts=parts)
+
+        def counts(name: str) -> list[int]:
+            return [len(read_array(path, name)) for path in paths]
+
+        return MemoryTable(
+            tuple(names[0]),
+            cache(partial(_stacked, paths)),
+            files=files.given,
+            parts=tuple(zip(files.paths, counts(names[0][0]), strict=True)),
+            row_counts=counts,
+        )
     together = "the files together" if len(paths) > 1 else str(paths[0])
     check_distinct_names(together, [*chain(*names)])
     path_of = {n: path for path, own in zip(paths, names, strict=True) for n in own}
+    read = cache(lambda name: read_array(path_of[name], name))
     return MemoryTable(
         tuple(path_of),
-        cache(lambda name: read_array(path_of[name], name)),
+        read,
         files=files.given,
         parts=((files.paths[0], 0),),
+        row_counts=lambda name: [len(read(name))],
     )
 
 

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from calibrant.engines.cell_files import holds_cells, load_cells
 from calibrant.engines.cells import AggregatedCells
-from calibrant.engines.files import FILE_COLUMN, FileSet, find_files, names_files
+from calibrant.engines.files import (
+    FILE_COLUMN,
+    ROW_COLUMN,
+    FileSet,
+    find_files,
+    names_files,
+)
 from calibrant.engines.memory import EQUAL, MemoryTable, open_table
 from calibrant.exceptions import OptionError, Setting
 
@@ -28,7 +34,8 @@ MAX_FILE_IN_MEMORY = 2**28
 
 def needs_memory(columns: Iterable[str | None]) -> bool:
     """Tell whether some columns are computed from others, which is done in memory."""
-    return any(name == FILE_COLUMN or (name and EQUAL in name) for name in columns)
+    computed = (FILE_COLUMN, ROW_COLUMN)
+    return any(name in computed or (name and EQUAL in name) for name in columns)
 
 
 def open_cells(source: Any) -> AggregatedCells | None:

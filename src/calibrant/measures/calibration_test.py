@@ -319,7 +319,7 @@ def calibration_test(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    check_one_event(preds.task, "a test")
+    check_one_event(preds.task, "a calibration test", aggregated=preds.aggregated)
     tasks = preds.store.single_tasks("calibration_test")
     sample = tasks.samples[0]
     if sample.clusters is not None and method not in CLUSTERED:

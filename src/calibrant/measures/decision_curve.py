@@ -442,7 +442,7 @@ def decision_curve(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    check_one_event(preds.task, "a decision")
+    check_one_event(preds.task, "a decision curve", aggregated=preds.aggregated)
     _check_names(preds.models)
     checked = _check_thresholds(thresholds)
     return DecisionCurve(

@@ -266,7 +266,7 @@ def decompose_score(  # noqa: PLR0913
     discrimination 0.2398)
     """
     check_choice(score, get_args(ScoreName), name="score")
-    check_events(task, "the split of a score")
+    check_events(task, "decompose_score")
     spec = InputSpec(task=task, pos_label=pos_label, labels=labels, scale=scale)
     splits = mean_splits(spec.tasks(y_true, y_prob, sample_weight), recalibration)
     return next(split for split in splits if split.name == score)

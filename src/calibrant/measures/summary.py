@@ -427,7 +427,7 @@ def summary(  # noqa: PLR0913
         labels=labels,
         scale=scale,
     )
-    check_one_event(preds.task, "a summary")
+    check_one_event(preds.task, "a summary", aggregated=preds.aggregated)
 
     def measure(fitted: FittedTasks, *parts: Any) -> UnitSummary:
         return summarise_fitted(fitted, smoother, parts[-1])

@@ -81,6 +81,11 @@ class Store(ABC):
         """Return the files that rows were read from, as they were named."""
         return ()
 
+    @property
+    def n_parts(self) -> int | None:
+        """Return the number of files whose rows are one table; None if unknown."""
+        return None
+
     def class_sample(self, model: str) -> ClassSample | None:  # noqa: ARG002
         """Return the predictions of all classes; None where there are no rows."""
         return None

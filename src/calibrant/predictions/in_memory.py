@@ -16,6 +16,7 @@ from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts, no_weight
 from calibrant.core.wording import MEASURE_WORDING
 from calibrant.engines.cells import CellOrigin, cells_of_rows
+from calibrant.engines.files import ROW_COLUMN
 from calibrant.engines.groups import (
     Group,
     format_group_value,
@@ -104,6 +105,10 @@ class RowPredictions(Store):
     def of_table(cls, table: MemoryTable, request: TableRequest) -> RowPredictions:
         """Find the columns, drop invalid rows if asked to, and validate the rest."""
         reasons: dict[str, int] = {}
+        labels = request.label_columns
+        table = table.with_rows_of(labels[0])
+        if ROW_COLUMN in request.id and ROW_COLUMN not in table.names:
+            table = table.with_row_numbers(labels)
         if request.bad_rows == "drop":
             specs = [aggregation_spec(table, one) for one in request.by_label(table)]
             total = table.column(specs[0].y).shape[0] + table.lines_left_out
@@ -155,6 +160,11 @@ class RowPredictions(Store):
     def files(self) -> tuple[str, ...]:
         """Return the files that rows were read from, as they were named."""
         return self.table.files
+
+    @property
+    def n_parts(self) -> int | None:
+        """Return the number of files whose rows are one table."""
+        return len(self.table.parts)
 
     @cached_property
     def origin(self) -> CellOrigin:
@@ -293,7 +303,10 @@ class RowPredictions(Store):
                 "to compare models, their rows must be paired; pass ",
                 Argument("id"),
                 ", the column that identifies the same case across models, such as the "
-                "question.",
+                "question; or ",
+                Setting("id", ROW_COLUMN),
+                ", the number of each row in its file, where each model has a file "
+                "with the same rows in the same order.",
             )
         places = {model: self._places_by_id(model, own) for model, own in rows.items()}
         first, *others = places.values()

@@ -201,6 +201,8 @@ class Predictions:
             Column that identifies the same case across models, such as the question;
             `compare` uses it to pair the models of a long table. Several columns
             identify it together, such as the question and the sample of its answers.
+            ``"row"`` pairs rows by their number, where each model has a file with the
+            same labels in the same order.
         weight : str, optional
             Column of weights.
         cluster : str, optional
@@ -481,7 +483,7 @@ def read_table(
             "columns, labels and scale; read them with Predictions.load."
         )
     labels = [request.y] if isinstance(request.y, str) else request.y.values()
-    if engine == "auto" and needs_memory([*labels, *request.all_groups]):
+    if engine == "auto" and needs_memory([*labels, *request.all_groups, *request.id]):
         engine = "memory"
     table = open_source(source, engine, bad_rows=request.bad_rows)
     if isinstance(table, MemoryTable):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from calibrant.core.array_types import ArrayLike, Scale, Seed, Task
+    from calibrant.core.array_types import ArrayLike, Debias, Scale, Seed, Task
     from calibrant.predictions.predictions import Predictions
 
 KINDS = {
@@ -84,6 +84,7 @@ class Report:
         *,
         methods: Sequence[str] | str = DEFAULT_METHODS,
         alpha: float = 1,
+        debias: Debias = "auto",
         confidence: float = DEFAULT_CONFIDENCE,
         n_resamples: int = 1000,
         mute: Sequence[str] | str = (),
@@ -114,6 +115,9 @@ class Report:
             Methods with more bins than there are rows are skipped with a warning.
         alpha : float
             Exponent of the error: 1 for the absolute, 2 for the squared error.
+        debias : {"auto", True, False}
+            "auto" subtracts the estimated bias if it is known for the method; False
+            gives the raw, classical error, as in `evaluate`.
         confidence : float
             Level of intervals and bands.
         n_resamples : int
@@ -171,6 +175,7 @@ class Report:
             methods=names,
             errors=ErrorSettings(
                 alpha=alpha,
+                debias=debias,
                 confidence=confidence,
                 n_resamples=n_resamples,
                 random_state=whole_seed(random_state),

@@ -79,7 +79,7 @@ NOT_PAIRED = (
 )
 NEEDS_ID = (
     " Pass the column that identifies the same case across models as id (--id on the "
-    "command line)."
+    "command line), or 'row' if each model has a file with the same rows."
 )
 SHARED = "Models are compared in pairs only on the {} rows that all of them have."
 BY_MODEL = (
@@ -195,9 +195,9 @@ def _notes(
         notes.append(NO_CLASSES)
     if settings.drawn:
         notes.append(
-            f"With {n_events} classes, errors are estimated only by "
-            f"{' and '.join(settings.methods)}, which are fast; the worst classes "
-            "are drawn by more methods."
+            f"Because there are {n_events} classes, errors are estimated only by the "
+            f"fast methods {' and '.join(settings.methods)}. The diagrams of the worst "
+            f"classes show {', '.join(settings.drawn)}."
         )
     return notes
 
