@@ -168,7 +168,7 @@ def test_rows_without_a_prediction_stay_empty_if_allowed(
     assert "leave the new columns empty there: --allow-missing." in err
     code, told, err = run(*apply, "--allow-missing")
     assert code == 0, err
-    assert "4 rows, new forest_calibrated" in told
+    assert "4 rows, new forest_calibrated; 2 without a prediction stay empty" in told
     assert not recwarn.list  # a gap is not a prediction out of range
     first, second, third, fourth = pl.read_csv(out)["forest_calibrated"]
     assert_allclose([first, third], cb.load_map(saved).transform([0.2, 0.9]))
@@ -381,3 +381,13 @@ def test_files_are_groups_of_a_map(run, tmp_path):
         found = pl.read_csv(out)["p_calibrated"].to_numpy()
         wanted = [map_.transform(rows[name]["p"], [name] * 500) for name in names]
         assert_allclose(found, np.concatenate(wanted), rtol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_another_column_than_that_of_the_fit_is_named(run, saved, tmp_path, engine):
+    rows, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    rows.write_text("forest,bayes\n0.2,0.3\n")
+    apply = ("apply", saved, rows, "--out", out, "--engine", engine, "--p")
+    other = "The map was fitted to column forest, and was applied to bayes."
+    assert other in run(*apply, "bayes")[1]
+    assert "The map was fitted to column" not in run(*apply, "forest")[1]

@@ -162,7 +162,50 @@ def test_an_end_of_the_interval_can_be_judged(run, by, threshold, code):
     one = ("evaluate", BINARY, "--y", "even", "--p", "forest")
     found, _, err = run(*one, "--fail-above", threshold, "--fail-by", by)
     assert found == code
-    assert ("end of the interval" in err) == (code == 1)
+    assert err.startswith("failed:" if code else "passed:")
+    assert f"({by} end of the interval)" in err
+
+
+@pytest.mark.parametrize(
+    ("gate", "told"),
+    [
+        (
+            ("--fail-above", "5"),
+            "below 1, which no error exceeds; got 5. For 5 %, pass ",
+        ),
+        (("--fail-above", "1"), "below 1"),
+        (("--fail-above", "nan"), "at least 0 and below 1"),
+        (("--fail-above", "-1"), "at least 0 and below 1"),
+        (("--fail-above", "2", "--task", "canonical"), "below 2"),
+        (("--fail-by", "low"), "--fail-by needs --fail-above"),
+    ],
+)
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_a_gate_that_means_nothing_is_refused_before_any_work(run, command, gate, told):
+    code, _, err = run(command, "no-such-file.csv", "--y", "y", "--p", "p", *gate)
+    assert code == 2
+    assert told in err
+
+
+def test_a_gate_names_all_that_fail_or_what_held(run):
+    both = ("evaluate", BINARY, "--y", "even", "--p", "forest,bayes")
+    one = (*both, "--methods", "smooth", "--fail-above")
+    assert run(*one, "0.05")[2].splitlines() == [
+        "failed: smooth forest: 0.0960 exceeds 0.05",
+        "failed: smooth bayes: 0.0853 exceeds 0.05",
+    ]
+    assert run(*one, "0.09")[2].count("failed:") == 1
+    assert run(*one, "0.2")[2] == (
+        "passed: smooth forest: 0.0960, the largest of 2, does not exceed 0.2\n"
+    )
+
+
+def test_failing_findings_say_what_was_found(run):
+    one = ("evaluate", BINARY, "--y", "even", "--p", "forest")
+    code, _, err = run(*one, "--fail-on", "CAL002")
+    assert code == 1
+    assert err.startswith("failed: found CAL002: Predictions are not extreme enough")
+    assert run(*one, "--fail-on", "CAL012")[2] == "passed: no finding is CAL012\n"
 
 
 def test_fail_above_judges_the_first_method(run):
@@ -312,14 +355,6 @@ def test_unreadable_file_is_exit_two(run, tmp_path):
     code, _, err = run("evaluate", tmp_path / "none.csv", "--y", "a", "--p", "b")
     assert code == 2
     assert "does not exist" in err
-
-
-@pytest.mark.parametrize("threshold", ["nan", "-1"])
-def test_thresholds_that_no_error_exceeds_are_refused(run, threshold):
-    one = ("evaluate", BINARY, "--y", "even", "--p", "forest")
-    code, out, err = run(*one, "--fail-above", threshold)
-    assert (code, out) == (2, "")
-    assert f"--fail-above must be a number, at least 0; got {threshold}." in err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare", "report"])

@@ -97,7 +97,7 @@ def test_the_whole_vector_is_evaluated_without_an_interval(run):
     assert (row["low"], row["high"]) == (None, None)
     _, out, _ = run("evaluate", "m.npz", *options)
     assert "no intervals for the error of the whole vector" in out
-    gate = ("--fail-above", "5", "--fail-by", "high")  # an end that does not exist
+    gate = ("--fail-above", "1.5", "--fail-by", "high")  # an end that does not exist
     assert run("evaluate", "m.npz", *options, *gate)[0] == 1
     code, _, err = run("evaluate", "m.npz", *options, "--methods", "es15")
     assert code == 2

@@ -105,6 +105,7 @@ class EventRepairFit(CurveFit):
 
 def certify(
     held_out: HeldOut[Any],
+    n: int,
     data: str,
     groups: GroupTrial | None = None,
     by_group: FloatMatrix | None = None,
@@ -112,6 +113,7 @@ def certify(
 ) -> Certificate:
     """Return what was tried and what it brings, compared with raw predictions.
 
+    `n` is the number of rows of the data, whatever their weights; `data` is their hash;
     `by_group` are log-probabilities of held-out rows after the maps of their groups;
     `errors` those by "smooth" before and after the repair, where they are known.
     """
@@ -145,7 +147,7 @@ def certify(
         error_after=repaired,
         evidence=held_out.evidence,
         needed=NEEDED,
-        n=round(float(weight.sum())),
+        n=n,
         folds=int(raw.fold.max()) + 1,
         confidence=DEFAULT_CONFIDENCE,
         data=data,
@@ -227,7 +229,7 @@ class Auto(ClassCalibrator, EventCalibrator):
         fits = _used(held_out, event_families(sample, monotone=self.monotone), rows)
         map_ = self._map(rows, held_out.rows.ends, fits)
         data = row_hash(sample.p, sample.y, sample.weight)
-        certified = CertifiedMap(map_, certify(held_out, data))
+        certified = CertifiedMap(map_, certify(held_out, sample.n_data, data))
         return EventRepairFit(certified, 1, WHOLE_RANGE, partial(_refit, fits=fits))
 
     def fit_classes(self, sample: ClassSample) -> RepairFit:
@@ -239,7 +241,8 @@ class Auto(ClassCalibrator, EventCalibrator):
         floor = held_out.rows.floor
         pooled = PooledMap(maps, weights, sample.n_classes, sample.scale, floor)
         data = row_hash(sample.scores, sample.column, sample.weight)
-        return RepairFit(CertifiedClassMap(pooled, certify(held_out, data)))
+        certificate = certify(held_out, sample.n, data)
+        return RepairFit(CertifiedClassMap(pooled, certificate))
 
     def fit_groups(
         self,

@@ -134,10 +134,11 @@ class GroupedAuto:
         common = self.auto.map_of(sample, held_out)
         data = row_hash(sample.p, sample.y, sample.weight, self.group)
         if not held_out.names:
-            return RepairFit(CertifiedMap(common, certify(held_out, data)))
+            certificate = certify(held_out, sample.n_data, data)
+            return RepairFit(CertifiedMap(common, certificate))
         curves, after = self._held_out_curves(held_out, group)
         trial = self._trial(held_out, after)
-        certificate = certify(held_out, data, trial, after)
+        certificate = certify(held_out, sample.n_data, data, trial, after)
         if not trial.used:
             return RepairFit(CertifiedMap(common, certificate))
         maps = self._maps(sample, common, curves)

@@ -130,8 +130,7 @@ def apply(
         if engine == "auto":
             engine = job.engine_for(files)
         (job.in_duckdb if engine == "duckdb" else job.in_memory)(files)
-    if hasattr(job.map_, "certificate"):
-        typer.echo(f"When the map was fitted: {job.map_.certificate}")
+    job.say_what_was_fitted()
 
 
 def _check_one_npz(files: FileSet, engine: str) -> None:
@@ -203,7 +202,7 @@ class Application:
             )
         if self.fitted_range is not None:
             warn_if_many_outside(done.outside, done.rows, self.fitted_range)
-        self._say_written(done.rows, [name])
+        self._say_written(done.rows, [name], done.empty)
 
     def in_memory(self, files: FileSet) -> None:
         """Write the rows of files, several of them with a column of their names."""
@@ -226,7 +225,7 @@ class Application:
         _check_names_free(files, new, frame.columns)
         columns = (pl.Series(n, values).fill_nan(None) for n, values in new.items())
         write_frame(frame.with_columns(*columns), self.out)
-        self._say_written(frame.height, list(new))
+        self._say_written(frame.height, list(new), _count_empty(calibrated))
 
     def to_npz(self, files: FileSet) -> None:
         """Write the arrays of an npz file, as arrays or as columns of a table."""
@@ -245,7 +244,7 @@ class Application:
             new = self._new_columns(model, calibrated)
             _write_arrays(table, new, len(calibrated), self.out)
             named = list(new)
-        self._say_written(len(calibrated), named)
+        self._say_written(len(calibrated), named, _count_empty(calibrated))
 
     def _calibrated(self, table: MemoryTable) -> tuple[ModelColumns, FloatMatrix]:
         """Return the columns that the map is applied to, and their new values."""
@@ -332,12 +331,27 @@ class Application:
         names = (f"{column}{self.suffix}" for column in model.columns)
         return dict(zip(names, calibrated.T, strict=True))
 
-    def _say_written(self, n_rows: int, names: list[str]) -> None:
+    def say_what_was_fitted(self) -> None:
+        """Print the certificate, and the column of the fit if it is another one."""
+        fitted = self.fitted or []
+        if len(fitted) == len(self.columns) == 1 and fitted != self.columns:
+            names = visible(f"{fitted[0]}, and was applied to {self.columns[0]}")
+            typer.echo(f"The map was fitted to column {names}.")
+        if hasattr(self.map_, "certificate"):
+            typer.echo(f"Certificate of the map: {self.map_.certificate}")
+
+    def _say_written(self, n_rows: int, names: list[str], n_empty: int) -> None:
         few = len(names) <= MAX_NAMED
         added = ", ".join(names) if few else f"{names[0]} .. {names[-1]}"
         usual = getattr(self.map_, "scale", self.scale) in (None, "prob")
         unit = "" if usual else " (probabilities from 0 to 1)"
-        typer.echo(f"wrote {self.out}: {n_rows:,} rows, new {added}{unit}")
+        left = f"; {n_empty:,} without a prediction stay empty" if n_empty else ""
+        typer.echo(f"wrote {self.out}: {n_rows:,} rows, new {added}{unit}{left}")
+
+
+def _count_empty(calibrated: FloatMatrix) -> int:
+    """Return how many rows had no prediction."""
+    return int(np.isnan(calibrated).any(axis=1).sum())
 
 
 def _needed(what: str, model: ModelColumns) -> str:

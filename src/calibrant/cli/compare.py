@@ -11,7 +11,11 @@ from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, takes_predictions
 from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
-from calibrant.cli.results import fail_above_threshold, print_comparison
+from calibrant.cli.results import (
+    check_gate,
+    fail_above_threshold,
+    print_comparison,
+)
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.exceptions import OptionError
 
@@ -48,6 +52,7 @@ def compare(
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.measures.comparison import compare as compare_models
 
+    check_gate(fail_above, fail_by, data.task)
     check_figure_path(plot)
     if plot is not None and data.by is not None:
         raise OptionError("--plot shows one comparison; remove --by.")

@@ -13,6 +13,7 @@ from calibrant.cli.data_options import DataOptions, named_list, takes_prediction
 from calibrant.cli.plot import check_figure_path, write_grid
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import (
+    check_gate,
     fail_above_threshold,
     fail_on_findings,
     print_findings,
@@ -64,6 +65,7 @@ def evaluate(
     from calibrant.displays.grid import ReliabilityGrid
     from calibrant.measures.evaluation import evaluate as evaluate_predictions
 
+    check_gate(fail_above, fail_by, data.task)
     failing, muted = read_checks(fail_on, mute)
     check_figure_path(plot)
     with progress_bar("evaluating") as progress:

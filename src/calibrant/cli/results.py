@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import typer
@@ -13,6 +13,7 @@ from calibrant.cli.options import FailBy
 from calibrant.cli.output import Format, print_frame
 from calibrant.cli.process import ConditionNotMet
 from calibrant.core.defaults import DEFAULT_REPAIR
+from calibrant.core.row_rules import PERCENT
 from calibrant.core.tasks import WHOLE
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, UnknownNameError
@@ -44,6 +45,8 @@ MAX_PAIRS = 50
 """How many pairs of models a table on a terminal shows."""
 
 
+MAX_FAULTS = 20
+"""How many conditions that are not met are named."""
 SEVERAL_PAIRS = (
     "Significance is corrected for the number of pairs (Holm): a difference may not be "
     "significant although its interval excludes 0.\n"
@@ -164,28 +167,64 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
         typer.echo(f"and {more:,} more pairs: --format csv --pairs shows all.\n")
 
 
+def check_gate(threshold: float | None, by: FailBy, task: str | None) -> None:
+    """Raise, before any work, where no error could fail or pass the gate."""
+    if threshold is None:
+        if by != "estimate":
+            raise OptionError("--fail-by needs --fail-above, which says the limit.")
+        return
+    largest = 2 if task == WHOLE else 1
+    if not 0.0 <= threshold < largest:  # NaN would never be exceeded
+        percent = f" For {threshold:g} %, pass {threshold / PERCENT:g}."
+        raise OptionError(
+            f"--fail-above must be at least 0 and below {largest}, which no error "
+            f"exceeds; got {threshold:g}."
+            + (percent if largest <= threshold <= PERCENT else "")
+        )
+
+
 def fail_above_threshold(
     estimates: Iterable[tuple[dict[str, Any], Estimate]],
     threshold: float | None,
     by: FailBy,
 ) -> None:
-    """Exit with 1 where the largest error exceeds the threshold."""
+    """Exit with 1 where an error exceeds the threshold, and name each that does."""
     if threshold is None:
-        if by != "estimate":
-            raise OptionError("--fail-by goes with --fail-above.")
         return
-    worst, whose = max(
+    errors = [
         (
             estimate.value if by == "estimate" else getattr(estimate, by),
             visible(" ".join([estimate.method, *map(str, key.values())])),
         )
         for key, estimate in estimates
+    ]
+    errors.sort(key=lambda error: (np.isnan(error[0]), error[0]), reverse=True)
+    what = "" if by == "estimate" else f" ({by} end of the interval)"
+    # An interval that is not there passes no gate.
+    failed = [error for error in errors if not error[0] <= threshold]
+    if failed:
+        _fail(
+            f"{whose}: there is no interval"
+            if np.isnan(value)
+            else f"{whose}: {value:.4f}{what} exceeds {threshold:g}"
+            for value, whose in failed
+        )
+    value, whose = errors[0]
+    largest = f", the largest of {len(errors):,}" if len(errors) > 1 else ""
+    typer.echo(
+        f"passed: {whose}: {value:.4f}{what}{largest}, does not exceed {threshold:g}",
+        err=True,
     )
-    if not worst <= threshold:  # an interval that is not there passes no gate
-        what = "" if by == "estimate" else f" ({by} end of the interval)"
-        message = f"failed: {whose}: {worst:.4f}{what} exceeds {threshold:g}"
-        typer.echo(message, err=True)
-        raise ConditionNotMet
+
+
+def _fail(faults: Iterable[str]) -> NoReturn:
+    """Name the conditions that are not met, each in a line, and exit with 1."""
+    listed = list(faults)
+    for fault in listed[:MAX_FAULTS]:
+        typer.echo(f"failed: {fault}", err=True)
+    if len(listed) > MAX_FAULTS:
+        typer.echo(f"failed: and {len(listed) - MAX_FAULTS:,} more", err=True)
+    raise ConditionNotMet
 
 
 OTHER_ROWS = (
@@ -281,12 +320,19 @@ def _read_fail_on(fail_on: str | None) -> Failing:
 
 def fail_on_findings(findings: Sequence[Mapping[str, Any]], failing: Failing) -> None:
     """End with 1 where a finding is as bad as asked, or has one of the codes."""
+    if failing == Failing():
+        return
     failed: list[str] = []
     for finding in findings:
-        if finding["severity"] in failing.severities:
-            failed.append(finding["code"])
-        codes = (finding["code"], *finding["also"])
-        failed += [code for code in codes if code in failing.codes]
+        codes = [code for code in finding["also"] if code in failing.codes]
+        severe = finding["severity"] in failing.severities
+        if severe or finding["code"] in failing.codes:
+            codes.insert(0, finding["code"])
+        if codes:
+            place = ", ".join(f"{k} {name}" for k, name in finding["where"].items())
+            head = f"{', '.join(codes)}{f' ({place})' if place else ''}"
+            failed.append(visible(f"found {head}: {finding['message']}"))
     if failed:
-        typer.echo(f"failed: found {', '.join(dict.fromkeys(failed))}", err=True)
-        raise ConditionNotMet
+        _fail(failed)
+    what = " or ".join(sorted(failing.codes) or sorted(failing.severities))
+    typer.echo(f"passed: no finding is {what}", err=True)

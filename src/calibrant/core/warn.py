@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from calibrant.exceptions import CalibrantWarning
 
 PACKAGE = str(Path(__file__).parent.parent)
+BETWEEN = (functools.__file__, contextlib.__file__)
+"""Modules that call this package from within: cached properties, contexts."""
 
 
 def warn(message: str, category: type[CalibrantWarning]) -> None:
@@ -22,7 +26,9 @@ def warn(message: str, category: type[CalibrantWarning]) -> None:
     """
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001
     level = 2
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(
+        (PACKAGE, *BETWEEN)
+    ):
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)

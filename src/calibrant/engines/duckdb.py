@@ -102,9 +102,10 @@ class ArrowStream:
 
 
 class Applied(NamedTuple):
-    """How many rows were written, and how many predictions lie outside of limits."""
+    """How many rows were written, without a prediction, and outside of limits."""
 
     rows: int
+    empty: int = 0
     outside: int = 0
 
 
@@ -157,13 +158,20 @@ def apply_in_duckdb(
         if "write" in what.lower():
             raise SourceError(f"{out} cannot be written: {what}") from None
         raise
-    return Applied(rows, 0 if limits is None else _outside(source, column, *limits))
+    empty, outside = 0, 0
+    if allow_missing:
+        empty = _count(source, column, f"NOT ({_known('c_0')})")
+    if limits is not None:
+        low, high = map(number, limits)
+        beyond = f"(c_0 < {low} OR c_0 > {high}) AND {_known('c_0')}"
+        outside = _count(source, column, beyond)
+    return Applied(rows, empty, outside)
 
 
-def _outside(source: FileSource, column: str, low: float, high: float) -> int:
-    beyond = f"(c_0 < {number(low)} OR c_0 > {number(high)})"
+def _count(source: FileSource, column: str, condition: str) -> int:
+    """Return in how many rows a condition on the column, c_0, is true."""
     query = f"SELECT COUNT(*) AS n FROM ({source.select([(column, 'f8')])})"
-    return int(source.run(f"{query} WHERE {beyond} AND {_known('c_0')}")["n"][0])
+    return int(source.run(f"{query} WHERE {condition}")["n"][0])
 
 
 def _check_numbers(column: str, kinds: Mapping[str, str]) -> None:

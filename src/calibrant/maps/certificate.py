@@ -117,7 +117,7 @@ class Certificate:
     needed : float
         The evidence above which predictions are repaired.
     n : int
-        Number of rows.
+        Number of rows, whatever their weights.
     folds : int
         Number of folds of the cross-validation.
     confidence : float

@@ -76,7 +76,10 @@ def repairs_of(
             both = {NONE: fitted, DEFAULT_REPAIR: after}
             errors = {name: one.estimates(measure)[0] for name, one in both.items()}
         certificate = certify(
-            held_out, "", errors=_certified(errors, task, measure, settings)
+            held_out,
+            sample.n_data if isinstance(sample, BinarySample) else sample.n,
+            "",
+            errors=_certified(errors, task, measure, settings),
         )
     raw_losses = log_losses(held_out.raw.log_prob, held_out.repaired.target)
     rows = [
