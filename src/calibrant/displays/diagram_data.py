@@ -227,15 +227,13 @@ def level_edges(levels: FloatVector) -> FloatVector:
 
 def table_of(sample: BinarySample, fit: Fit) -> BinTable:
     """Return sums over the bins of a map, or over some where the map has none."""
-    levels = levels_of(sample)
     if isinstance(fit.map, BinnedMap):
-        edges = fit.edges
-    elif levels is not None:
-        edges = level_edges(levels)
-    else:
-        count = int(np.clip(sample.total // ROWS_PER_DOT, 2, N_DOTS))
-        edges = sample_edges(sample, count)
-    return sample_table(sample, edges)
+        return sample_table(sample, fit.edges)
+    levels = levels_of(sample)
+    if levels is not None:
+        return sample_table(sample, level_edges(levels))
+    count = int(np.clip(sample.total // ROWS_PER_DOT, 2, N_DOTS))
+    return sample_table(sample, sample_edges(sample, count))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,10 @@ from calibrant.displays.diagram_data import (
     data_range,
     histogram_of,
     map_points,
-    table_of,
 )
 from calibrant.displays.reliability import display_of_sample
 from calibrant.maps.binned import BinnedMap
+from calibrant.numerics.binning import sample_table
 from calibrant.numerics.links import logit
 from calibrant.report.json_numbers import counts, numbers
 
@@ -81,12 +81,26 @@ def diagrams_of(
             "limits": ends_of_all,
             "statistics": display.statistics.lines(),
             "corner": free_corner([display]),
-            "curves": _curves(display, sample, own, seed),
-            "bins": _all_bins(display, sample, own),
+            **_maps(display, sample, own, seed),
             "histogram": _histograms(sample, next(iter(own.values())), limits),
         }
         for sample, own, display in zip(samples, fits, displays, strict=True)
     ]
+
+
+def _maps(
+    display: ReliabilityDisplay,
+    sample: BinarySample,
+    fits: Mapping[str, Fit],
+    seed: int,
+) -> dict[str, Any]:
+    """Return the maps without bins, and the bins of the others."""
+    binned = {n: fit for n, fit in fits.items() if isinstance(fit.map, BinnedMap)}
+    others = {n: fit for n, fit in fits.items() if n not in binned}
+    return {
+        "curves": _curves(display, sample, others, seed),
+        "bins": _all_bins(display, sample, binned),
+    }
 
 
 def _curves(
@@ -99,8 +113,6 @@ def _curves(
     ends, level = data_range(sample), display.statistics.confidence
     curves = []
     for name, fit in fits.items():
-        if isinstance(fit.map, BinnedMap):
-            continue
         points = display.curve if name == display.method else map_points(fit, ends)
         columns = points.frame()
         if name == display.method and display.band is not None:
@@ -119,8 +131,8 @@ def _all_bins(
     level, few = display.statistics.confidence, f"{display.bins['left'].size} bins"
     bins = {display.method if display.binned else few: display.bins}
     for name, fit in fits.items():
-        if isinstance(fit.map, BinnedMap) and name != display.method:
-            bins[name] = bin_columns(sample, table_of(sample, fit), level)
+        if name != display.method:
+            bins[name] = bin_columns(sample, sample_table(sample, fit.edges), level)
     return [_bins(name, columns) for name, columns in bins.items()]
 
 
