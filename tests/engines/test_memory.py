@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import calibrant as cb
-from calibrant.engines.memory import open_table
 from calibrant.engines.opening import open_source
 from calibrant.exceptions import (
     InputError,
@@ -41,7 +40,7 @@ FRAME = pl.DataFrame({"p": [0.25, 0.5], "y": ["a", "b"]})
 )
 def test_every_format_is_read(tmp_path, name, write):
     write(tmp_path / name)
-    table = open_table(tmp_path / name)
+    table = open_source(tmp_path / name, "memory")
     assert table.names == ("p", "y")
     assert_allclose(table.column("p"), [0.25, 0.5])
     assert table.column("y").tolist() == ["a", "b"]
@@ -69,29 +68,29 @@ def test_every_format_is_read(tmp_path, name, write):
 def test_bad_files_end_in_a_clear_error(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=words):
-        open_table(tmp_path / name)
+        open_source(tmp_path / name, "memory")
 
 
 def test_missing_file_and_folder_are_significantly_different(tmp_path):
     with pytest.raises(SourceError, match="does not exist"):
-        open_table(tmp_path / "none.csv")
+        open_source(tmp_path / "none.csv", "memory")
     with pytest.raises(SourceError, match="contains no readable file"):
-        open_table(tmp_path)
+        open_source(tmp_path, "memory")
 
 
 def test_pickled_arrays_are_never_loaded(tmp_path):
     np.savez(tmp_path / "t.npz", p=np.array([object()], dtype=object))
     with pytest.raises(SourceError, match="array 'p'"):
-        open_table(tmp_path / "t.npz").column("p")
+        open_source(tmp_path / "t.npz", "memory").column("p")
 
 
 def test_a_thing_that_is_no_table_is_named():
     with pytest.raises(SourceError, match="got int"):
-        open_table(5)
+        open_source(5, "memory")
 
 
 def test_unknown_columns_list_at_most_a_dozen():
-    table = open_table({f"c{i}": np.zeros(1) for i in range(50)})
+    table = open_source({f"c{i}": np.zeros(1) for i in range(50)}, "memory")
     with pytest.raises(UnknownNameError, match="and 38 more"):
         table.column("zzz")
 
@@ -109,7 +108,7 @@ def test_npy_files_are_arrays_called_like_the_files(tmp_path):
     with pytest.raises(OptionError, match="read in memory, not by the duckdb engine"):
         open_source(source, "duckdb")
     with pytest.raises(SourceError, match="named twice"):
-        open_table([source[1], source[1]])
+        open_source([source[1], source[1]], "memory")
 
 
 @pytest.mark.parametrize("kind", [pl.List(pl.Float32), pl.Array(pl.Float64, 2)])
@@ -120,7 +119,7 @@ def test_a_column_of_lists_is_a_matrix(kind, suffix, tmp_path):
     writers = {"parquet": "write_parquet", "jsonl": "write_ndjson"}
     getattr(frame, writers.get(suffix, "write_json"))(tmp_path / f"t.{suffix}")
     for source in (frame, tmp_path / f"t.{suffix}"):
-        table = open_table(source)
+        table = open_source(source, "memory")
         assert table.width("p") == 2
         assert_allclose(table.column("p[1]"), [0.75, 0.5])
         preds = cb.Predictions.from_table(source, y="y", p="p", task="confidence")

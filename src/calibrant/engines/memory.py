@@ -22,8 +22,6 @@ from calibrant.engines.files import (
     FileSet,
     check_distinct_names,
     check_in_every_file,
-    find_files,
-    names_files,
     names_of_files,
 )
 from calibrant.engines.text_files import typed_column
@@ -241,15 +239,13 @@ class MemoryTable:
 
 
 def open_table(source: Any, *, bad_rows: BadRows = "error") -> MemoryTable:
-    """Open files, a data frame or a mapping of columns.
+    """Open files that were found, a data frame or a mapping of columns.
 
     With `bad_rows` "drop", lines of text files that are not rows are left out.
 
     >>> open_table({"p": np.array([0.5]), "y": np.array([1])}).names
     ('p', 'y')
     """
-    if names_files(source):
-        source = find_files(source)
     if isinstance(source, FileSet):
         if source.kind == "arrays":
             return _of_arrays(source)
