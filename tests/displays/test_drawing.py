@@ -11,7 +11,11 @@ from scipy.stats import binomtest
 import calibrant as cb
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
 from calibrant.displays.style import STYLES
-from calibrant.exceptions import OptionError, SmallSampleWarning
+from calibrant.exceptions import (
+    FewerDiagramsWarning,
+    OptionError,
+    SmallSampleWarning,
+)
 
 DISPLAY = cb.ReliabilityDisplay.from_predictions
 GRID = cb.ReliabilityGrid.from_predictions
@@ -405,8 +409,45 @@ def test_each_model_has_a_row_of_its_groups(sample):
     tops = [ax.get_position().y1 for ax in grid.plot().axes if ax.get_title()]
     assert_allclose(np.reshape(tops, (3, 5)).std(axis=1), 0.0, atol=1e-9)
     assert np.unique(np.round(tops, 6)).size == 3
-    many = GRID(y, {str(k): p for k in range(8)}, groups=groups, method="es3")
+    with pytest.warns(FewerDiagramsWarning, match=r"the first 35 .* out of 40"):
+        many = GRID(y, {str(k): p for k in range(8)}, groups=groups, method="es3")
     assert (len(many.displays), many.left_out) == (35, 5)  # whole rows
+
+
+def names_of(grid):
+    return [display.name.replace(" class ", "") for display in grid.displays]
+
+
+@pytest.mark.parametrize(
+    ("k", "row", "first"),
+    [
+        (3, 3, ["a,0", "a,1", "a,2", "b,0"]),
+        (10, 5, ["a,0", "a,1", "a,2", "a,3", "a,4", "b,0"]),
+        (7, 2, ["a,0", "b,0", "a,1", "b,1"]),
+    ],
+)
+def test_the_same_classes_of_models_stand_below_each_other(k, row, first):
+    rng = np.random.default_rng(0)
+    prob, y = rng.dirichlet(np.ones(k), 300), rng.integers(0, k, 300)
+    models = {"a": prob, "b": prob[::-1]}
+    grid = GRID(y, models, task="classwise", method="ew3")
+    assert grid.row_length == row
+    assert names_of(grid)[: len(first)] == first
+    assert sorted(names_of(grid)) == sorted(
+        f"{m},{c}" for m in models for c in range(k)
+    )
+
+
+def test_of_many_classes_the_worst_are_drawn():
+    rng = np.random.default_rng(0)
+    prob = rng.dirichlet(np.ones(40), 2000)
+    y = np.array([rng.choice(40, p=row) for row in prob])
+    y[rng.random(2000) < 0.2] = 7  # far more often than predicted
+    words = "only the 36 classes with the largest errors are drawn, out of 40"
+    with pytest.warns(FewerDiagramsWarning, match=words):
+        grid = GRID(y, prob, task="classwise", method="ew3")
+    assert (len(grid.displays), grid.left_out) == (36, 4)
+    assert grid.displays[0].name == "class 7"
 
 
 def test_the_name_of_bars_covers_none():
