@@ -1,5 +1,7 @@
 """Figures: what is drawn is what was computed, and nothing is cut off."""
 
+import re
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -479,3 +481,26 @@ def test_curves_that_begin_in_the_middle_overlay_without_a_warning():
     y = (rng.random(500) < p).astype(int)
     ax = GRID(y, {"a": p, "b": 0.9 * p}, method="es3").overlay()
     assert len(ax.figure.axes) >= 1
+
+
+def test_errors_of_a_figure_have_the_same_decimals(smooth_sample):
+    p, y = smooth_sample
+    rng = np.random.default_rng(0)
+    true = rng.random(p.size) < p
+    grid = GRID({"far": y, "near": true}, {"far": p**2, "near": p}, method="es5")
+    said = [ax.texts[0].get_text() for ax in grid.plot(width=7).axes]
+    errors = [re.search(r"error (\S+)", text) for text in said]
+    assert len({len(found[1]) for found in errors}) == 1
+    legend = grid.overlay().get_legend().get_texts()
+    assert len({len(text.get_text().split()[1]) for text in legend}) == 1
+
+
+def test_ticks_of_neighbours_keep_apart(smooth_sample):
+    p, y = smooth_sample
+    figure = GRID(y, {"a": p, "b": p}, method="ew5", kind="bars").plot(width=7)
+    figure.canvas.draw()
+    ends = [
+        ax.child_axes[0].get_xticklabels()[place].get_window_extent()
+        for ax, place in zip(figure.axes, (-1, 0), strict=True)
+    ]
+    assert ends[0].x1 < ends[1].x0 - 2.0
