@@ -23,6 +23,7 @@ CalibrantWarning (a UserWarning)
 ├── SmallSampleWarning: too few rows for the numbers to mean much
 ├── DroppedRowsWarning: invalid rows were dropped, as requested
 ├── FewerPiecesWarning: the data cannot support as many pieces as asked for
+├── FewerDiagramsWarning: a figure cannot show all classes or groups
 └── FailedCellsWarning: methods raised errors in some cells of an experiment
 """
 
@@ -299,6 +300,10 @@ class ScaleWarning(CalibrantWarning):
 
 class FewerPiecesWarning(CalibrantWarning):
     """The data cannot support as many pieces as were asked for."""
+
+
+class FewerDiagramsWarning(CalibrantWarning):
+    """A figure cannot show all classes or groups."""
 
 
 class FallingMapWarning(CalibrantWarning):

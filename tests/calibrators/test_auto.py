@@ -1,5 +1,8 @@
 """Automatic repair: it gains where there is something to gain, and else is nothing."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -301,6 +304,27 @@ def test_a_gain_that_may_be_chance_is_called_a_change():
         "calibration error was 0.0711 (0.0000 to 0.1395) before and is at most 0.1004 "
         "after."
     )
+
+
+def test_certificates_of_several_classes_say_whose_error_and_score_they_give():
+    prob, digit = cb.datasets.load_multiclass("forest")
+    fitted = cb.make_calibrator().fit(prob, digit)
+    words = str(fitted.certificate_)
+    assert "the Brier score (summed over classes) falls by" in words
+    assert "the calibration error of the top label was" in words
+    said = "repaired by smooth, 1,797 rows of 10 classes>"
+    assert repr(fitted.certificate_) == f"<Certificate: {said}"
+    assert repr(fitted.map_) == f"<CertifiedClassMap: {said}"
+
+
+def test_certificates_and_their_maps_are_shown_in_a_line():
+    p, y = cb.datasets.load_binary("bayes")
+    fitted = cb.make_calibrator().fit(p, y)
+    said = r"repaired by smooth \(\d+ %\), .* and venn-abers \(\d+ %\), 1,797 rows>"
+    assert re.fullmatch(f"<Certificate: {said}", repr(fitted.certificate_))
+    assert re.fullmatch(f"<CertifiedMap: {said}", repr(fitted.map_))
+    kept = replace(fitted.certificate_, tried=())
+    assert repr(kept) == "<Certificate: unchanged, 1,797 rows>"
 
 
 def test_certified_maps_are_stored_with_their_certificate(tmp_path):

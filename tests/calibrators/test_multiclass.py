@@ -226,7 +226,7 @@ def test_missing_rows_are_named():
     logits, y = draw()
     logits[[17, 40]] = np.nan
     with pytest.raises(
-        MissingValueError, match=r"P must not contain.* row 17, column 0"
+        MissingValueError, match=r"p must not contain.* row 17, column 0"
     ):
         make("temperature").fit(logits, y)
 

@@ -70,6 +70,32 @@ def test_classes_are_calibrated_together(run, tmp_path):
     assert_allclose(found, expected, rtol=1e-12)
 
 
+CLASSES = ("--y", "digit", "--p", "forest_*")
+
+
+def test_the_order_of_classes_can_be_kept(run, tmp_path):
+    kept = tmp_path / "kept.json"
+    options = (*CLASSES, "--keep-order")
+    code, _, err = run("calibrate", MULTI, *options, "--out", kept)
+    assert code == 0, err
+    prob, digit = cb.datasets.load_multiclass("forest")
+    own = cb.make_calibrator(keep_order=True).fit(prob, digit)
+    assert np.array_equal(cb.load_map(kept)(prob), own.transform(prob))
+    for wrong in ((BINARY, "--y", "even", "--p", "forest"), (MULTI, *CLASSES)):
+        method = ("--method", "temperature") if wrong[0] == MULTI else ()
+        typed = (*wrong, *method, "--keep-order", "--out", kept)
+        code, _, err = run("calibrate", *typed)
+        assert code == 2
+        assert "--keep-order is for several classes and the method auto" in err
+
+
+def test_the_temperature_is_printed(run, tmp_path):
+    out = tmp_path / "map.json"
+    options = (*CLASSES, "--method", "temperature", "--out", out)
+    _, said, _ = run("calibrate", MULTI, *options)
+    assert f"10 classes: temperature {cb.load_map(out).temperature:.4g}; log" in said
+
+
 def test_columns_of_the_same_names_may_come_in_another_order(run, tmp_path):
     saved, out = tmp_path / "map.json", tmp_path / "out.parquet"
     other, mixed = tmp_path / "other.parquet", tmp_path / "mixed.parquet"

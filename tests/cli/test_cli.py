@@ -357,6 +357,14 @@ def test_unreadable_file_is_exit_two(run, tmp_path):
     assert "does not exist" in err
 
 
+def test_paragraphs_of_help_are_wrapped_once(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    lines = [line.strip() for line in run("calibrate", "--help")[1].splitlines()]
+    assert any(
+        line.startswith("Pass one") and "get that map." in line for line in lines
+    )
+
+
 @pytest.mark.parametrize("command", ["evaluate", "compare", "report"])
 def test_help_has_room_for_sentences(run, command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

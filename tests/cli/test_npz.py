@@ -352,3 +352,12 @@ def test_engines_that_read_no_npz_say_so(run, tmp_path):
     )
     assert code == 2
     assert "is read in memory, not by the duckdb engine; pass --engine memory" in err
+
+
+@pytest.mark.usefixtures("folder")
+def test_several_matrices_are_not_one_model(run):
+    arrays = stored("m.npz")
+    np.savez("nets.npz", y=arrays["y"], net_a=arrays["z"], net_b=arrays["u"])
+    code, _, err = run("evaluate", "nets.npz", "--y", "y", "--p", "net_*", *SCALE)
+    assert code == 2
+    assert "it names 'net_a', 'net_b' for one. Pass one of them, --p net_a, or" in err

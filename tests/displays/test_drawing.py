@@ -1,5 +1,7 @@
 """Figures: what is drawn is what was computed, and nothing is cut off."""
 
+import re
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,7 +13,11 @@ from scipy.stats import binomtest
 import calibrant as cb
 from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
 from calibrant.displays.style import STYLES
-from calibrant.exceptions import OptionError, SmallSampleWarning
+from calibrant.exceptions import (
+    FewerDiagramsWarning,
+    OptionError,
+    SmallSampleWarning,
+)
 
 DISPLAY = cb.ReliabilityDisplay.from_predictions
 GRID = cb.ReliabilityGrid.from_predictions
@@ -405,8 +411,45 @@ def test_each_model_has_a_row_of_its_groups(sample):
     tops = [ax.get_position().y1 for ax in grid.plot().axes if ax.get_title()]
     assert_allclose(np.reshape(tops, (3, 5)).std(axis=1), 0.0, atol=1e-9)
     assert np.unique(np.round(tops, 6)).size == 3
-    many = GRID(y, {str(k): p for k in range(8)}, groups=groups, method="es3")
+    with pytest.warns(FewerDiagramsWarning, match=r"the first 35 .* out of 40"):
+        many = GRID(y, {str(k): p for k in range(8)}, groups=groups, method="es3")
     assert (len(many.displays), many.left_out) == (35, 5)  # whole rows
+
+
+def names_of(grid):
+    return [display.name.replace(" class ", "") for display in grid.displays]
+
+
+@pytest.mark.parametrize(
+    ("k", "row", "first"),
+    [
+        (3, 3, ["a,0", "a,1", "a,2", "b,0"]),
+        (10, 5, ["a,0", "a,1", "a,2", "a,3", "a,4", "b,0"]),
+        (7, 2, ["a,0", "b,0", "a,1", "b,1"]),
+    ],
+)
+def test_the_same_classes_of_models_stand_below_each_other(k, row, first):
+    rng = np.random.default_rng(0)
+    prob, y = rng.dirichlet(np.ones(k), 300), rng.integers(0, k, 300)
+    models = {"a": prob, "b": prob[::-1]}
+    grid = GRID(y, models, task="classwise", method="ew3")
+    assert grid.row_length == row
+    assert names_of(grid)[: len(first)] == first
+    assert sorted(names_of(grid)) == sorted(
+        f"{m},{c}" for m in models for c in range(k)
+    )
+
+
+def test_of_many_classes_the_worst_are_drawn():
+    rng = np.random.default_rng(0)
+    prob = rng.dirichlet(np.ones(40), 2000)
+    y = np.array([rng.choice(40, p=row) for row in prob])
+    y[rng.random(2000) < 0.2] = 7  # far more often than predicted
+    words = "only the 36 classes with the largest errors are drawn, out of 40"
+    with pytest.warns(FewerDiagramsWarning, match=words):
+        grid = GRID(y, prob, task="classwise", method="ew3")
+    assert (len(grid.displays), grid.left_out) == (36, 4)
+    assert grid.displays[0].name == "class 7"
 
 
 def test_the_name_of_bars_covers_none():
@@ -438,3 +481,26 @@ def test_curves_that_begin_in_the_middle_overlay_without_a_warning():
     y = (rng.random(500) < p).astype(int)
     ax = GRID(y, {"a": p, "b": 0.9 * p}, method="es3").overlay()
     assert len(ax.figure.axes) >= 1
+
+
+def test_errors_of_a_figure_have_the_same_decimals(smooth_sample):
+    p, y = smooth_sample
+    rng = np.random.default_rng(0)
+    true = rng.random(p.size) < p
+    grid = GRID({"far": y, "near": true}, {"far": p**2, "near": p}, method="es5")
+    said = [ax.texts[0].get_text() for ax in grid.plot(width=7).axes]
+    errors = [re.search(r"error (\S+)", text) for text in said]
+    assert len({len(found[1]) for found in errors}) == 1
+    legend = grid.overlay().get_legend().get_texts()
+    assert len({len(text.get_text().split()[1]) for text in legend}) == 1
+
+
+def test_ticks_of_neighbours_keep_apart(smooth_sample):
+    p, y = smooth_sample
+    figure = GRID(y, {"a": p, "b": p}, method="ew5", kind="bars").plot(width=7)
+    figure.canvas.draw()
+    ends = [
+        ax.child_axes[0].get_xticklabels()[place].get_window_extent()
+        for ax, place in zip(figure.axes, (-1, 0), strict=True)
+    ]
+    assert ends[0].x1 < ends[1].x0 - 2.0

@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 import calibrant as cb
 from calibrant.exceptions import (
     LabelError,
+    MissingValueError,
     OptionError,
     RowSumError,
     ShapeError,
@@ -105,7 +106,7 @@ def test_class_order_is_asked_for(three_classes):
         cb.calibration_error(np.array(["a", "b", "c"])[y], prob, task="confidence")
     with pytest.raises(LabelError, match="each of the 3 probability columns once"):
         cb.calibration_error(y, prob, task="confidence", labels=[0, 1])
-    with pytest.raises(LabelError, match="must contain the classes 0, 1, 5; row"):
+    with pytest.raises(LabelError, match="may contain only the classes 0, 1, 5; row"):
         cb.calibration_error(y, prob, task="confidence", labels=[0, 1, 5])
 
 
@@ -113,8 +114,59 @@ def test_unknown_class_lists_what_there_is(three_classes):
     prob, y = three_classes
     with pytest.raises(UnknownNameError, match="did you mean 'confidence'"):
         cb.calibration_error(y, prob, task="confidense")
-    with pytest.raises(UnknownNameError, match="unknown task 3"):
+    with pytest.raises(UnknownNameError, match=r"unknown task 3; .* numbered 0 to 2"):
         cb.calibration_error(y, prob, task=3)
+
+
+def test_errors_about_labels_say_how_to_pass_them(three_classes):
+    prob, y = three_classes
+    options = {"task": "confidence"}
+    words = r"remove labels, or pass the classes: np\.array\(labels\)\[y_true\]\."
+    with pytest.raises(LabelError, match=words):
+        cb.calibration_error(y, prob, labels=["a", "b", "c"], **options)
+    with pytest.raises(ShapeError, match=r"one-hot, pass y_true\.argmax\(axis=1\)"):
+        cb.calibration_error(np.eye(3)[y], prob, **options)
+    with pytest.raises(ShapeError, match=r"one-hot, pass y\.argmax\(axis=1\)"):
+        cb.make_calibrator("temperature").fit(prob, np.eye(3)[y])
+    with pytest.raises(RowSumError, match=r'sigmoid outputs., pass task="multilabel"'):
+        cb.calibration_error(y, np.sqrt(prob), **options)
+
+
+def test_infinite_logits_are_to_be_clipped(three_classes):
+    prob, y = three_classes
+    logits = np.log(prob)
+    logits[5, 1] = -np.inf
+    with pytest.raises(MissingValueError, match=r"row 5, column 1 is -inf .* Clip"):
+        cb.calibration_error(y, logits, task="confidence", scale="logit")
+
+
+class Tensor:
+    """Like a PyTorch tensor, it gives its numbers only without gradients."""
+
+    def __init__(self, values, dtype="torch.float32", *, free=False):
+        self.values, self.dtype, self.free = values, dtype, free
+
+    def detach(self):
+        return Tensor(self.values, self.dtype, free=True)
+
+    def cpu(self):
+        return self
+
+    def float(self):
+        return Tensor(self.values, free=self.free)
+
+    def __array__(self, dtype=None, copy=None):
+        assert self.free
+        assert self.dtype != "torch.bfloat16"
+        return np.asarray(self.values, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["torch.float32", "torch.bfloat16"])
+def test_tensors_are_arrays(three_classes, dtype):
+    prob, y = three_classes
+    given = Tensor(y, "torch.int64"), Tensor(prob, dtype)
+    found = cb.calibration_error(*given, task="confidence")
+    assert found == cb.calibration_error(y, prob, task="confidence")
 
 
 def test_rows_must_sum_to_one(three_classes):

@@ -152,6 +152,7 @@ def certify(
         confidence=DEFAULT_CONFIDENCE,
         data=data,
         groups=groups,
+        classes=1 if isinstance(raw, EventRows) else int(raw.log_prob.shape[1]),
     )
 
 

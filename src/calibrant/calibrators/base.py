@@ -305,7 +305,10 @@ class Calibrator:
                 "y",
                 "must be a vector of shape (n,)",
                 f"it has shape {shape}",
-                ("If rows can have several labels, fit one calibrator per label.",),
+                (
+                    "If its rows are one-hot, pass y.argmax(axis=1). ",
+                    "If rows can have several labels, fit one calibrator per label.",
+                ),
             )
         labels = getattr(self, "labels", None)
         sample = check_class_sample(

@@ -6,7 +6,7 @@ import signal
 import sys
 import warnings
 from functools import cache
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,6 +31,13 @@ from calibrant.exceptions import Argument, CalibrantError, CalibrantWarning, Set
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+def unwrapped(command: Callable[..., None]) -> str:
+    """Return the help of a command, whose paragraphs are wrapped where it is shown."""
+    paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(lines.split()) for lines in paragraphs)
+
+
 app = typer.Typer(
     name="calibrant",
     no_args_is_help=True,
@@ -38,18 +45,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Can I trust this classifier's probabilities, and if not, how do I fix them?",
 )
-app.command()(evaluate)
-app.command()(compare)
-app.command()(summary)
-app.command()(plot)
-app.command()(report)
-app.command()(calibrate)
-app.command()(apply)
-app.command()(export)
-app.command()(aggregate)
-app.command()(methods)
-app.command()(rule)
-app.command()(demo)
+COMMANDS = (
+    evaluate,
+    compare,
+    summary,
+    plot,
+    report,
+    calibrate,
+    apply,
+    export,
+    aggregate,
+    methods,
+    rule,
+    demo,
+)
+for command in COMMANDS:
+    app.command(help=unwrapped(command))(command)
 app.add_typer(reproduce, name="reproduce")
 
 

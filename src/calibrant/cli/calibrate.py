@@ -46,6 +46,14 @@ def calibrate(
             "improve held-out rows, or leaves predictions unchanged if none does.",
         ),
     ] = DEFAULT_REPAIR,
+    keep_order: Annotated[
+        bool,
+        typer.Option(
+            "--keep-order",
+            help="For several classes and the default method: never change the order "
+            "of the classes in a row, and so not the predicted class.",
+        ),
+    ] = False,
     seed: options.RandomSeed = 0,
     model: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -79,6 +87,14 @@ def calibrate(
         data = replace(data, p=[f"event={(data.p or [''])[0]}"], pos_label=event)
         columns, several = columns[1:], False
     _check_kind(method, kind, several=several)
+    calibrator = chosen.seeded(seed)
+    if keep_order:
+        if not several or "keep_order" not in chosen.parameters:
+            raise OptionError(
+                "--keep-order is for several classes and the method auto; temperature "
+                "and iop-* never change the order of classes."
+            )
+        calibrator.set_params(keep_order=True)
     if several and data.by:
         raise OptionError(
             "--by fits maps of groups for one event, but --p names several classes. "
@@ -91,7 +107,7 @@ def calibrate(
     preds = typed.predictions_in(table)
     fit = _fit_classes if several else _fit_event
     with progress_bar("fitting"):
-        said, map_, fitted_range = fit(chosen.seeded(seed), preds)
+        said, map_, fitted_range = fit(calibrator, preds)
     given = "prob" if several or not data.scale else data.scale[0]
     scale: Any = given.rpartition("=")[2].strip()  # of the one model, named or not
     save_map(map_, out, columns=columns, fitted_range=fitted_range, scale=scale)
@@ -100,6 +116,8 @@ def calibrate(
         said = str(map_.certificate)
     else:
         classes = f" of {len(columns)} classes" if several else ""
+        if hasattr(map_, "temperature"):
+            said = f"temperature {map_.temperature:.4g}; {said}"
         said = f"{chosen.name} fitted to {preds.n:,} rows{classes}: {said}"
     typer.echo(said)
     typer.echo(f"wrote {out}{hint}")

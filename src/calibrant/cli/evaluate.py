@@ -10,7 +10,7 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.data_options import DataOptions, named_list, takes_predictions
-from calibrant.cli.plot import check_figure_path, write_grid
+from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import (
     check_gate,
@@ -104,7 +104,7 @@ def evaluate(
             confidence=confidence,
             random_state=seed,
         )
-        write_grid(grid, grid.plot(), plot)
+        write_figure(grid.plot(), plot)
     first = [(a.key, a.estimates[0]) for a in evaluation.assessments]
     fail_above_threshold(first, fail_above, fail_by)
     if findings is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -14,10 +14,6 @@ from calibrant.cli.progress import progress_bar
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.output_files import FIGURE, atomic_write, check_derived, check_named
 from calibrant.exceptions import OptionError
-
-if TYPE_CHECKING:
-    from calibrant.displays.grid import ReliabilityGrid
-
 
 Kind: TypeAlias = Literal["curve", "diagonal", "centres", "bars"]
 Axes: TypeAlias = Literal["prob", "logit", "auto"]
@@ -89,7 +85,7 @@ def plot(
             random_state=seed,
         )
         figure = grid.overlay(**look).figure if overlay else grid.plot(**look)
-        write_grid(grid, figure, out)
+        write_figure(figure, out)
 
 
 DPI = 200
@@ -121,14 +117,3 @@ def write_figure(figure: Any, path: Path) -> None:
     with mpl.rc_context({"pdf.fonttype": 42}), atomic_write(path) as temporary:
         figure.savefig(temporary, dpi=DPI, metadata=made_by)
     typer.echo(f"wrote {path}", err=True)
-
-
-def write_grid(grid: ReliabilityGrid, figure: Any, path: Path) -> None:
-    """Write the diagrams of a table, and say where some were left out."""
-    write_figure(figure, path)
-    if grid.left_out:
-        typer.echo(
-            f"only the first {len(grid.displays)} diagrams are drawn, out of "
-            f"{len(grid.displays) + grid.left_out}",
-            err=True,
-        )

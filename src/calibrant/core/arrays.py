@@ -30,7 +30,7 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """Return `values` as a NumPy array; masked entries count as missing.
 
     pandas, polars and pyarrow columns and tables go through narwhals; everything
-    else through ``np.asarray``.
+    else, such as PyTorch tensors without gradients, through ``np.asarray``.
     """
     if isinstance(values, np.ma.MaskedArray):
         check_nothing_missing(np.ma.getmaskarray(values), name=name)
@@ -39,7 +39,17 @@ def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
         return values
     if isinstance(values, list | tuple):
         return _from_sequence(values, name=name)
+    if callable(getattr(values, "detach", None)):
+        return _from_tensor(values)
     return _from_native(values)
+
+
+def _from_tensor(tensor: Any) -> NDArray[Any]:
+    """Return the numbers of a PyTorch tensor, on whichever device they are."""
+    numbers = tensor.detach().cpu()
+    # NumPy has no such type.
+    numbers = numbers.float() if str(numbers.dtype) == "torch.bfloat16" else numbers
+    return np.asarray(numbers)
 
 
 def _from_sequence(values: ArrayLike, *, name: str) -> NDArray[Any]:

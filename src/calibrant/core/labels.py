@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.core.arrays import as_vector
+from calibrant.core.arrays import as_array, check_vector
 from calibrant.core.row_rules import (
     BINARY_LABEL,
     HAS_LABEL,
@@ -131,16 +131,31 @@ def check_class_labels(
     `labels` states the class of each probability column, in order. Without it the
     labels must be the column numbers 0 .. k-1 themselves: the order is not guessed.
     """
-    array = as_vector(values, name=wording.label)
+    array = as_array(values, name=wording.label)
+    if array.ndim == 2 and array.shape[1] == n_classes:  # noqa: PLR2004
+        raise ShapeError.of(
+            wording.label,
+            "must be a vector of shape (n,)",
+            f"it has shape {array.shape}",
+            (f"If its rows are one-hot, pass {wording.label}.argmax(axis=1).",),
+            value=array.shape,
+        )
+    array = check_vector(array, name=wording.label)
     order = check_label_order(labels, n_classes)
     distinct, codes = _distinct_codes(array, name=wording.label)
     position = {value: column for column, value in enumerate(order)}
     unknown = np.array([value not in position for value in distinct])
     if unknown.any():
         row = int(np.argmax(unknown[codes]))
-        value = distinct[codes[row]]
+        value, remedy = distinct[codes[row]], None
+        if labels is not None and set(distinct) <= set(range(n_classes)):
+            remedy = (
+                "If these are column numbers, remove ",
+                Argument("labels"),
+                f", or pass the classes: np.array(labels)[{wording.label}].",
+            )
         raise class_label(order).broken(
-            wording.label, f"row {row} is {value!r}", place=(row,), value=value
+            wording.label, f"row {row} is {value!r}", remedy, place=(row,), value=value
         )
     columns = np.array([position[value] for value in distinct], dtype=np.intp)
     return np.asarray(columns[codes], dtype=np.intp)

@@ -38,6 +38,7 @@ from calibrant.core.wording import (
 )
 from calibrant.exceptions import (
     InputError,
+    MissingValueError,
     ProbabilityRangeError,
     ScaleError,
     ShapeError,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 EXACT_DIGITS = 52
 """Whole numbers of one binary digit more are exact, and so are their sums."""
+
+CLIP_LOGITS = "Clip them, for example to [-1e9, 1e9]."
 
 MAX_LOGIT = 1e100
 """Squares of logits beyond it overflow in sums. Those that mask a class stay below."""
@@ -99,7 +102,7 @@ def event_probabilities(
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
         from scipy.special import expit
 
-        logits = as_float(vector, name=wording.prob)
+        logits = _finite_logits(vector, wording)
         warn_if_not_logits(logits, name=wording.prob)
         return np.asarray(expit(logits), dtype=np.float64)
     numbers = as_numbers(vector, name=wording.prob)
@@ -150,7 +153,7 @@ def check_class_scores(
     if not len(array):
         raise no_rows(wording.prob)
     if check_choice(scale, get_args(Scale), name="scale") == "logit":
-        logits = as_float(array, name=wording.prob)
+        logits = _finite_logits(array, wording)
         _check_logit_size(logits, wording)
         warn_if_not_logits(logits, name=wording.prob)
         return logits
@@ -205,6 +208,16 @@ def _out_of_range(
     )
 
 
+def _finite_logits(array: NDArray[Any], wording: Wording) -> NDArray[np.float64]:
+    """Return logits as numbers; those that mask a class must be finite."""
+    try:
+        return as_float(array, name=wording.prob)
+    except MissingValueError as error:
+        if error.value not in (np.inf, -np.inf):
+            raise
+        raise error.with_remedy(CLIP_LOGITS) from None
+
+
 def _check_logit_size(logits: FloatMatrix, wording: Wording) -> None:
     if max(logits.max(), -logits.min()) <= MAX_LOGIT:
         return
@@ -215,7 +228,7 @@ def _check_logit_size(logits: FloatMatrix, wording: Wording) -> None:
         f"must contain logits within {MAX_LOGIT:g} of 0",
         f"{shown_place(place)} is {shown(logits[place])} ({huge.sum()} of "
         f"{logits.size} values are beyond)",
-        ("Clip them, for example to [-1e9, 1e9].",),
+        (CLIP_LOGITS,),
         place=place,
         value=logits[place],
     )
@@ -240,7 +253,7 @@ def row_sum_remedy(wording: Wording) -> Text:
     """Return what to do about rows that do not sum to 1."""
     logits = wording.pass_scale("logit")
     ways = "Normalise the rows, or pass all class columns. If these are logits, "
-    return (ways, *logits, ".")
+    return (ways, *logits, *wording.independent, ".")
 
 
 def row_sums(values: FloatMatrix) -> FloatMatrix:

@@ -316,7 +316,7 @@ def class_label(order: Sequence[Any]) -> RowRule:
     """Return the rule that labels are the classes of the columns, in this order."""
     return RowRule(
         LabelError,
-        f"must contain the classes {list_values(order)}",
+        f"may contain only the classes {list_values(order)}",
         BINARY_LABEL.reason,
         ("State the class of each probability column, in order: ", Setting("labels")),
     )

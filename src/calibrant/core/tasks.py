@@ -265,6 +265,11 @@ class InputSpec:
             place = classes.index(self.task)
         elif is_number and 0 <= self.task < n_classes:
             place = int(self.task)
+        elif is_number and self.labels is None:
+            raise UnknownNameError(
+                f"unknown task {self.task}; the classes are numbered 0 to "
+                f"{n_classes - 1}."
+            )
         else:
             raise UnknownNameError.among("task", self.task, [*NAMED_TASKS, *classes])
         return [place], (str(classes[place]),)

@@ -40,6 +40,11 @@ class Wording:
         ".",
     )
     purpose: str = "task"  # what a table of classes is needed for
+    # for rows that do not sum to 1
+    independent: Text = (
+        "; if a row can have several labels (sigmoid outputs), pass ",
+        Setting("task", "multilabel"),
+    )
     # for a vector where a table is needed
     vector: Text = (
         "For the probabilities of one event, use ",
@@ -74,8 +79,9 @@ CALIBRATOR_WORDING = Wording(
 
 CLASS_CALIBRATOR_WORDING = Wording(
     label="y",
-    prob="P",
+    prob="p",
     purpose="multi-class method",
+    independent=(),
     vector=(
         "For the probabilities of one event, use a binary method, such as smooth.",
     ),

@@ -127,7 +127,7 @@ def write_corners(
             write_in_corner(ax, [text], corner, **pen.keywords("directions", **look))
     corner = free_corner([display])
     if pen.shows("statistics"):
-        lines = display.statistics.lines()[:n_statistics]
+        lines = display.statistics.lines(pen.decimals)[:n_statistics]
         look = {"color": pen.style.ink, "fontsize": pen.size * 0.88}
         keywords = pen.keywords("statistics", **look)
         skipped = 1.1 if pen.shows("directions") else 0.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from calibrant.core.sample import warn_if_small
-from calibrant.core.tasks import check_events
+from calibrant.core.tasks import SEVERAL_EVENTS, check_events
+from calibrant.core.warn import warn
 from calibrant.displays.diagram_data import (
     AxesKind,
     axis_names,
@@ -17,6 +18,8 @@ from calibrant.displays.diagram_data import (
 )
 from calibrant.displays.reliability import Part, ReliabilityDisplay, display_of_sample
 from calibrant.engines.groups import format_group_value
+from calibrant.exceptions import FewerDiagramsWarning
+from calibrant.measures.estimate import ErrorSettings, FittedTasks
 from calibrant.predictions.predictions import as_predictions
 
 if TYPE_CHECKING:
@@ -27,12 +30,19 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, Frame, Scale, Task
     from calibrant.core.sample import BinarySample
+    from calibrant.core.tasks import BinaryTasks
     from calibrant.displays.style import StyleName
     from calibrant.predictions.aggregates import Unit
     from calibrant.predictions.predictions import Predictions
 
+    NamedSample: TypeAlias = tuple[str | None, BinarySample]
+
 MAX_DIAGRAMS, MAX_ROW = 36, 6
 """Diagrams of a figure, and groups of a model that stand in a row of their own."""
+ROW_LENGTHS = (5, 6, 4, 3)
+"""Lengths of rows of classes, of which each model has the same."""
+RANKING_BINS = 15
+"""Of the errors by which the worst classes are found."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,9 +54,10 @@ class ReliabilityGrid:
     displays : tuple of ReliabilityDisplay
         One per model, class and group.
     left_out : int
-        How many more there would be, if a table has very many groups.
+        How many more there would be, if there are very many groups or classes.
     row_length : int
-        Groups of each model, if each model has a row of diagrams; otherwise 0.
+        Length of rows, if each model has rows of the same groups or classes, or a
+        column; otherwise 0.
 
     See Also
     --------
@@ -120,8 +131,9 @@ class ReliabilityGrid:
         Returns
         -------
         ReliabilityGrid
-            With `plot` and `frame`; at most 36 diagrams. Groups of several
-            models have one row per model, if there are at most six.
+            With `plot` and `frame`; at most 36 diagrams, of the classes with the
+            largest errors if there are more, with a warning (`FewerDiagramsWarning`).
+            Of several models, the same groups or classes stand below each other.
 
         See Also
         --------
@@ -150,7 +162,7 @@ class ReliabilityGrid:
             scale=scale,
         )
         check_events(preds.task, "a diagram")
-        samples, left_out, row_length = _named_samples(preds)
+        samples, left_out, row_length = _diagrams(preds)
         options["axis_labels"] = axis_names(preds.task, preds.store.origin.event)
         options["axes"] = choose_axes(axes, [sample for _, sample in samples])
         displays = [
@@ -253,12 +265,84 @@ class ReliabilityGrid:
         return "\n".join([*map(str, self.displays), *more])
 
 
-def _named_samples(
-    preds: Predictions,
-) -> tuple[list[tuple[str | None, BinarySample]], int, int]:
-    """Return what each diagram shows with its name, how many more, and rows' length."""
-    samples: list[tuple[str | None, BinarySample]] = []
+def _diagrams(preds: Predictions) -> tuple[list[NamedSample], int, int]:
+    """Return what each diagram shows with its name, how many more, and rows' length.
+
+    Warn where not all are drawn.
+    """
     units = preds.store.units()
+    grouped = any(unit.group.key for unit in units)
+    few = len(units) <= MAX_DIAGRAMS // 2
+    if preds.task in SEVERAL_EVENTS and few and not grouped:
+        tasks = {preds.store.display_name(unit.model): unit.read() for unit in units}
+        names = {one.names for one in tasks.values()}
+        if len(names) == 1:
+            return _diagrams_of_classes(tasks)
+    samples, left_out, row = _diagrams_of_units(preds, units)
+    if left_out:
+        warn(
+            f"only the first {len(samples)} diagrams are drawn, out of "
+            f"{len(samples) + left_out}.",
+            FewerDiagramsWarning,
+        )
+    return samples, left_out, row
+
+
+def _diagrams_of_classes(
+    tasks: Mapping[str, BinaryTasks],
+) -> tuple[list[NamedSample], int, int]:
+    """Return diagrams of all classes of each model, or of those with large errors.
+
+    Of several models, each has rows of the same classes, one below the other.
+    """
+    classes = next(iter(tasks.values())).names
+    shown, most = list(range(len(classes))), MAX_DIAGRAMS // len(tasks)
+    if len(shown) > most:
+        shown = _worst_classes(list(tasks.values()))[:most]
+        warn(
+            f"only the {most} classes with the largest errors are drawn, out of "
+            f"{len(classes)}, the worst first.",
+            FewerDiagramsWarning,
+        )
+    count = len(shown)
+    lengths = [count] if count <= MAX_ROW else ROW_LENGTHS
+    row = next((length for length in lengths if count % length == 0), 0)
+    if len(tasks) == 1:
+        row, places = 0, [(model, k) for model in tasks for k in shown]
+    elif row:
+        starts = range(0, count, row)
+        rows = [shown[start : start + row] for start in starts]
+        places = [(model, k) for own in rows for model in tasks for k in own]
+    else:  # one column per model
+        row = len(tasks) if len(tasks) <= MAX_ROW else 0
+        places = [(model, k) for k in shown for model in tasks]
+    samples: list[NamedSample] = []
+    for model, k in places:
+        title = ", ".join(filter(None, (model, f"class {classes[k]}")))
+        sample = tasks[model].samples[k]
+        warn_if_small(sample, title)
+        samples.append((title, sample))
+    return samples, len(tasks) * (len(classes) - count), row
+
+
+def _worst_classes(tasks: Sequence[BinaryTasks]) -> list[int]:
+    """Return the classes by their mean error over models, the largest first."""
+    rows = min(sample.n for one in tasks for sample in one.samples)
+    method = f"ew{min(RANKING_BINS, rows)}"  # fast
+    settings = ErrorSettings()
+    errors = [
+        [estimate.value for estimate in FittedTasks(one, settings).estimates(method)]
+        for one in tasks
+    ]
+    of_classes = np.mean(errors, axis=0)[1:]  # the first is that of the task
+    return [int(k) for k in np.argsort(-of_classes, kind="stable")]
+
+
+def _diagrams_of_units(
+    preds: Predictions, units: Sequence[Unit]
+) -> tuple[list[NamedSample], int, int]:
+    """Return diagrams of models and groups, and of their classes if they have any."""
+    samples: list[NamedSample] = []
     row = _row_length(units)
     most = MAX_DIAGRAMS - MAX_DIAGRAMS % max(row, 1)
     left_out = 0

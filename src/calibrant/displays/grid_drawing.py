@@ -26,7 +26,7 @@ from calibrant.displays.drawing import (
     name_axes,
     new_panels,
 )
-from calibrant.displays.layout import Layout, named_rows, shortened
+from calibrant.displays.layout import Layout, named_rows, names_apart, shortened
 from calibrant.displays.panels import (
     HISTOGRAM_GAP,
     axes_below,
@@ -79,6 +79,7 @@ def draw_grid(
     columns = n_columns(len(displays), given, row_length)
     inches = given or max(TWO_COLUMNS, 2.2 * columns)
     pen = make_pen(style, inches / columns, parts, room_below=True)
+    pen = replace(pen, decimals=_decimals(displays))
     curves = displays[0].kind == "curve"
     entries = 4 if curves else n_entries(displays[0])
     n_statistics = 3 if inches / columns >= WIDE_PANEL else 2
@@ -162,6 +163,10 @@ def draw_overlay(
             f"one diagram shows at most {MAX_CURVES} curves; got {len(displays)}. "
             "Draw them side by side with plot."
         )
+    names = names_apart([one.name or "" for one in displays], MAX_NAME)
+    displays = [
+        replace(one, name=name) for one, name in zip(displays, names, strict=True)
+    ]
     first, strips = displays[0], STRIP * len(displays)
     if ax is None:
         inches = check_width(SCREEN_WIDTH if width is None else width)
@@ -175,6 +180,7 @@ def draw_overlay(
     else:
         check_no_width(width)
         pen = make_pen(style, axes_inches(ax), parts)
+    pen = replace(pen, decimals=_decimals(displays))
     prepare_axes(first, ax, pen)
     for number, display in enumerate(displays):
         banded = len(displays) <= MAX_BANDS
@@ -196,12 +202,17 @@ def _draw_line(
         curve = display.curve
         x, y = line_within(display.limits, curve.p, curve.calibrated)
         look: dict[str, Any] = {"color": colour, "linestyle": dashes}
-        look |= {"linewidth": pen.line(1.3), "zorder": 2.6, "label": _numbers(display)}
+        look |= {"linewidth": pen.line(1.3), "zorder": 2.6}
+        look["label"] = _numbers(display, pen)
         ax.plot(x, y, **pen.keywords("curve", **look))
 
 
-def _numbers(display: ReliabilityDisplay) -> str:
-    return f"{_short_name(display)}: {display.statistics.error_text()}"
+def _decimals(displays: Sequence[ReliabilityDisplay]) -> int:
+    return max(display.statistics.decimals for display in displays)
+
+
+def _numbers(display: ReliabilityDisplay, pen: Pen) -> str:
+    return f"{_short_name(display)}: {display.statistics.error_text(pen.decimals)}"
 
 
 def _short_name(display: ReliabilityDisplay) -> str:
@@ -240,7 +251,7 @@ def _name_curves(displays: Sequence[ReliabilityDisplay], ax: Axes, pen: Pen) -> 
         level = f"{100 * displays[0].statistics.confidence:g} %"
         lines = [line for line in ax.lines if ": " in str(line.get_label())]
         shown = pen.shows("statistics")
-        labels = [_numbers(one) if shown else _short_name(one) for one in displays]
+        labels = [_numbers(one, pen) if shown else _short_name(one) for one in displays]
         ax.legend(
             handles=lines,
             labels=labels[: len(lines)],  # curves may be left out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from calibrant.core.wording import visible
@@ -40,11 +41,38 @@ def shortened(name: str, longest: int) -> str:
     return as_drawn(line)
 
 
+def names_apart(names: Sequence[str], longest: int) -> list[str]:
+    """Return names without what they all begin and end with, if some are too long.
+
+    Examples
+    --------
+    >>> names_apart(["resnet110_c10_before_ts", "resnet110_c10_after_ts"], 16)
+    ['…before…', '…after…']
+    >>> names_apart(["before", "after"], 16)
+    ['before', 'after']
+    """
+    if max(map(len, names)) <= longest:
+        return list(names)
+    start, end = _shared_start(names), _shared_start([name[::-1] for name in names])
+    cut = [name[start : len(name) - end] for name in names]
+    if not all(cut):
+        return list(names)
+    return [f"{'…' * bool(start)}{name}{'…' * bool(end)}" for name in cut]
+
+
+def _shared_start(names: Sequence[str]) -> int:
+    """Return how many letters of whole words all names begin with."""
+    columns = enumerate(zip(*names, strict=False))
+    alike = takewhile(lambda column: len(set(column[1])) == 1, columns)
+    ends = [place + 1 for place, signs in alike if not signs[0].isalnum()]
+    return max(ends, default=0)
+
+
 def title_of(display: ReliabilityDisplay, inches: float, pen: Pen) -> str:
     """Return the name of a diagram; for the paper's kinds also its error."""
     lines = [] if display.name is None else [wrapped(display.name, inches, pen)]
     if display.kind != "curve":
-        error = f"{display.method}: error {display.statistics.error_text()}"
+        error = f"{display.method}: error {display.statistics.error_text(pen.decimals)}"
         lines.append(wrapped(error, inches, pen))
     return "\n".join(lines)
 
@@ -89,7 +117,8 @@ class Layout:
         room for a title in any case.
         """
         line, first = pen.size / 72.0, displays[0]
-        gap = 1.5 * line
+        # Without a margin, names of ticks reach beyond the ends of the axes.
+        gap = (1.5 if first.kind == "curve" else 3.0) * line
         room = 0.9 * (width - 6.0 * line - gap * (columns - 1)) / columns
         names = [wrapped(text, room, pen).count("\n") for text in first.axis_labels]
         ticks = max(len(name) for _, name in named_ticks(first.axes, first.limits))

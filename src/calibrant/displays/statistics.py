@@ -54,21 +54,29 @@ class Statistics:
         """Return the numbers as columns of one row."""
         return {name: np.array([value]) for name, value in asdict(self).items()}
 
-    def error_text(self) -> str:
-        """Return the error with its interval, with as many decimals as it needs."""
+    @property
+    def decimals(self) -> int:
+        """Return how many decimals the error and its interval need."""
         largest = max(self.error, 0.0 if math.isnan(self.high) else self.high)
         size = -math.floor(math.log10(largest)) + 1 if largest > 0.0 else 0
-        places = min(max(size, MIN_DECIMALS), MAX_DECIMALS)
+        return min(max(size, MIN_DECIMALS), MAX_DECIMALS)
+
+    def error_text(self, decimals: int = 0) -> str:
+        """Return the error with its interval, with at least so many decimals."""
+        places = max(self.decimals, decimals)
         text = f"{self.error:.{places}f}"
         if math.isnan(self.low):
             return text
         return f"{text} [{self.low:.{places}f}, {self.high:.{places}f}]"
 
-    def lines(self) -> list[str]:
-        """Return what the corner of a diagram says, line by line."""
+    def lines(self, decimals: int = 0) -> list[str]:
+        """Return what the corner of a diagram says, line by line.
+
+        The error has at least so many decimals.
+        """
         texts = [
             f"n = {self.n:,.0f}, {self.events:,.0f} {counted(self.events)}",
-            f"error {self.error_text()}",
+            f"error {self.error_text(decimals)}",
         ]
         if math.isfinite(self.slope):
             slope, intercept = (_signed(v) for v in (self.slope, self.intercept))

@@ -118,6 +118,7 @@ class Pen:
     size: float  # points of text
     changes: dict[str, Any]  # matplotlib's keywords by part; False leaves the part out
     room_below: bool = False  # whether there is room for a histogram below the axes
+    decimals: int = 0  # of errors, at least, so that diagrams of a figure agree
 
     def shows(self, part: str) -> bool:
         """Tell whether a part is to be drawn."""

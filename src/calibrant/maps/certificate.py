@@ -90,7 +90,7 @@ class GroupTrial(NamedTuple):
     gain: Bounds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """What was tried for an automatic repair, and what it gains.
 
@@ -127,6 +127,8 @@ class Certificate:
         rows.
     groups : GroupTrial, optional
         What maps of groups gain beyond the common map, if there are groups.
+    classes : int
+        Number of classes; 1 for one event.
 
     See Also
     --------
@@ -158,6 +160,7 @@ class Certificate:
     confidence: float
     data: str
     groups: GroupTrial | None = None
+    classes: int = 1
 
     @property
     def changed(self) -> bool:
@@ -180,6 +183,22 @@ class Certificate:
             "gain": np.array(gains),
         }
 
+    def __repr__(self) -> str:
+        return f"<Certificate: {self._summary}>"
+
+    @property
+    def _summary(self) -> str:
+        """Return in a few words what is repaired by which methods."""
+        rows = f"{self.n:,} rows"
+        if self.classes > 1:
+            rows += f" of {self.classes} classes"
+        if not self.changed:
+            return f"unchanged, {rows}"
+        own = self.groups is not None and self.groups.used
+        by = [self._mixture()] if self._mixture() else []
+        by += [f"maps of {self.groups.n:,} groups"] if self.groups and own else []
+        return f"repaired by {', '.join(by) or 'rounding'}, {rows}"
+
     def __str__(self) -> str:
         """Return the certificate in words."""
         level = f"{100 * self.confidence:g} % interval"
@@ -195,14 +214,16 @@ class Certificate:
             )
         return (
             f"{self._repair()} On held-out rows, {self._gains(level)}; the calibration "
-            f"error was {self.error_before.said()} before and is {self._error_left()} "
+            f"error {'of the top label ' if self.classes > 1 else ''}was "
+            f"{self.error_before.said()} before and is {self._error_left()} "
             f"after.{self._of_groups()}"
         )
 
     def _gains(self, level: str) -> str:
         """Return what the scores gain; they fall only if that is not by chance."""
+        summed = " (summed over classes)" if self.classes > 1 else ""
         said = {"the log-loss": (self.log_loss_gain, level)}
-        said |= {"the Brier score": (self.brier_gain, "")}
+        said |= {f"the Brier score{summed}": (self.brier_gain, "")}
         return " and ".join(
             f"{name} falls by {gain.said(level)}"
             if gain.low > 0.0
@@ -306,7 +327,7 @@ def _rebuilt(kind: type[Any], stored: JsonObject) -> Any:
     return kind(**values)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CertifiedMap(CalibrationMap):
     """A map of one event with its certificate.
 
@@ -321,6 +342,9 @@ class CertifiedMap(CalibrationMap):
     kind: ClassVar[str] = "certified"
     map: CalibrationMap
     certificate: Certificate = field(metadata={"read": Certificate.from_dict})
+
+    def __repr__(self) -> str:
+        return f"<CertifiedMap: {self.certificate._summary}>"
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
@@ -342,7 +366,7 @@ class CertifiedMap(CalibrationMap):
         return self.map._formula(language, name)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CertifiedClassMap(MulticlassMap):
     """A map of several classes with its certificate.
 
@@ -357,6 +381,9 @@ class CertifiedClassMap(MulticlassMap):
     kind: ClassVar[str] = "certified-classes"
     map: MulticlassMap
     certificate: Certificate = field(metadata={"read": Certificate.from_dict})
+
+    def __repr__(self) -> str:
+        return f"<CertifiedClassMap: {self.certificate._summary}>"
 
     @property
     def scale(self) -> Scale:  # type: ignore[override]

@@ -61,7 +61,7 @@ class MulticlassMap(StoredMap):
         array = as_array(p, name=CLASS_CALIBRATOR_WORDING.prob)
         if array.ndim == 2 and array.shape[1] != self.n_classes:  # noqa: PLR2004
             raise ShapeError(
-                f"P must have the {self.n_classes} columns that the map was fitted "
+                f"p must have the {self.n_classes} columns that the map was fitted "
                 f"on; it has {array.shape[1]}."
             )
         return self.calibrated(

@@ -258,6 +258,15 @@ def _of_columns(
 ) -> ModelColumns:
     """Return a model of columns, or of a matrix with one column per class."""
     first = columns[0]
+    matrices = [column for column in columns if column in names and width(column) > 1]
+    if len(columns) > 1 and matrices:
+        raise OptionError(
+            Argument("p"),
+            " must be one matrix per model; it names "
+            f"{', '.join(map(repr, columns))} for one. Pass one of them, ",
+            Setting("p", first),
+            ", or each as a model of its own.",
+        )
     size = width(first) if columns == (first,) and first in names else 1
     if size == 1:
         return ModelColumns(name, columns, columns)
