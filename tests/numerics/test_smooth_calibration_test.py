@@ -50,22 +50,38 @@ def direction(cosine):
 
 
 SHARES = np.array(list(LEVEL_SHARES.values()))
-PREFIXES = [ORDERS[:size] for size in (2, 3, 5, len(ORDERS))]
+PREFIXES = [ORDERS[:size] for size in (2, 3, 4, len(ORDERS))]
+
+
+def least_quotients(scores, orders, cosine):
+    sums = np.cumsum(scores**2, axis=1)[:, np.array(orders) - 1]
+    sums[:, 0] = (scores[:, :2] @ direction(cosine)) ** 2
+    least = (chi2.sf(sums, orders) / SHARES[: len(orders)]).min(axis=1)
+    return np.minimum(least, chi2.sf(scores[:, 0] ** 2, 1) / CONSTANT_SHARE)
 
 
 @pytest.mark.parametrize("orders", PREFIXES)
 @pytest.mark.parametrize("cosine", [0.0, 0.4, -0.9, 1.0])
 def test_the_chance_of_the_least_pvalue_is_that_of_simulation(orders, cosine):
     normal = np.random.default_rng(0).standard_normal((100_000, orders[-1]))
-    sums = np.cumsum(normal**2, axis=1)[:, np.array(orders) - 1]
-    sums[:, 0] = (normal[:, :2] @ direction(cosine)) ** 2
-    least = (chi2.sf(sums, orders) / SHARES[: len(orders)]).min(axis=1)
-    constant = chi2.sf(normal[:, 0] ** 2, 1) / CONSTANT_SHARE
-    least = np.minimum(least, constant)
+    least = least_quotients(normal, orders, cosine)
     for level in (0.7, 0.3, 0.05, 0.01):
         drawn = np.mean(least <= level)
         error = np.sqrt(drawn * (1 - drawn) / least.size)
         assert abs(p_value_of_min(orders, level, cosine) - drawn) < 4 * error
+
+
+@pytest.mark.parametrize("orders", PREFIXES[:3])
+def test_small_chances_are_those_of_weighted_simulation(orders):
+    """Scores are drawn with a larger spread, and weighted by their density."""
+    level, spread, size = 1e-6, 2.3, orders[-1]
+    drawn = spread * np.random.default_rng(7).standard_normal((400_000, size))
+    weight = np.exp(-0.5 * (1.0 - spread**-2) * np.sum(drawn**2, axis=1))
+    below = least_quotients(drawn, orders, -0.4) <= level
+    found = spread**size * weight * below
+    error = found.std() / np.sqrt(found.size)
+    assert error < 0.04 * found.mean()
+    assert abs(p_value_of_min(orders, level, -0.4) - found.mean()) < 4 * error
 
 
 def leaving(limit, rest, kinks):
@@ -145,8 +161,8 @@ def test_samples_are_tested_together_as_alone():
 
 def test_the_least_is_taken_among_the_orders_only():
     found, line = np.sqrt([0.0, 0.0, 50.0, 0.0]), direction(0.0)
-    wanted = chi2.logsf(50.0, 4) - np.log(LEVEL_SHARES[4])
-    assert_allclose(least_log_tails(found, line, (1, 2, 4)), wanted)
+    wanted = chi2.logsf(50.0, 3) - np.log(LEVEL_SHARES[3])
+    assert_allclose(least_log_tails(found, line, (1, 2, 3)), wanted)
     assert least_log_tails(found, line, (1, 2)) == 0.0
 
 

@@ -298,7 +298,7 @@ def calibration_test(  # noqa: PLR0913
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
     >>> print(cb.calibration_test(y, p))
-    smooth (binary): statistic 88.08, p-value 1.72e-38, n = 1797
+    smooth (binary): statistic 86.26, p-value 1.03e-37, n = 1797
     >>> print(cb.calibration_test(y, p, method="hosmer-lemeshow", groups=5))
     hosmer-lemeshow (binary): statistic 101, p-value 3.2e-20, n = 1797
     """
