@@ -50,3 +50,22 @@ def test_wrong_uses_are_told(run, saved, tmp_path):
     )
     cb.save_map(fitted.map_, classes)
     assert "Use --python" in run("export", classes)[2]
+
+
+def test_sql_of_percentages_gives_what_apply_gives(run, tmp_path):
+    rng = np.random.default_rng(4)
+    percent = rng.integers(0, 101, 500)
+    right = (rng.random(500) < (percent / 100.0) ** 2).astype(int)
+    rows = tmp_path / "rows.csv"
+    lines = [f"{c},{r}" for c, r in zip(percent, right, strict=True)]
+    rows.write_text("\n".join(["confidence,correct", *lines]) + "\n")
+    given = ("--p", "confidence", "--scale", "percent")
+    map_file, applied = tmp_path / "map.json", tmp_path / "applied.csv"
+    assert run("calibrate", rows, "--y", "correct", *given, "--out", map_file)[0] == 0
+    assert run("apply", map_file, rows, *given[:2], "--out", applied)[0] == 0
+    sql = run("export", map_file, "--dialect", "duckdb")[1]
+    query = f"SELECT {sql} AS c, confidence_calibrated FROM '{applied}'"  # noqa: S608
+    found = duckdb.sql(query).fetchnumpy()
+    assert_allclose(found["c"], found["confidence_calibrated"], atol=2e-6)
+    sql = run("export", map_file, "--dialect", "duckdb", "--scale", "prob")[1]
+    assert "BETWEEN 0 AND 1 THEN" in sql

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import special
 
 import calibrant as cb
 
@@ -180,3 +181,122 @@ def test_columns_of_other_types(map_of, method, type_):
     found = run_in_duckdb(map_.to_sql("p", "duckdb"), p.tolist(), type_)
     stored = p if type_ != "FLOAT" else p.astype(np.float32).astype(np.float64)
     check([*found, None], map_, stored)
+
+
+SCALES = {
+    "percent": (lambda p: 100.0 * p, [-1.0, 100.5]),
+    "logprob": (np.log, [0.1, 5.0]),
+    "logit": (special.logit, [float("inf"), -float("inf")]),
+}
+"""Predictions on each scale, and values outside its range."""
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    """A map of a method that was fitted on a scale, with predictions and results."""
+    rng = np.random.default_rng(8)
+    p = rng.beta(0.5, 0.7, 600).round(2).clip(0.01, 0.99)
+    y = (rng.random(600) < p**1.6).astype(float)
+    new = np.append(rng.random(200), [1e-9, 1.0 - 1e-9, 0.5])
+    calibrators = {}
+
+    def scaled(method, scale):
+        to_scale, _ = SCALES[scale]
+        if (method, scale) not in calibrators:
+            calibrator = cb.make_calibrator(method, scale=scale)
+            calibrators[method, scale] = calibrator.fit(to_scale(p), y)
+        calibrator = calibrators[method, scale]
+        values = to_scale(new)
+        return calibrator.map_, values, calibrator.transform(values)
+
+    return scaled
+
+
+SCALED_METHODS = ["auto", "smooth", "beta", "isotonic", "es15", "platt"]
+
+
+def check_scaled(found, expected):
+    assert set(found[expected.size :]) == {None}
+    assert_allclose(np.array(found[: expected.size], dtype=float), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("method", SCALED_METHODS)
+def test_expressions_take_what_the_map_was_fitted_to(scaled, method, scale):
+    map_, values, expected = scaled(method, scale)
+    wrong = [None, *SCALES[scale][1]]
+    rows = [*values.tolist(), *wrong]
+    for dialect in ("duckdb", "ansi"):
+        found = run_in_duckdb(map_.to_sql("p", dialect), [*rows, NAN])
+        check_scaled(found, expected)
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (p REAL)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(row,) for row in rows])
+    query = f"SELECT {map_.to_sql('p', 'sqlite')} FROM t"  # noqa: S608
+    check_scaled([c for (c,) in connection.execute(query)], expected)
+    namespace = {}
+    exec(map_.to_python(), namespace)  # noqa: S102
+    check_scaled([namespace["calibrate"](row) for row in [*rows, NAN]], expected)
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "snowflake", "mysql", "postgres"])
+@pytest.mark.parametrize("scale", SCALES)
+def test_other_dialects_convert_scales_too(scaled, scale, dialect):
+    sqlglot = pytest.importorskip("sqlglot")
+    map_, values, expected = scaled("auto", scale)
+    text = map_.to_sql("p", dialect)
+    (expression,) = sqlglot.transpile(text, read=dialect, write="duckdb")
+    check_scaled(
+        run_in_duckdb(expression, [*values, None, *SCALES[scale][1]]), expected
+    )
+
+
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.parametrize("scale", SCALES)
+def test_postgres_converts_scales_too(scaled, postgres, scale):
+    map_, values, expected = scaled("auto", scale)
+    rows = "".join(f"{float(v)!r}\n" for v in [*values, *SCALES[scale][1]])
+    create = "CREATE TEMPORARY TABLE t (p double precision);\nCOPY t FROM STDIN;"
+    select = f"SELECT {map_.to_sql('p', 'postgres')} FROM t; DROP TABLE t;"  # noqa: S608
+    check_scaled(postgres(f"{create}\n{rows}\\.\n{select}\n"), expected)
+
+
+def test_extreme_logarithms_are_valid_predictions(scaled):
+    map_ = scaled("beta", "logprob")[0]
+    values = [-1e5, -float("inf"), -800.0]
+    expected = np.full(3, map_.transform([0.0])[0])
+    found = run_in_duckdb(map_.to_sql("p", "duckdb"), values)
+    assert_allclose(np.array(found, dtype=float), expected, atol=1e-6)
+
+
+def test_the_scale_can_be_another_one_and_survives_the_file(scaled, tmp_path):
+    map_, values, expected = scaled("auto", "percent")
+    cb.save_map(map_, tmp_path / "map.json")
+    loaded = cb.load_map(tmp_path / "map.json")
+    assert loaded == map_
+    assert cb.map_from_dict(map_.to_dict()) == map_
+    assert "BETWEEN 0 AND 100" in loaded.to_sql("p")
+    found = run_in_duckdb(
+        loaded.to_sql("p", "duckdb", scale="prob"), [*(values / 100.0), None]
+    )
+    check_scaled(found, expected)
+
+
+def test_maps_of_groups_keep_the_scale(tmp_path):
+    rng = np.random.default_rng(3)
+    percent, site = 100.0 * rng.random(2000), np.repeat(["north", "south"], 1000)
+    power = np.where(site == "north", 2.0, 0.5)
+    y = rng.random(2000) < (percent / 100.0) ** power
+    calibrator = cb.make_calibrator(scale="percent").fit(percent, y, groups=site)
+    cb.save_map(calibrator.map_, tmp_path / "map.json")
+    map_ = cb.load_map(tmp_path / "map.json")
+    expression = map_.to_sql("p", "duckdb", by="site")
+    query = f"SELECT {expression} FROM (SELECT 40 AS p, UNNEST(?) AS site)"  # noqa: S608
+    sites = ["north", "south", "west"]
+    with duckdb.connect() as connection:
+        found = connection.execute(query, [sites]).fetchall()
+    expected = calibrator.transform([40.0] * 3, groups=sites)
+    assert_allclose(np.ravel(found), expected, atol=2e-6)
+    namespace = {}
+    exec(map_.of_group("north").to_python(), namespace)  # noqa: S102
+    assert_allclose(namespace["calibrate"](40), expected[0], atol=2e-6)

@@ -106,7 +106,8 @@ class Calibrator:
     Attributes
     ----------
     map_ : CalibrationMap, MulticlassMap or GroupedMap
-        The fitted map; a `GroupedMap` if `fit` was given groups.
+        The fitted map; a `GroupedMap` if `fit` was given groups. A map of one event
+        takes probabilities, whatever `scale` is; its SQL takes what was fitted.
     fit_ : Fit or MulticlassFit
         The map with other results of the fit, such as the table of bins.
     range_ : tuple of float
@@ -412,8 +413,11 @@ class Calibrator:
 
     @property
     def map_(self) -> CalibrationMap | MulticlassMap | GroupedMap:
-        """Return the fitted map."""
-        return self._fitted().map
+        """Return the fitted map, which knows the scale that it was fitted to."""
+        map_ = self._fitted().map
+        if self.scale == "prob" or isinstance(map_, MulticlassMap):
+            return map_
+        return replace(map_, fitted_scale=self.scale)
 
     @property
     def certificate_(self) -> Certificate:
@@ -455,7 +459,7 @@ class Calibrator:
             Calibrated probabilities in the shape of `p`; rows of several columns sum
             to 1.
         """
-        map_ = self.map_
+        map_ = self._fitted().map
         if isinstance(map_, MulticlassMap):
             return map_.transform(p)
         array = as_array(p, name=WORDING.prob)
@@ -463,7 +467,9 @@ class Calibrator:
         if self.scale != "prob":
             check = check_probability_matrix if two else check_probabilities
             array = check(array, scale=self.scale, wording=WORDING)
-        given = {"groups": groups} if isinstance(map_, GroupedMap) else {}
+        given: dict[str, Any] = {}
+        if isinstance(map_, GroupedMap):
+            given["groups"] = groups
         calibrated = map_.transform(array, **given)
         warn_if_outside(array[:, 1] if two else array.ravel(), self.range_)
         return calibrated

@@ -188,7 +188,7 @@ class Application:
             )
         (column,) = self.columns
         name = f"{column}{self.suffix}"
-        to_sql = partial(self.map_.to_sql, dialect="duckdb", accuracy=0.0)
+        to_sql = partial(self.map_.to_sql, dialect="duckdb", accuracy=0.0, scale="prob")
         limits = None if self.fitted_range is None else usual_range(self.fitted_range)
         with self._hinting():
             done = apply_in_duckdb(

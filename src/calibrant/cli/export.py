@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from calibrant.cli.data_options import split_list
+from calibrant.core.array_types import Scale
 from calibrant.exceptions import OptionError
 from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.languages import DIALECTS
@@ -26,7 +27,7 @@ def export(
     p: Annotated[
         str | None,
         typer.Option(
-            help="Column of probabilities in the SQL; by default, the column that the "
+            help="Column of predictions in the SQL; by default, the column that the "
             "map was fitted on.",
         ),
     ] = None,
@@ -35,6 +36,13 @@ def export(
         typer.Option(
             help="Column(s) of groups in the SQL, a,b; by default, those that the map "
             "was fitted on.",
+        ),
+    ] = None,
+    scale: Annotated[
+        Scale | None,
+        typer.Option(
+            help="What the column, or p in Python, contains.",
+            show_default="what the map was fitted to",
         ),
     ] = None,
     python: Annotated[
@@ -51,12 +59,16 @@ def export(
         ),
     ] = ACCURACY,
 ) -> None:
-    """Print a map as a SQL expression, or as a Python function."""
+    """Print a map as a SQL expression, or as a Python function.
+
+    Both take predictions on the scale that the map was fitted to, such as percentages,
+    and give calibrated probabilities from 0 to 1.
+    """
     from calibrant.maps.stored import load_map
 
     map_: Any = load_map(map_file)
     if python:
-        typer.echo(map_.to_python(accuracy=accuracy), nl=False)
+        typer.echo(map_.to_python(accuracy=accuracy, scale=scale), nl=False)
         return
     if isinstance(map_, MulticlassMap):
         raise OptionError(
@@ -69,7 +81,7 @@ def export(
             raise OptionError("this map does not differ by group; remove --by.")
         groups["by"] = split_list(by)
     column = p or _fitted_column(map_file)
-    typer.echo(map_.to_sql(column, dialect, accuracy=accuracy, **groups))
+    typer.echo(map_.to_sql(column, dialect, accuracy=accuracy, scale=scale, **groups))
 
 
 def _fitted_column(map_file: Path) -> str:
@@ -78,7 +90,7 @@ def _fitted_column(map_file: Path) -> str:
     columns = load_columns(map_file)
     if not columns:
         raise OptionError(
-            f"--p must name the column of probabilities: {map_file} does not say which "
+            f"--p must name the column of predictions: {map_file} does not say which "
             "column it was fitted on."
         )
     return columns[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant.core.array_types import Scale, Space
 from calibrant.core.arrays import as_array
+from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import (
     check_probabilities,
     has_two_columns,
@@ -78,21 +79,31 @@ class StoredMap(ABC):
             require(above, f"field {name!r} of a map must be above 0.")
 
     @abstractmethod
-    def _python(self, name: str, accuracy: float) -> str:
+    def _python(self, name: str, accuracy: float, scale: Scale) -> str:
         """Return the map as a function of that name in Python."""
 
-    def to_python(self, *, accuracy: float = ACCURACY) -> str:
+    @property
+    @abstractmethod
+    def _takes(self) -> Scale:
+        """Return the scale of predictions that the map was fitted to."""
+
+    def to_python(
+        self, *, accuracy: float = ACCURACY, scale: Scale | None = None
+    ) -> str:
         """Return the source of a function ``calibrate(p)`` without imports.
 
-        It takes one prediction, or the predictions of all classes of one row, and
-        returns the same as `transform`, or None if predictions are missing or out of
-        range. Maps with a closed form agree to 1e-9; others, such as those of `smooth`,
-        become tables.
+        It takes one prediction, or the predictions of all classes of one row, on the
+        scale that the map was fitted to, and returns the calibrated probability, or
+        None if predictions are missing or out of range. Maps with a closed form agree
+        with `transform` to 1e-9; others, such as those of `smooth`, become tables.
 
         Parameters
         ----------
         accuracy : float
             Maximum error of tables, from 1e-10 to 0.01.
+        scale : {"prob", "logit", "percent", "logprob"}, optional
+            What p will be, if not what the map was fitted to. Maps of several classes
+            take only the scale that they were fitted to.
 
         Returns
         -------
@@ -112,7 +123,14 @@ class StoredMap(ABC):
         >>> namespace["calibrate"](0.7)
         0.8
         """
-        return self._python("calibrate", accuracy)
+        return self._python("calibrate", accuracy, self._scale_of(scale))
+
+    def _scale_of(self, scale: Scale | None) -> Scale:
+        """Return the scale that is asked for, or else that of the fit."""
+        if scale is None:
+            return self._takes
+        checked: Scale = check_choice(scale, get_args(Scale), name="scale")
+        return checked
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.to_dict() == other.to_dict()
@@ -122,8 +140,11 @@ class StoredMap(ABC):
 
 
 def plain_fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass as JSON writes them."""
-    return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    """Return the fields of a dataclass as JSON writes them, but for usual scales."""
+    plain = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if plain.get(FITTED_SCALE) == "prob":
+        del plain[FITTED_SCALE]
+    return plain
 
 
 def _plain(value: Any) -> Any:
@@ -145,6 +166,17 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
+FITTED_SCALE = "fitted_scale"
+"""A field that is left out of JSON where it is "prob"."""
+
+
+def stored_scale(scale: Any, field: str) -> Scale:
+    """Return the scale that a stored map was fitted to, "prob" where none is kept."""
+    stored: Scale = stored_choice(scale or "prob", field, get_args(Scale))
+    return stored
+
+
+@dataclass(frozen=True, eq=False)
 class CalibrationMap(StoredMap):
     """An estimate of the true calibration map c*(p) = E[Y | p].
 
@@ -152,7 +184,22 @@ class CalibrationMap(StoredMap):
     with slope 1) may leave [0, 1] a little: only so does the mean distance to the
     diagonal equal the calibration error. `transform` and `to_sql` give calibrated
     probabilities, clipped to [0, 1].
+
+    Parameters
+    ----------
+    fitted_scale : {"prob", "logit", "percent", "logprob"}
+        What the predictions were that the map was fitted to. Calling the map and
+        `transform` take probabilities, whatever it is; `to_sql` and `to_python` take
+        predictions on this scale.
     """
+
+    fitted_scale: Scale = field(
+        default="prob", kw_only=True, repr=False, metadata={"read": stored_scale}
+    )
+
+    @property
+    def _takes(self) -> Scale:
+        return self.fitted_scale
 
     @abstractmethod
     def values(self, p: FloatVector) -> FloatVector:
@@ -186,7 +233,12 @@ class CalibrationMap(StoredMap):
         return np.stack([1.0 - event, event], 1) if has_two_columns(array) else event
 
     def to_sql(
-        self, column: str, dialect: Dialect = "ansi", *, accuracy: float = ACCURACY
+        self,
+        column: str,
+        dialect: Dialect = "ansi",
+        *,
+        accuracy: float = ACCURACY,
+        scale: Scale | None = None,
     ) -> str:
         """Return a SQL expression for the calibrated probability of a column.
 
@@ -207,12 +259,14 @@ class CalibrationMap(StoredMap):
         accuracy : float
             Maximum error of tables, from 1e-10 to 0.01; 0 writes formulas, however long
             they are.
+        scale : {"prob", "logit", "percent", "logprob"}, optional
+            What the column contains, if not what the map was fitted to.
 
         Returns
         -------
         str
-            An expression with the values of `transform`, and NULL where the column is
-            NULL, NaN or outside [0, 1].
+            An expression of the calibrated probability, and NULL where the column is
+            NULL, NaN or outside the range of its scale, such as [0, 1].
 
         See Also
         --------
@@ -226,10 +280,10 @@ class CalibrationMap(StoredMap):
         CASE WHEN `score` BETWEEN 0 AND 1 THEN
         CASE WHEN `score`<0.5e0 THEN 0.1e0 ELSE 0.8e0 END END
         """
-        return sql_expression(self, column, dialect, accuracy)
+        return sql_expression(self, column, dialect, accuracy, self._scale_of(scale))
 
-    def _python(self, name: str, accuracy: float) -> str:
-        return python_function(self, name, accuracy)
+    def _python(self, name: str, accuracy: float, scale: Scale) -> str:
+        return python_function(self, name, accuracy, scale)
 
 
 MAX_CLASSES = 100_000

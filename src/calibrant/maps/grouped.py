@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 import numpy as np
@@ -15,7 +15,13 @@ from calibrant.core.parameters import check_choice
 from calibrant.core.probabilities import check_probabilities, has_two_columns
 from calibrant.core.wording import CALIBRATOR_WORDING
 from calibrant.exceptions import Argument, OptionError
-from calibrant.maps.base import CalibrationMap, StoredMap, check_events, require
+from calibrant.maps.base import (
+    CalibrationMap,
+    StoredMap,
+    check_events,
+    require,
+    stored_scale,
+)
 from calibrant.maps.certificate import Certificate
 from calibrant.maps.languages import DIALECTS
 from calibrant.maps.sql_and_python import ACCURACY
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector
+    from calibrant.core.array_types import ArrayLike, FloatVector, IntVector, Scale
     from calibrant.maps.languages import Dialect
 
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,14})\.[0-9]{1,15}")
@@ -106,6 +112,9 @@ class GroupedMap(StoredMap):
         The map of each group.
     certificate : Certificate
         What was tried, and what the maps gain.
+    fitted_scale : {"prob", "logit", "percent", "logprob"}
+        What the predictions were that the maps were fitted to, as `to_sql` takes them.
+        Calling the map and `transform` take probabilities.
 
     Examples
     --------
@@ -124,6 +133,13 @@ class GroupedMap(StoredMap):
     keys: tuple[Key, ...] = field(metadata={"read": _stored_keys})
     maps: tuple[CalibrationMap, ...]
     certificate: Certificate = field(metadata={"read": Certificate.from_dict})
+    fitted_scale: Scale = field(
+        default="prob", kw_only=True, repr=False, metadata={"read": stored_scale}
+    )
+
+    @property
+    def _takes(self) -> Scale:
+        return self.fitted_scale
 
     @cached_property
     def _number(self) -> dict[Key, int]:
@@ -158,7 +174,10 @@ class GroupedMap(StoredMap):
         CalibrationMap
             Its map, or the common map if the group has none.
         """
-        return self._map(self._number.get(group_key(values), -1))
+        map_ = self._map(self._number.get(group_key(values), -1))
+        if self.fitted_scale == map_.fitted_scale:
+            return map_
+        return replace(map_, fitted_scale=self.fitted_scale)
 
     def __call__(self, p: ArrayLike, groups: ArrayLike | None = None) -> FloatVector:
         """Evaluate the map of each row's group."""
@@ -213,6 +232,7 @@ class GroupedMap(StoredMap):
         *,
         by: str | Sequence[str] | None = None,
         accuracy: float = ACCURACY,
+        scale: Scale | None = None,
     ) -> str:
         """Return a SQL expression that chooses the map by the columns of groups.
 
@@ -227,6 +247,8 @@ class GroupedMap(StoredMap):
             map was fitted; by default, the names that it was fitted with.
         accuracy : float
             Maximum error of tables, which replace long formulas.
+        scale : {"prob", "logit", "percent", "logprob"}, optional
+            What the column contains, if not what the maps were fitted to.
 
         Returns
         -------
@@ -234,15 +256,20 @@ class GroupedMap(StoredMap):
             A CASE over the groups.
         """
         language = DIALECTS[check_choice(dialect, DIALECTS, name="dialect")]
-        common = self.common.to_sql(column, dialect, accuracy=accuracy)
+        to_sql = partial(
+            CalibrationMap.to_sql,
+            column=column,
+            dialect=dialect,
+            accuracy=accuracy,
+            scale=self._scale_of(scale),
+        )
         names = self._columns(by)
         cases = []
         for key, map_ in zip(self.keys, self.maps, strict=True):
             pairs = zip(names, key, strict=True)
             holds = " AND ".join(language.equals(name, value) for name, value in pairs)
-            own = map_.to_sql(column, dialect, accuracy=accuracy)
-            cases.append(f"WHEN {holds} THEN\n{own}")
-        return "\n".join(["CASE", *cases, f"ELSE\n{common}", "END"])
+            cases.append(f"WHEN {holds} THEN\n{to_sql(map_)}")
+        return "\n".join(["CASE", *cases, f"ELSE\n{to_sql(self.common)}", "END"])
 
     def _columns(self, by: str | Sequence[str] | None) -> tuple[str, ...]:
         """Return what the columns of groups are called in a database."""
@@ -255,7 +282,7 @@ class GroupedMap(StoredMap):
             )
         return names
 
-    def _python(self, name: str, accuracy: float) -> NoReturn:  # noqa: ARG002
+    def _python(self, name: str, accuracy: float, scale: Scale) -> NoReturn:  # noqa: ARG002
         raise OptionError(
             "maps of groups cannot be written as Python; write the map of one group, "
             "map_.of_group(...).to_python(), or use SQL."

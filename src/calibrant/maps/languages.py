@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import expit
 
+from calibrant.core.row_rules import PERCENT
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.polynomial_pieces import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from calibrant.core.array_types import FloatVector
+    from calibrant.core.array_types import FloatVector, Scale
+
+MAX_LOGIT = 700.0
+"""Beyond it exponentials overflow."""
 
 Dialect: TypeAlias = Literal[
     "ansi", "duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql"
@@ -111,9 +115,29 @@ class Language:
     def expit(self, expression: str) -> str:
         """Return the probability with a given logit."""
         # Beyond 700 EXP would overflow; probabilities are 0 or 1 long before.
-        most = f"{self.least}({self.number(700.0)}, -({expression}))"
+        most = f"{self.least}({self.number(MAX_LOGIT)}, -({expression}))"
         one = self.number(1.0)
         return f"{one} / ({one} + {self.exp}({most}))"
+
+    def probability(self, name: str, scale: Scale) -> str:
+        """Return the probability that a number on a scale is.
+
+        Examples
+        --------
+        >>> DIALECTS["ansi"].probability("p", "percent")
+        '(p / 100.0e0)'
+        >>> DIALECTS["ansi"].probability("p", "logprob")
+        'EXP(GREATEST(-700.0e0, p))'
+        """
+        if scale == "prob":
+            return name
+        if scale == "percent":
+            return f"({name} / {self.number(PERCENT)})"
+        # An exponential that is too small for a number is an error in Postgres.
+        low = f"{self.greatest}({self.number(-MAX_LOGIT)}, {name})"
+        if scale == "logprob":
+            return f"{self.exp}({low})"
+        return f"({self.expit(f'{self.least}({self.number(MAX_LOGIT)}, {low})')})"
 
     def logit(self, name: str, low: float = CLIP, high: float = 1.0 - CLIP) -> str:
         """Return the logit of a probability that is clipped first."""

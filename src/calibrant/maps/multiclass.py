@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.core.arrays import as_array
 from calibrant.core.probabilities import check_class_scores, row_sums, softmax
 from calibrant.core.wording import CLASS_CALIBRATOR_WORDING
-from calibrant.exceptions import OptionError, ShapeError
+from calibrant.exceptions import Argument, OptionError, ShapeError
 from calibrant.maps.base import StoredMap, check_events, require
 from calibrant.maps.sql_and_python import (
     check_accuracy,
@@ -88,8 +88,19 @@ class MulticlassMap(StoredMap):
             "save_map."
         )
 
-    def _python(self, name: str, accuracy: float) -> str:
+    @property
+    def _takes(self) -> Scale:
+        return self.scale
+
+    def _python(self, name: str, accuracy: float, scale: Scale) -> str:
         check_accuracy(accuracy)
+        if scale != self.scale:
+            raise OptionError(
+                f"this map was fitted to predictions of scale {self.scale!r} and takes "
+                "no others; remove ",
+                Argument("scale"),
+                ".",
+            )
         body = self._python_body(accuracy)
         return function_of_classes(name, self.n_classes, self.scale, body)
 
@@ -302,5 +313,8 @@ return [*x[:top], confidence, *x[top + 1:]]"""
 
 def _functions(maps: Iterable[StoredMap], accuracy: float) -> tuple[str, str]:
     """Return the functions of maps in Python, and their names."""
-    parts = [map_._python(f"part_{i}", accuracy) for i, map_ in enumerate(maps)]  # noqa: SLF001
+    parts = [
+        map_._python(f"part_{i}", accuracy, map_._takes)  # noqa: SLF001
+        for i, map_ in enumerate(maps)
+    ]
     return "".join(parts), ", ".join(f"part_{i}" for i in range(len(parts)))

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from textwrap import indent
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError
@@ -26,7 +28,7 @@ from calibrant.numerics.polynomial_pieces import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calibrant.core.array_types import Scale
+    from calibrant.core.array_types import FloatVector, Scale
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.languages import Dialect, Language
     from calibrant.numerics.polynomial_pieces import Piece
@@ -40,9 +42,25 @@ ROOM = 2.0
 """Times the accuracy by which a table may be off between the points of its grid."""
 DEGREES = (5, 7, 9)
 """Of polynomials in a table; which of them needs the least text depends on the map."""
+LOW_DEGREES = (3,)
+"""Where expressions within polynomials are long: SQLite reads few brackets."""
 
 TAB = " " * 4
-PROBABILITY_GUARD = ("if p is None or not 0.0 <= p <= 1.0:", f"{TAB}return None")
+
+REACH = 37.0
+"""Logarithms and logits of this size belong to 0 or 1 as maps treat them."""
+MAX_NUMBER = 1e300
+
+RANGES: dict[Scale, tuple[str, str]] = {
+    "prob": ("{} BETWEEN 0 AND 1", "0.0 <= p <= 1.0"),
+    "percent": ("{} BETWEEN 0 AND 100", "0.0 <= p <= 100.0"),
+    "logprob": ("{} <= 0", "p <= 0.0"),
+    "logit": (
+        f"{{}} BETWEEN -{MAX_NUMBER:g} AND {MAX_NUMBER:g}",
+        f"{-MAX_NUMBER!r} <= p <= {MAX_NUMBER!r}",
+    ),
+}
+"""What holds of a valid prediction on a scale, in SQL and in Python."""
 
 # From the number of binary digits, by Halley's steps: each triples correct digits.
 LOGARITHM = """\
@@ -85,7 +103,13 @@ PREDICTIONS: dict[Scale, tuple[str, str]] = {
     "logprob": ("log-probabilities", "v <= 0.0"),
     "logit": ("logits", "-1e999 < v < 1e999"),
 }
-"""What predictions on a scale are, and what holds for each."""
+"""What predictions on a scale are, and what holds for each class."""
+NOUNS: dict[Scale, str] = {
+    "prob": "p",
+    "percent": "the percentage p",
+    "logprob": "the log-probability p",
+    "logit": "the logit p",
+}
 
 
 class Table(NamedTuple):
@@ -117,30 +141,81 @@ class Table(NamedTuple):
         )
 
 
+@dataclass(frozen=True)
+class StretchedMap:
+    """A map as a function of logarithms or logits that are moved into [0, 1].
+
+    For dialects without exponentials.
+    """
+
+    map_: CalibrationMap
+    scale: Scale
+    _degree: ClassVar[None] = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the logarithms or logits that become 0 and 1."""
+        return -REACH, REACH if self.scale == "logit" else 0.0
+
+    def values(self, t: FloatVector) -> FloatVector:
+        """Evaluate the map at moved logarithms or logits."""
+        low, high = self.ends
+        x = low + (high - low) * t
+        return self.map_.values(expit(x) if self.scale == "logit" else np.exp(x))
+
+    def _joints(self) -> FloatVector:
+        p = self.map_._joints()
+        p = p[(p > 0.0) & (p < 1.0)]
+        low, high = self.ends
+        x = logit(p) if self.scale == "logit" else np.log(p)
+        return np.asarray((x - low) / (high - low))
+
+    def _formula(self, language: Language, name: str) -> None:
+        """Return none: there is no exponential to write it with."""
+
+    def moved(self, language: Language, name: str) -> str:
+        """Return the expression that the map is a function of."""
+        low, high = self.ends  # few brackets: SQLite reads 100 within each other
+        start, width = -low / (high - low), high - low
+        return language.between(0.0, f"{start!r}+{name}/{width!r}", 1.0)
+
+
 def sql_expression(
-    map_: CalibrationMap, column: str, dialect: Dialect, accuracy: float
+    map_: CalibrationMap, column: str, dialect: Dialect, accuracy: float, scale: Scale
 ) -> str:
     """Return the formula of a map, or else its table, as SQL."""
     language = DIALECTS[check_choice(dialect, DIALECTS, name="dialect")]
     quoted = language.quoted(column)
     name = language.name.format(quoted)
-    form = _form(map_, language, name, accuracy)
+    if scale in ("logit", "logprob") and not language.exp:
+        stretched = StretchedMap(map_, scale)
+        name = stretched.moved(language, name)
+        form = _form(stretched, language, name, accuracy)
+    else:
+        name = language.probability(name, scale)
+        form = _form(map_, language, name, accuracy)
     note = ""
     if isinstance(form, Table):
         note = f"/* {form.note} */ " if form.note else ""
         form = form.clipped(language, language.piecewise(name, form.pieces, name))
-    return f"CASE WHEN {quoted} BETWEEN 0 AND 1 THEN {note}{form} END"
+    return f"CASE WHEN {RANGES[scale][0].format(quoted)} THEN {note}{form} END"
 
 
-def python_function(map_: CalibrationMap, name: str, accuracy: float) -> str:
+def python_function(
+    map_: CalibrationMap, name: str, accuracy: float, scale: Scale
+) -> str:
     """Return the formula of a map, or else its table, as a function in Python."""
     form = _form(map_, PYTHON, "p", accuracy)
     body, note = [f"return {form}"], ""
     if isinstance(form, Table):
         body = [*lines_of_pieces(form.pieces), f"return {form.clipped(PYTHON, 'c')}"]
         note = f", {form.note}" if form.note else ""
-    purpose = f"Return the calibrated probability of p{note}; None if p is invalid."
-    return function(name, purpose, [*PROBABILITY_GUARD, *body])
+    what = NOUNS[scale]
+    purpose = f"Return the calibrated probability of {what}{note}; None if invalid."
+    guard = [f"if p is None or not {RANGES[scale][1]}:", f"{TAB}return None"]
+    if scale != "prob":
+        guard.append(f"p = {PYTHON.probability('p', scale)}")
+    return function(name, purpose, [*guard, *body])
 
 
 def check_accuracy(accuracy: float) -> None:
@@ -153,7 +228,10 @@ def check_accuracy(accuracy: float) -> None:
 
 
 def _form(
-    map_: CalibrationMap, language: Language, name: str, accuracy: float
+    map_: CalibrationMap | StretchedMap,
+    language: Language,
+    name: str,
+    accuracy: float,
 ) -> str | Table:
     """Return a short formula, or a table; a long formula where no table follows."""
     check_accuracy(accuracy)
@@ -164,7 +242,7 @@ def _form(
     return table if text is None or table.error <= accuracy else text
 
 
-def _exact_table(map_: CalibrationMap, accuracy: float) -> Table | None:
+def _exact_table(map_: CalibrationMap | StretchedMap, accuracy: float) -> Table | None:
     """Return the polynomials that a map consists of, if it does."""
     if map_._degree is None:
         return None
@@ -176,10 +254,11 @@ def _exact_table(map_: CalibrationMap, accuracy: float) -> Table | None:
     return Table(pieces, None if 0.0 <= low <= high <= 1.0 else (0.0, 1.0))
 
 
-def _shortest_table(map_: CalibrationMap, accuracy: float) -> Table:
+def _shortest_table(map_: CalibrationMap | StretchedMap, accuracy: float) -> Table:
     """Return polynomials that follow a map, of the degree that needs the least text."""
     accuracy, joints = accuracy or STRICTEST, map_._joints()
-    tables = [fewest_pieces(map_.values, d, accuracy, joints) for d in DEGREES]
+    degrees = LOW_DEGREES if isinstance(map_, StretchedMap) else DEGREES
+    tables = [fewest_pieces(map_.values, d, accuracy, joints) for d in degrees]
     pieces = min(tables, key=lambda pieces: sum(piece.signs for piece in pieces))
     points, values = followed_points(map_.values, joints)
     between = np.linspace(points[:-1], points[1:], 6, axis=1)[:, 1:-1].reshape(-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -10,7 +11,13 @@ from calibrant.core.array_types import Scale
 from calibrant.core.output_files import MAP, atomic_write, check_named
 from calibrant.core.parameters import check_choice
 from calibrant.exceptions import MapFormatError, OptionError
-from calibrant.maps.base import require, stored_choice, stored_numbers
+from calibrant.maps.base import (
+    FITTED_SCALE,
+    CalibrationMap,
+    require,
+    stored_choice,
+    stored_numbers,
+)
 from calibrant.maps.binned import BinnedMap, VennAbersMap
 from calibrant.maps.certificate import CertifiedClassMap, CertifiedMap
 from calibrant.maps.grouped import GroupedMap
@@ -124,7 +131,7 @@ def save_map(
     *,
     columns: Sequence[str] | None = None,
     fitted_range: tuple[float, float] | None = None,
-    scale: Scale = "prob",
+    scale: Scale | None = None,
 ) -> None:
     """Write a map to a JSON file.
 
@@ -144,9 +151,10 @@ def save_map(
         The smallest and largest prediction that the map was fitted to, such as
         ``calibrator.range_``, kept in the file: ``calibrant apply`` warns about
         predictions outside.
-    scale : {"prob", "logit", "percent", "logprob"}
-        What the column of a map of one event contained, kept in the file:
-        ``calibrant apply`` expects the same. The map itself takes probabilities.
+    scale : {"prob", "logit", "percent", "logprob"}, optional
+        What the column of a map of one event contained, kept in the file; by default,
+        what the map was fitted to. ``calibrant apply`` expects the same, and so do SQL
+        and Python that are written from the file. The map itself takes probabilities.
 
     See Also
     --------
@@ -174,9 +182,12 @@ def save_map(
         content["columns"] = list(columns)
     if fitted_range is not None:
         content["range"] = list(fitted_range)
-    if scale != "prob":
-        content["scale"] = check_choice(scale, get_args(Scale), name="scale")
-    content["map"] = map_.to_dict()
+    stored = map_.to_dict()
+    fitted_scale = stored.pop(FITTED_SCALE, "prob")
+    kept = fitted_scale if scale is None else scale
+    if check_choice(kept, get_args(Scale), name="scale") != "prob":
+        content["scale"] = kept
+    content["map"] = stored
     text = json.dumps(content, indent=1, allow_nan=False)
     with atomic_write(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
@@ -212,7 +223,12 @@ def load_map(path: str | os.PathLike[str]) -> StoredMap:
     ...
     FileNotFoundError: no-such-file.json does not exist.
     """
-    return map_from_dict(_read(path).get("map"))  # type: ignore[arg-type]
+    stored = _read(path)
+    map_ = map_from_dict(stored.get("map"))  # type: ignore[arg-type]
+    scale = _scale(stored)
+    if scale is not None and isinstance(map_, CalibrationMap | GroupedMap):
+        map_ = replace(map_, fitted_scale=scale)
+    return map_
 
 
 def load_columns(path: str | os.PathLike[str]) -> list[str] | None:
@@ -237,7 +253,10 @@ def load_range(path: str | os.PathLike[str]) -> tuple[float, float] | None:
 
 def load_scale(path: str | os.PathLike[str]) -> Scale | None:
     """Read what the column that a map in a file was fitted on contained, if kept."""
-    stored = _read(path)
+    return _scale(_read(path))
+
+
+def _scale(stored: JsonObject) -> Scale | None:
     if "scale" not in stored:
         return None
     scale: Scale = stored_choice(stored["scale"], "scale", get_args(Scale))
