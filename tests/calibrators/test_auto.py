@@ -12,7 +12,7 @@ import calibrant as cb
 from calibrant.calibrators.auto import Auto
 from calibrant.core.arrays import row_hash
 from calibrant.core.sample import BinarySample
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import LengthMismatchError, OptionError, TooFewRowsError
 from calibrant.maps.certificate import Bounds, Certificate, Trial
 from calibrant.maps.stored import map_from_dict
 from calibrant.numerics.pooling import log_losses
@@ -401,3 +401,72 @@ def test_the_error_after_a_repair_is_within_its_limits():
         said = f"at most {high:.4f}" if low == 0.0 else f"({low:.4f} to {high:.4f})"
         assert said in str(fitted.certificate_)
     assert held >= 11
+
+
+def repeated(seed, questions=100, copies=10, power=1.0):
+    """Predictions of questions that were asked several times, with equal answers."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(2.0, 1.0, questions)
+    y = (rng.random(questions) < p**power).astype(float)
+    question = np.arange(questions)
+    return tuple(np.repeat(one, copies) for one in (p, y, question))
+
+
+def test_copies_of_calibrated_rows_are_not_taken_for_evidence():
+    repaired = {"rows": 0, "clusters": 0}
+    for seed in range(12):
+        p, y, question = repeated(seed)
+        alone = cb.make_calibrator().fit(p, y)
+        together = cb.make_calibrator().fit(p, y, clusters=question)
+        repaired["rows"] += alone.certificate_.changed
+        repaired["clusters"] += together.certificate_.changed
+    assert repaired["rows"] >= 6
+    assert repaired["clusters"] <= 2
+
+
+def test_clusters_with_evidence_are_repaired():
+    p, y, question = repeated(1, questions=1000, copies=3, power=3.0)
+    fitted = cb.make_calibrator().fit(p, y, clusters=question)
+    assert fitted.certificate_.changed
+    assert np.abs(fitted.transform(p) - p**3).mean() < 0.04
+
+
+def test_groups_of_repeated_rows_are_alike_unless_clusters_differ():
+    changed = {"rows": 0, "clusters": 0}
+    for seed in range(6):
+        p, y, question = repeated(seed, questions=200)
+        group = question % 4
+        for name, given in (("rows", {}), ("clusters", {"clusters": question})):
+            fitted = cb.make_calibrator().fit(p, y, groups=group, **given)
+            changed[name] += fitted.certificate_.changed
+    assert changed["rows"] >= 4
+    assert changed["clusters"] <= 1
+    p, y, question = repeated(7, questions=2000, copies=3)
+    group = question % 2
+    rng = np.random.default_rng(7)
+    rate = np.where(group == 1, p**0.4, p**2.5)
+    y = np.repeat(rng.random(2000), 3) < rate
+    fitted = cb.make_calibrator().fit(p, y, groups=group, clusters=question)
+    assert np.abs(fitted.transform(p, groups=group) - rate).mean() < 0.06
+
+
+def test_rows_without_weight_need_no_cluster_of_their_own():
+    p, y, question = repeated(3)
+    weight = np.where(question < 90, 1.0, 0.0)
+    fitted = cb.make_calibrator().fit(p, y, weight, clusters=question)
+    used = question < 90
+    same = cb.make_calibrator().fit(p[used], y[used], clusters=question[used])
+    assert fitted.map_.map == same.map_.map
+
+
+def test_other_methods_and_classes_take_no_clusters():
+    p, y, question = repeated(3)
+    with pytest.raises(OptionError, match="for one event, allow for clusters"):
+        cb.make_calibrator("platt").fit(p, y, clusters=question)
+    prob, label = cb.datasets.load_multiclass("forest")
+    with pytest.raises(OptionError, match="for one event"):
+        cb.make_calibrator().fit(prob, label, clusters=np.arange(len(label)) // 2)
+    with pytest.raises(LengthMismatchError, match="clusters"):
+        cb.make_calibrator().fit(p, y, clusters=question[:-1])
+    with pytest.raises(TooFewRowsError, match="all rows have the same"):
+        cb.make_calibrator().fit(p, y, clusters=np.zeros(p.size))

@@ -313,3 +313,17 @@ class NeverFitted(LogisticRegression):
 def test_a_misspelt_calibrator_is_found_before_the_classifier_is_fitted(rows):
     with pytest.raises(OptionError, match="did you mean 'platt'"):
         cb.CalibratedClassifier(NeverFitted(), "plat", cv=3).fit(*rows)
+
+
+def test_rows_of_a_cluster_are_in_one_fold():
+    """Copies of rows in other folds would make predictions look certain."""
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(200, 20)), 5, axis=0)
+    y, patient = np.repeat(rng.integers(0, 2, 200), 5), np.repeat(np.arange(200), 5)
+    model = cb.CalibratedClassifier(GaussianNB(), "auto", cv=5)
+    together = model.fit(x, y, clusters=patient).calibrator_
+    alone = clone(model).fit(x, y).calibrator_
+    spread = [np.ptp(c.transform([0.1, 0.9])) for c in (together, alone)]
+    assert spread[0] < spread[1]
+    with pytest.raises(OptionError, match="allow for clusters"):
+        cb.CalibratedClassifier(GaussianNB(), "platt", cv=5).fit(x, y, clusters=patient)

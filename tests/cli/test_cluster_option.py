@@ -46,3 +46,24 @@ def test_aggregates_keep_clusters(run, table, tmp_path):
         for arguments in ((table[0], *options), (cells,))
     ]
     np.testing.assert_allclose(rows[0][0]["high"], rows[1][0]["high"], rtol=1e-9)
+
+
+def test_maps_allow_for_clusters(run, tmp_path):
+    rng = np.random.default_rng(1)
+    p = rng.beta(2.0, 1.0, 100)
+    y = (rng.random(100) < p).astype(int)
+    columns = {"p": p, "y": y, "question": np.arange(100)}
+    path, out = tmp_path / "rows.parquet", tmp_path / "map.json"
+    table = pl.DataFrame({name: np.repeat(v, 10) for name, v in columns.items()})
+    table.with_columns(pl.lit("a").alias("model")).write_parquet(path)
+    given = (path, "--y", "y", "--p", "p", "--out", out)
+    code, said, err = run("calibrate", *given, "--cluster", "question")
+    assert code == 0, err
+    rows = [table[name].to_numpy() for name in ("p", "y", "question")]
+    expected = cb.make_calibrator().fit(*rows[:2], clusters=rows[2])
+    assert cb.load_map(out).map == expected.map_.map
+    assert str(expected.certificate_) in said
+    code, _, err = run("calibrate", *given, "--cluster", "question", "--by", "model")
+    assert code == 0, err
+    err = run("calibrate", *given, "--cluster", "question", "--method", "beta")[2]
+    assert "; remove --cluster" in err

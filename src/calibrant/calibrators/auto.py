@@ -211,6 +211,7 @@ class Auto(ClassCalibrator, EventCalibrator):
     folds: int | None = None
     random_state: Seed = 0
 
+    knows_clusters: ClassVar[bool] = True
     _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {
         "binary": ("monotone",),
         "multi-class": ("keep_order",),

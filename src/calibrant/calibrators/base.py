@@ -28,6 +28,7 @@ from calibrant.core.sample import (
     BinarySample,
     check_binary_sample,
     check_class_sample,
+    cluster_codes,
     warn_if_small,
 )
 from calibrant.core.threads import one_blas_thread
@@ -42,6 +43,7 @@ from calibrant.exceptions import (
 )
 from calibrant.maps.grouped import GroupedMap, keys_of_groups
 from calibrant.maps.multiclass import MulticlassMap
+from calibrant.numerics.clustered import check_two_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,6 +71,12 @@ NO_GROUPS = (
     ".",
 )
 
+
+NO_CLUSTERS = (
+    "only methods 'auto' and 'smooth', for one event, allow for clusters; remove ",
+    Argument("clusters"),
+    ".",
+)
 
 PARAMETERS = "Parameters\n----------\n"
 COMMON = {
@@ -145,6 +153,8 @@ class Calibrator:
     """The loss that fitting minimises."""
     solves_equations: ClassVar[bool] = True
     """Whether fitting needs linear algebra, which is then done in one thread."""
+    knows_clusters: ClassVar[bool] = False
+    """Whether fitting an event allows for rows that belong together."""
     _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {}
     """Parameters that matter for predictions of one kind only."""
 
@@ -247,6 +257,7 @@ class Calibrator:
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
     ) -> Self:
         """Fit the map.
 
@@ -264,6 +275,11 @@ class Calibrator:
             The group of each row. Each group gets its own map if that is better on
             held-out rows than one map for all. Small groups have nearly the map of all
             rows. Only for one event and the method "auto".
+        clusters : array-like of shape (n,), optional
+            The cluster of each row, such as the patient, or the question that was asked
+            several times: labels within a cluster may be correlated. Without them,
+            repeated rows look like evidence of miscalibration. Only for one event and
+            the methods "auto" and "smooth".
 
         Returns
         -------
@@ -274,6 +290,9 @@ class Calibrator:
             raise LabelError("requires y to be passed, but the target y is None.")
         self.checked()
         sample = self._sample(p, y, sample_weight)
+        if clusters is not None:
+            sample = _with_clusters(sample, p, clusters, sample_weight)
+        self.check_clusters(sample)
         warn_if_small(sample)
         unfitted = replace(self)  # what was fitted keeps its parameters
         if groups is None:
@@ -343,6 +362,20 @@ class Calibrator:
         if kind == "multi-class" and getattr(self, "pos_label", None) is not None:
             raise OptionError(MANY_CLASSES)
 
+    def check_clusters(self, sample: BinarySample | ClassSample) -> None:
+        """Raise where rows belong together, and the method does not allow for it.
+
+        Parameters
+        ----------
+        sample : BinarySample or ClassSample
+            Predictions of an event or of several classes.
+        """
+        if sample.clusters is None:
+            return
+        if not self.knows_clusters or not isinstance(sample, BinarySample):
+            raise OptionError(*NO_CLUSTERS)
+        check_two_clusters(int(np.unique(sample.clusters).size))
+
     def fit_sample(self, sample: BinarySample | ClassSample) -> Any:
         """Fit a checked sample, the linear algebra in one thread.
 
@@ -390,6 +423,7 @@ class Calibrator:
         y: ArrayLike = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
     ) -> FloatVector | FloatMatrix:
         """Fit the map and return calibrated probabilities of the same rows.
 
@@ -403,13 +437,16 @@ class Calibrator:
             Counts: a weight of 2 counts the row twice.
         groups : array-like of shape (n,) or (n, columns), optional
             The group of each row, as for `fit`.
+        clusters : array-like of shape (n,), optional
+            The cluster of each row, as for `fit`.
 
         Returns
         -------
         ndarray of shape (n,) or (n, k)
             Calibrated probabilities in the shape of `p`.
         """
-        return self.fit(p, y, sample_weight, groups).transform(p, groups)
+        fitted = self.fit(p, y, sample_weight, groups, clusters)
+        return fitted.transform(p, groups)
 
     @property
     def map_(self) -> CalibrationMap | MulticlassMap | GroupedMap:
@@ -495,6 +532,18 @@ class ClassCalibrator(Calibrator, ABC):
     @abstractmethod
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Estimate the calibration map of a sample of several classes."""
+
+
+def _with_clusters(
+    sample: BinarySample | ClassSample, p: Any, clusters: Any, sample_weight: Any
+) -> BinarySample | ClassSample:
+    """Return a sample with the clusters of its rows, those with a weight."""
+    rows = as_array(p, name=WORDING.prob)
+    codes = cluster_codes(as_array(clusters, name="clusters"), name="clusters")
+    check_same_length(p=rows, clusters=codes)
+    weight = check_weights(sample_weight, name="sample_weight")
+    used = slice(None) if weight is None else weight > 0.0
+    return replace(sample, clusters=codes[used])
 
 
 def _row_groups(p: Any, groups: Any, sample_weight: Any) -> tuple[list[str], list[Key]]:

@@ -10,7 +10,11 @@ from scipy.special import expit, softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    check_cv,
+    cross_val_predict,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -141,6 +145,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the calibrator, and with `cv` the classifier.
@@ -154,6 +159,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Weights of the rows. With `cv` the classifier gets them too; of a pipeline,
             its last step. With metadata routing, the parts that request them.
+        clusters : array-like of shape (n,), optional
+            The cluster of each row, such as the patient, as for `Calibrator.fit`. With
+            a number as `cv`, rows of a cluster are in the same fold; a splitter gets
+            clusters as groups.
         **fit_params
             Other parameters of the classifier's `fit`; only with `cv`. With metadata
             routing also those of the splitter, such as `groups`.
@@ -191,6 +200,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             method = _method(self.classifier)
             params, split_params = self._routed(sample_weight, fit_params)
             folds = check_cv(self.cv, label, classifier=True)
+            if clusters is not None:
+                split_params = {**split_params, "groups": clusters}
+                if isinstance(self.cv, int):
+                    folds = StratifiedGroupKFold(self.cv)
             scores = cross_val_predict(
                 self.classifier,
                 X,
@@ -203,7 +216,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             prob = _as_probabilities(scores, method, fitted)
         calibrator = _for_classes(calibrator, prob.shape[1])
         column = _column_numbers(label, fitted.classes_)
-        calibrator.fit(_input(calibrator, prob), column, sample_weight)
+        calibrator.fit(
+            _input(calibrator, prob), column, sample_weight, clusters=clusters
+        )
         self.classifier_, self.calibrator_ = fitted, calibrator
         return self
 

@@ -33,6 +33,7 @@ from calibrant.core.sample import BinarySample
 from calibrant.maps.certificate import CertifiedMap, GroupTrial
 from calibrant.maps.grouped import GroupedMap
 from calibrant.maps.smooth import SmoothMap
+from calibrant.numerics.clustered import row_factor
 from calibrant.numerics.folded_points import folded_rows
 from calibrant.numerics.links import logit, logit_within, regression_ends
 from calibrant.numerics.marginal_likelihood import SharedFit, fit_shared
@@ -145,8 +146,13 @@ class GroupedAuto:
         return RepairFit(GroupedMap(common, self.by, self.keys, maps, certificate))
 
     def _folded(self, sample: BinarySample) -> tuple[EventRows, IntVector]:
-        """Return rows in folds, those of each group spread over all, and groups."""
+        """Return rows in folds, those of each group spread over all, and groups.
+
+        Rows of clusters are not spread: whole clusters are held out.
+        """
         folds = self.auto.n_folds(sample)
+        if sample.clusters is not None:
+            return EventRows.of(sample, folds, self.auto.random_state), self.group
         rng = legacy_generator(self.auto.random_state)
         columns: list[FloatMatrix] = []
         for number, part in enumerate(_parts(sample, self.group, len(self.keys))):
@@ -166,7 +172,9 @@ class GroupedAuto:
         Curves start from common predictions that are held out themselves: those of the
         map of all rows would be nearer to the labels than they are of new rows.
         """
-        sample, fold = held_out.rows.event(held_out.after), held_out.rows.fold
+        rows, fold = held_out.rows.event(held_out.after), held_out.rows.fold
+        weight = rows.weights / row_factor(rows)
+        sample = BinarySample(rows.p, rows.y, weight)
         curves = GroupCurves.of(sample, group, len(self.keys))
         p = np.empty_like(sample.p)
         for number in range(int(fold.max()) + 1):
@@ -181,10 +189,11 @@ class GroupedAuto:
 
     def _trial(self, held_out: HeldOut[EventRows], after: FloatMatrix) -> GroupTrial:
         """Return what maps of groups bring beyond the common one."""
-        target, weight = held_out.rows.target, held_out.rows.weight
+        rows = held_out.rows
+        target, weight, clusters = rows.target, rows.weight, rows.clusters
         gain = log_losses(held_out.after, target) - log_losses(after, target)
-        evidence = float(weight @ gain)
-        bounds = mean_bounds(gain, weight)
+        evidence = float(weight @ gain) / row_factor(rows.event(held_out.after))
+        bounds = mean_bounds(gain, weight, clusters)
         return GroupTrial(len(self.keys), evidence > HELD_OUT_NEEDED, evidence, bounds)
 
     def _maps(

@@ -148,6 +148,7 @@ class Smooth(ClassCalibrator, EventCalibrator):
     penalties: tuple[float, float, float, float] | None = None
     monotone: bool = True
 
+    knows_clusters: ClassVar[bool] = True
     _only_for: ClassVar[dict[Kind, tuple[str, ...]]] = {
         "binary": ("coefficients", "average", "penalties", "monotone")
     }

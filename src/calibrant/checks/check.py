@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import BinTable, bin_index, size_edges, tabulate
-from calibrant.numerics.clustered import dependence_of
+from calibrant.numerics.clustered import row_factor
 from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
 
@@ -127,10 +127,9 @@ class Subject:
     @cached_property
     def independent(self) -> Subject:
         """Return rows of clusters as fewer independent rows, for tests."""
-        dependence = dependence_of(self.sample)
-        if dependence is None:
+        if self.sample.clusters is None:
             return self
-        factor = max(dependence.factor, 1.0)
+        factor = row_factor(self.sample)
 
         def fewer(sample: BinarySample) -> BinarySample:
             return replace(sample, weight=sample.weights / factor, clusters=None)

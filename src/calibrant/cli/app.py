@@ -105,7 +105,12 @@ def _leave(number: int, _frame: object) -> None:
 
 EXAMPLES = {"labels": "a,b,c"}
 """What an option that takes any value is shown with."""
-OPTIONS = {"random_state": "seed", "output": "format", "groups": "by"}
+OPTIONS = {
+    "random_state": "seed",
+    "output": "format",
+    "groups": "by",
+    "clusters": "cluster",
+}
 """Options that are called otherwise than the parameter."""
 
 

@@ -35,7 +35,7 @@ BINARY = 2
 """Number of columns of a binary classifier."""
 
 
-@takes_predictions("task", "model", "id_", "engine", "cluster")
+@takes_predictions("task", "model", "id_", "engine")
 def calibrate(
     data: DataOptions,
     out: Annotated[Path, typer.Option(help="File to write the map to, .json.")],
@@ -61,7 +61,9 @@ def calibrate(
 
     Pass one column of probabilities, or the columns of all classes. With --by, each
     group gets its own map if that is better on held-out rows. Maps of small groups stay
-    close to the map of all rows, and groups without rows get that map.
+    close to the map of all rows, and groups without rows get that map. With --cluster,
+    rows that belong together, such as repetitions of a question, are held out together
+    and do not count as independent evidence.
     """
     from calibrant.calibrators.registry import find_method
     from calibrant.maps.stored import save_map
@@ -99,6 +101,11 @@ def calibrate(
         raise OptionError(
             "--by fits maps of groups for one event, but --p names several classes. "
             "Pass the column of one class, or remove --by."
+        )
+    if several and data.cluster:
+        raise OptionError(
+            "--cluster is for maps of one event, but --p names several classes. Pass "
+            "the column of one class, or remove --cluster."
         )
     if several:
         typed = replace(data, task="confidence", pos_label=None)
@@ -143,6 +150,7 @@ def _fit_event(calibrator: Calibrator, preds: Predictions) -> Fitted:
     from calibrant.numerics.scores import log_loss
 
     sample, groups = _sample_of(preds)
+    calibrator.check_clusters(sample)
     warn_if_small(sample)
     if sample.y.min() == sample.y.max():
         warn(

@@ -138,7 +138,14 @@ def join_samples(samples: Sequence[BinarySample]) -> BinarySample:
         np.concatenate([sample.p for sample in samples]),
         np.concatenate([sample.y for sample in samples]),
         np.concatenate([sample.weights for sample in samples]) if weighted else None,
+        clusters=_joined([sample.clusters for sample in samples]),
     )
+
+
+def _joined(clusters: Sequence[IntVector | None]) -> IntVector | None:
+    """Return the clusters of several samples, if all have them."""
+    known = [one for one in clusters if one is not None]
+    return np.concatenate(known) if len(known) == len(clusters) else None
 
 
 def warn_if_small(sample: Sized, name: str | None = None) -> None:

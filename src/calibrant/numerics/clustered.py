@@ -366,6 +366,12 @@ def dependence_of(sample: BinarySample) -> Dependence | None:
     return Dependence.of(sum_clusters(sample, sample.clusters))
 
 
+def row_factor(sample: BinarySample) -> float:
+    """Return how many rows of clusters tell as much as one; 1 without clusters."""
+    dependence = dependence_of(sample)
+    return 1.0 if dependence is None else max(dependence.factor, 1.0)
+
+
 def effective_rows(sample: BinarySample) -> Effective | None:
     """Return rows of clusters as fewer independent rows; None without clusters."""
     dependence = dependence_of(sample)

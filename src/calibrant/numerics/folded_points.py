@@ -60,7 +60,8 @@ def folded_rows(
 
 def sample_to_fold(sample: BinarySample) -> BinarySample:
     """Return a sample as it is, or the cells of one that is very large."""
-    if sample.row_counts is None and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
+    alone = sample.row_counts is None and sample.clusters is None
+    if alone and sample.n > MAX_EXACT_ROWS and are_binary(sample.y):
         return _cells(sample)
     return sample
 
