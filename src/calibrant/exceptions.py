@@ -22,6 +22,7 @@ CalibrantError
 CalibrantWarning (a UserWarning)
 ├── SmallSampleWarning: too few rows for the numbers to mean much
 ├── DroppedRowsWarning: invalid rows were dropped, as requested
+├── LabelWarning: two columns that were compared are never equal
 ├── FewerPiecesWarning: the data cannot support as many pieces as asked for
 ├── FewerDiagramsWarning: a figure cannot show all classes or groups
 └── FailedCellsWarning: methods raised errors in some cells of an experiment
@@ -292,6 +293,10 @@ class UnpairedRowsWarning(CalibrantWarning):
 
 class FractionalWeightsWarning(CalibrantWarning):
     """Weights are taken for counts, but look like something else."""
+
+
+class LabelWarning(CalibrantWarning):
+    """Labels that are computed from two columns say the same of every row."""
 
 
 class ScaleWarning(CalibrantWarning):

@@ -119,7 +119,8 @@ class DataOptions:
         typer.Option(
             metavar="SCALE",
             help="What the columns contain: prob, logit, percent (0 to 100) or "
-            "logprob; if models differ, name=logit for each.",
+            "logprob; if models in columns of their own differ, name=logit for each. "
+            "Models of --model share a column and a scale.",
             show_default="prob",
         ),
     ] = None

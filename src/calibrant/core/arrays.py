@@ -142,7 +142,11 @@ def _not_numeric(array: NDArray[Any], *, name: str) -> InputError:
         name,
         "must contain numbers, but is text" if text else "must contain numbers",
         f"row {row} is {shown(values[row])}",
-        ("Convert the values to numbers, or choose another column.",),
+        (
+            "Remove the percent signs, so that values are numbers."
+            if str(values[row]).rstrip().endswith("%")
+            else "Convert the values to numbers, or choose another column.",
+        ),
         place=None if all(wrong) else (row,),
         value=values[row],
     )

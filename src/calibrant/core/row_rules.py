@@ -115,12 +115,17 @@ RULES: dict[Scale, ScaleRule] = {
 """Of all scales but logits, which may be any finite number."""
 
 
-def warn_if_not_percent(highest: float, *, name: str) -> None:
+def warn_if_not_percent(
+    highest: float,
+    *,
+    name: str,
+    remedy: str = "their scale is prob, not percent",
+) -> None:
     """Warn where no percentage of a column exceeds 1, as if they were probabilities."""
     if 0.0 < highest <= 1.0:
         warn(
             f"the largest percentage of {name} is {highest:g}; if these are "
-            "probabilities, their scale is prob, not percent.",
+            f"probabilities, {remedy}.",
             ScaleWarning,
         )
 

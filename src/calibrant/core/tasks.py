@@ -30,7 +30,7 @@ from calibrant.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -129,6 +129,17 @@ class InputSpec:
                 check_choice(name, models, name="model in scale,")
         for name in models:
             check_choice(self.scale_of(name), get_args(Scale), name="scale")
+
+    def check_one_scale(self, models: Collection[str]) -> None:
+        """Raise unless scales are those of columns: rows of models share a column."""
+        if isinstance(self.scale, Mapping) and set(self.scale) != set(models):
+            raise OptionError(
+                "models that are named by a column share a column of predictions, and "
+                "have one scale: ",
+                Argument("scale"),
+                f" names {', '.join(map(repr, self.scale))}. Convert the predictions "
+                "of these models in the file, for example divide percentages by 100.",
+            )
 
     def scale_of(self, model: str) -> Scale:
         """Return what the predictions of a model hold."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import struct
 import zlib
 from pathlib import Path
@@ -91,11 +92,25 @@ def _read_rows(path: Path, files: FileSet, *, leave_out: bool) -> tuple[Any, int
         if content.lstrip().startswith(b"["):
             return pl.read_json(content, infer_schema_length=None), 0
     except failures as error:
-        raise unreadable(path, first_line(error)) from None
+        what = first_line(error)
+        if files.kind == "json" and not is_stream(path):
+            what = _invalid_line(path) or what
+        raise unreadable(path, what) from None
     raise SourceError(
         f"{path} must be an array of JSON objects; a file with one object per "
         "line must be named .jsonl."
     )
+
+
+def _invalid_line(path: Path) -> str | None:
+    """Return which line of a file of JSON lines is no JSON, and why."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                json.loads(line.strip() or b"{}")
+            except ValueError as error:
+                return f"line {number}: {first_line(error)}"
+    return None
 
 
 def write_frame(frame: Any, path: Path) -> None:

@@ -15,6 +15,8 @@ import numpy as np
 from calibrant.core.arrays import as_array, stack_lists
 from calibrant.core.labels import is_missing
 from calibrant.core.row_rules import list_values
+from calibrant.core.warn import warn
+from calibrant.core.wording import shown
 from calibrant.engines.file_formats import array_names, read_array, read_frames
 from calibrant.engines.files import (
     FILE_COLUMN,
@@ -26,6 +28,8 @@ from calibrant.engines.files import (
 )
 from calibrant.engines.text_files import typed_column
 from calibrant.exceptions import (
+    InputError,
+    LabelWarning,
     OptionError,
     Setting,
     ShapeError,
@@ -69,6 +73,18 @@ def equal_values(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float6
         for column in (first, second)
     ]
     return np.where(missing[0] | missing[1], np.nan, first == second)
+
+
+def compared_columns(name: str) -> list[str]:
+    """Return the two columns that a name with == compares; else none.
+
+    Examples
+    --------
+    >>> compared_columns("answer == truth"), compared_columns("correct")
+    (['answer', 'truth'], [])
+    """
+    names = [part.strip() for part in name.split(EQUAL)]
+    return names if len(names) == 2 and all(names) else []  # noqa: PLR2004
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +146,11 @@ class MemoryTable:
         if name == FILE_COLUMN and self.parts:
             paths, sizes = zip(*self.parts, strict=True)
             return np.repeat(names_of_files(paths), sizes)
-        compared = name.split(EQUAL)
-        if len(compared) == 2 and set(compared) <= set(self.names):  # noqa: PLR2004
+        compared = compared_columns(name)
+        for one in compared:
+            if one not in self.names:
+                raise UnknownNameError.among("column", one, self.names)
+        if compared:
             return equal_values(*map(self.read, compared))
         raise UnknownNameError.among("column", name, self.names)
 
@@ -147,7 +166,7 @@ class MemoryTable:
         part = PART.fullmatch(name)
         first = part[1] if part is not None and name not in self.names else name
         if first not in self.names:
-            first = name.split(EQUAL, maxsplit=1)[0]
+            first = name.split(EQUAL, maxsplit=1)[0].strip()
         counts = self.row_counts(first)
         files = [path for path, _ in self.parts]
         return replace(self, parts=tuple(zip(files, counts, strict=True)))
@@ -199,6 +218,25 @@ class MemoryTable:
 
         names = (*self.names, ROW_COLUMN)
         return replace(self, names=names, read=read, read_keys=read_keys)
+
+    def warn_if_never_equal(self, name: str) -> None:
+        """Warn where a comparison of two columns is never true."""
+        compared = [] if name in self.names else compared_columns(name)
+        if not compared or (self.column(name) == 1.0).any():
+            return
+        known = ~np.isnan(self.column(name))
+        if not known.any():
+            return
+        row = int(np.argmax(known))
+        shown_values = " and ".join(
+            f"{shown(self.read(part)[row])} in {part!r}" for part in compared
+        )
+        warn(
+            f"columns {compared[0]!r} and {compared[1]!r} are never equal; the first "
+            f"values are {shown_values}. If they mean the same, write them alike: "
+            "spaces, brackets and capitals count.",
+            LabelWarning,
+        )
 
     def __len__(self) -> int:
         return len(self.read(self.names[0]))
@@ -368,6 +406,14 @@ def _of_frame(source: Any) -> MemoryTable:
 def _values(column: Any) -> NDArray[Any]:
     import narwhals as nw
 
+    if isinstance(column.dtype, nw.Struct):
+        fields = ", ".join(repr(field.name) for field in column.dtype.fields)
+        raise InputError.of(
+            f"column {column.name!r}",
+            "must contain simple values",
+            f"it contains objects with the fields {fields}",
+            ("Write the value of one field to a column of its own.",),
+        )
     large = column.dtype in {nw.Int128, nw.UInt128}  # NumPy has none so large
     # NumPy's text loses NULs at its end, so that "0\0" would become "0".
     if large or (column.dtype == nw.String and column.str.ends_with("\0").any()):

@@ -97,14 +97,15 @@ def check_dropped(
     dropped = sum(reasons.values())
     if dropped <= limit * total:
         return
-    enough = np.ceil(10.0 * dropped / total) / 10.0
+    enough = round(float(np.ceil(10.0 * dropped / total) / 10.0), 1)
     many = [one for one in ranges if one.spread.are_many_outside(limit)]
+    more: Text = (", or allow more to be dropped: ", Setting("max_dropped", enough))
     raise DroppedRowsError(
-        f"{dropped:,} of {total:,} rows are invalid, but at most {100 * limit:g} "
-        f"% may be dropped: {listed_reasons(reasons)}. ",
+        f"{dropped:,} of {total:,} rows are invalid, but at most {100 * limit:g} % may "
+        f"be dropped: {listed_reasons(reasons)}. ",
         *(part for one in many for part in (*one.remedy, " ")),
-        "Repair these rows, or allow more to be dropped: ",
-        Setting("max_dropped", round(float(enough), 1)),
+        "Repair these rows",
+        *(more if enough < 1.0 else ()),
         ".",
     )
 
@@ -212,6 +213,12 @@ def _prediction_faults(
     table: MemoryTable, model: ModelColumns, ranges: list[ScaleEvidence]
 ) -> Iterator[tuple[str, BoolVector]]:
     scores, scale = _scores(table, model), model.scale
+    for name in model.columns:
+        text, example = _text_without_number(table.column(name))
+        if text.any():
+            way = " (remove the percent sign)" if _is_percentage(example) else ""
+            such = f"such as {shown(example)}{way}"
+            yield f"not numbers, {such}, in column {name!r}", text
     missing: BoolVector = ~np.isfinite(scores)
     if scale == "logprob":  # minus infinity is a probability of 0
         missing &= scores != RULES[scale].low
@@ -249,6 +256,7 @@ def _label_faults(
     column = f"column {spec.y!r}"
     check_single_labels(label, name=column)
     if _wants_numbers(spec) and _is_text(label):
+        yield BINARY_LABEL.reason_in(column), _text_without_number(label)[0]
         label = _numbers(label)
     if label.dtype.kind in "fO":
         missing = np.array([is_missing(value) for value in label.tolist()], bool)
@@ -261,6 +269,34 @@ def _label_faults(
     if known is not None:
         unknown = [value not in known for value in label.tolist()]
         yield BINARY_LABEL.reason_in(column), np.array(unknown, dtype=bool)
+
+
+def _text_without_number(column: NDArray[Any]) -> tuple[BoolVector, Any]:
+    """Tell which values are text that is no number, and return one of them.
+
+    One with a percent sign, if there is any.
+    """
+
+    def is_other(value: Any) -> bool:
+        if not isinstance(value, str) or not value.strip():
+            return False
+        try:
+            float(value)
+        except ValueError:
+            return True
+        return False
+
+    if column.dtype.kind not in "OU":
+        return np.zeros(len(column), dtype=bool), None
+    values = column.tolist()
+    other = np.array([is_other(value) for value in values], dtype=bool)
+    examples = [values[row] for row in np.flatnonzero(other)]
+    first = examples[0] if examples else None
+    return other, next(filter(_is_percentage, examples), first)
+
+
+def _is_percentage(text: str) -> bool:
+    return text.rstrip().endswith("%")
 
 
 def _numbers(column: NDArray[Any]) -> FloatVector:

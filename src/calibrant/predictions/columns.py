@@ -48,6 +48,11 @@ class TableRequest:
     max_dropped: float = MAX_DROPPED
     limits: ExactLimits = USUAL_LIMITS
 
+    def __post_init__(self) -> None:
+        """Raise where scales are those of models that share a column."""
+        if self.model is not None and isinstance(self.p, str | Mapping):
+            self.spec.check_one_scale([self.p] if isinstance(self.p, str) else self.p)
+
     @property
     def key_columns(self) -> list[str]:
         """Return the columns whose values name models, groups, clusters and such."""

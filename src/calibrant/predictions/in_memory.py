@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.core.arrays import check_same_length
+from calibrant.core.row_rules import warn_if_not_percent
 from calibrant.core.sample import check_class_sample, cluster_codes
 from calibrant.core.warn import warn
 from calibrant.core.weights import check_counts, effective_counts, no_weight
@@ -53,7 +54,7 @@ from calibrant.predictions.columns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -119,7 +120,9 @@ class RowPredictions(Store):
             predictions = [name for model in columns for name in model.named]
             request.check_no_labels(predictions)
             used = dict.fromkeys([*predictions, *request.other_columns])
-            table = table.copy_of(used, request.key_columns)
+            source, table = table, table.copy_of(used, request.key_columns)
+            for name in request.label_columns:
+                source.warn_if_never_equal(name)
             return cls(table, request, columns, reasons=reasons).validated()
 
     def validated(self) -> RowPredictions:
@@ -128,12 +131,29 @@ class RowPredictions(Store):
         names = [model.name for model in self.columns]
         request.check_labels(names, "y_true" if self.of_arrays else "y")
         self.tasks  # noqa: B018
+        self._check_percentages_of_models()
         self.weight  # noqa: B018
         self.clusters  # noqa: B018
         used = dict.fromkeys(request.other_columns)
         if len(used) > 1:
             check_same_length(**{self._word(n): self.table.column(n) for n in used})
         return self
+
+    def _check_percentages_of_models(self) -> None:
+        """Warn where a model of a long table has no percentage above 1."""
+        if self.request.model is None or self.request.spec.scale != "percent":
+            return
+        for columns in self.columns:
+            values = columns.read(self.table)
+            if values.max() <= 1.0:  # which was said of the column already
+                continue
+            for model in self.models:
+                rows = self._rows(model)
+                warn_if_not_percent(
+                    values[rows].max(),
+                    name=f"model {model!r}",
+                    remedy="multiply those of this model by 100 in the file",
+                )
 
     @cached_property
     def tasks(self) -> tuple[BinaryTasks, ...]:
@@ -316,15 +336,14 @@ class RowPredictions(Store):
         if not common:
             raise OptionError(
                 f"no value of {columns} occurs for all models, and models "
-                "are compared only on values that they share."
+                "are compared only on values that they share. Leave out models with "
+                "few rows, or compare two at a time."
             )
         known = len(set().union(*places.values()))
         if len(common) < known:
-            warn(
-                f"{len(common):,} of {known:,} values of {columns} occur "
-                "for all models; only these are compared.",
-                UnpairedRowsWarning,
-            )
+            sizes = {model: len(own) for model, own in places.items()}
+            text = _describe_shared(len(common), known, sizes, columns)
+            warn(text, UnpairedRowsWarning)
         return {
             model: self._tasks(model, np.array([own[key] for key in common]))
             for model, own in places.items()
@@ -343,6 +362,14 @@ class RowPredictions(Store):
                 "If models answer the same case several times, name a further column "
                 "that tells the answers apart, such as ",
                 Setting("id", [*names, "sample"]),
+                *(
+                    ()
+                    if self.request.cluster
+                    else (
+                        ", and, because answers to the same case are not independent, ",
+                        Setting("cluster", names[0]),
+                    )
+                ),
                 ".",
             )
         return places
@@ -412,6 +439,11 @@ class RowPredictions(Store):
         )
         label, prob = self.table.column(column), model.read(self.table)
         spec = self.request.spec
+        if not self.of_arrays:
+            compare = (" To compare the answers of models with the true ones, name ",)
+            both = (*compare, "both columns: ", Setting("y", "truth==answer"), ".")
+            several = (*wording.several_labels, *both)
+            wording = replace(wording, several_labels=several)
         spec = replace(spec, scale=spec.scale_of(model.name), wording=wording)
         if spec.task not in NOT_A_CLASS and prob.ndim == 1:
             # One column of probabilities of one class: that class against the rest.
@@ -453,3 +485,24 @@ def _errors_about_rows(table: MemoryTable) -> Iterator[None]:
         suggested = Setting("bad_rows", "drop") in error.remedy
         about_rows = type(error) in ABOUT_ROWS and not suggested
         raise found.suggest_dropping() if about_rows else found from None
+
+
+HALF = 0.5
+"""Below this share of the rows of the smallest model, the way out is told."""
+
+
+def _describe_shared(
+    shared: int, known: int, sizes: Mapping[str, int], columns: str
+) -> str:
+    """Return how many cases all models share, and how many each has."""
+    each = ", ".join(f"{model} {size:,}" for model, size in sizes.items())
+    text = (
+        f"{shared:,} of {known:,} values of {columns} occur for all "
+        f"{len(sizes)} models; only these are compared. Rows of each model: {each}."
+    )
+    if shared >= HALF * min(sizes.values()):
+        return text
+    return (
+        f"{text} Fewer than half of the rows of each model are left: leave out models "
+        "with few rows, compare fewer models at a time, or fill in missing predictions."
+    )
