@@ -85,7 +85,7 @@ def test_the_certificate_is_about_held_out_rows(fitted):
     gain = excess(common, truth) - excess(fitted.transform(new_p, groups), truth)
     width = trial.gain.high - trial.gain.low
     assert abs(gain - trial.gain.value) < 0.75 * width  # three standard errors
-    assert "maps of groups lower the log-loss by" in str(fitted.certificate_)
+    assert "maps of the groups lower the log-loss" in str(fitted.certificate_)
 
 
 def test_rows_of_other_groups_get_the_common_map(fitted):
@@ -145,7 +145,7 @@ def test_other_methods_and_classes_have_no_groups(rows):
 
 def test_groups_are_needed_for_each_row(rows, fitted):
     p, y, groups = rows
-    with pytest.raises(OptionError, match="this map differs by 'group'"):
+    with pytest.raises(OptionError, match="this map depends on 'group'"):
         fitted.transform(p)
     with pytest.raises(LengthMismatchError):
         fitted.transform(p, groups=groups[:5])

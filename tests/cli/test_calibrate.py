@@ -292,7 +292,7 @@ def test_each_group_has_its_map(run, sites, tmp_path):
     options = ("--y", "y", "--p", "p", "--by", "site", "--out", map_file)
     code, told, err = run("calibrate", sites, *options)
     assert code == 0, err
-    assert "maps of groups lower the log-loss" in told
+    assert "Separate maps of the groups lower the log-loss" in told
     new.write_text("site,p\nnorth,0.5\n7,0.5\nwest,0.5\n,0.5\n", encoding="utf-8")
     code, told, err = run("apply", map_file, new, "--p", "p", "--out", out)
     assert code == 0, err
@@ -306,7 +306,7 @@ def test_each_group_has_its_map(run, sites, tmp_path):
     new.write_text("p\n0.5\n", encoding="utf-8")
     code, _, err = run("apply", map_file, new, "--p", "p", "--out", out)
     assert code == 2
-    assert "differs by column 'site', which is missing. Columns are: p." in err
+    assert "depends on column 'site', which is missing. Columns are: p." in err
     options = ("--p", "p", "--out", out, "--engine", "duckdb")
     code, _, err = run("apply", map_file, sites, *options)
     assert code == 2

@@ -122,7 +122,7 @@ def test_labels_state_the_class_of_each_column(run, tmp_path):
     [
         ("csv", "model,method,task,value,low,high,n,debiased,bins"),
         ("markdown", "| model | method | task | value |"),
-        ("table", "Calibration error and 95% intervals (alpha = 1)"),
+        ("table", "Calibration error and 95 % intervals (alpha = 1)"),
     ],
 )
 def test_formats(run, form, first):

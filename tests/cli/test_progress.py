@@ -24,7 +24,7 @@ def test_nobody_looking_long_work_tells_where_it_is(monkeypatch):
         while not sys.stderr.getvalue():
             time.sleep(0.01)
     first = sys.stderr.getvalue().splitlines()[0]
-    assert first == "working for 0 s, 1 of 4 parts done"
+    assert first == "still working after 0 s, 1 of 4 parts done"
 
 
 def test_a_terminal_sees_the_bar(monkeypatch):

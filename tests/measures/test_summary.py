@@ -341,7 +341,7 @@ def test_pooling_by_model():
 def test_printed_table_has_all_measures_and_levels():
     y, p = clinic()
     text = str(cb.summary(y, p, confidence=0.9))
-    assert "90% intervals: n = 150" in text
+    assert "90 % intervals: n = 150" in text
     assert [line.split("  ")[0] for line in text.splitlines()[2:]] == list(MEASURES)
 
 

@@ -158,3 +158,42 @@ def test_usual_tables_give_no_warning(answers):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         table(answers(), id="question")
+
+
+def test_one_model_can_be_taken_from_several(answers):
+    path = answers()
+    preds = table(path)
+    alone = cb.evaluate(preds.model("b"), methods="ew5", confidence=None).frame()
+    both = cb.evaluate(preds, methods="ew5", confidence=None).frame()
+    assert alone["value"][0] == both["value"][both["model"].tolist().index("b")]
+    assert str(cb.calibration_test(preds.model("b")))
+    with pytest.raises(CalibrantError, match=r'preds\.model\("name"\)'):
+        cb.calibration_test(preds)
+    with pytest.raises(UnknownNameError, match="unknown model 'c'"):
+        preds.model("c")
+    with pytest.raises(OptionError, match="aggregated predictions cannot be divided"):
+        preds.aggregate().model("a")
+
+
+def test_one_model_of_arrays_keeps_weights_groups_and_scale():
+    rng = np.random.default_rng(0)
+    p, y = rng.random(200), rng.integers(0, 2, 200)
+    group = np.arange(200) % 2
+    both = cb.Predictions.from_arrays(
+        y,
+        {"a": 100 * p, "b": p},
+        scale={"a": "percent", "b": "prob"},
+        sample_weight=1.0 + group,
+        groups=group,
+    )
+    found = [
+        cb.evaluate(both.model(name), methods="ew5", confidence=None).frame()["value"]
+        for name in "ab"
+    ]
+    np.testing.assert_allclose(found[0], found[1])
+    assert found[0].size == 2
+
+
+def test_calibrators_take_arrays(answers):
+    with pytest.raises(TypeError, match=r"fit\(p, y\); got a Predictions"):
+        cb.make_calibrator().fit(table(answers()))

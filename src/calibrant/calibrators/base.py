@@ -254,7 +254,7 @@ class Calibrator:
     def fit(
         self,
         p: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
@@ -286,6 +286,12 @@ class Calibrator:
         Calibrator
             Itself.
         """
+        if hasattr(p, "store"):  # a Predictions, which this layer does not know
+            raise TypeError(
+                "fit takes two arrays, predictions and labels: fit(p, y); got a "
+                f"{type(p).__name__}. Pass its columns as arrays, or fit a map to a "
+                "file with 'calibrant calibrate'."
+            )
         if y is None:
             raise LabelError("requires y to be passed, but the target y is None.")
         self.checked()

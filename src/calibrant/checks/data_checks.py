@@ -31,6 +31,7 @@ ROWS_PER_VALUE = 20
 MAX_VALUES = 200
 FIRST_ROWS = 10_000
 KEEP_DIGITS = "Keep the full precision of the model's output."
+STATED_ENDS = "Stated confidences of 0 and 1 stand for less certain ones near them."
 STATED_STEP = 0.05
 """People and language models state confidences in such steps, or larger ones."""
 FLOAT32_ERROR = 2.0**-24
@@ -167,6 +168,9 @@ def certain(subject: Subject) -> Finding | None:
         f"%) are exactly 0 or 1"
     )
     smooth, beta = subject.method("smooth"), subject.method("beta")
+    inner = p[~sure]
+    stated = inner.size > 0 and _are_multiples(inner, STATED_STEP)
+    keep = STATED_ENDS if stated else KEEP_DIGITS
     if failed:
         message += (
             f", and {format_count(failed)} of them turned out wrong, which makes the "
@@ -174,19 +178,21 @@ def certain(subject: Subject) -> Finding | None:
             f"inwards by {CLIP:.1e}, so that a wrong prediction costs "
             f"{-np.log(CLIP):.0f}."
         )
-        remedy = f"Or recalibrate by {smooth} or {beta}."
+        remedy = f"{keep[:-1]}, or recalibrate by {smooth} or {beta}."
+        if keep == STATED_ENDS:
+            remedy = f"{keep} Recalibrate by {smooth} or {beta}."
     else:
         message += "; none of them turned out wrong."
-        remedy = "A single wrong one would make the log-loss infinite."
+        remedy = f"{keep} A single wrong one would make the log-loss infinite."
     return Finding(
         "CAL009",
         "certain predictions",
         "severe" if failed else "note",
         message,
-        f"{KEEP_DIGITS} {remedy}",
+        remedy,
         smooth if failed else "",
         {"rows": rows, "failed": failed, "share": rows / subject.total},
-        KEEP_DIGITS,
+        keep,
     )
 
 
@@ -200,8 +206,8 @@ def one_outcome(subject: Subject) -> Finding | None:
         "one outcome only",
         "note",
         f"The event {always} happened in these {_format_rows(subject.total)}.",
-        "It cannot be judged how well predictions distinguish events; check that "
-        "the right label column was read.",
+        "With one outcome, nothing shows how well predictions separate events from "
+        "other rows; check that the right label column was read.",
         evidence={"rows": subject.total, "positives": subject.positives},
     )
 

@@ -402,7 +402,7 @@ def _of_rows(map_: GroupedMap, table: MemoryTable) -> Any:
     for name in map_.by:
         if name not in (*table.names, FILE_COLUMN):
             raise OptionError(
-                f"this map differs by column {name!r}, which is missing. Columns are: "
+                f"this map depends on column {name!r}, which is missing. Columns are: "
                 f"{', '.join(table.names)}."
             )
     keys = group_keys([table.keys(name) for name in map_.by])

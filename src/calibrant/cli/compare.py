@@ -33,7 +33,8 @@ def compare(
         bool,
         typer.Option(
             "--pairs",
-            help="With --format csv or markdown: one row per pair, not per model.",
+            help="With --format csv, markdown or latex: one row per pair of models "
+            "instead of one per model; the table shows both, JSON has both.",
         ),
     ] = False,
     plot: Annotated[

@@ -71,8 +71,8 @@ def _unexpected(error: BaseException) -> str:
         return what
     kind = f"{type(error).__name__}: {what}" if what else type(error).__name__
     return (
-        f"calibrant failed unexpectedly ({kind}). Please report this; {TRACEBACK}=1 "
-        f"in the environment shows where it happened."
+        f"calibrant failed unexpectedly ({kind}). Please report this, with the "
+        f"traceback that the same command prints after 'export {TRACEBACK}=1'."
     )
 
 

@@ -53,7 +53,7 @@ def _lines(title: str, first_line: float) -> Iterator[Callable[[int, int], None]
         while not over.wait(wait):
             seconds = time.monotonic() - started
             with suppress(OSError):  # a failed progress message must not stop the work
-                stream.write(f"{title} for {seconds:.0f} s{reached}\n")
+                stream.write(f"still {title} after {seconds:.0f} s{reached}\n")
                 stream.flush()
             wait = min(max(seconds, first_line), LONGEST_WAIT)
 

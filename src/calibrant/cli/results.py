@@ -86,7 +86,7 @@ def _print_tables(evaluation: Evaluation, frame: Frame) -> None:
     level = (
         ""
         if evaluation.confidence is None or whole
-        else f" and {100 * evaluation.confidence:g}% intervals"
+        else f" and {100 * evaluation.confidence:g} % intervals"
     )
     bias = ", bias-corrected" if frame["debiased"].all() else ""
     typer.echo(f"Calibration error{level}{bias} (alpha = {evaluation.alpha:g})")
@@ -145,7 +145,7 @@ def print_comparison(
 
 
 def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
-    level = f"{100 * first.confidence:g}% intervals"
+    level = f"{100 * first.confidence:g} % intervals"
     bias = ", bias-corrected" if models["debiased"].all() else ""
     method, task = str(models["method"][0]), str(models["task"][0])
     event = "" if task == "binary" else f", {task}"

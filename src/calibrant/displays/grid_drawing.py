@@ -161,7 +161,7 @@ def draw_overlay(
     if len(displays) > MAX_CURVES:
         raise OptionError(
             f"one diagram shows at most {MAX_CURVES} curves; got {len(displays)}. "
-            "Draw them side by side with plot."
+            "Draw one diagram each instead: without --overlay, or by plot() in Python."
         )
     names = names_apart([one.name or "" for one in displays], MAX_NAME)
     displays = [

@@ -282,8 +282,8 @@ class Certificate:
             return ""
         if self.groups.used:
             return (
-                " Compared with one map for all rows, maps of groups lower the "
-                f"log-loss by {self.groups.gain.said()}."
+                " Separate maps of the groups lower the log-loss further than one map "
+                f"for all rows does, by {self.groups.gain.said()}."
             )
         return (
             f" The {self.groups.n:,} groups share one map: separate maps do not lower "

@@ -207,7 +207,7 @@ class GroupedMap(StoredMap):
         named = ", ".join(map(repr, self.by))
         if groups is None:
             raise OptionError(
-                f"this map differs by {named}; also pass ", Argument("groups"), "."
+                f"this map depends on {named}; also pass ", Argument("groups"), "."
             )
         keys = keys_of_groups(groups)
         check_same_length(p=p, groups=np.array(keys, dtype=object))

@@ -219,7 +219,7 @@ class CalibrationSummary:
     def __str__(self) -> str:
         level = ""
         if self.confidence is not None:
-            level = f" with {100 * self.confidence:g}% intervals"
+            level = f" with {100 * self.confidence:g} % intervals"
         if len(self.units) == 1:
             (only,) = self.units
             rows = [

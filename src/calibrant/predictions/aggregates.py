@@ -121,7 +121,8 @@ class Store(ABC):
         if len(units) > 1 or self.by:
             raise OptionError(
                 f"{verb} takes one model without groups; got {len(units)} models "
-                "or groups. Pass one of them."
+                'or groups. Pass the rows of one of them; preds.model("name") gives '
+                "those of one model."
             )
         return units[0].read()
 

@@ -374,6 +374,29 @@ class RowPredictions(Store):
             )
         return places
 
+    def of_model(self, model: str) -> RowPredictions:
+        """Return the rows of one of several models, as of a single one."""
+        columns, request = self.columns_of(model), self.request
+        named: Any = columns.matrix or list(columns.columns)
+        spec = replace(request.spec, scale=request.spec.scale_of(columns.name))
+        single = replace(
+            request,
+            y=request.label_of(columns.name),
+            p={columns.name: named},
+            spec=spec,
+            model=None,
+            id=(),
+        )
+        table, rows = self.table, self._rows(model)
+        part = replace(
+            table,
+            read=lambda name: table.column(name)[rows],
+            read_keys=lambda name: table.keys(name)[rows],
+            parts=(),
+        )
+        kept = (columns,)
+        return RowPredictions(part, single, kept, self.of_arrays).validated()
+
     def _groups_of(self, model: str) -> list[Group]:
         """Return the groups of rows of a model; one of all rows without columns."""
         if self.request.model is None:

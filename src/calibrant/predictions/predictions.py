@@ -18,7 +18,7 @@ from calibrant.engines.cells import merge_cells
 from calibrant.engines.groups import group_columns
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.opening import Engine, needs_memory, open_cells, open_source
-from calibrant.exceptions import OptionError
+from calibrant.exceptions import OptionError, UnknownNameError
 from calibrant.predictions.aggregates import (
     AggregatedPredictions,
     aggregate_table,
@@ -356,6 +356,37 @@ class Predictions:
     def models(self) -> tuple[str, ...]:
         """Return the names of the models; none where a single one has no name."""
         return self.store.models if self.store.named else ()
+
+    def model(self, name: str) -> Predictions:
+        """Return the predictions of one of several models.
+
+        Parameters
+        ----------
+        name : str
+            One of `models`.
+
+        Returns
+        -------
+        Predictions
+            The rows of this model, with their groups, weights and clusters.
+
+        Examples
+        --------
+        >>> import calibrant as cb
+        >>> preds = cb.Predictions.from_arrays(
+        ...     [0, 1, 1, 0], {"a": [0.2, 0.9, 0.7, 0.4], "b": [0.1, 0.8, 0.9, 0.6]}
+        ... )
+        >>> preds.model("a")
+        <Predictions: 4 rows, task binary>
+        """
+        if isinstance(self.store, AggregatedPredictions):
+            raise OptionError(
+                "aggregated predictions cannot be divided by model; aggregate the rows "
+                "of one model."
+            )
+        if name not in self.models:
+            raise UnknownNameError.among("model", name, self.models)
+        return Predictions(self.store.of_model(name))
 
     @property
     def by(self) -> tuple[str, ...]:

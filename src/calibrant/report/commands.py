@@ -136,6 +136,8 @@ def command(origin: Origin, method: str) -> str:
         suffix = ".parquet"
     apply = ["calibrant", "apply", "map.json", f"new{suffix}", *columns]
     apply += [] if origin.several else scale
+    if origin.max_dropped is not None:  # new files may lack predictions as well
+        apply.append("--allow-missing")
     lines = [*fit, "--out", "map.json"], [*apply, "--out", f"calibrated{suffix}"]
     return "\n".join(shlex.join(line) for line in lines)
 

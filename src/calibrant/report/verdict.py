@@ -187,7 +187,7 @@ def _repair_sentence(
     if error >= value:
         return [f"{name} would lower the log-loss, but not this error."]
     small, low, high = error < MIN_SHOWN_ERROR, best["low"], best["high"]
-    if small and high is not None:
+    if small and high is not None and high < value:
         return [f"{name} would leave an error of at most {high:.3f} on held-out rows."]
     left = f"below {MIN_SHOWN_ERROR:g}" if small else f"{error:.3f}"
     if high is not None:
