@@ -557,3 +557,12 @@ def test_stated_confidences_have_lost_no_digits():
     assert "stated confidences" in finding(stated, y, "CAL008").remedy
     rounded = rng.integers(1, 100, 2000) / 100
     assert "stated confidences" not in finding(rounded, y, "CAL008").remedy
+
+
+def test_stated_confidences_need_no_more_digits():
+    rng = np.random.default_rng(4)
+    p = rng.integers(0, 21, 2000) / 20
+    y = (rng.random(2000) < 0.1 + 0.8 * p).astype(float)
+    told = finding(p, y, "CAL009")
+    assert "full precision" not in told.remedy
+    assert "Stated confidences" in told.remedy

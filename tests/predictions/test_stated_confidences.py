@@ -150,7 +150,7 @@ def test_a_line_that_is_no_json_is_named(answers):
     lines = path.read_text().splitlines()
     lines[7] = lines[7].replace(":", " ", 1)
     path.write_text("\n".join(lines))
-    with pytest.raises(SourceError, match="line 8"):
+    with pytest.raises(SourceError, match=r"line 8, character \d+: Expecting"):
         table(path)
 
 

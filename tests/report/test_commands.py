@@ -1,6 +1,7 @@
 """Printed commands and calls do the repair, on the data that they name."""
 
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,3 +98,10 @@ def test_a_method_of_both_kinds_follows_the_task(several, task, expected):
     origin = Origin(columns=("a", "b", "c"), several=several, task=task)
     found = origin.is_of_classes("temperature"), origin.column("temperature")
     assert found == expected
+
+
+def test_new_files_may_lack_predictions_where_rows_were_dropped():
+    origin = Origin(files=("a.csv",), columns=("p",), max_dropped=0.2)
+    _, apply = command(origin, "auto").splitlines()
+    assert apply.endswith("--allow-missing --out calibrated.csv")
+    assert "--allow-missing" not in command(replace(origin, max_dropped=None), "auto")

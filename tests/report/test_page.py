@@ -158,7 +158,7 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
     [
         ((1, 2, 2), (True, True, False), "<b>a</b> is significantly better calibrated"),
         ((1, 2, 2), (True, False, True), "better calibrated than <b>a</b>."),
-        ((1, 1, 2), (False, False, True), "better calibrated than <b>a, b</b>."),
+        ((1, 1, 2), (False, False, True), "better calibrated than any of <b>a, b</b>."),
         ((1, 1, 1), (False, False, False), "No two models differ significantly."),
     ],
 )
@@ -361,3 +361,18 @@ def test_the_page_says_how_rows_were_read(rows, fast):
     assert (found["scale"], sum(found["dropped"].values())) == ("percent", 3)
     plain = cb.Report.from_predictions(data["label"], data["good"], **fast).to_html()
     assert not any(word in plain for word in ("given as", "dropped", "clusters, by"))
+
+
+def test_dropped_rows_and_all_models_are_counted_at_the_top():
+    rng = np.random.default_rng(3)
+    p = rng.random(2000)
+    y = (rng.random(2000) < p).astype(int)
+    columns = {"y": y, "good": p, "bad": p**4}
+    columns["good"][:5] = np.nan
+    with pytest.warns(cb.exceptions.DroppedRowsWarning):
+        preds = cb.Predictions.from_table(
+            columns, y="y", p=["good", "bad"], bad_rows="drop"
+        )
+    page = cb.Report.from_predictions(preds).text("html")
+    assert " rows, 5 dropped</span>" in page
+    assert "1 of 2 models is clearly or badly off. <b>good</b> has the smallest" in page

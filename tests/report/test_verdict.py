@@ -6,7 +6,7 @@ import pytest
 import calibrant as cb
 from calibrant.core.tasks import InputSpec
 from calibrant.report.regions import regions_of, remark_of
-from calibrant.report.verdict import reconcile, verdict_of
+from calibrant.report.verdict import _repair_sentence, reconcile, verdict_of
 
 GOOD = {
     "grade": "good",
@@ -235,3 +235,11 @@ def test_a_falling_order_that_is_not_all_is_said_first(fault):
     )
     assert found["sentences"] == ["It falls.", *verdict["sentences"]]
     assert found["headline"] == verdict["headline"]
+
+
+def test_no_repair_is_said_to_leave_a_larger_error_than_there_is():
+    best = {"method": "auto", "error": 0.0005, "low": 0.0, "high": 0.049}
+    repairs = {"advised": "auto", "rows": [best]}
+    told = _repair_sentence(repairs, 0.035, 0.95)[0]
+    assert "would reduce the error to below 0.001 (95 % interval" in told
+    assert "at most 0.049" in _repair_sentence(repairs, 0.09, 0.95)[0]

@@ -108,8 +108,10 @@ def _invalid_line(path: Path) -> str | None:
         for number, line in enumerate(file, 1):
             try:
                 json.loads(line.strip() or b"{}")
-            except ValueError as error:
-                return f"line {number}: {first_line(error)}"
+            except json.JSONDecodeError as error:
+                return f"line {number}, character {error.colno}: {error.msg}"
+            except UnicodeDecodeError:
+                return None  # which the reader of the whole file says as well
     return None
 
 
