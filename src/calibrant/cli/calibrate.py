@@ -97,17 +97,8 @@ def calibrate(
                 "and iop-* never change the order of classes."
             )
         calibrator.set_params(keep_order=True)
-    if several and data.by:
-        raise OptionError(
-            "--by fits maps of groups for one event, but --p names several classes. "
-            "Pass the column of one class, or remove --by."
-        )
-    if several and data.cluster:
-        raise OptionError(
-            "--cluster is for maps of one event, but --p names several classes. Pass "
-            "the column of one class, or remove --cluster."
-        )
     if several:
+        _check_options_of_classes(data)
         typed = replace(data, task="confidence", pos_label=None)
     else:
         typed = replace(data, labels=None)
@@ -128,6 +119,20 @@ def calibrate(
         said = f"{chosen.name} fitted to {preds.n:,} rows{classes}: {said}"
     typer.echo(said)
     typer.echo(f"wrote {out}{hint}")
+
+
+def _check_options_of_classes(data: DataOptions) -> None:
+    """Raise where options are given that are for one event."""
+    if data.by:
+        raise OptionError(
+            "--by fits maps of groups for one event, but --p names several classes. "
+            "Pass the column of one class, or remove --by."
+        )
+    if data.cluster:
+        raise OptionError(
+            "--cluster is for maps of one event, but --p names several classes. Pass "
+            "the column of one class, or remove --cluster."
+        )
 
 
 def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:

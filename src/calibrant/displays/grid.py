@@ -282,7 +282,8 @@ def _diagrams(preds: Predictions) -> tuple[list[NamedSample], int, int]:
     if left_out:
         warn(
             f"only the first {len(samples)} diagrams are drawn, out of "
-            f"{len(samples) + left_out}.",
+            f"{len(samples) + left_out}. Draw the others from rows of fewer models or "
+            "groups.",
             FewerDiagramsWarning,
         )
     return samples, left_out, row
