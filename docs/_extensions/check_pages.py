@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibrant.checks.rules import RULES
+from calibrant.checks.rule_texts import RULES
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-    from calibrant.checks.rules import Rule
+    from calibrant.checks.rule_texts import Rule
 
 INDEX = """# Checks
 

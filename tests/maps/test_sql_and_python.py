@@ -14,7 +14,7 @@ from calibrant.maps.multiclass import MulticlassMeanMap, PooledMap, TopLabelMap
 from calibrant.maps.parametric import BetaMap
 from calibrant.maps.smooth import SmoothMap
 from calibrant.maps.softmax import DiagonalMap, TemperatureMap
-from calibrant.numerics.polynomial_pieces import grid
+from calibrant.numerics.short_formulas import grid
 
 BETA = BetaMap(1.3, 0.6, 0.2)
 P = grid(np.array([]))[::7]

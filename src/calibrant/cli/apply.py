@@ -175,7 +175,7 @@ class Application:
 
     def in_duckdb(self, files: FileSet) -> None:
         """Write the rows of files without reading them into memory."""
-        from calibrant.engines.duckdb import apply_in_duckdb
+        from calibrant.engines.duckdb_apply import apply_in_duckdb
 
         if self.memory_only:
             raise OptionError(

@@ -43,7 +43,7 @@ def rule(
     ] = None,
 ) -> None:
     """Explain a check: what it finds, why it matters, and what to do."""
-    from calibrant.checks.rules import RULES, find_rule
+    from calibrant.checks.rule_texts import RULES, find_rule
 
     if code is not None:
         typer.echo(str(find_rule(code)))

@@ -82,7 +82,7 @@ def open_source(
         from calibrant.engines.spark import open_spark
 
         return open_spark(opened)
-    from calibrant.engines.duckdb import open_duckdb
+    from calibrant.engines.duckdb_opening import open_duckdb
 
     return open_duckdb(opened, bad_rows=bad_rows)
 

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from calibrant.core.row_rules import PERCENT
 from calibrant.numerics.links import CLIP
-from calibrant.numerics.polynomial_pieces import Piece
+from calibrant.numerics.short_formulas import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +153,7 @@ class Language:
 
         Examples
         --------
-        >>> from calibrant.numerics.polynomial_pieces import Piece
+        >>> from calibrant.numerics.short_formulas import Piece
         >>> pieces = [Piece(0.5, 0.0, (0.1,)), Piece(1.0, 0.0, (0.8,))]
         >>> DIALECTS["sqlite"].piecewise("p", pieces, "p")
         'CASE WHEN p<0.5 THEN 0.1 ELSE 0.8 END'
@@ -171,7 +171,7 @@ class Language:
 
         Examples
         --------
-        >>> from calibrant.numerics.polynomial_pieces import Piece
+        >>> from calibrant.numerics.short_formulas import Piece
         >>> piece = Piece(1.0, 0.5, (0.25, 1.0, -0.5))
         >>> DIALECTS["sqlite"].polynomial(piece, "p")
         '0.25+(p-0.5)*(1.0-0.5*(p-0.5))'

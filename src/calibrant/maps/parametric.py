@@ -11,7 +11,7 @@ from scipy.special import expit
 from calibrant.core.parameters import check_fraction
 from calibrant.maps.base import CalibrationMap
 from calibrant.numerics.links import WHOLE, log_odds_parts, logit, logit_within
-from calibrant.numerics.polynomial_pieces import Piece
+from calibrant.numerics.short_formulas import Piece
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector

@@ -18,7 +18,7 @@ from calibrant.maps.base import (
 from calibrant.maps.languages import lines_between
 from calibrant.numerics.cross_validation import ROUNDING
 from calibrant.numerics.line_problems import lines_at
-from calibrant.numerics.polynomial_pieces import with_clips
+from calibrant.numerics.short_formulas import with_clips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,7 @@ from scipy.special import expit
 from calibrant.maps.base import CalibrationMap, check_line
 from calibrant.maps.languages import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
-from calibrant.numerics.polynomial_pieces import Piece
+from calibrant.numerics.short_formulas import Piece
 from calibrant.numerics.supported_shifts import (
     needed_knots,
     rising_shifts,

@@ -15,7 +15,7 @@ from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError
 from calibrant.maps.languages import DIALECTS, PYTHON
 from calibrant.numerics.links import CLIP
-from calibrant.numerics.polynomial_pieces import (
+from calibrant.numerics.short_formulas import (
     EXACT,
     FINEST,
     exact_pieces,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector, Scale
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.languages import Dialect, Language
-    from calibrant.numerics.polynomial_pieces import Piece
+    from calibrant.numerics.short_formulas import Piece
 
 ACCURACY = 1e-6
 LOOSEST, STRICTEST = 1e-2, 1e-10
@@ -320,7 +320,7 @@ def lines_of_pieces(pieces: list[Piece]) -> list[str]:
 
     Examples
     --------
-    >>> from calibrant.numerics.polynomial_pieces import Piece
+    >>> from calibrant.numerics.short_formulas import Piece
     >>> pieces = [Piece(0.5, 0.0, (0.1,)), Piece(1.0, 0.0, (0.2, 0.5))]
     >>> print("\n".join(lines_of_pieces(pieces)))
     if p < 0.5:

@@ -3,7 +3,7 @@
 import pytest
 
 from calibrant.checks.diagnosis import CHECKS
-from calibrant.checks.rules import RULES, find_rule
+from calibrant.checks.rule_texts import RULES, find_rule
 from calibrant.exceptions import UnknownNameError
 
 

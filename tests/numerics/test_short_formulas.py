@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from calibrant.numerics.polynomial_pieces import (
+from calibrant.numerics.short_formulas import (
     Piece,
     exact_pieces,
     fewest_pieces,
