@@ -21,7 +21,7 @@ from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.output_files import MAP, check_named
 from calibrant.core.sample import warn_if_small
 from calibrant.core.warn import warn
-from calibrant.exceptions import OptionError, SmallSampleWarning
+from calibrant.exceptions import OptionError, RowSumError, SmallSampleWarning
 
 if TYPE_CHECKING:
     from calibrant.calibrators.base import Calibrator, Kind
@@ -102,10 +102,16 @@ def calibrate(
         typed = replace(data, task="confidence", pos_label=None)
     else:
         typed = replace(data, labels=None)
-    preds = typed.predictions_in(table)
     fit = _fit_classes if several else _fit_event
-    with progress_bar("fitting"):
-        said, map_, fitted_range = fit(calibrator, preds)
+    try:
+        preds = typed.predictions_in(table)
+        with progress_bar("fitting"):
+            said, map_, fitted_range = fit(calibrator, preds)
+    except RowSumError as error:
+        if several:
+            raise
+        one = f" If these are two models, calibrate takes one: --p {columns[0]}."
+        raise error.with_remedy(*error.remedy, one) from None
     given = "prob" if several or not data.scale else data.scale[0]
     scale: Any = given.rpartition("=")[2].strip()  # of the one model, named or not
     save_map(map_, out, columns=columns, fitted_range=fitted_range, scale=scale)
