@@ -105,7 +105,7 @@ def test_hyper_parameters_can_be_searched(steep, best):
 
 
 def test_an_unfitted_calibrator_says_so():
-    with pytest.raises(NotFittedError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="has not been fitted"):
         cb.make_calibrator("es15").transform([0.5])
 
 
@@ -148,7 +148,9 @@ def test_pos_label_names_the_event(sample):
 def test_two_columns_in_the_other_order_are_not_guessed(sample):
     p, y = sample
     words, both = np.where(y == 1.0, "bad", "good"), np.stack([p, 1.0 - p], axis=1)
-    with pytest.raises(cb.exceptions.LabelError, match=r"'good'.*p\[:, 0\]"):
+    with pytest.raises(
+        cb.exceptions.LabelError, match=r"'good'.*only the first column"
+    ):
         cb.make_calibrator("es5", pos_label="bad").fit(both, words)
 
 

@@ -417,3 +417,10 @@ def test_another_column_than_that_of_the_fit_is_named(run, saved, tmp_path, engi
     other = "The map was fitted to column forest, and was applied to bayes."
     assert other in run(*apply, "bayes")[1]
     assert "The map was fitted to column" not in run(*apply, "forest")[1]
+
+
+def test_two_models_are_not_two_classes(run, tmp_path):
+    both = ("--y", "even", "--p", "forest,bayes", "--out", tmp_path / "map.json")
+    code, _, err = run("calibrate", BINARY, *both)
+    assert code == 2
+    assert "If these are two models, calibrate takes one: --p bayes." in err

@@ -86,7 +86,7 @@ CASES = {
         (*ONE, "--weight", "w", "--by", "g"),
     ),
     "several models": Case(
-        binary(q=P**2, r=1 - P),
+        binary(q=P**2, r=P**3),
         ("--y", "y", "--p", "p,q", "--p", "r"),
         [["p"], ["q"], ["r"]],
     ),

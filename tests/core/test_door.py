@@ -45,7 +45,7 @@ def test_two_columns_of_predict_proba_are_binary_predictions():
     assert error(p=np.log(both), scale="logit") == REFERENCE
     words = np.where(Y, "yes", "no")
     assert error(words, both, pos_label="yes") == REFERENCE
-    with pytest.raises(ex.LabelError, match=r"event 'no' in its second.*\[:, 0\]"):
+    with pytest.raises(ex.LabelError, match=r"'no' in its second.*the first col"):
         error(words, both, pos_label="no")
     with pytest.raises(ex.RowSumError, match="row 0 sums to"):
         error(p=0.5 * both)
@@ -321,7 +321,7 @@ def test_a_label_that_does_not_occur_leads_to_those_that_do(pos_label, remedy):
 def test_labels_that_differ_in_case_or_spaces_are_named():
     labels = np.array(["churned", "Churned", "stayed", "stayed "] * 10)
     with pytest.raises(ex.LabelError, match="differ only in case or spaces"):
-        cb.evaluate(labels, np.full(40, 0.5), pos_label="churned")
+        cb.evaluate(labels, np.full(40, 0.5), pos_label="CHURNED")
     one = np.array(["churned"] * 40)
     with pytest.raises(ex.LabelError, match=r'appears there: pos_label="churned"'):
         cb.evaluate(one, np.full(40, 0.5), pos_label="Churned")

@@ -185,12 +185,23 @@ def test_directions_have_their_colours(sample):
     ax = high.plot()
     colours = {text.get_text(): text.get_color() for text in ax.texts}
     assert to_rgb(colours[TOO_HIGH]) == to_rgb(STYLES["colour"].over)
-    assert to_rgb(colours[TOO_LOW]) == to_rgb(STYLES["colour"].under)
+    low = DISPLAY((p > 0.1).astype(int), p, method="platt").plot(ax=plt.figure().gca())
+    under = next(text for text in low.texts if text.get_text() == TOO_LOW)
+    assert to_rgb(under.get_color()) == to_rgb(STYLES["colour"].under)
     over = ax.collections[0]
     assert over.get_facecolor()[0][:3] == pytest.approx(to_rgb(colours[TOO_HIGH]))
     x, y = over.get_paths()[0].vertices.T
     assert (y <= x + 1e-12).all()
     assert np.ptp(x - y) > 0.5
+
+
+def test_only_directions_that_occur_are_named():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 4000)
+    for truth, named in ((p**3, [TOO_HIGH]), (p, []), (1 - (1 - p) ** 3, [TOO_LOW])):
+        display = DISPLAY((rng.random(4000) < truth).astype(int), p)
+        texts = [text.get_text() for text in display.plot(ax=plt.figure().gca()).texts]
+        assert [text for text in texts if text in (TOO_HIGH, TOO_LOW)] == named
 
 
 def test_the_grey_style_has_no_colour(display):

@@ -367,3 +367,9 @@ def test_axes_name_labels_that_are_called_like_tasks(label):
     assert display.plot().get_ylabel() == f"Observed rate of class {shown}"
     report = cb.Report.from_predictions(words, p, pos_label=label, methods="es2")
     assert f"Predicted probability of class {Markup.escape(shown)}" in report.to_html()
+
+
+def test_several_models_lead_to_the_grid(smooth_sample):
+    p, y = smooth_sample
+    with pytest.raises(OptionError, match="or use ReliabilityGrid"):
+        cb.ReliabilityDisplay.from_predictions(y, {"a": p, "b": p})

@@ -249,3 +249,17 @@ def test_files_that_cannot_be_read_say_what_to_do(tmp_path, name, content, remed
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceError, match=remedy):
         cb.Predictions.from_table(tmp_path / name, y="y", p="p")
+
+
+def test_semicolons_are_named(tmp_path):
+    path = tmp_path / "semi.csv"
+    path.write_text("y;p\n0;0,2\n1;0,7\n")
+    with pytest.raises(SourceError, match="header is separated by semicolons"):
+        cb.Predictions.from_table(str(path), y="y", p="p")
+
+
+def test_a_map_is_not_taken_for_predictions(tmp_path):
+    path = tmp_path / "map.json"
+    cb.save_map(cb.adjust_prior(0.1), path)
+    with pytest.raises(SourceError, match="is a calibration map; pass a file of pred"):
+        cb.Predictions.from_table(str(path), y="y", p="p")

@@ -14,6 +14,7 @@ from calibrant.exceptions import (
     SmallSampleWarning,
     TooFewRowsError,
     UnknownNameError,
+    UpsideDownWarning,
 )
 from calibrant.experiments.synthetic import sample as paper_sample
 
@@ -307,3 +308,10 @@ def test_a_number_is_no_method(sample):
     p, y = sample
     with pytest.raises(UnknownNameError, match="unknown method 3"):
         cb.evaluate(y, p, methods=3)
+
+
+def test_predictions_of_the_other_label_are_named():
+    p, y = cb.datasets.load_binary("forest")
+    with pytest.warns(UpsideDownWarning, match=r"correlation -0\.9") as caught:
+        cb.evaluate(y, 1.0 - p, methods="es15", confidence=None)
+    assert [one.filename for one in caught] == [__file__]

@@ -175,8 +175,8 @@ def test_a_repair_that_leaves_next_to_nothing_has_a_limit_instead_of_a_number():
         return verdict_of(error, [], repairs, **options)["sentences"][-1]
 
     assert told() == (
-        "Automatic recalibration would leave an error of at most 0.040 on held-out "
-        "rows."
+        "Automatic recalibration would leave an error of at most 0.040 (upper end of "
+        "the 95 % interval) on held-out rows."
     )
     assert told(error=0.008) == (
         "Automatic recalibration would reduce the error to 0.008 (95 % interval 0.000 "

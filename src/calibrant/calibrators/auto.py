@@ -179,7 +179,7 @@ def _error(sample: BinarySample) -> Bounds:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Auto(ClassCalibrator, EventCalibrator):
-    """The repair that is best on held-out rows, or none.
+    """A mixture of repairs, as strong as the rows justify, or none.
 
     A few methods are fitted by cross-validation and pooled on the scale of logits or
     log-probabilities, with the weights that make held-out rows most probable. The

@@ -479,7 +479,8 @@ class Calibrator:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet; call fit first."
+                f"this calibrator ({type(self).__name__}) has not been fitted; call "
+                "fit first."
             )
         return self.fit_
 

@@ -149,10 +149,11 @@ class Binned(Bins):
         if self.bins > sample.total * (1.0 + ROUNDING):
             prefix = "es" if self.spacing == "size" else "ew"
             fewer = max(int(sample.total) // 5, 1)
+            rows = "1 row" if sample.total == 1.0 else f"{sample.total:g} rows"
+            remedy = f" Use fewer bins, for example {prefix}{fewer} or {prefix}-cv."
             raise TooFewRowsError(
                 f"bins must not exceed the number of rows; got {self.bins} bins for "
-                f"{sample.total:g} rows. Use fewer bins, for example {prefix}{fewer} "
-                f"or {prefix}-cv."
+                f"{rows}." + (remedy if fewer > 1 else "")
             )
         return self.bins, None
 

@@ -17,6 +17,7 @@ from calibrant.maps.binned import BinnedMap
 from calibrant.maps.grouped import GroupedMap
 from calibrant.numerics.links import NEAREST, logit
 from calibrant.numerics.reversed_order import find_reversal
+from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatVector
@@ -39,17 +40,29 @@ def warn_if_upside_down(
 
     Many repairs of predictions that are upside down forecast the base rate for all.
     """
-    reversal = find_reversal(sample.p, sample.y, sample.weights)
-    if reversal is None:
+    if not warn_if_reversed(sample):
         _warn_if_falling(map_, sample.p)
-        return
+
+
+def warn_if_reversed(sample: BinarySample) -> bool:
+    """Warn where higher predictions come true less often; return whether they do.
+
+    Nothing is said of rows in clusters, which are less evidence than so many rows.
+    """
+    if sample.clusters is not None:
+        return False
+    cells = compress_on_log_grid(sample)
+    rates = cells.label_sum / cells.weight
+    reversal = find_reversal(cells.p, rates, cells.weight)
+    if reversal is None:
+        return False
     warn(
         "predictions are upside down: the higher the prediction, the less often the "
         f"event happens (correlation {reversal.correlation:.2f}). Are the labels "
-        "swapped, or is this the probability of the other class? No calibrator is "
-        "meant to repair that.",
+        "swapped, or is this the probability of the other class?",
         UpsideDownWarning,
     )
+    return True
 
 
 def _warn_if_falling(map_: CalibrationMap | GroupedMap, p: FloatVector) -> None:

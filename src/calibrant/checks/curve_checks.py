@@ -134,8 +134,8 @@ def balanced_training(subject: Subject) -> Finding | None:
         severity_of(gap),
         f"Predictions are too {'low' if shift > 0.0 else 'high'} by a constant, "
         f"{abs(shift):.2f} in log-odds, as if the model had been trained on balanced "
-        f"data: the rate of events in training would be {trained:.2f}; the observed "
-        f"rate is {format_probability(rate)}.",
+        f"data, with an event rate of {trained:.2f} instead of the observed "
+        f"{format_probability(rate)}.",
         f"If training data or classes were balanced, adjust_prior({rate:.3g}, "
         "old_rate=0.5) reverses this, without labels.",
         "",
@@ -354,7 +354,7 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
         "miscalibrated region",
         severity_of(off_by),
         message,
-        f"{method} can fit any shape that the data support.",
+        f"{method} can correct errors of any shape.",
         method,
         {
             "left": left,

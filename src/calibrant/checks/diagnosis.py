@@ -203,7 +203,7 @@ def diagnose(  # noqa: PLR0913
 
     See Also
     --------
-    Report : everything on one page.
+    Report : everything in one file.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
@@ -21,9 +22,11 @@ from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.output_files import MAP, check_named
 from calibrant.core.sample import warn_if_small
 from calibrant.core.warn import warn
-from calibrant.exceptions import OptionError, SmallSampleWarning
+from calibrant.exceptions import OptionError, RowSumError, SmallSampleWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from calibrant.calibrators.base import Calibrator, Kind
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.engines.opening import Table
@@ -102,10 +105,11 @@ def calibrate(
         typed = replace(data, task="confidence", pos_label=None)
     else:
         typed = replace(data, labels=None)
-    preds = typed.predictions_in(table)
     fit = _fit_classes if several else _fit_event
-    with progress_bar("fitting"):
-        said, map_, fitted_range = fit(calibrator, preds)
+    with _naming_one_of(() if several else columns):
+        preds = typed.predictions_in(table)
+        with progress_bar("fitting"):
+            said, map_, fitted_range = fit(calibrator, preds)
     given = "prob" if several or not data.scale else data.scale[0]
     scale: Any = given.rpartition("=")[2].strip()  # of the one model, named or not
     save_map(map_, out, columns=columns, fitted_range=fitted_range, scale=scale)
@@ -133,6 +137,18 @@ def _check_options_of_classes(data: DataOptions) -> None:
             "--cluster is for maps of one event, but --p names several classes. Pass "
             "the column of one class, or remove --cluster."
         )
+
+
+@contextmanager
+def _naming_one_of(columns: Sequence[str]) -> Iterator[None]:
+    """Say that two columns may be two models, where they are no probabilities."""
+    try:
+        yield
+    except RowSumError as error:
+        if not columns:
+            raise
+        one = f" If these are two models, calibrate takes one: --p {columns[0]}."
+        raise error.with_remedy(*error.remedy, one) from None
 
 
 def _columns(table: Table, data: DataOptions) -> tuple[str, ...]:

@@ -48,7 +48,8 @@ def compare(
 
     The rank of a model is 1 plus the number of significantly better ones. Whether a
     difference is significant allows for the number of pairs (Holm), while intervals are
-    for one pair each: an interval may exclude 0 though its pair is not significant.
+    for one pair each: so the interval of a pair that is
+    not significant can exclude 0.
     """
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.measures.comparison import compare as compare_models

@@ -1,4 +1,4 @@
-"""``calibrant report``: a file of predictions to one page for people."""
+"""``calibrant report``: a file of predictions to a report for people."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def report(
     fail_on: options.FailOn = None,
     seed: options.RandomSeed = 0,
 ) -> None:
-    """Write a one-page report: verdict, diagrams, scores, groups, checks, repairs."""
+    """Write a single-file report: verdict, diagrams, groups, checks and repairs."""
     from calibrant.report.report import Report, check_outputs, format_of
 
     failing, muted = read_checks(fail_on, mute)

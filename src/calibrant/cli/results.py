@@ -156,7 +156,7 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     typer.echo("Rank: 1 + the number of significantly better calibrated models.\n")
     typer.echo(f"Differences in error between pairs on the same rows, with {level}")
     names = {"model_a": "a", "model_b": "b", "difference": "a - b"}
-    names |= {"probability": "a is better", "distinct": "significant"}
+    names |= {"probability": "P(a is better)", "distinct": "significant"}
     shown = {names.get(k, k): v for k, v in paired.items()}
     shown["significant"] = np.where(paired["distinct"], "yes", "no")
     print_frame({k: v[:MAX_PAIRS] for k, v in shown.items()}, "table")

@@ -53,14 +53,14 @@ def check_label_values(
     alike = [value for value in distinct if _folded(value) == _folded(pos_label)]
     if several or (not there and (alike or len(distinct) == 2)):  # noqa: PLR2004
         remedy = wording.several_labels
-        if alike and not there:
+        if several and len({_folded(value) for value in distinct}) == 2:  # noqa: PLR2004
+            remedy = ("Some differ only in case or spaces; make them one value.",)
+        elif alike and not there:
             as_it_stands = Setting("pos_label", alike[0])
             remedy = ("Pass the value exactly as it appears there: ", as_it_stands, ".")
         elif not several:
             first, second = (Setting("pos_label", value) for value in distinct)
             remedy = ("Pass one of these as the event: ", first, " or ", second, ".")
-        elif len(alike) > 1 or len({_folded(value) for value in distinct}) == 2:  # noqa: PLR2004
-            remedy = ("Some differ only in case or spaces; make them one value.",)
         raise LabelError.of(
             wording.label,
             f"must contain two values, one of them the event {pos_label!r}",
@@ -95,7 +95,7 @@ def check_second_column(
             f"must have the event {pos_label!r} in its second column",
             "in scikit-learn's predict_proba that column belongs to "
             f"{distinct[1]!r}, the last of the sorted labels",
-            (f"Pass only the column of the event: {wording.prob}[:, 0].",),
+            ("Pass only the first column, as an array or as the column of a table.",),
         )
 
 

@@ -9,14 +9,22 @@ import numpy as np
 from calibrant.displays.panels import kept, line_within, places
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
+    from calibrant.core.array_types import FloatVector
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.displays.style import Pen, Style
 
 Corner: TypeAlias = Literal["upper left", "lower right"]
 TRUE_MAP, INSTANCE = "true map", "error of one row"
 TOO_LOW, TOO_HIGH = "predictions too low", "predictions too high"
+DIRECTIONS = {"over": TOO_HIGH, "under": TOO_LOW}
+"""What the sides of the diagonal mean, by the part of a diagram that is drawn there."""
+SIDES: dict[str, Corner] = {"over": "lower right", "under": "upper left"}
+VISIBLE = 0.01
+"""A curve nearer to the diagonal than this share of the axes lies on it."""
 CORNER_WIDTH, CORNER_HEIGHT = 0.62, 0.3
 """Shares of the axes that statistics in a corner take at most."""
 LETTER, MARGIN = 0.45, 0.03
@@ -118,19 +126,19 @@ def write_corners(
     above: bool = False,
 ) -> None:
     """Say which side is which, and write the statistics where there is more room."""
+    sides: dict[Corner, str] = {}
     if pen.shows("directions"):
-        for corner, text, part in (
-            ("upper left", TOO_LOW, "under"),
-            ("lower right", TOO_HIGH, "over"),
-        ):
-            look = {"color": getattr(pen.style, part), "fontsize": pen.size * 0.88}
-            write_in_corner(ax, [text], corner, **pen.keywords("directions", **look))
+        sides = {SIDES[part]: part for part in drawn_directions([display])}
+    for side, part in sides.items():
+        look = {"color": getattr(pen.style, part), "fontsize": pen.size * 0.88}
+        text = [DIRECTIONS[part]]
+        write_in_corner(ax, text, side, **pen.keywords("directions", **look))
     corner = free_corner([display])
     if pen.shows("statistics"):
         lines = display.statistics.lines(pen.decimals)[:n_statistics]
         look = {"color": pen.style.ink, "fontsize": pen.size * 0.88}
         keywords = pen.keywords("statistics", **look)
-        skipped = 1.1 if pen.shows("directions") else 0.0
+        skipped = 1.1 if corner in sides else 0.0
         if above:
             skipped = -len(lines) - 0.7
         place = "upper left" if above else corner
@@ -147,6 +155,29 @@ def write_corners(
             fontsize=pen.size * 0.88,
             borderaxespad=1.8,
         )
+
+
+def drawn_directions(displays: Sequence[ReliabilityDisplay]) -> list[str]:
+    """Return the directions, "under" and "over", in which a curve visibly departs."""
+    found: set[str] = set()
+    for display in displays:
+        curve = display.curve
+        p, calibrated = line_within(display.limits, curve.p, curve.calibrated)
+        found |= directions_of(places(p, display), places(calibrated, display))
+    return [part for part in DIRECTIONS if part in found]
+
+
+def directions_of(across: FloatVector, up: FloatVector) -> set[str]:
+    """Return on which sides of the diagonal places on a curve lie.
+
+    Examples
+    --------
+    >>> directions_of(np.array([0.2, 0.8]), np.array([0.2, 0.7]))
+    {'over'}
+    """
+    rise = (up - across) if up.size else np.zeros(1)
+    sides = {"under": rise.max() > VISIBLE, "over": rise.min() < -VISIBLE}
+    return {part for part, there in sides.items() if there}
 
 
 def write_in_corner(

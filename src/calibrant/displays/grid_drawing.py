@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from calibrant.displays.curve_drawing import (
-    TOO_HIGH,
-    TOO_LOW,
+    DIRECTIONS,
     direction_look,
     draw_band,
+    drawn_directions,
     free_corner,
     has_free_corner,
 )
@@ -141,8 +141,10 @@ def _draw_key(figure: Figure, displays: Sequence[ReliabilityDisplay], pen: Pen) 
     level = f"{100 * displays[0].statistics.confidence:g} %"
     dot: dict[str, Any] = {"color": style.ink, "marker": "o", "markersize": 3.0}
     handles: dict[str, Any] = {
-        TOO_HIGH: Patch(**direction_look(style, "over")),
-        TOO_LOW: Patch(**direction_look(style, "under")),
+        **{
+            DIRECTIONS[part]: Patch(**direction_look(style, part))
+            for part in drawn_directions(displays)
+        },
         f"bins, {level} intervals": Line2D([], [], linewidth=pen.line(0.7), **dot),
     }
     if band is not None:

@@ -251,7 +251,7 @@ class ReliabilityDisplay:
             labels=labels,
             scale=scale,
         )
-        tasks = preds.store.single_tasks("ReliabilityDisplay")
+        tasks = preds.store.single_tasks("ReliabilityDisplay", "ReliabilityGrid")
         check_one_event(tasks.task, "a single diagram", aggregated=preds.aggregated)
         warn_if_small(tasks.samples[0])
         rows = None if true_map is None else preds.store.all_rows()

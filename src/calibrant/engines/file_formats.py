@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from calibrant.core.output_files import atomic_write
+from calibrant.core.output_files import MAP, REPORT_DATA, atomic_write
 from calibrant.engines.files import (
     PARQUET,
     SEPARATORS,
@@ -96,6 +96,9 @@ def _read_rows(path: Path, files: FileSet, *, leave_out: bool) -> tuple[Any, int
         if files.kind == "json" and not is_stream(path):
             what = _invalid_line(path) or what
         raise unreadable(path, what) from None
+    for kind in (MAP, REPORT_DATA):
+        if kind.matches(content, b""):
+            raise SourceError(f"{path} is {kind.name}; pass a file of predictions.")
     raise SourceError(
         f"{path} must be an array of JSON objects; a file with one object per "
         "line must be named .jsonl."

@@ -266,10 +266,15 @@ def check_distinct_names(source: str, names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def unreadable(path: Path, what: str) -> SourceError:
-    """Return the error about a file that is not what its name says."""
+def unreadable(path: Path, what: str, header: str = "") -> SourceError:
+    """Return the error about a file that is not what its name says.
+
+    `header` is the first line of a text file, where it is known.
+    """
     suffix = suffix_of(path)
     hint = REMEDIES.get(suffix, "")
+    if suffix == ".csv" and ";" in header and "," not in header:
+        hint = f" Its header is separated by semicolons.{hint}"
     if what.endswith(WRONG_ENCODING):
         hint = " Save the file as UTF-8."
     return SourceError(f"{path} cannot be read as {suffix[1:].upper()}: {what}.{hint}")

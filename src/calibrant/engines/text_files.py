@@ -69,7 +69,8 @@ def read_text(path: Path, separator: str, *, leave_out: bool) -> tuple[Any, int]
         return frame, 0
     lines = whole_lines(content, separator)
     if lines.left_out and (lines.unsure or not leave_out):
-        raise unreadable(path, lines.first_fault)
+        header = lines.text.partition("\n")[0]
+        raise unreadable(path, lines.first_fault, header)
     frame = _parsed(path, lines.text.encode(), separator)
     if frame.height != lines.rows:
         raise unreadable(path, "it is unclear where rows end; check the quotes")

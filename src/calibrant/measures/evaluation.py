@@ -11,6 +11,7 @@ from math import isfinite
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from calibrant.calibrators.map_warnings import warn_if_reversed
 from calibrant.calibrators.registry import calibrator_names, method_name
 from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
@@ -385,6 +386,8 @@ def over_units(
                 progress(done, len(units))
             if not unit.group.key:
                 warn_if_small(fitted.tasks.samples[0])
+                if fitted.tasks.task == "binary":
+                    warn_if_reversed(fitted.tasks.samples[0])
             key = {"model": unit.model} if named else {}
             key |= result_key(unit.group.key, reserved)
             with skipped.skipping(unit.group):

@@ -115,14 +115,17 @@ class Store(ABC):
         """Return the rows that models of a long table share; empty for others."""
         return {}
 
-    def single_tasks(self, verb: str) -> BinaryTasks:
-        """Return all rows of the only model; raise where there are several units."""
+    def single_tasks(self, verb: str, several: str = "") -> BinaryTasks:
+        """Return all rows of the only model; raise where there are several units.
+
+        `several` is what takes several units.
+        """
         units = self.units()
         if len(units) > 1 or self.by:
             raise OptionError(
                 f"{verb} takes one model without groups; got {len(units)} models "
                 'or groups. Pass the rows of one of them; preds.model("name") gives '
-                "those of one model."
+                f"those of one model{several and f', or use {several}'}."
             )
         return units[0].read()
 

@@ -1,1 +1,1 @@
-"""One page that a person can read: data first, then laid out."""
+"""One file that a person can read: data first, then laid out."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup, escape
 
-from calibrant.displays.curve_drawing import TOO_HIGH, TOO_LOW
+from calibrant.displays.curve_drawing import DIRECTIONS, directions_of
 from calibrant.displays.diagram_data import SPACES, mirrored_bars
 from calibrant.displays.panels import line_within, named_ticks
 from calibrant.report.page import unbroken
@@ -159,7 +159,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
             layers.append(_curve(curve, axes, number, identity))
         for number, bins in enumerate(panel["bins"], start=len(panel["curves"])):
             layers.append(_bins(bins, axes, number))
-        return "".join([*layers, _corners(panel)])
+        return "".join([*layers, _corners(panel, axes)])
 
     return _svg(identity, title, panel, inside)
 
@@ -351,13 +351,26 @@ def _frame(axes: Axes, bottom: float) -> str:
     return f'<path class="grid" d="{"".join(lines)}"/>{"".join(names)}'
 
 
-def _corners(panel: Mapping[str, Any]) -> str:
+def _directions(panel: Mapping[str, Any], axes: Axes) -> set[str]:
+    """Return the directions in which the first curve departs, both without curves."""
+    if not panel["curves"]:
+        return set(DIRECTIONS)
+    curve = axes.cut(panel["curves"][0])
+    return directions_of(axes.share(curve["p"]), axes.share(curve["calibrated"]))
+
+
+def _corners(panel: Mapping[str, Any], axes: Axes) -> str:
     """Say which side is which, and write the statistics where there is more room."""
     statistics = [unbroken(line) for line in panel["statistics"]]
     low = statistics if panel["corner"] == "lower right" else []
     high = [] if low else statistics
-    upper = [("said under", TOO_LOW), *(("said", line) for line in high)]
-    lower = [("said over", TOO_HIGH), *(("said", line) for line in reversed(low))]
+    upper, lower = [("said", line) for line in high], [("said", line) for line in low]
+    drawn = _directions(panel, axes)
+    if "under" in drawn:
+        upper.insert(0, ("said under", DIRECTIONS["under"]))
+    if "over" in drawn:
+        lower.append(("said over", DIRECTIONS["over"]))
+    lower.reverse()
     texts = [
         _text(kind, line, LEFT + 8.0, TOP + LINE * (1 + k), "start")
         for k, (kind, line) in enumerate(upper)

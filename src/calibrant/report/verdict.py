@@ -188,7 +188,8 @@ def _repair_sentence(
         return [f"{name} would lower the log-loss, but not this error."]
     small, low, high = error < MIN_SHOWN_ERROR, best["low"], best["high"]
     if small and high is not None and high < value:
-        return [f"{name} would leave an error of at most {high:.3f} on held-out rows."]
+        limit = f"{high:.3f} (upper end of the {100 * confidence:g} % interval)"
+        return [f"{name} would leave an error of at most {limit} on held-out rows."]
     left = f"below {MIN_SHOWN_ERROR:g}" if small else f"{error:.3f}"
     if high is not None:
         left += f" ({100 * confidence:g} % interval {low:.3f} to {high:.3f})"
