@@ -103,11 +103,10 @@ def join_names(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def format_count(number: float, thousands: str = ",") -> str:
+def format_count(number: float) -> str:
     """Return a number of rows, or a sum of weights, never with an exponent.
 
     >>> format_count(481.0), format_count(1_709_267.0), format_count(2.25)
     ('481', '1,709,267', '2.2')
     """
-    text = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
-    return text.replace(",", thousands)
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
