@@ -343,6 +343,9 @@ def test_tiny_chances_and_near_certainties_are_not_rounded():
         assert "CAL008" not in codes(p, y)
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.* no value of:calibrant.exceptions.CalibrantWarning"
+)
 def test_rows_without_a_group_are_a_group():
     p, y = drawn(calibrated, n=4000)
     rng = np.random.default_rng(1)

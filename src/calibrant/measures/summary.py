@@ -13,6 +13,7 @@ from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
 from calibrant.core.text_tables import fixed, text_table
 from calibrant.core.warn import warn
+from calibrant.engines.groups import format_group_value
 from calibrant.exceptions import SmallSampleWarning
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import over_units
@@ -99,7 +100,7 @@ class UnitSummary:
     @property
     def name(self) -> str:
         """Return what tables call the model and group."""
-        return ", ".join(map(str, self.key.values()))
+        return ", ".join(map(format_group_value, self.key.values()))
 
     @property
     def size(self) -> str:
