@@ -63,7 +63,7 @@ class Sized(Protocol):
 FEW_ROWS = 30
 """Below this many rows the noise of a calibration error exceeds what is measured."""
 FEW_CLUSTERS = 10
-"""Below this many clusters their dependence is hardly known."""
+"""Below this many clusters intervals that allow for them are rough."""
 
 
 @dataclass(frozen=True, eq=False)
