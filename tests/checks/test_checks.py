@@ -343,6 +343,9 @@ def test_tiny_chances_and_near_certainties_are_not_rounded():
         assert "CAL008" not in codes(p, y)
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.* no value of:calibrant.exceptions.CalibrantWarning"
+)
 def test_rows_without_a_group_are_a_group():
     p, y = drawn(calibrated, n=4000)
     rng = np.random.default_rng(1)
@@ -542,6 +545,29 @@ def test_few_rows_that_are_surely_off_are_not_called_small_errors():
     assert "small error" not in told.message + told.remedy
     fine = finding(p, (rng.random(400) < p).astype(int), "CAL006")
     assert "small errors" in fine.message
+
+
+def test_few_rows_whose_mean_is_off_at_5_percent_say_in_which_direction():
+    """The mean has p = 0.03, so CAL003 is silent; the slope makes the whole clear."""
+    p = np.tile([0.05, 0.15, 0.35, 0.65], 40)
+    y = np.zeros(160)
+    for value, events in ((0.05, 7), (0.15, 11), (0.35, 18), (0.65, 24)):
+        y[np.flatnonzero(p == value)[:events]] = 1
+    told = finding(p, y, "CAL006").message
+    assert "CAL003" not in codes(p, y)
+    assert "on average too low (mean prediction 0.300, observed rate 0.375)" in told
+
+
+def test_only_significant_negative_correlations_are_upside_down():
+    rng = np.random.default_rng(5)
+    p = rng.random(1000)
+    alarms = [
+        "CAL012" in codes(p, (rng.random(1000) < 0.5).astype(int)) for _ in range(40)
+    ]
+    assert sum(alarms) <= 3
+    swapped = finding(p, (rng.random(1000) < 1.0 - p).astype(int), "CAL012")
+    assert -1.0 <= swapped.evidence["correlation"] < -0.4
+    assert f"(correlation {swapped.evidence['correlation']:.2f})" in swapped.message
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -40,7 +40,7 @@ def test_a_table_ranks_models_and_shows_pairs(run):
     code, out, _ = run("compare", *TWO)
     assert code == 0
     assert out.startswith(
-        "Calibration error by es15\nwith 95 % intervals, bias-corrected"
+        "Calibration error (method es15)\nwith 95 % intervals, bias-corrected"
     )
     assert "a is better" in out
     assert "Rank: 1 + the number of significantly better" in out

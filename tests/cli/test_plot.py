@@ -86,7 +86,7 @@ def test_many_groups_are_drawn_in_part_and_said(run, tmp_path, monkeypatch):
         (["--p", "forest", "--out", "a.png", "--method", "kce"], "only measures"),
         (["--p", "forest", "--out", "a.png", "--kind", "pie"], "'--kind'"),
         (["--p", "forest", "--out", "a.png", "--width", "1"], "2 to 40 inches"),
-        (["--p", "forest", "--out", "a.png", "--style", "red"], "'--style'"),
+        (["--p", "forest", "--out", "a.png", "--style", "gray"], "mean 'grey'"),
         (["--p", "forrest", "--out", "a.png"], "did you mean 'forest'"),
     ],
 )

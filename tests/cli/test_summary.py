@@ -83,3 +83,10 @@ def test_other_commands_print_latex():
     arguments = ["evaluate", *DATA, "--methods", "es15", "--format", "latex"]
     done = CliRunner().invoke(app, arguments)
     assert done.stdout.startswith(r"\begin{tabular}{llrrr")
+
+
+def test_a_column_after_a_blank_is_not_taken_for_a_file(tmp_path):
+    path = tmp_path / "clinic.csv"
+    path.write_text("died,old,new\n" + "1,0.4,0.6\n0,0.3,0.2\n" * 30)
+    done = run(path, "--y", "died", "--p", "old", "new")
+    assert "separated by commas: --p old,new." in str(done.exception)

@@ -325,3 +325,13 @@ def test_labels_that_differ_in_case_or_spaces_are_named():
     one = np.array(["churned"] * 40)
     with pytest.raises(ex.LabelError, match=r'appears there: pos_label="churned"'):
         cb.evaluate(one, np.full(40, 0.5), pos_label="Churned")
+
+
+def test_the_name_of_a_column_is_no_vector():
+    with pytest.raises(ex.ShapeError, match="Pass one value per row, not the name of"):
+        cb.calibration_test([0, 1] * 20, [0.2, 0.7] * 20, clusters="patient")
+
+
+def test_two_columns_of_two_models_are_suggested_as_a_dict():
+    with pytest.raises(ex.RowSumError, match="For two models, pass a dict of their"):
+        cb.summary([0, 1] * 20, [[0.2, 0.3], [0.7, 0.6]] * 20)

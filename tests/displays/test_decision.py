@@ -55,7 +55,40 @@ def test_lines_of_treating_all_have_the_colours_of_their_models():
         assert (always.get_linestyle(), lines[name].get_linestyle()) == ("--", "-")
 
 
-def test_a_model_is_solid_in_grey_too(display):
-    model, *_, every, none = display.plot(style="grey").get_lines()
-    assert model.get_linestyle() == "-"
-    assert "-" not in (every.get_linestyle(), none.get_linestyle())
+def test_a_single_model_is_solid_in_grey_too():
+    p, y = cb.datasets.load_binary("forest")
+    lines = cb.DecisionCurveDisplay.from_predictions(y, p).plot(style="grey").lines
+    assert lines[0].get_linestyle() == "-"
+
+
+def test_models_look_in_grey_as_in_the_diagram_of_their_calibration():
+    p, y = cb.datasets.load_binary("forest")
+    models = dict.fromkeys("abc", p)
+    display = cb.DecisionCurveDisplay.from_predictions(y, models)
+    *drawn, every, none = display.plot(style="grey").get_lines()
+    grid = cb.ReliabilityGrid.from_predictions(y, models)
+    curves = [
+        line
+        for line in grid.overlay(style="grey").get_lines()
+        if line.get_label().partition(":")[0] in models
+    ]
+
+    def look(line):
+        return line.get_color(), line._unscaled_dash_pattern
+
+    assert list(map(look, drawn)) == list(map(look, curves))
+    assert look(every) not in map(look, drawn)
+    assert look(none)[1] not in [look(one)[1] for one in (*drawn, every)]
+
+
+def test_axes_end_with_the_thresholds_and_hold_the_bands():
+    rng = np.random.default_rng(6)
+    p = rng.beta(1.0, 4.0, 150)
+    y = (rng.random(150) < p).astype(int)
+    at = np.arange(0.01, 0.51, 0.01)
+    display = cb.DecisionCurveDisplay.from_predictions(y, p, thresholds=at)
+    ax, frame = display.plot(), display.frame()
+    own = frame["model"] == "model"
+    assert ax.get_xlim() == (0.0, 0.5)
+    assert ax.get_ylim()[0] < frame["low"][own].min()
+    assert ax.get_ylim()[1] > frame["high"][own].max()

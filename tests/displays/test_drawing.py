@@ -399,6 +399,56 @@ def test_statistics_of_a_grid_cover_no_bar(width):
     assert not cut_off(figure)
 
 
+def test_bars_of_diagrams_side_by_side_have_one_factor():
+    rng = np.random.default_rng(2)
+    p = rng.beta(1.0, 9.0, 1000)
+    y = (rng.random(1000) < p).astype(int)
+    figure = GRID(y, {"wide": p, "narrow": 0.2 * p}, axes="prob").plot(width=7)
+    below = [ax.child_axes[0] for ax in figure.axes if ax.get_title()]
+    names = [{text.get_text() for text in ax.texts} for ax in below]
+    assert names[0] == names[1]
+
+
+def test_bins_without_events_point_beyond_logit_axes():
+    p = np.repeat(np.linspace(0.01, 0.3, 60), 5)
+    y = np.random.default_rng(0).random(p.size) < np.where(p < 0.1, 0.0, p)
+    with mpl.rc_context():
+        display = cb.ReliabilityDisplay.from_predictions(y.astype(int), p, axes="logit")
+        ax = display.plot()
+    bins = display.frame("bins")
+    none = int((bins["observed"] == 0.0).sum())
+    sizes = {
+        line.get_marker(): line.get_xdata().size
+        for line in ax.lines
+        if line.get_marker() in ("o", "v")
+    }
+    assert none > 0
+    assert sizes == {"o": bins["observed"].size - none, "v": none}
+
+
+def test_the_corner_says_how_many_clusters_there_are(sample):
+    p, y = sample
+    codes = np.arange(y.size) // 4
+    display = cb.ReliabilityDisplay.from_predictions(y, p, clusters=codes)
+    first = display.statistics.lines()[0]
+    assert first.startswith(f"n = {y.size:,} in {codes[-1] + 1:,} clusters, ")
+    assert display.statistics.frame()["clusters"] == codes[-1] + 1
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.SmallSampleWarning")
+def test_small_samples_have_more_bins_the_more_rows():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    counts = []
+    for n in (10, 15, 20, 21, 22, 23, 29, 30, 45, 100, 150, 200):
+        display = cb.ReliabilityDisplay.from_predictions(y[:n], p[:n])
+        rows = display.frame("bins")["weight"]
+        assert rows.min() >= 5
+        counts.append(rows.size)
+    assert counts == sorted(counts)
+
+
 def test_statistics_of_a_grid_stand_in_a_free_corner():
     p, y = cb.datasets.load_binary("forest")
     figure = GRID(y, {"a": p, "b": p}).plot(width=7)

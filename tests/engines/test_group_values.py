@@ -27,6 +27,9 @@ def columns():
     return {"y": rng.integers(0, 2, 400), "p": rng.random(400)}
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.* no value of:calibrant.exceptions.CalibrantWarning"
+)
 def test_whole_numbers_stay_apart_where_some_are_missing(
     columns, local_engine, tmp_path
 ):
@@ -44,6 +47,9 @@ def test_whole_numbers_beyond_64_bits(columns, tmp_path):
     assert rows == [200, 200]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.* no value of:calibrant.exceptions.CalibrantWarning"
+)
 def test_decimals_stay_decimals(columns, local_engine, tmp_path):
     values = [Decimal("0.10"), Decimal("12345678901234567.89"), None, Decimal("2.00")]
     group = pl.Series(values * 100, dtype=pl.Decimal(20, 2))

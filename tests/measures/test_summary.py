@@ -249,7 +249,10 @@ def test_separated_labels_have_no_slope_and_say_so():
     with pytest.warns(SmallSampleWarning) as caught:
         unit = only((p > 0.5).astype(int), p)
     assert sorted(str(one.message) for one in caught) == [
-        "no interval for AUROC: its estimated standard error is 0.",
+        (
+            "no interval for AUROC: it does not vary within the sample, so its "
+            "uncertainty cannot be estimated."
+        ),
         (
             "no interval for intercept, slope: no row with the event has a lower "
             "prediction than a row without it."
@@ -369,12 +372,59 @@ def test_sentence_has_the_numbers_of_the_table():
     assert result.sentence().count("95 % interval") == 1
 
 
+def test_sentence_says_what_could_not_be_estimated():
+    _, p = clinic()
+    with pytest.warns(SmallSampleWarning, match="all labels are equal"):
+        said = cb.summary(np.zeros(150), p).sentence()
+    for what in ("calibration-in-the-large", "the calibration slope", "The c-statis"):
+        assert re.search(rf"{what}\w* could not be estimated", said)
+    assert "was -" not in said
+    assert said.count("95 % interval") == 1
+
+
+@pytest.mark.parametrize(
+    ("smoother", "curve"),
+    [("smooth", "a smooth curve fitted by marginal likelihood"), ("loess", "loess")],
+)
+def test_sentence_names_the_model_first_and_the_curve(smoother, curve):
+    y, p = clinic()
+    said = cb.summary(y, {"old": p, "new": p**1.5}, smoother=smoother).sentence()
+    assert re.match(r"For old, in 150 observations with \d+ events, cal", said)
+    assert said.count(f"By {curve}, the integrated calibration index was") == 2
+
+
+def test_a_curve_on_the_diagonal_is_called_so():
+    y, p = clinic(400, seed=1)
+    result = cb.summary(y, {"right": p, "wrong": p**3})
+    line = "The curve of right cannot be distinguished from the diagonal."
+    assert str(result).endswith(line)
+    said = "; this curve could not be distinguished from the diagonal."
+    assert [said in one for one in result.sentence().splitlines()] == [True, False]
+
+
+def test_numbers_of_a_row_have_the_same_decimals():
+    rng = np.random.default_rng(1)
+    p = expit(rng.normal(-5.2, 1.0, 20_000))
+    y = rng.random(p.size) < p
+    table = cb.summary(y, {"a": p, "b": p**1.1}).table("markdown")
+    for line in table.splitlines()[2:]:
+        decimals = {len(number) for number in re.findall(r"\d\.(\d+)", line)}
+        assert len(decimals) <= 1, line
+    assert not re.search(r"-0\.0+\b", table)
+
+
+def test_few_clusters_give_a_warning():
+    y, p = clinic()
+    with pytest.warns(SmallSampleWarning, match=r"only 5 clusters: with so few, int"):
+        cb.summary(y, p, clusters=np.arange(150) % 5)
+
+
 def test_clusters_are_counted():
     y, p = clinic()
     result = cb.summary(y, p, clusters=np.arange(150) // 3)
     events = int(y.sum())
-    assert f"n = 150 rows of 50 clusters, {events} events" in str(result)
-    said = f"In 150 observations of 50 clusters with {events} events, calibration"
+    assert f"n = 150 rows from 50 clusters, {events} events" in str(result)
+    said = f"In 150 observations from 50 clusters, with {events} events, calibration"
     assert result.sentence().startswith(said)
     assert re.search(r"^clusters +50$", result.table(), re.MULTILINE)
     assert "clusters" not in cb.summary(y, p).table()

@@ -7,7 +7,12 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cb
-from calibrant.exceptions import OptionError, SmallSampleWarning, UnknownNameError
+from calibrant.exceptions import (
+    CalibrantWarning,
+    OptionError,
+    SmallSampleWarning,
+    UnknownNameError,
+)
 from calibrant.predictions.columns import typed_like
 
 es15 = partial(cb.calibration_error, method="es15")
@@ -214,3 +219,25 @@ def test_no_columns_is_an_error(table):
 )
 def test_text_is_read_in_the_type_of_the_column(column, text, value):
     assert typed_like(column, text) == value
+
+
+@pytest.mark.parametrize("aggregated", [False, True])
+def test_rows_without_a_value_of_their_group_are_counted_in_one_warning(aggregated):
+    p = np.tile([0.2, 0.4, 0.6, 0.8], 60)
+    y = np.random.default_rng(0).random(240) < p
+    place = np.array(["a", "b", None] * 80, dtype=object)
+    table = {"y": y.astype(int), "old": p, "new": p**2, "place": place}
+    preds = cb.Predictions.from_table(table, y="y", p=["old", "new"], by="place")
+    if aggregated:
+        preds = preds.aggregate()
+    with pytest.warns(CalibrantWarning) as caught:
+        result = cb.summary(preds)
+    (told,) = (str(one.message) for one in caught)
+    assert told == (
+        "80 rows have no value of place; they are in a group called (missing). Remove "
+        "such rows to leave them out."
+    )
+    assert {unit.name for unit in result.units if None in unit.key.values()} == {
+        "old, (missing)",
+        "new, (missing)",
+    }

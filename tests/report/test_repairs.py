@@ -201,5 +201,6 @@ def test_a_certificate_has_the_errors_of_the_table():
     limits = f"({before['low']:.4f} to {before['high']:.4f})"
     assert f"{before['error']:.4f} {limits}" in repairs["certificate"]
     assert after["low"] == 0.0
-    assert f"is at most {after['high']:.4f} after." in repairs["certificate"]
+    limits = f"({after['low']:.4f} to {after['high']:.4f})"
+    assert f"is {after['error']:.4f} {limits} after." in repairs["certificate"]
     assert all(row["error"] is None for row in repairs["rows"][2:])

@@ -132,9 +132,20 @@ def test_groups_of_clusters_have_the_p_values_of_the_check(fast):
 
 
 def test_an_error_of_nothing_is_smaller_than_any_and_known():
-    rows = [{"error": error} for error in (None, -0.001, 0.0, 0.2)]
+    rows = [{"error": error, "rows": 50.0} for error in (None, -0.001, 0.0, 0.2)]
+    rows.append({"error": 0.9, "rows": 11.0})  # mostly noise
     order = [row["error"] for row in sorted(rows, key=largest_error_first)]
-    assert order == [0.2, 0.0, -0.001, None]
+    assert order == [0.2, 0.0, -0.001, 0.9, None]
+
+
+def test_a_group_of_few_rows_has_the_error_that_evaluate_gives():
+    rng = np.random.default_rng(4)
+    p = rng.random(150)
+    y, place = (rng.random(150) < p).astype(int), np.arange(150) < 11
+    report = cb.Report.from_predictions(y, p, groups=place, methods="smooth")
+    (few,) = [row for row in report.summary["models"][0]["groups"] if row["rows"] == 11]
+    frame = cb.evaluate(y, p, groups=place, methods="smooth").frame()
+    assert few["error"] in frame["value"].tolist()
 
 
 def test_no_row_of_the_user_is_in_it(report, rows):

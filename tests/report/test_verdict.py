@@ -196,7 +196,7 @@ def test_findings_name_the_regions_of_the_verdict():
     ("low", "significant", "words"),
     [
         (0.05, False, "at all predictions at once, no gap is significant"),
-        (-0.05, True, "only together are the gaps significant"),
+        (-0.05, True, "the test looks at all rows together"),
         (0.05, True, ""),
         (-0.05, False, ""),
     ],

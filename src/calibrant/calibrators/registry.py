@@ -197,7 +197,7 @@ def _bins(prefix: str, n_bins: int) -> Row:
 
 
 TABLE: dict[str, Row] = {
-    "auto": (Auto, {}, "the repair that is best on held-out rows, or none"),
+    "auto": (Auto, {}, "repairs mixed by held-out rows, as strong as these justify"),
     "es15": _bins("es", 15),
     "es-cv": (CrossValidatedBins, SIZE, f"equal-size bins, their number {BY_CV}"),
     "es-sweep": (SweptBins, SIZE, f"equal-size {SWEPT}"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import BinTable, bin_index, size_edges, tabulate
@@ -30,6 +30,8 @@ square, are moderately, severely off."""
 LEVEL = 0.01
 """False-alarm rate of a check on calibrated predictions."""
 MAX_BINS = 20
+MIN_NOISE = 10.0
+"""Sums of labels with less variance than this are not near a normal distribution."""
 ROWS_PER_BIN = 50
 MAX_SHIFT = 80.0
 """No prediction needs a larger shift of its logit than this."""
@@ -189,6 +191,14 @@ class Subject:
     def excess(self) -> FloatVector:
         """Return by how much each cell's sum of labels exceeds the predicted one."""
         return self.cells.label_sum - self.cells.weight * self.cells.p
+
+    @cached_property
+    def mean_shift(self) -> tuple[float, float]:
+        """Return the mean of label less prediction, and its two-sided p-value."""
+        noise, gap = float(self.noise.sum()), float(self.excess.sum())
+        if noise < MIN_NOISE:
+            return gap / self.total, 1.0
+        return gap / self.total, float(2.0 * ndtr(-abs(gap) / np.sqrt(noise)))
 
     @cached_property
     def shift_to_base_rate(self) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, expit, ndtr
 
-from calibrant.checks.check import Finding, severity_of
+from calibrant.checks.check import MIN_NOISE, Finding, severity_of
 from calibrant.checks.formatting import format_pair, format_probability, format_range
 from calibrant.numerics.binning import bin_index
 from calibrant.numerics.reversed_order import find_reversal
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatVector
     from calibrant.numerics.binning import BinTable
 
-MIN_NOISE = 10.0
-"""Sums of labels with less variance than this are not near a normal distribution."""
 MIN_BINS = 2
 MIN_COUNT = 5.0
 """Rates of bins with fewer expected rows of either outcome are not compared."""
@@ -48,7 +46,7 @@ def _confidence(subject: Subject, *, sign: float) -> Finding | None:
     """Return a finding where the slope less 1 has this sign."""
     if not subject.top_label:
         return _spread(subject, sign=sign)
-    gap, pvalue = _shift(subject)
+    gap, pvalue = subject.mean_shift
     if pvalue >= subject.level or gap * sign < 0.0:
         return None
     confidence = subject.mean_prob
@@ -83,18 +81,9 @@ def _slope_remedy(method: str, sign: float) -> str:
     return f"{method} {how} all predictions with a single slope."
 
 
-def _shift(subject: Subject) -> tuple[float, float]:
-    """Return the mean of label less prediction, and its two-sided p-value."""
-    noise = float(subject.noise.sum())
-    gap = float(subject.excess.sum())
-    if noise < MIN_NOISE:
-        return gap / subject.total, 1.0
-    return gap / subject.total, float(2.0 * ndtr(-abs(gap) / np.sqrt(noise)))
-
-
 def shifted_base_rate(subject: Subject) -> Finding | None:
     """CAL003: the event happens more or less often than predicted on average."""
-    gap, pvalue = _shift(subject)
+    gap, pvalue = subject.mean_shift
     if subject.top_label or pvalue >= subject.level:
         return None
     rate = subject.positives / subject.total
@@ -120,7 +109,7 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
 
 def balanced_training(subject: Subject) -> Finding | None:
     """CAL013: predictions are those of a model trained on as many events as others."""
-    gap, pvalue = _shift(subject)
+    gap, pvalue = subject.mean_shift
     if subject.event != "binary" or pvalue >= subject.level or subject.one_outcome:
         return None
     rate, shift = subject.positives / subject.total, subject.shift_to_base_rate

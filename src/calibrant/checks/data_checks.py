@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
 
 ENOUGH_ROWS = 1000
+INTERVAL_LEVEL = 0.05
+"""The level of tests that 95 % intervals are."""
 REGIONS = 10
 DIGITS = (1, 2, 3)
 ROWS_PER_VALUE = 20
@@ -53,16 +55,34 @@ def few_rows(subject: Subject) -> Finding | None:
     limit = "small errors are indistinguishable from noise"
     remedy = f"Collect at least {ENOUGH_ROWS} rows before trusting a small error."
     if smooth_p_value(subject.sample).rejects(subject.level):
-        limit = "predictions are significantly off, but by how much is uncertain"
+        limit = (
+            f"predictions are significantly off{_mean_off(subject)}, but by how much "
+            "is uncertain"
+        )
         remedy = "Look at the interval of the error, not only at its estimate."
     return Finding(
         "CAL006",
         "few rows",
         "note",
-        f"There are {_format_rows(subject.total)}, {format_count(rarer)} of the rarer "
-        f"outcome: {limit}.",
+        f"There are {_format_rows(subject.total)}, {format_count(rarer)} of them with "
+        f"the rarer label: {limit}.",
         remedy,
         evidence={"rows": subject.total, "rarer_outcome": rarer},
+    )
+
+
+def _mean_off(subject: Subject) -> str:
+    """Return in which direction the mean is off where only an interval shows it.
+
+    CAL003 is silent where O:E differs from 1 at 5 %, but not at the level of checks.
+    """
+    gap, pvalue = subject.mean_shift
+    if not subject.level <= pvalue < INTERVAL_LEVEL:
+        return ""
+    predicted, observed = format_pair(subject.mean_prob, subject.mean_prob + gap)
+    return (
+        f" and on average too {'low' if gap > 0.0 else 'high'} (mean prediction "
+        f"{predicted}, {subject.rate_name} {observed})"
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from calibrant.core.text_tables import fixed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,10 +21,7 @@ def format_number(value: float | None, decimals: int = MIN_DECIMALS) -> str:
     >>> format_number(0.03149), format_number(-0.00001), format_number(12.0, 0)
     ('0.031', '0.000', '12')
     """
-    if value is None:
-        return UNKNOWN
-    text = f"{value:.{decimals}f}"
-    return text.removeprefix("-") if float(text) == 0.0 else text
+    return UNKNOWN if value is None else fixed(value, decimals)
 
 
 def format_pvalue(value: float | None) -> str:
@@ -104,11 +103,10 @@ def join_names(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def format_count(number: float, thousands: str = ",") -> str:
+def format_count(number: float) -> str:
     """Return a number of rows, or a sum of weights, never with an exponent.
 
     >>> format_count(481.0), format_count(1_709_267.0), format_count(2.25)
     ('481', '1,709,267', '2.2')
     """
-    text = f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"
-    return text.replace(",", thousands)
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"

@@ -150,7 +150,9 @@ RULES = (
         "rarer or more common than in training.",
         "Recalibrate the level with platt on recent rows, or, if only the rate has "
         "changed, use adjust_prior.",
-        "A shift can have other causes, such as labels that arrive late.",
+        "A shift can have other causes, such as labels that arrive late. Checks test "
+        "at 1 %, so this one may be silent although the 95 % interval of O:E excludes "
+        "1; CAL006 says so if the predictions as a whole are significantly off.",
         _of_map(lambda p: expit(logit(p) - 0.5)),
     ),
     Rule(

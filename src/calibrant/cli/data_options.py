@@ -224,6 +224,7 @@ class DataOptions:
         from calibrant.predictions.aggregates import AggregatedPredictions
         from calibrant.predictions.predictions import Predictions
 
+        self._check_no_column_is_a_file()
         cells = open_cells(self.files)
         if cells is None:
             return None
@@ -234,6 +235,17 @@ class DataOptions:
                 "'calibrant evaluate' accepts aggregated predictions."
             )
         return Predictions(AggregatedPredictions(cells))
+
+    def _check_no_column_is_a_file(self) -> None:
+        """Raise where a column after a blank was taken for a further file."""
+        first, *more = self.source
+        columns = [one for one in more if not Path(one).suffix]
+        stray = [one for one in columns if not Path(one).exists()]
+        if self.p and Path(first).exists() and stray:
+            raise OptionError(
+                f"{stray[0]} does not exist. Columns of one option are separated by "
+                f"commas: --p {','.join([*self.p, *stray])}."
+            )
 
     def open_rows(self, *, in_memory: bool = False) -> Table:
         """Open the files of rows by the engine that was asked for."""

@@ -13,11 +13,11 @@ from calibrant.cli.data_options import DataOptions, check_not_source, takes_pred
 from calibrant.cli.progress import progress_bar
 from calibrant.core.defaults import DEFAULT_METHOD
 from calibrant.core.output_files import FIGURE, atomic_write, check_derived, check_named
+from calibrant.core.parameters import check_choice
 from calibrant.exceptions import OptionError
 
 Kind: TypeAlias = Literal["curve", "diagonal", "centres", "bars"]
 Axes: TypeAlias = Literal["prob", "logit", "auto"]
-Style: TypeAlias = Literal["colour", "grey"]
 
 
 @takes_predictions("engine", "id_")
@@ -56,7 +56,7 @@ def plot(
         ),
     ] = False,
     style: Annotated[
-        Style, typer.Option(metavar="STYLE", help="colour, or grey for print.")
+        str, typer.Option(metavar="STYLE", help="colour, or grey for print.")
     ] = "colour",
     width: Annotated[
         float | None,
@@ -67,8 +67,9 @@ def plot(
 ) -> None:
     """Draw one reliability diagram per model, class and group."""
     from calibrant.displays.grid import ReliabilityGrid
-    from calibrant.displays.style import check_width
+    from calibrant.displays.style import STYLES, check_width
 
+    check_choice(style, STYLES, name="--style")
     check_figure_path(out)
     check_not_source(data.files, out)
     if width is not None:

@@ -149,7 +149,7 @@ def _print_ranks(first: Comparison, models: Frame, paired: Frame) -> None:
     bias = ", bias-corrected" if models["debiased"].all() else ""
     method, task = str(models["method"][0]), str(models["task"][0])
     event = "" if task == "binary" else f", {task}"
-    typer.echo(f"Calibration error by {method}{event}")
+    typer.echo(f"Calibration error (method {method}){event}")
     typer.echo(f"with {level}{bias} (alpha = {first.alpha:g})")
     hidden = {"debiased", "task", "method", "bins"}
     print_frame({k: v for k, v in models.items() if k not in hidden}, "table")

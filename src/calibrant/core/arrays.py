@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     )
 
 
+VALUES_NOT_NAME = ("Pass one value per row, not the name of a column.",)
+
+
 def as_array(values: ArrayLike, *, name: str) -> NDArray[Any]:
     """Return `values` as a NumPy array; masked entries count as missing.
 
@@ -102,6 +105,7 @@ def check_vector(array: NDArray[Any], *, name: str) -> NDArray[Any]:
             name,
             "must be a vector of shape (n,)",
             f"it has shape {array.shape}",
+            VALUES_NOT_NAME if array.ndim == 0 and array.dtype.kind in "US" else (),
             value=array.shape,
         )
     if not len(array):

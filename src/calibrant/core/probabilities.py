@@ -243,10 +243,17 @@ def _check_row_sums(prob: FloatMatrix, scale: Scale, wording: Wording) -> None:
             f"{wording.prob} ({prob.shape[1]} columns)",
             f"row {row} sums to {unit * sums[row]:.6g} "
             f"({off.sum()} of {off.size} rows are off)",
-            row_sum_remedy(wording),
+            (*_columns_of_models(prob), *row_sum_remedy(wording)),
             place=(row,),
             value=unit * sums[row],
         )
+
+
+def _columns_of_models(prob: FloatMatrix) -> Text:
+    """Return what to do where two columns may be those of two models."""
+    if prob.shape[1] != 2:  # noqa: PLR2004
+        return ()
+    return ("For two models, pass a dict of their predictions by name. ",)
 
 
 def row_sum_remedy(wording: Wording) -> Text:

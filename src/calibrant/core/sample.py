@@ -54,9 +54,16 @@ class Sized(Protocol):
         """Return the rows that the sample stands for."""
         ...
 
+    @property
+    def clusters(self) -> IntVector | None:
+        """Return the number of each row's cluster, where rows belong together."""
+        ...
+
 
 FEW_ROWS = 30
 """Below this many rows the noise of a calibration error exceeds what is measured."""
+FEW_CLUSTERS = 10
+"""Below this many clusters intervals that allow for them are rough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +156,20 @@ def _joined(clusters: Sequence[IntVector | None]) -> IntVector | None:
 
 
 def warn_if_small(sample: Sized, name: str | None = None) -> None:
-    """Warn where a sample stands for too few rows to mean much; say which, if named."""
+    """Warn where a sample has too few rows or clusters to mean much.
+
+    The name, if there is one, says which sample it is.
+    """
+    which = f"{name}: " if name else ""
+    if sample.clusters is not None:
+        count = np.count_nonzero(np.bincount(sample.clusters))
+        if 1 < count < FEW_CLUSTERS:  # a single one is an error
+            warn(
+                f"{which}only {count} clusters: with so few, intervals and p-values "
+                f"are rough (use at least {FEW_CLUSTERS}, preferably 30).",
+                SmallSampleWarning,
+            )
     if sample.total < FEW_ROWS:
-        which = f"{name}: " if name else ""
         rows = "1 row" if sample.total == 1.0 else f"{sample.total:g} rows"
         warn(
             f"{which}only {rows}: with so few, a calibration error is mostly noise "

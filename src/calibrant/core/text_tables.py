@@ -69,17 +69,37 @@ def frame_table(frame: Frame, format: TextFormat = "text") -> str:  # noqa: A002
 
 
 def shown_rows(frame: Frame) -> list[list[str]]:
-    """Return the rows of columns as text, a hyphen where a value is missing."""
-    columns = (map(_shown, values.tolist()) for values in frame.values())
+    """Return the rows of columns as text, a hyphen where a value is missing.
+
+    All numbers of a column have the same decimals: none if all of them are whole.
+    """
+    columns = (_shown(values.tolist()) for values in frame.values())
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _shown(value: Any) -> str:
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals; 0 has no sign.
+
+    Examples
+    --------
+    >>> fixed(-0.25, 1), fixed(-0.004, 2), fixed(12.0, 0)
+    ('-0.2', '0.00', '12')
+    """
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if float(text) == 0.0 else text
+
+
+def _shown(values: list[Any]) -> list[str]:
+    numbers = [value for value in values if isinstance(value, float)]
+    finite = [number for number in numbers if math.isfinite(number)]
+    decimals = 0 if all(number.is_integer() for number in finite) else DIGITS
+    return [_shown_value(value, decimals) for value in values]
+
+
+def _shown_value(value: Any, decimals: int) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "-"
-    if isinstance(value, float):
-        return f"{value:g}" if value.is_integer() else f"{value:.{DIGITS}f}"
-    return str(value)
+    return fixed(value, decimals) if isinstance(value, float) else str(value)
 
 
 def _aligned(lines: list[list[str]], right: Sequence[bool]) -> str:

@@ -106,7 +106,10 @@ def draw_truth(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
 
 
 def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen, **changes: Any) -> None:
-    """Draw the mean of each bin within the axes, with the interval of its rate."""
+    """Draw the mean of each bin within the axes, with the interval of its rate.
+
+    Rates that lie beyond logit axes, such as 0, are triangles at the end.
+    """
     bins, (start, end) = display.bins, display.limits
     inside = (bins["predicted"] >= start) & (bins["predicted"] <= end)
     names = ("predicted", "observed", "low", "high")
@@ -114,7 +117,14 @@ def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen, **changes: Any) -
     look: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": pen.style.ink}
     look |= {"markersize": pen.line(2.9), "elinewidth": pen.line(0.7), "zorder": 2.8}
     look |= {"markeredgecolor": "white", "markeredgewidth": pen.line(0.4)} | changes
-    ax.errorbar(x, y, yerr=[y - low, high - y], **pen.keywords("bins", **look))
+    keywords = pen.keywords("bins", **look)
+    off = np.sign(bins["observed"][inside] - y)
+    for side, marker in ((0.0, keywords["marker"]), (-1.0, "v"), (1.0, "^")):
+        at = off == side
+        if at.any():
+            keywords |= {"marker": marker}
+            bars = [(y - low)[at], (high - y)[at]]
+            ax.errorbar(x[at], y[at], yerr=bars, **keywords)
 
 
 def write_corners(
@@ -136,6 +146,12 @@ def write_corners(
     corner = free_corner([display])
     if pen.shows("statistics"):
         lines = display.statistics.lines(pen.decimals)[:n_statistics]
+        size = 0.88 * pen.size * ax.figure.dpi / 72.0 / ax.get_window_extent().width
+        other_corner: Corner = "lower right" if corner == "upper left" else "upper left"
+        if not has_free_corner(display, len(lines) + 1, size, corner) and (
+            has_free_corner(display, len(lines) + 1, size, other_corner)
+        ):
+            corner = other_corner
         look = {"color": pen.style.ink, "fontsize": pen.size * 0.88}
         keywords = pen.keywords("statistics", **look)
         skipped = 1.1 if corner in sides else 0.0
@@ -198,13 +214,13 @@ def write_in_corner(
         ha="left" if top else "right",
         va="top" if top else "bottom",
         linespacing=LINE,
-        zorder=4,
+        zorder=2.7,  # below dots and their bars
         **keywords,
     )
 
 
 def has_free_corner(
-    display: ReliabilityDisplay, n_statistics: int, size: float
+    display: ReliabilityDisplay, n_statistics: int, size: float, corner: Corner
 ) -> bool:
     """Tell whether neither the curve nor a bar reaches into statistics in a corner.
 
@@ -213,7 +229,7 @@ def has_free_corner(
     lines = display.statistics.lines()[:n_statistics]
     width = MARGIN + LETTER * size * max(map(len, lines))
     height = MARGIN + LINE * size * n_statistics
-    bins, upper = display.bins, free_corner([display]) == "upper left"
+    bins, upper = display.bins, corner == "upper left"
     ends = (bins["predicted"], bins["high" if upper else "low"])
     for p, rate in ((display.curve.p, display.curve.calibrated), ends):
         x, y = places(p, display), places(rate, display)

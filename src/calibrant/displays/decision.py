@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from calibrant.displays.drawing import new_figure
 from calibrant.displays.layout import as_drawn
 from calibrant.displays.style import (
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
     from calibrant.displays.style import Style, StyleName
     from calibrant.predictions.predictions import Predictions
 
-DASHED, DOTTED = (0, (4.0, 2.0)), (0, (1.0, 1.5))
-"""Treating all, and treating none."""
 ASPECT = 0.78
 """Height of a figure by its width."""
 ROOM_BELOW = 0.15
-"""Share of the height that shows negative net benefits."""
+"""Share of the height that shows negative net benefits at least."""
+MAX_BELOW = 0.4
+"""And at most: at high thresholds they have no bound that could be drawn."""
+WHOLE_AXIS = 0.95
+"""Thresholds that reach this far have an axis up to 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,12 +216,14 @@ class DecisionCurveDisplay:
             rows = frame["model"] == unit.model
             columns = ("threshold", "net_benefit", "low", "high")
             x, benefit, low, high = (frame[column][rows] for column in columns)
-            colour, dashes = colours.look(place % models, solid_first=True)
+            colour, dashes = colours.look(place % models, solid_first=models == 1)
             if unit.sample is None:
                 none = unit.model == TREAT_NONE
-                look: dict[str, Any] = {"linestyle": DOTTED if none else DASHED}
+                look: dict[str, Any] = {
+                    "linestyle": colours.never if none else colours.always
+                }
                 look["color"] = colour if own_lines and not none else colours.soft
-                look["linewidth"] = 0.14 * size
+                look["linewidth"] = 0.11 * size
             else:
                 look = {"color": colour, "linestyle": dashes, "linewidth": 0.2 * size}
                 look |= line_style
@@ -225,14 +231,18 @@ class DecisionCurveDisplay:
                     x, low, high, color=colour, alpha=colours.band_alpha, linewidth=0.0
                 )
             ax.plot(x, benefit, label=as_drawn(unit.model), **look)
-        self._describe(ax, frame["net_benefit"], colours, size)
+        own = np.isin(frame["model"], [u.model for u in self.curve.units if u.sample])
+        self._describe(ax, frame["low"][own], frame["high"][own], colours, size)
         return ax
 
     def _describe(
-        self, ax: Axes, benefit: FloatVector, style: Style, size: float
+        self, ax: Axes, low: FloatVector, high: FloatVector, style: Style, size: float
     ) -> None:
-        top = 1.05 * float(max(benefit.max(), 0.01))
-        ax.set(xlim=(0.0, 1.0), ylim=(-ROOM_BELOW * top, top))
+        top = 1.05 * max(float(np.nanmax(high, initial=0.0)), 0.01)
+        lowest = -1.05 * float(np.nanmin(low, initial=0.0))
+        below = min(max(lowest, ROOM_BELOW * top), MAX_BELOW * top)
+        last = float(self.curve.thresholds[-1])
+        ax.set(xlim=(0.0, 1.0 if last >= WHOLE_AXIS else last), ylim=(-below, top))
         ax.set_xlabel("Threshold probability", fontsize=size)
         what = "Standardised net benefit" if self.standardised else "Net benefit"
         ax.set_ylabel(what, fontsize=size)

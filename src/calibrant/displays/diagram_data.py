@@ -25,7 +25,7 @@ from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from calibrant.calibrators.fits import Fit
     from calibrant.core.array_types import (
@@ -53,8 +53,8 @@ AXES_SPAN = 3.0
 """How long the logit axes are where p + logit(p) / `AXES_LOGIT` is a place."""
 N_DOTS, ROWS_PER_DOT = 10, 15
 """At most so many dots beside a curve, of at least so many rows."""
-MAX_LEVELS = 21
-"""Up to so many distinct predictions have a dot and a bar each."""
+MAX_LEVELS, ROWS_PER_LEVEL = 21, 5
+"""Up to so many distinct predictions have a bar each, and a dot if rows suffice."""
 FEW_BARS, MANY_BARS, MANY_ROWS = 20, 40, 1000
 SPIKE = 0.012
 """Half of the width of the bar of one distinct prediction."""
@@ -230,9 +230,10 @@ def table_of(sample: BinarySample, fit: Fit) -> BinTable:
     if isinstance(fit.map, BinnedMap):
         return sample_table(sample, fit.edges)
     levels = levels_of(sample)
-    if levels is not None:
+    if levels is not None and sample.total >= ROWS_PER_LEVEL * levels.size:
         return sample_table(sample, level_edges(levels))
-    count = int(np.clip(sample.total // ROWS_PER_DOT, 2, N_DOTS))
+    least = 2 if sample.total >= 2 * ROWS_PER_LEVEL else 1
+    count = int(np.clip(sample.total // ROWS_PER_DOT, least, N_DOTS))
     return sample_table(sample, sample_edges(sample, count))
 
 
@@ -279,28 +280,50 @@ MIN_HIGHEST_BAR = 0.1
 
 
 def mirrored_bars(
-    rows: FloatVector, events: FloatVector
+    rows: FloatVector,
+    events: FloatVector,
+    factors: Mapping[str, float] | None = None,
 ) -> dict[str, tuple[FloatVector, str]]:
     """Return the heights of bars of events and of non-events, and what to call them.
 
     The tallest bar is 1. Both sides have one scale, unless the rarer outcome could not
-    be seen: then its bars are longer by a power of ten, which its name says.
+    be seen: then its bars are longer by a power of ten, which its name says. `factors`
+    are those of several diagrams side by side; by default its own.
 
     >>> bars = mirrored_bars(np.array([100.0, 300.0]), np.array([1.0, 2.0]))
     >>> bars["events"][0].round(2).tolist(), bars["events"][1]
     ([0.34, 0.67], 'events \N{MULTIPLICATION SIGN}100')
     """
+    if factors is None:
+        factors = bar_factors(rows, events)
+    return {
+        name: (
+            factors[name] * heights,
+            name
+            if factors[name] == 1.0
+            else f"{name} \N{MULTIPLICATION SIGN}{factors[name]:,.0f}",
+        )
+        for name, heights in _bar_heights(rows, events).items()
+    }
+
+
+def bar_factors(rows: FloatVector, events: FloatVector) -> dict[str, float]:
+    """Return by how much bars of each side must be longer to be seen, mostly 1."""
+    heights = _bar_heights(rows, events)
+    highest = {name: float(bars.max(initial=0.0)) for name, bars in heights.items()}
+    return {
+        name: float(10.0 ** np.floor(-np.log10(height)))
+        if 0.0 < height < MIN_HIGHEST_BAR
+        else 1.0
+        for name, height in highest.items()
+    }
+
+
+def _bar_heights(rows: FloatVector, events: FloatVector) -> dict[str, FloatVector]:
+    """Return bars of events and of non-events, of which the tallest is 1."""
     bars = {"events": events, "non-events": rows - events}
     tallest = max(float(sums.max(initial=0.0)) for sums in bars.values()) or 1.0
-    return {name: _visible_bars(name, sums / tallest) for name, sums in bars.items()}
-
-
-def _visible_bars(name: str, heights: FloatVector) -> tuple[FloatVector, str]:
-    highest = float(heights.max(initial=0.0))
-    if not 0.0 < highest < MIN_HIGHEST_BAR:
-        return heights, name
-    factor = 10.0 ** np.floor(-np.log10(highest))
-    return factor * heights, f"{name} \N{MULTIPLICATION SIGN}{factor:,.0f}"
+    return {name: sums / tallest for name, sums in bars.items()}
 
 
 def true_points(

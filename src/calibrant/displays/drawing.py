@@ -130,10 +130,12 @@ def draw_panel(
     *,
     n_statistics: int = 4,
     above: int = 0,
+    factors: Mapping[str, float] | None = None,
 ) -> Axes:
     """Draw one diagram with its histogram, and name its axes.
 
-    Statistics are in a corner, or in so many lines `above` the axes.
+    Statistics are in a corner, or in so many lines `above` the axes. Bars of the
+    histogram are longer by `factors`, by default its own.
     """
     prepare_axes(display, ax, pen)
     if display.kind == "curve":
@@ -148,7 +150,7 @@ def draw_panel(
         ax.set_title(title, **pen.keywords("title", **look))
     name_axes(display, ax, pen)
     if display.histogram:
-        draw_histogram(display, ax, pen)
+        draw_histogram(display, ax, pen, factors)
     return ax
 
 

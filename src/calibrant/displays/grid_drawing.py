@@ -15,6 +15,7 @@ from calibrant.displays.curve_drawing import (
     free_corner,
     has_free_corner,
 )
+from calibrant.displays.diagram_data import bar_factors
 from calibrant.displays.drawing import (
     check_no_width,
     draw_key,
@@ -84,15 +85,19 @@ def draw_grid(
     entries = 4 if curves else n_entries(displays[0])
     n_statistics = 3 if inches / columns >= WIDE_PANEL else 2
     size = 0.88 * pen.size / 72.0 / (0.85 * inches / columns)
-    free = all(has_free_corner(one, n_statistics, size) for one in displays)
+    free = all(
+        has_free_corner(one, n_statistics, size, free_corner([one])) for one in displays
+    )
     above = 0 if free or not curves else n_statistics
     layout = Layout.of(displays, inches, columns, pen, entries=entries, above=above)
     figure, panels = new_panels(layout, len(displays))
     # Directions stand in the key below.
     changes = {"directions": False, **pen.changes}
     quiet = replace(pen, changes=changes) if curves else pen
+    look: dict[str, Any] = {"n_statistics": n_statistics, "above": above}
+    look["factors"] = _shared_factors(displays)
     for display, ax in zip(displays, panels, strict=True):
-        draw_panel(display, ax, quiet, n_statistics=n_statistics, above=above)
+        draw_panel(display, ax, quiet, **look)
     _name_outer_axes(panels, columns)
     if curves:
         _draw_key(figure, displays, pen)
@@ -116,6 +121,13 @@ def n_columns(count: int, width: float | None, row_length: int = 0) -> int:
         return count
     fitting = [c for c in COLUMNS if c <= room and c < count] or [room]
     return max(fitting, key=lambda c: (count % c or c) / c)
+
+
+def _shared_factors(displays: Sequence[ReliabilityDisplay]) -> dict[str, float]:
+    """Return the factors of bars that suit all diagrams, so that they are alike."""
+    shown = [one.frame("histogram") for one in displays if one.histogram]
+    own = [bar_factors(parts["weight"], parts["events"]) for parts in shown]
+    return {name: min(one[name] for one in own) for name in (own[0] if own else ())}
 
 
 def _name_outer_axes(panels: Sequence[Axes], columns: int) -> None:

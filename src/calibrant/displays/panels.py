@@ -10,6 +10,8 @@ from calibrant.displays.diagram_data import mirrored_bars
 from calibrant.numerics.links import logit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
 
     from calibrant.core.array_types import FloatVector, Space
@@ -164,12 +166,17 @@ def _move_names_below(ax: Axes, below: Axes, pen: Pen, share: float) -> None:
     ax.xaxis.label.set_verticalalignment("top")
 
 
-def draw_histogram(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> Axes:
-    """Draw events upwards and non-events downwards."""
+def draw_histogram(
+    display: ReliabilityDisplay,
+    ax: Axes,
+    pen: Pen,
+    factors: Mapping[str, float] | None = None,
+) -> Axes:
+    """Draw events upwards and non-events downwards; `factors` as in `mirrored_bars`."""
     below = axes_below(ax, pen)
     parts = display.frame("histogram")
     left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
-    sides = mirrored_bars(parts["weight"], parts["events"])
+    sides = mirrored_bars(parts["weight"], parts["events"], factors)
     ends = []
     for (side, (height, text)), sign in zip(sides.items(), (1.0, -1.0), strict=True):
         part = side.replace("-", "_")

@@ -32,6 +32,7 @@ class Statistics:
     slope: float  # as in `summary`; NaN where events and non-events do not overlap
     intercept: float
     confidence: float  # level of the interval
+    clusters: int | None = None  # None where rows do not belong together
 
     @classmethod
     def of(
@@ -39,7 +40,9 @@ class Statistics:
     ) -> Statistics:
         """Return the numbers of a sample whose error has been estimated."""
         slope, intercept = recalibration_line(sample)
+        codes = sample.clusters
         return cls(
+            clusters=None if codes is None else np.unique(codes).size,
             n=sample.total,
             events=sample.total * sample.mean(sample.y),
             error=estimate.value,
@@ -52,7 +55,10 @@ class Statistics:
 
     def frame(self) -> Frame:
         """Return the numbers as columns of one row."""
-        return {name: np.array([value]) for name, value in asdict(self).items()}
+        known = {
+            name: value for name, value in asdict(self).items() if value is not None
+        }
+        return {name: np.array([value]) for name, value in known.items()}
 
     @property
     def decimals(self) -> int:
@@ -74,8 +80,11 @@ class Statistics:
 
         The error has at least so many decimals.
         """
+        n = f"n = {self.n:,.0f}"
+        if self.clusters is not None:
+            n += f" in {self.clusters:,} clusters"
         texts = [
-            f"n = {self.n:,.0f}, {self.events:,.0f} {counted(self.events)}",
+            f"{n}, {self.events:,.0f} {counted(self.events)}",
             f"error {self.error_text(decimals)}",
         ]
         if math.isfinite(self.slope):

@@ -49,6 +49,9 @@ class Style:
         "#7f7f7f",
     )  # fmt: skip
     dashes: tuple[Dashes, ...] = (SOLID,)
+    # decisions that need no model: treating all, and treating none
+    always: Dashes = (0, (4.0, 2.0))
+    never: Dashes = (0, (1.0, 1.5))
 
     def look(self, number: int, *, solid_first: bool = False) -> tuple[str, Dashes]:
         """Return colour and line style of a model."""
@@ -64,7 +67,7 @@ GREY = Style(
     light="#e4e4e4",
     over="#6a6a6a",
     under="#6a6a6a",
-    under_hatch="//////",
+    under_hatch="\\\\\\\\\\\\",  # across the diagonal, along which such areas lie
     fill_alpha=0.55,
     band_alpha=0.16,
     events="#404040",
@@ -80,6 +83,8 @@ GREY = Style(
         (0, (6.0, 1.5, 1.2, 1.5)),
         (0, (8.0, 2.0)),
     ),
+    always=SOLID,
+    never=(0, (1.0, 4.0)),
 )
 STYLES: dict[StyleName, Style] = {"colour": COLOUR, "grey": GREY}
 

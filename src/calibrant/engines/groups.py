@@ -10,10 +10,11 @@ import numpy as np
 
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import is_missing
-from calibrant.exceptions import Argument, OptionError
+from calibrant.core.warn import warn
+from calibrant.exceptions import Argument, CalibrantWarning, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,6 +59,24 @@ def format_group_value(value: Any) -> str:
     if value is None:
         return MISSING
     return repr(value) if value == MISSING else str(value)
+
+
+def warn_of_missing(rows: Iterable[tuple[Mapping[str, Any], float]]) -> None:
+    """Warn once of rows without a value of their group; keys come with their rows."""
+    missing = [
+        ([name for name, value in key.items() if value is None], number)
+        for key, number in rows
+    ]
+    columns = dict.fromkeys(name for names, _ in missing for name in names)
+    if columns:
+        total = sum(number for names, number in missing if names)
+        is_one = total == 1.0
+        warn(
+            f"{total:,.10g} row{' has' if is_one else 's have'} no value of "
+            f"{' or '.join(columns)}; {'it is' if is_one else 'they are'} in a group "
+            f"called {MISSING}. Remove such rows to leave them out.",
+            CalibrantWarning,
+        )
 
 
 def group_columns(

@@ -206,40 +206,32 @@ class Certificate:
             return f"Predictions stay unchanged: {self.n:,} rows are too few."
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
+            what = "lowers" if best.gain > 0.0 else "raises"
             return (
-                f"Predictions stay unchanged: {self._likely()}, and they are repaired "
-                f"above {100 * expit(self.needed):.0f} %. On held-out rows, the best "
-                f"repair, {best.method}, changes the log-loss by {-best.gain:+.4f}."
-                f"{self._of_groups()}"
+                f"Predictions stay unchanged: {self._likely()}; they are repaired "
+                f"only above {100 * expit(self.needed):.0f} %. On held-out rows, the "
+                f"best repair, {best.method}, {what} the log-loss by "
+                f"{abs(best.gain):.4f}.{self._of_groups()}"
             )
         return (
             f"{self._repair()} On held-out rows, {self._gains(level)}; the calibration "
             f"error {'of the top label ' if self.classes > 1 else ''}was "
-            f"{self.error_before.said()} before and is {self._error_left()} "
+            f"{self.error_before.said()} before and is {self.error_after.said()} "
             f"after.{self._of_groups()}"
         )
 
     def _gains(self, level: str) -> str:
-        """Return what the scores gain; they fall only if that is not by chance."""
+        """Return what the scores gain, and what of it may be chance."""
         summed = " (summed over classes)" if self.classes > 1 else ""
-        said = {"the log-loss": (self.log_loss_gain, level)}
-        said |= {f"the Brier score{summed}": (self.brier_gain, "")}
-        return " and ".join(
-            f"{name} falls by {gain.said(level)}"
-            if gain.low > 0.0
-            else f"{name} changes by {gain.negative().said(level)}"
-            for name, (gain, level) in said.items()
-        )
-
-    def _error_left(self) -> str:
-        """Return the error after the repair; one that may be 0 by its upper limit."""
-        if self.error_after.low > 0.0:
-            return self.error_after.said()
-        return f"at most {self.error_after.high:.4f}"
+        log_loss = _change("the log-loss", self.log_loss_gain, level)
+        brier = _change(f"the Brier score{summed}", self.brier_gain, "")
+        return f"{log_loss} and {brier}"
 
     def _likely(self) -> str:
-        chance = f"{100 * self.chance:.0f} %"
-        return f"{self.n:,} rows make miscalibration {chance} likely"
+        return (
+            f"the probability of miscalibration, given these {self.n:,} rows, is "
+            f"{100 * self.chance:.0f} %"
+        )
 
     def _repair(self) -> str:
         """Return what the repair consists of, and why."""
@@ -262,7 +254,7 @@ class Certificate:
             )
         return (
             f"Repaired in part: {self._likely()}, so predictions move "
-            f"{100 * total:.0f} % of the way to a map by {mixture}."
+            f"{100 * total:.0f} % of the way to what {mixture} would make of them."
         )
 
     def _mixture(self) -> str:
@@ -304,6 +296,14 @@ class Certificate:
             raise MapFormatError(
                 f"the certificate of a map is damaged: {error}."
             ) from None
+
+
+def _change(score: str, gain: Bounds, level: str) -> str:
+    """Return by how much a score falls or rises, and whether that may be chance."""
+    what = gain if gain.value >= 0.0 else gain.negative()
+    verb = "falls" if gain.value >= 0.0 else "rises"
+    sure = "" if gain.low > 0.0 or gain.high < 0.0 else ", not significantly,"
+    return f"{score} {verb}{sure} by {what.said(level)}"
 
 
 KINDS: dict[str, Any] = {"str": str, "float": int | float, "int": int, "bool": bool}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from calibrant.core.text_tables import text_table
+from calibrant.core.text_tables import fixed, text_table
 from calibrant.exceptions import OptionError
 from calibrant.numerics.random_effects import MIN_CENTRES, pool
 
@@ -37,6 +37,8 @@ LINKS = {
     "AUROC": Link(logit, expit, lambda value: 1.0 / (value * (1.0 - value))),
 }
 """The measures that are pooled."""
+DIGITS = 3
+"""Decimals of printed values."""
 ON_SCALE = ("value", "low", "high", "prediction_low", "prediction_high")
 
 
@@ -66,12 +68,12 @@ def pooled_table(
     named = {"model": frame["model"].tolist()} if "model" in frame else {}
     columns = named | {
         "measure": frame["measure"].tolist(),
-        "value": [f"{value:.3f}" for value in frame["value"]],
+        "value": [fixed(value, DIGITS) for value in frame["value"].tolist()],
         level: _ranges(frame["low"], frame["high"]),
         "prediction interval": _ranges(
             frame["prediction_low"], frame["prediction_high"]
         ),
-        "tau": [f"{value:.3f}" for value in frame["tau"]],
+        "tau": [fixed(value, DIGITS) for value in frame["tau"].tolist()],
         "groups": [f"{count}" for count in frame["groups"]],
         "n": [f"{count:,}" for count in frame["n"]],
     }
@@ -82,7 +84,7 @@ def pooled_table(
 
 def _ranges(low: Any, high: Any) -> list[str]:
     ends = zip(low.tolist(), high.tolist(), strict=True)
-    return [f"{a:.3f} to {b:.3f}" for a, b in ends]
+    return [f"{fixed(a, DIGITS)} to {fixed(b, DIGITS)}" for a, b in ends]
 
 
 def _pool_measure(

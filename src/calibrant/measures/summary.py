@@ -11,8 +11,9 @@ import numpy as np
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
-from calibrant.core.text_tables import text_table
+from calibrant.core.text_tables import fixed, text_table
 from calibrant.core.warn import warn
+from calibrant.engines.groups import format_group_value
 from calibrant.exceptions import SmallSampleWarning
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import over_units
@@ -57,6 +58,14 @@ MEASURES = {
 """All measures in order, and what each is."""
 SIDE_BY_SIDE = 3
 """A printed table has at most so many models or groups; more go below."""
+CURVES: dict[Smoother, str] = {
+    "smooth": "a smooth curve fitted by marginal likelihood",
+    "loess": "loess",
+    "lowess": "lowess",
+}
+"""What the curves are called from which distances are computed."""
+SENTENCE_ORDER = ("in-the-large", "slope", "O:E", "ICI")
+"""Measures of the sentence, of which the first with an interval names its level."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +100,20 @@ class UnitSummary:
     @property
     def name(self) -> str:
         """Return what tables call the model and group."""
-        return ", ".join(map(str, self.key.values()))
+        return ", ".join(map(format_group_value, self.key.values()))
 
     @property
     def size(self) -> str:
         """Return the number of rows and of events, as text."""
         share = 100.0 * self.events / self.total
-        of = "" if self.clusters is None else f" rows of {self.clusters:,} clusters"
-        n, events = _count(self.total), _count(self.events)
-        return f"n = {n}{of}, {events} events ({share:.3g} %)"
+        of = "" if self.clusters is None else f" rows from {self.clusters:,} clusters"
+        return f"n = {_count(self.total)}{of}, {_events(self)} ({share:.3g} %)"
+
+    @property
+    def on_diagonal(self) -> bool:
+        """Tell whether the curve is the diagonal, to the digits that are printed."""
+        mean = self["ICI"]
+        return round(mean.value, _places(mean)) == 0.0 and not mean.low > 0.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +140,7 @@ class CalibrationSummary:
     >>> result = cb.summary(y, p)
     >>> print(result.table())
     measure                         value
-    in-the-large    -0.00 (-0.22 to 0.22)
+    in-the-large     0.00 (-0.22 to 0.22)
     intercept       -0.01 (-0.19 to 0.18)
     slope             0.84 (0.77 to 0.93)
     O:E            1.000 (0.976 to 1.024)
@@ -211,29 +225,49 @@ class CalibrationSummary:
         Returns
         -------
         str
-            In the terms that the TRIPOD statement uses.
+            In the terms that the TRIPOD statement uses. It names the curve that
+            distances are computed from, and says what could not be estimated.
         """
         level = "" if self.confidence is None else f"{_level(self.confidence)} "
-        return "\n".join(_sentence(unit, level) for unit in self.units)
+        curve = CURVES[self.smoother]
+        return "\n".join(_sentence(unit, curve, level) for unit in self.units)
 
     def __str__(self) -> str:
         level = ""
         if self.confidence is not None:
-            level = f" with {100 * self.confidence:g} % intervals"
+            level = f" with {_level(self.confidence)}s"
         if len(self.units) == 1:
             (only,) = self.units
             rows = [
-                [one.measure, _number(one), _interval(one), MEASURES[one.measure]]
+                [
+                    one.measure,
+                    _number(one, _places(one)),
+                    _interval(one, _places(one)),
+                    MEASURES[one.measure],
+                ]
                 for one in only.measures
             ]
             head = ["measure", "value", "interval", "what it is"]
             table = text_table(head, rows, [False, True, True, False])
-            return f"Calibration summary{level}: {only.size}\n{table}"
+            head_line = f"Calibration summary{level}: {only.size}"
+            return "\n".join([head_line, table, *self._notes()])
         parts = [
             _table(self.units[start : start + SIDE_BY_SIDE], "text")
             for start in range(0, len(self.units), SIDE_BY_SIDE)
         ]
-        return "\n\n".join([f"Calibration summary{level}", *parts])
+        return "\n\n".join([f"Calibration summary{level}", *parts, *self._notes()])
+
+    def _notes(self) -> list[str]:
+        """Return what is to be known about the curves, as one line if there is any."""
+        close = [unit.name for unit in self.units if unit.on_diagonal]
+        if not close:
+            return []
+        whose = f" of {'; '.join(close[:MAX_NAMED])}" if close[0] else ""
+        whose += f" and {len(close) - MAX_NAMED} more" * (len(close) > MAX_NAMED)
+        many = len(close) > 1
+        return [
+            f"The curve{'s' * many}{whose} cannot be distinguished from the diagonal."
+        ]
 
     def __repr__(self) -> str:
         return f"<CalibrationSummary>\n{self}"
@@ -243,12 +277,12 @@ def _level(confidence: float) -> str:
     return f"{100 * confidence:g} % interval"
 
 
-def _places(one: Measure) -> int:
-    """Return how many decimals a value needs: two digits of the interval's width."""
-    least, width = DECIMALS.get(one.measure, 3), one.high - one.low
-    if not 0.0 < width < np.inf:
-        return least
-    return int(np.clip(1 - np.floor(np.log10(width)), least, MAX_DECIMALS))
+def _places(*values: Measure) -> int:
+    """Return how many decimals values need: two digits of the narrowest interval."""
+    least = DECIMALS.get(values[0].measure, 3)
+    widths = [one.high - one.low for one in values]
+    digits = [1 - np.floor(np.log10(w)) for w in widths if 0.0 < w < np.inf]
+    return int(np.clip(max(digits, default=least), least, MAX_DECIMALS))
 
 
 def _count(number: float) -> str:
@@ -256,36 +290,57 @@ def _count(number: float) -> str:
     return f"{number:,.10g}"
 
 
-def _number(one: Measure) -> str:
-    return "-" if isnan(one.value) else f"{one.value:.{_places(one)}f}"
+def _events(unit: UnitSummary) -> str:
+    """Return the number of events with its noun."""
+    return f"{_count(unit.events)} event{'s' * (unit.events != 1.0)}"
 
 
-def _interval(one: Measure) -> str:
+def _number(one: Measure, places: int) -> str:
+    return "-" if isnan(one.value) else fixed(one.value, places)
+
+
+def _interval(one: Measure, places: int) -> str:
     if isnan(one.low):
         return ""
-    places = _places(one)
-    return f"{one.low:.{places}f} to {one.high:.{places}f}"
+    return f"{fixed(one.low, places)} to {fixed(one.high, places)}"
 
 
-def _with_interval(one: Measure, level: str = "") -> str:
-    limits = _interval(one)
-    return f"{_number(one)} ({level}{limits})" if limits else _number(one)
+def _with_interval(one: Measure, places: int, level: str = "") -> str:
+    limits, number = _interval(one, places), _number(one, places)
+    return f"{number} ({level}{limits})" if limits else number
 
 
-def _sentence(unit: UnitSummary, level: str) -> str:
-    said = {one.measure: _with_interval(one) for one in unit.measures}
-    whose = f" ({unit.name})" if unit.name else ""
-    of = "" if unit.clusters is None else f" of {unit.clusters:,} clusters"
+def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
+    """Return what a manuscript says of a model; the level stands at one interval."""
+    first = next((m for m in SENTENCE_ORDER if not isnan(unit[m].low)), None)
+
+    def number(name: str) -> str:
+        own = level if name == first else ""
+        return _with_interval(unit[name], _places(unit[name]), own)
+
+    def clause(what: str, name: str) -> str:
+        if isnan(unit[name].value):
+            return f"{what} could not be estimated"
+        return f"{what} was {number(name)}"
+
+    whose = f"For {unit.name}, in" if unit.name else "In"
+    size = f"{_count(unit.total)} observations"
+    if unit.clusters is not None:
+        size += f" from {unit.clusters:,} clusters,"
+    slope = clause("the calibration slope", "slope")
+    if not isnan(unit["intercept"].value):
+        slope += f" with intercept {number('intercept')}"
+    diagonal = ""
+    if unit.on_diagonal:
+        diagonal = "; this curve could not be distinguished from the diagonal"
     return (
-        f"In {_count(unit.total)} observations{of} with {_count(unit.events)} "
-        f"events{whose}, "
-        "calibration-in-the-large was "
-        f"{_with_interval(unit['in-the-large'], level)}, the calibration slope was "
-        f"{said['slope']} with intercept {said['intercept']}, and the ratio of "
-        f"observed to expected events was {said['O:E']}; the integrated calibration "
-        f"index was {said['ICI']}, E50 {said['E50']}, E90 {said['E90']} and Emax "
-        f"{said['Emax']}. The c-statistic was {said['AUROC']}, the Brier score "
-        f"{said['Brier']} and the scaled Brier score {said['scaled Brier']}."
+        f"{whose} {size} with {_events(unit)}, "
+        f"{clause('calibration-in-the-large', 'in-the-large')}, {slope}, and "
+        f"{clause('the ratio of observed to expected events', 'O:E')}. By {curve}, the "
+        f"integrated calibration index was {number('ICI')}, E50 {number('E50')}, E90 "
+        f"{number('E90')} and Emax {number('Emax')}{diagonal}. "
+        f"{clause('The c-statistic', 'AUROC')}, {clause('the Brier score', 'Brier')} "
+        f"and {clause('the scaled Brier score', 'scaled Brier')}."
     )
 
 
@@ -294,9 +349,11 @@ def _table(
     format: TextFormat,  # noqa: A002
     level: str = "",
 ) -> str:
-    rows = [
-        [name, *(_with_interval(unit[name]) for unit in units)] for name in MEASURES
-    ]
+    rows = []
+    for name in MEASURES:
+        values = [unit[name] for unit in units]
+        places = _places(*values)
+        rows.append([name, *(_with_interval(one, places) for one in values)])
     rows.append(["n", *(_count(unit.total) for unit in units)])
     if any(unit.clusters is not None for unit in units):
         rows.append(["clusters", *(f"{unit.clusters or 0:,}" for unit in units)])
@@ -399,6 +456,8 @@ def summary(  # noqa: PLR0913
     References
     ----------
     E. W. Steyerberg (2019). Clinical prediction models. doi:10.1007/978-3-030-16399-0
+
+    ICI, E50, E90 and Emax were defined, with loess as the curve, by
 
     P. C. Austin, E. W. Steyerberg (2019). The Integrated Calibration Index (ICI) and
     related metrics for quantifying the calibration of logistic regression models.

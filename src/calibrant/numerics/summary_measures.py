@@ -48,6 +48,7 @@ HALF = 0.5
 ROUNDING = 64.0 * np.finfo(float).eps
 """A smaller standard error, as a share of the value, is 0 but for rounding."""
 FEW = "it needs at least two rows with and two without the event"
+ALIKE = "it does not vary within the sample, so its uncertainty cannot be estimated"
 ONE_LABEL = "all labels are equal"
 SEPARATED = "no row with the event has a lower prediction than a row without it"
 CONSTANT = "all predictions are equal, or nearly so"
@@ -365,7 +366,7 @@ class SampleMeasures:
         if self.confidence is None:
             return Measure(name, value, error=error)
         if not error > ROUNDING * abs(value):
-            missing = FEW if np.isnan(error) else "its estimated standard error is 0"
+            missing = FEW if np.isnan(error) else ALIKE
             return Measure(name, value, missing=missing)
         reach = self.reach * error
         low, high = np.clip((value - reach, value + reach), *within).tolist()

@@ -16,7 +16,7 @@ from calibrant.core.tasks import WHOLE, BinaryTasks
 from calibrant.core.warn import warn
 from calibrant.core.weights import warn_if_fractional
 from calibrant.engines.aggregation_spec import AggregationSpec
-from calibrant.engines.groups import Group, format_group_value
+from calibrant.engines.groups import Group, format_group_value, warn_of_missing
 from calibrant.engines.opening import needs_memory
 from calibrant.engines.row_checks import listed_reasons
 from calibrant.exceptions import (
@@ -204,6 +204,13 @@ class AggregatedPredictions(Store):
                 model = format_group_value(own) if origin.model_column else name
                 read = partial(self._tasks, name, place)
                 units.append(Unit(model, Group(key, slice(None)), read))
+        first = units[0].model if units else ""
+        warn_of_missing(
+            (unit.group.key, unit.read().samples[0].n_data)
+            for unit in units
+            if None in unit.group.key.values()
+            and (origin.model_column or unit.model == first)
+        )
         return units
 
     def _tasks(self, model: str, unit: int) -> BinaryTasks:

@@ -24,6 +24,7 @@ from calibrant.engines.groups import (
     group_rows,
     key_values,
     numbered_rows,
+    warn_of_missing,
 )
 from calibrant.engines.memory import MemoryTable
 from calibrant.engines.row_checks import drop_invalid_rows
@@ -416,7 +417,15 @@ class RowPredictions(Store):
         return self._weighted(group_rows(self.table, self.request.by))
 
     def _weighted(self, groups: list[Group]) -> list[Group]:
-        """Return groups that have a weight, and warn of others; never leave none."""
+        """Return groups that have a weight, and warn of others; never leave none.
+
+        Rows without a value of a group are warned of, too.
+        """
+        by = self.request.by
+        warn_of_missing(
+            ({name: group.key[name] for name in by}, np.asarray(group.rows).size)
+            for group in groups
+        )
         weight = self.weight
         if weight is None:
             return groups

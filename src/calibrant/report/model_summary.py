@@ -164,6 +164,7 @@ def summarise_model(
         "groups": _group_rows(tasks, groups, settings, step),
         "measures": [] if measures is None else _measure_rows(measures),
         "sentence": _sentence(estimate, measures, settings),
+        "on_diagonal": measures is not None and measures.units[0].on_diagonal,
     }
 
 
@@ -322,7 +323,7 @@ def _group_rows(
     settings: ReportSettings,
     step: Callable[[], None],
 ) -> list[dict[str, Any]]:
-    """Return one row per group, worst first; groups too small have no error."""
+    """Return one row per group, worst first, then those of few rows."""
     pvalues: dict[str, float] = {}
     if len(tasks.samples) == 1:
         samples = {name: part.samples[0] for name, part in groups.items()}
@@ -335,23 +336,25 @@ def _group_rows(
     return sorted(rows, key=largest_error_first)
 
 
-def largest_error_first(row: Mapping[str, Any]) -> tuple[bool, float]:
-    """Return a key to sort by: the largest error first, rows without any last."""
+def largest_error_first(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
+    """Return a key to sort by: the largest error first, rows without any last.
+
+    Errors of few rows are mostly noise, and come after all others.
+    """
     error = row["error"]
-    return error is None, 0.0 if error is None else -error
+    return error is None, row["rows"] < FEW_ROWS, 0.0 if error is None else -error
 
 
 def _group_row(
     name: str, tasks: BinaryTasks, pvalue: float | None, settings: ReportSettings
 ) -> dict[str, Any]:
     estimate, curve = None, None
-    if tasks.samples[0].total >= FEW_ROWS:
-        try:
-            fitted = FittedTasks(tasks, settings.errors)
-            estimate = fitted.estimates(settings.measure)[0]
-            curve = _group_curve(fitted, settings)
-        except (TooFewRowsError, WeightError):
-            pass
+    try:
+        fitted = FittedTasks(tasks, settings.errors)
+        estimate = fitted.estimates(settings.measure)[0]
+        curve = _group_curve(fitted, settings)
+    except (TooFewRowsError, WeightError):
+        pass
     return {
         "group": name,
         "rows": tasks.samples[0].total,

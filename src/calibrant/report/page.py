@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 """What could end a script, or a line of one, as JSON may write it instead."""
-THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
-THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
-"""A comma between thousands."""
 DIGITS = re.compile(r"([0-9]+)")
 GIVEN_AS = {
     "prob": "probabilities",
@@ -160,7 +157,7 @@ def _environment(purpose: str) -> Environment:
     environment.filters |= {
         "number": formatting.format_number,
         "probability": formatting.format_probability,
-        "rows": partial(formatting.format_count, thousands=THIN_SPACE),
+        "rows": formatting.format_count,
         "pvalue": formatting.format_pvalue,
         "capitalise": capitalise,
         "unbroken": unbroken,
@@ -193,12 +190,9 @@ def unbroken(text: str) -> str:
 
     >>> unbroken("95 % sure").replace("\u00a0", "_")
     '95_% sure'
-    >>> unbroken("1,234 rows, 5").replace("\u202f", "_")
-    '1_234 rows, 5'
     """
     space = "\N{NO-BREAK SPACE}"
     sign = "\N{PLUS-MINUS SIGN}"
-    text = THOUSANDS.sub(THIN_SPACE, text)
     return text.replace(" %", f"{space}%").replace(f" {sign} ", f"{space}{sign}{space}")
 
 

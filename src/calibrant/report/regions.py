@@ -152,7 +152,8 @@ def remark_of(
         )
     if significant and not outside:
         return (
-            "The band includes the diagonal everywhere, because no single prediction "
-            "is far off; only together are the gaps significant."
+            "The band includes the diagonal everywhere, although predictions are "
+            "significantly off: the test looks at all rows together, the band at each "
+            "prediction by itself, so it needs more rows to show the same error."
         )
     return ""

@@ -39,7 +39,9 @@ MIN_ROWS = 50
 MAX_CLASSES = 20
 """With more classes than this the error of each class after a repair is not
 measured."""
-NOT_BETTER = "None of the repairs tried improves predictions on held-out rows."
+NOT_BETTER = (
+    "None of the repairs tried improves predictions significantly on held-out rows."
+)
 
 
 def repairs_of(

@@ -238,7 +238,7 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
     across, bottom = Axes("prob", 0.0, 1.0), TOP + DECISION_HEIGHT
     models = [curve for curve in decisions["curves"] if not curve["always"]]
     always = [curve for curve in decisions["curves"] if curve["always"]]
-    most = max(0.0, *(max(curve["net_benefit"]) for curve in models)) or 1.0
+    most = max(0.0, *(max(curve["high"]) for curve in models)) or 1.0
     step = next(s for s in DECISION_STEPS if most <= 6.0 * s)
 
     def y(values: ArrayLike) -> FloatVector:
@@ -252,7 +252,7 @@ def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
         return f"M{line(curve['high'])} {back}Z"
 
     drawn = "".join(
-        f'<path class="band" d="{limits(curve)}"/>'
+        f'<path class="band c{number % 8}" d="{limits(curve)}"/>'
         f'<path class="curve c{number % 8}" d="M{line(curve["net_benefit"])}"/>'
         for number, curve in enumerate(models)
     )

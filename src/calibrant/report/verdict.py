@@ -16,7 +16,7 @@ from calibrant.checks.formatting import (
     join_names,
 )
 from calibrant.report.regions import NEGLIGIBLE, Region
-from calibrant.report.repairs import NONE
+from calibrant.report.repairs import NONE, NOT_BETTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -179,7 +179,7 @@ def _repair_sentence(
         return []
     best = next(r for r in repairs["rows"] if r["method"] == repairs["advised"])
     if best["method"] == NONE:
-        return ["None of the repairs tried would improve the predictions."]
+        return [NOT_BETTER]
     name = method_title(best["method"])
     if best["error"] is None:
         return [f"{name} would lower the log-loss by {best['gain']:.3f}."]
