@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betainc, expit, ndtr
 
 from calibrant.checks.check import MIN_NOISE, Finding, severity_of
-from calibrant.checks.formatting import format_pair, format_probability, format_range
+from calibrant.core.formatting import format_pair, format_probability, format_range
 from calibrant.numerics.binning import bin_index
 from calibrant.numerics.reversed_order import find_reversal
 

@@ -9,7 +9,7 @@ from scipy.special import chdtrc
 
 from calibrant.calibrators.smooth import smooth_fit
 from calibrant.checks.check import Finding, severity_of
-from calibrant.checks.formatting import format_count, format_pair, format_probability
+from calibrant.core.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.clustered import dependence_of

@@ -27,7 +27,7 @@ from calibrant.checks.data_checks import (
     rounded,
     thin_region,
 )
-from calibrant.checks.formatting import join_names
+from calibrant.core.formatting import join_names
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import check_events
 from calibrant.exceptions import Argument, OptionError, UnknownNameError

@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from calibrant.core.formatting import fixed
 from calibrant.core.parameters import check_choice
 from calibrant.core.wording import visible
 
@@ -75,18 +76,6 @@ def shown_rows(frame: Frame) -> list[list[str]]:
     """
     columns = (_shown(values.tolist()) for values in frame.values())
     return [list(row) for row in zip(*columns, strict=True)]
-
-
-def fixed(value: float, decimals: int) -> str:
-    """Return a number with so many decimals; 0 has no sign.
-
-    Examples
-    --------
-    >>> fixed(-0.25, 1), fixed(-0.004, 2), fixed(12.0, 0)
-    ('-0.2', '0.00', '12')
-    """
-    text = f"{value:.{decimals}f}"
-    return text.removeprefix("-") if float(text) == 0.0 else text
 
 
 def _shown(values: list[Any]) -> list[str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from calibrant.core.text_tables import fixed, text_table
+from calibrant.core.formatting import fixed
+from calibrant.core.text_tables import text_table
 from calibrant.exceptions import OptionError
 from calibrant.numerics.random_effects import MIN_CENTRES, pool
 

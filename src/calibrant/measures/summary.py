@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
+from calibrant.core.formatting import fixed
 from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
-from calibrant.core.text_tables import fixed, text_table
+from calibrant.core.text_tables import text_table
 from calibrant.core.warn import warn
 from calibrant.engines.groups import format_group_value
 from calibrant.exceptions import SmallSampleWarning

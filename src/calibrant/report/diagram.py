@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.checks.formatting import decimals_to_distinguish
+from calibrant.core.formatting import decimals_to_distinguish
 from calibrant.displays.curve_drawing import free_corner
 from calibrant.displays.diagram_data import (
     PROB_LIMITS,

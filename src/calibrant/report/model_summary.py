@@ -13,7 +13,7 @@ from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.check import Subject
 from calibrant.checks.data_checks import group_gaps
 from calibrant.checks.diagnosis import diagnose_tasks, is_turned
-from calibrant.checks.formatting import MIN_DECIMALS, decimals_to_distinguish
+from calibrant.core.formatting import MIN_DECIMALS, decimals_to_distinguish
 from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import FEW_ROWS
 from calibrant.core.tasks import NAMED_TASKS

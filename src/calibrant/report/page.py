@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from calibrant.checks import formatting
+from calibrant.core import formatting
 from calibrant.core.wording import visible
 from calibrant.exceptions import MissingDependencyError
 from calibrant.numerics.links import CLIP

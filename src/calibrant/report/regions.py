@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.checks.formatting import format_probability
+from calibrant.core.formatting import format_probability
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ import numpy as np
 
 from calibrant.__about__ import __version__
 from calibrant.calibrators.registry import find_evaluator, method_name
-from calibrant.checks.formatting import format_count
+from calibrant.core.formatting import format_count
 from calibrant.core.tasks import NAMED_TASKS
 from calibrant.exceptions import TooFewRowsError, WeightError
 from calibrant.measures.comparison import MIN_MODELS, compare_fitted

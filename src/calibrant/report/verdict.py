@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.calibrators.registry import EVALUATORS, method_name
 from calibrant.checks.diagnosis import is_turned
-from calibrant.checks.formatting import (
+from calibrant.core.formatting import (
     MIN_DECIMALS,
     decimals_to_distinguish,
     format_count,

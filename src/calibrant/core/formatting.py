@@ -1,10 +1,8 @@
-"""Numbers in sentences and tables: numbers that differ are written differently."""
+"""Numbers and names in sentences and tables; numbers that differ read differently."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from calibrant.core.text_tables import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +11,18 @@ MIN_DECIMALS, MAX_DECIMALS = 3, 12
 TINY = 1e-5
 """Smaller numbers are written with an exponent."""
 UNKNOWN = "\N{EN DASH}"
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals; 0 has no sign.
+
+    Examples
+    --------
+    >>> fixed(-0.25, 1), fixed(-0.004, 2), fixed(12.0, 0)
+    ('-0.2', '0.00', '12')
+    """
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if float(text) == 0.0 else text
 
 
 def format_number(value: float | None, decimals: int = MIN_DECIMALS) -> str:
