@@ -246,7 +246,7 @@ def test_bad_input_says_what_to_pass():
         cb.make_calibrator("matrix-odir", penalty=-1.0)
     with pytest.raises(OptionError, match="inputs is fixed"):
         cb.make_calibrator("matrix-odir", inputs="log-prob")
-    with pytest.raises(NotFittedError, match="not fitted"):
+    with pytest.raises(NotFittedError, match="not been fitted"):
         make("temperature").transform(logits)
 
 

@@ -361,7 +361,7 @@ def test_diagrams_mark_the_knots(smooth_sample):
     display = cb.ReliabilityDisplay.from_predictions(y, p, method="pl", name="x")
     fitted = cb.make_calibrator("pl").fit(p, y)
     assert_allclose(display.frame("knots")["p"], fitted.fit_.edges[1:-1])
-    for scale in ("prob", "logit"):
-        shown = cb.ReliabilityDisplay.from_predictions(y, p, method="pl3", scale=scale)
+    for axes in ("prob", "logit"):
+        shown = cb.ReliabilityDisplay.from_predictions(y, p, method="pl3", axes=axes)
         shown.plot().figure.canvas.draw()
     assert not display.binned
