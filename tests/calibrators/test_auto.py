@@ -240,8 +240,16 @@ def test_held_out_rows_can_ask_for_a_part_of_a_repair_of_classes():
     total = sum(trial.weight for trial in certificate.tried)
     assert certificate.chance > 0.995
     assert total <= 1.0
-    said = f"They move {100 * total:.0f} % of the way."
+    said = f"Predictions move {100 * total:.0f} % of the way."
     assert (said in str(certificate)) == (total < 0.995)
+
+
+def test_a_certificate_says_where_only_held_out_rows_speak_against_a_repair():
+    p, y, _ = distorted(200)
+    certificate = cb.make_calibrator().fit(p, y).certificate_
+    tried = tuple(trial._replace(weight=0.0) for trial in certificate.tried)
+    said = str(replace(certificate, tried=tried))
+    assert "likely, but held-out rows support no repair. On held-out rows" in said
 
 
 def test_calibrated_classes_stay_exactly_as_they_are():

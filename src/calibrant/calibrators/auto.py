@@ -1,8 +1,8 @@
 """The best supported repair, or none, with a certificate.
 
 A few families are fitted by cross-validation and pooled on the logarithmic scale, with
-the weights that are best for rows not used to fit. Unless the labels of all rows speak
-against calibrated predictions, these stay as they are.
+the weights that are best for rows not used to fit. Unless the labels of all rows make
+miscalibration likely enough, predictions stay as they are.
 """
 
 from __future__ import annotations

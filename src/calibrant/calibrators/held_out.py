@@ -50,7 +50,7 @@ seen. Several classes have many ways to be. Fewer than one in twenty calibrated 
 of one event are then repaired."""
 CLASS_PENALTY = 8.0
 """Penalty of the weights of maps of several classes. As the odds, it was chosen on
-samples that the tables of the arena do not contain."""
+rows that the tables of the arena do not contain."""
 HELD_OUT_NEEDED = 2.0
 """Log-likelihood by which groups, or rounding 0 and 1, must be better."""
 MAX_STEPS, TIMES_PER_STEP, DIGITS = 101, 3.0, 6

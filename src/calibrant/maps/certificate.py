@@ -213,11 +213,13 @@ class Certificate:
             return f"Predictions stay unchanged: {self.n:,} rows are too few."
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
+            why = f"and they are repaired above {100 * LIKELY:.0f} %"
+            if self.evidence > self.needed:
+                why = "but held-out rows support no repair"
             return (
-                f"Predictions stay unchanged: {self._likely()}, and they are repaired "
-                f"above {100 * LIKELY:.0f} %. On held-out rows, the best "
-                f"repair, {best.method}, changes the log-loss by {-best.gain:+.4f}."
-                f"{self._of_groups()}"
+                f"Predictions stay unchanged: {self._likely()}, {why}. "
+                f"On held-out rows, the best repair, {best.method}, changes the "
+                f"log-loss by {-best.gain:+.4f}.{self._of_groups()}"
             )
         return (
             f"{self._repair()} On held-out rows, {self._gains(level)}; the calibration "
@@ -263,7 +265,7 @@ class Certificate:
             )
         mixture = f"{mixture}, with {own}" if own else mixture
         if self.chance >= SURE:
-            part = f" They move {100 * total:.0f} % of the way." * (total < SURE)
+            part = f" Predictions move {100 * total:.0f} % of the way." * (total < SURE)
             return (
                 f"Repaired by {mixture}: {self.n:,} rows show that predictions are "
                 f"miscalibrated.{part}"
