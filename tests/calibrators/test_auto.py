@@ -215,6 +215,44 @@ def test_several_classes_are_repaired_together():
     assert fitted.certificate_.tried[0].method == "smooth"
 
 
+def test_several_classes_are_thought_to_be_miscalibrated_beforehand():
+    """Six to one: a ninth of the evidence of one half is enough for 40 %."""
+    prob, digit = cb.datasets.load_multiclass("forest")
+    certificate = cb.make_calibrator().fit(prob[:60], digit[:60]).certificate_
+    odds = 6.0 * np.exp(certificate.evidence)
+    assert certificate.chance == pytest.approx(odds / (1.0 + odds))
+    assert certificate.needed == pytest.approx(np.log(1.0 / 9.0))
+
+
+@pytest.mark.parametrize(("classes", "methods"), [(18, 2), (19, 1)])
+def test_methods_of_many_classes_are_few(classes, methods):
+    rng = np.random.default_rng(0)
+    prob = rng.dirichlet(np.full(classes, 0.3), 40)
+    label = rng.integers(0, classes, 40)
+    calibrator = cb.make_calibrator("auto", labels=range(classes), folds=2)
+    tried = calibrator.fit(prob, label).certificate_.tried
+    assert [trial.method for trial in tried] == ["smooth", "sms"][:methods]
+
+
+def test_held_out_rows_can_ask_for_a_part_of_a_repair_of_classes():
+    """The certificate says so, however sure miscalibration is."""
+    prob, digit = cb.datasets.load_multiclass("forest")
+    certificate = cb.make_calibrator().fit(prob, digit).certificate_
+    total = sum(trial.weight for trial in certificate.tried)
+    assert certificate.chance > 0.995
+    assert total <= 1.0
+    said = f"Predictions move {100 * total:.0f} % of the way."
+    assert (said in str(certificate)) == (total < 0.995)
+
+
+def test_a_certificate_says_where_only_held_out_rows_speak_against_a_repair():
+    p, y, _ = distorted(200)
+    certificate = cb.make_calibrator().fit(p, y).certificate_
+    tried = tuple(trial._replace(weight=0.0) for trial in certificate.tried)
+    said = str(replace(certificate, tried=tried))
+    assert "likely, but held-out rows support no repair. On held-out rows" in said
+
+
 def test_calibrated_classes_stay_exactly_as_they_are():
     rng = np.random.default_rng(3)
     prob = rng.dirichlet([2, 1, 1, 0.5], 500)
@@ -313,9 +351,10 @@ def test_certificates_of_several_classes_say_whose_error_and_score_they_give():
     words = str(fitted.certificate_)
     assert "the Brier score (summed over classes) falls by" in words
     assert "the calibration error of the top label was" in words
-    said = "repaired by smooth, 1,797 rows of 10 classes>"
-    assert repr(fitted.certificate_) == f"<Certificate: {said}"
-    assert repr(fitted.map_) == f"<CertifiedClassMap: {said}"
+    mixture = r"smooth \(\d+ %\) and sms \(\d+ %\)"
+    said = f"repaired by {mixture}, 1,797 rows of 10 classes>"
+    assert re.fullmatch(f"<Certificate: {said}", repr(fitted.certificate_))
+    assert re.fullmatch(f"<CertifiedClassMap: {said}", repr(fitted.map_))
 
 
 def test_certificates_and_their_maps_are_shown_in_a_line():

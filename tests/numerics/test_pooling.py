@@ -51,6 +51,31 @@ def test_a_map_that_knows_the_labels_gets_all_the_weight():
     assert_allclose(weights, [0.0, 1.0], atol=0.1)
 
 
+@pytest.mark.parametrize("penalty", [2.0, 2000.0])
+def test_predictions_may_keep_some_of_the_weight(penalty):
+    """Both maps go twice as far as they should; weights near (1, 0) cost less."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(0.0, 1.5, 2000)
+    target = np.eye(2)[(rng.random(2000) < expit(0.7 * logit)).astype(int)]
+    scores = np.column_stack([np.zeros(2000), logit])
+    moves = tuple(np.column_stack([np.zeros(2000), m * logit]) for m in (-0.6, -0.5))
+    given = scores, moves, target, np.ones(2000), penalty
+    weights = RepairedRows(*given, partly=True).best_weights()
+    assert RepairedRows(*given).best_weights().sum() == pytest.approx(1.0)
+
+    def loss(one, other):
+        some = RepairedRows(*given)
+        fit = log_losses(some.pooled([one, other]), target).sum()
+        rest = 1.0 - one - other
+        return fit + penalty * ((1.0 - one) ** 2 + other**2 + rest**2)
+
+    steps = np.linspace(0.0, 1.0, 41)
+    grid = [(a, b) for a in steps for b in steps if a + b <= 1.0]
+    best = min(grid, key=lambda pair: loss(*pair))
+    assert_allclose(weights, best, atol=0.03)
+    assert (weights.sum() < 0.7) == (penalty == 2.0)
+
+
 def test_scores_are_those_of_their_definition():
     log_prob, target = np.log([[0.7, 0.2, 0.1]]), np.array([[0.0, 1.0, 0.0]])
     assert_allclose(log_losses(log_prob, target), -np.log(0.2))

@@ -1,8 +1,8 @@
 """The best supported repair, or none, with a certificate.
 
 A few families are fitted by cross-validation and pooled on the logarithmic scale, with
-the weights that are best for rows not used to fit. Unless the labels of all rows speak
-against calibrated predictions, these stay as they are.
+the weights that are best for rows not used to fit. Unless the labels of all rows make
+miscalibration likely enough, predictions stay as they are.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from scipy.special import expit, ndtri
 
 from calibrant.calibrators.base import NO_GROUPS, ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
-from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
+from calibrant.calibrators.held_out import ClassRows, EventRows, HeldOut
 from calibrant.calibrators.isotonic import VennAbers
 from calibrant.calibrators.logistic import Quadratic
 from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.calibrators.softmax_regression import StructuredScaling
 from calibrant.calibrators.temperature import Temperature
 from calibrant.core.arrays import row_hash
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
@@ -60,7 +61,7 @@ FOLDS, FOLDS_OF_MANY = 10, 5
 """Number of folds by default, and with so many rows that they become cells."""
 MANY_CLASS_ROWS, MANY_CLASSES, FEWEST_FOLDS = 2_000, 18, 3
 """With more rows of several classes there are fewer folds, and with more classes only
-three: fits take long."""
+three and one method: fits take long."""
 MIN_ROWS = 30
 """With fewer rows nothing is tried."""
 MANY = 1_000.0
@@ -146,7 +147,7 @@ def certify(
         error_before=before,
         error_after=repaired,
         evidence=held_out.evidence,
-        needed=NEEDED,
+        needed=held_out.needed,
         n=n,
         folds=int(raw.fold.max()) + 1,
         confidence=DEFAULT_CONFIDENCE,
@@ -183,12 +184,14 @@ class Auto(ClassCalibrator, EventCalibrator):
 
     A few methods are fitted by cross-validation and pooled on the scale of logits or
     log-probabilities, with the weights that make held-out rows most probable. The
-    probability that predictions are miscalibrated, if it is one half beforehand,
-    follows from how much more probable the labels are under `smooth` than under the
-    predictions. At 40 % or less, predictions stay unchanged; otherwise this probability
-    is the strength of the repair. Predictions of exactly 0 and 1 are treated as
-    rounded if predictions come in steps or labels contradict them. Beyond the data,
-    the map of one event shifts logits by as much as at the outermost predictions.
+    probability that predictions are miscalibrated follows from how much more probable
+    the labels are under `smooth` than under the predictions; beforehand it is one half
+    for one event, and six in seven for several classes. At 40 % or less, predictions
+    stay unchanged; otherwise this probability is the strength of the repair, of which
+    several classes take the part that held-out rows support. Predictions of exactly 0
+    and 1 are treated as rounded if predictions come in steps or labels contradict them.
+    Beyond the data, the map of one event shifts logits by as much as at the outermost
+    predictions.
 
     Parameters
     ----------
@@ -237,7 +240,7 @@ class Auto(ClassCalibrator, EventCalibrator):
     def fit_classes(self, sample: ClassSample) -> RepairFit:
         """Choose the repair of all classes of a sample."""
         held_out = self.held_out(sample)
-        families = class_families(sample.n, keep_order=self.keep_order)
+        families = class_families(sample, keep_order=self.keep_order)
         used = _used(held_out, families, sample)
         weights, maps = np.array([w for w, _ in used]), tuple(f.map for _, f in used)
         floor = held_out.rows.floor
@@ -267,7 +270,7 @@ class Auto(ClassCalibrator, EventCalibrator):
             return HeldOut.of(rows, event_families(sample, monotone=self.monotone))
         folds = self.folds or _usual_class_folds(sample)
         classes = ClassRows.of(sample, folds, self.random_state)
-        families = class_families(sample.n, keep_order=self.keep_order)
+        families = class_families(sample, keep_order=self.keep_order)
         return HeldOut.of(classes, families)
 
     def n_folds(self, sample: BinarySample) -> int:
@@ -337,11 +340,16 @@ def event_families(sample: BinarySample, *, monotone: bool) -> dict[str, Any]:
     return families
 
 
-def class_families(rows: int, *, keep_order: bool) -> dict[str, Any]:
-    """Return the methods for all classes that are tried on so many rows."""
-    if rows < MIN_ROWS:
+def class_families(sample: ClassSample, *, keep_order: bool) -> dict[str, Any]:
+    """Return the methods for all classes that are tried on a sample."""
+    if sample.n < MIN_ROWS:
         return {}
-    return {"temperature": Temperature()} if keep_order else {"smooth": Smooth()}
+    if keep_order:
+        return {"temperature": Temperature()}
+    families: dict[str, Any] = {"smooth": Smooth()}
+    if sample.n_classes <= MANY_CLASSES:
+        families["sms"] = StructuredScaling(structure="matrix")
+    return families
 
 
 def _used(

@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from calibrant.calibrators.multiclass_smooth import fit_classes
 from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
+from calibrant.maps.certificate import LIKELY
 from calibrant.numerics.class_probabilities import (
     class_probabilities,
     half_resolution,
@@ -43,9 +44,13 @@ if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.multiclass import MulticlassMap
 
-NEEDED = float(np.log(2.0 / 3.0))
-"""Evidence above which predictions are repaired: miscalibration then has a chance of
-40 %, if it had 50 % before. Fewer than one in twenty calibrated samples reach that."""
+EVENT_ODDS, CLASS_ODDS = 1.0, 6.0
+"""How many times as likely predictions are miscalibrated as not, before any labels are
+seen. Several classes have many ways to be. Fewer than one in twenty calibrated samples
+of one event are then repaired."""
+CLASS_PENALTY = 8.0
+"""Penalty of the weights of maps of several classes. As the odds, it was chosen on
+rows that the tables of the arena do not contain."""
 HELD_OUT_NEEDED = 2.0
 """Log-likelihood by which groups, or rounding 0 and 1, must be better."""
 MAX_STEPS, TIMES_PER_STEP, DIGITS = 101, 3.0, 6
@@ -69,6 +74,11 @@ class FoldedRows(Protocol):
 
     def rounded(self) -> Self:
         """Return the rows, predictions of 0 and 1 as rounded if they seem to be."""
+        ...
+
+    @property
+    def odds(self) -> float:
+        """Return how likely miscalibration is without labels, as odds."""
         ...
 
     @property
@@ -101,6 +111,10 @@ class FoldedRows(Protocol):
 
     def repaired(self, maps: Sequence[Any]) -> FloatMatrix:
         """Return log-probabilities of all rows, each after the map of its fold."""
+        ...
+
+    def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
+        """Return the rows with what maps change, to be pooled."""
         ...
 
     def event(self, log_prob: FloatMatrix) -> BinarySample:
@@ -213,6 +227,15 @@ class EventRows:
             p[held] = map_.values(self.p[held])
         return event_log_prob(p)
 
+    @property
+    def odds(self) -> float:
+        """Return how likely miscalibration is without labels, as odds."""
+        return EVENT_ODDS
+
+    def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
+        """Return the rows with what maps change, to be pooled."""
+        return RepairedRows(self.log_prob, moves, self.target, self.weight)
+
     def event(self, log_prob: FloatMatrix) -> BinarySample:
         """Return the rows with other predictions, in any order."""
         if log_prob is self.log_prob:  # its fit is known already
@@ -305,6 +328,16 @@ class ClassRows:
             prob[held] = map_.calibrated(self.rows.scores[held])
         return log_probabilities(prob, "prob")
 
+    @property
+    def odds(self) -> float:
+        """Return how likely miscalibration is without labels, as odds."""
+        return CLASS_ODDS
+
+    def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
+        """Return the rows with what maps change, to be pooled with no repair."""
+        columns = self.log_prob, moves, self.target, self.weight
+        return RepairedRows(*columns, CLASS_PENALTY, partly=True)
+
     def event(self, log_prob: FloatMatrix) -> BinarySample:
         """Return whether the top label was right."""
         p, y = event_of_class(np.exp(log_prob), self.rows.column, None)
@@ -367,8 +400,7 @@ class HeldOut(Generic[RowsT]):
             for name, family in families.items():
                 maps[name].append(rows.fit(family, training).map)
         moves = tuple(rows.repaired(own) - scores for own in maps.values())
-        repaired = RepairedRows(scores, moves, rows.target, rows.weight)
-        return cls(raw, rows, tuple(families), repaired)
+        return cls(raw, rows, tuple(families), rows.moved(moves))
 
     @cached_property
     def pooled(self) -> FloatMatrix:
@@ -389,13 +421,19 @@ class HeldOut(Generic[RowsT]):
         return self.rows.evidence if self.names else 0.0
 
     @property
+    def needed(self) -> float:
+        """Return the evidence above which predictions are repaired."""
+        return float(logit(LIKELY) - np.log(self.raw.odds))
+
+    @property
     def strength(self) -> float:
         """Return the chance of miscalibration, or 0 if it is too small to repair.
 
         Averaged over both possibilities, logits move by this part of the repair.
         """
-        tried = bool(self.names) and self.evidence > NEEDED
-        return float(expit(self.evidence)) if tried else 0.0
+        tried = bool(self.names) and self.evidence > self.needed
+        chance = expit(self.evidence + np.log(self.raw.odds))
+        return float(chance) if tried else 0.0
 
     @cached_property
     def weights(self) -> FloatVector:

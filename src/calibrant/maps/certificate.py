@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.base import CalibrationMap, check_events, plain_fields, require
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from calibrant.maps.languages import Language
 
 
+LIKELY = 0.4
+"""Chance of miscalibration above which predictions are repaired."""
 SURE = 0.995
 """A chance that is printed as certainty."""
 LEAST_SHARE = 0.005
@@ -115,7 +117,8 @@ class Certificate:
         Logarithm of how many times more probable labels are if predictions are repaired
         by ``smooth`` than if they are calibrated (a Bayes factor).
     needed : float
-        The evidence above which predictions are repaired.
+        The evidence above which predictions are repaired: the chance of miscalibration
+        is then more than 40 %.
     n : int
         Number of rows, whatever their weights.
     folds : int
@@ -170,8 +173,12 @@ class Certificate:
 
     @property
     def chance(self) -> float:
-        """Return the chance of miscalibration, if it was one half before."""
-        return float(expit(self.evidence))
+        """Return the chance of miscalibration.
+
+        Before any labels are seen, it is one half for one event, and six in seven for
+        several classes, which are hardly ever all calibrated.
+        """
+        return float(expit(self.evidence - self.needed + logit(LIKELY)))
 
     def frame(self) -> Frame:
         """Return methods, weights and gains as columns; the first row is no repair."""
@@ -207,10 +214,12 @@ class Certificate:
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
             what = "lowers" if best.gain > 0.0 else "raises"
+            why = f"; they are repaired only above {100 * LIKELY:.0f} %"
+            if self.evidence > self.needed:
+                why = ", but held-out rows support no repair"
             return (
-                f"Predictions stay unchanged: {self._likely()}; they are repaired "
-                f"only above {100 * expit(self.needed):.0f} %. On held-out rows, the "
-                f"best repair, {best.method}, {what} the log-loss by "
+                f"Predictions stay unchanged: {self._likely()}{why}. On held-out rows, "
+                f"the best repair, {best.method}, {what} the log-loss by "
                 f"{abs(best.gain):.4f}.{self._of_groups()}"
             )
         return (
@@ -248,9 +257,10 @@ class Certificate:
             )
         mixture = f"{mixture}, with {own}" if own else mixture
         if self.chance >= SURE:
+            part = f" Predictions move {100 * total:.0f} % of the way." * (total < SURE)
             return (
                 f"Repaired by {mixture}: {self.n:,} rows show that predictions are "
-                "miscalibrated."
+                f"miscalibrated.{part}"
             )
         return (
             f"Repaired in part: {self._likely()}, so predictions move "

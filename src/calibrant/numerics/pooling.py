@@ -5,13 +5,14 @@ map j, the pooled ones are the softmax of
 
     L_0 + s sum_j w_j (L_j - L_0),    w_j >= 0,  sum_j w_j = 1,
 
-where s, from 0 to 1, is the strength of the repair. The log-loss is convex in the
+where s, from 0 to 1, is the strength of the repair. Where weights may sum to less than
+1, predictions as they are have the remaining weight. The log-loss is convex in the
 weights.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 MIN_WEIGHT = 0.01
 """Maps of less weight than this are left out."""
 PENALTY = 2.0
-"""Half of the log-likelihood by which another map must be better than the first, to
-have all of its weight."""
+"""The usual penalty of `RepairedRows`."""
 FLAT = 1e-12
 """The search for weights ends where log-losses of a row differ by less."""
 ALL = slice(None)
@@ -58,18 +58,28 @@ class RepairedRows:
         1 for the class that happened, 0 for others.
     weight : ndarray of shape (n,)
         How many rows each row stands for.
+    penalty : float
+        Half of the log-likelihood by which another map must be better than the first,
+        to have all of its weight.
+    partly : bool
+        Whether weights may sum to less than 1.
     """
 
     scores: FloatMatrix
     moves: tuple[FloatMatrix, ...]
     target: FloatMatrix
     weight: FloatVector
+    penalty: float = PENALTY
+    partly: bool = False
 
     def some(self, rows: BoolVector | slice) -> RepairedRows:
         """Return some of the rows."""
-        moves = tuple(move[rows] for move in self.moves)
-        return RepairedRows(
-            self.scores[rows], moves, self.target[rows], self.weight[rows]
+        return replace(
+            self,
+            scores=self.scores[rows],
+            moves=tuple(move[rows] for move in self.moves),
+            target=self.target[rows],
+            weight=self.weight[rows],
         )
 
     def pooled(self, weights: Sequence[float] | FloatVector) -> FloatMatrix:
@@ -86,11 +96,14 @@ class RepairedRows:
         A quadratic penalty keeps the weight there unless rows say otherwise: which of
         two maps that are nearly as good comes first is mostly chance.
         """
+        if self.partly and self.moves:
+            moves = (*self.moves, np.zeros_like(self.scores))  # that of no repair
+            return replace(self, moves=moves, partly=False).best_weights(rows)[:-1]
         weight = self.weight[rows]
         count, total = len(self.moves), float(weight.sum())
         if count <= 1:
             return np.ones(count)
-        share, penalty = weight / total, PENALTY / total
+        share, penalty = weight / total, self.penalty / total
         first = np.eye(count)[0]
         fitted = self._loss(rows)
 
