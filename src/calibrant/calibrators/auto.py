@@ -16,7 +16,7 @@ from scipy.special import expit, ndtri
 
 from calibrant.calibrators.base import NO_GROUPS, ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import WHOLE_RANGE, CurveFit, MulticlassFit
-from calibrant.calibrators.held_out import ClassRows, EventRows, HeldOut
+from calibrant.calibrators.held_out import NEEDED, ClassRows, EventRows, HeldOut
 from calibrant.calibrators.isotonic import VennAbers
 from calibrant.calibrators.logistic import Quadratic
 from calibrant.calibrators.smooth import Smooth, smooth_fit
@@ -147,7 +147,7 @@ def certify(
         error_before=before,
         error_after=repaired,
         evidence=held_out.evidence,
-        needed=held_out.needed,
+        needed=NEEDED,
         n=n,
         folds=int(raw.fold.max()) + 1,
         confidence=DEFAULT_CONFIDENCE,
@@ -184,14 +184,13 @@ class Auto(ClassCalibrator, EventCalibrator):
 
     A few methods are fitted by cross-validation and pooled on the scale of logits or
     log-probabilities, with the weights that make held-out rows most probable. The
-    probability that predictions are miscalibrated follows from how much more probable
-    the labels are under `smooth` than under the predictions; beforehand it is one half
-    for one event, and six in seven for several classes. At 40 % or less, predictions
-    stay unchanged; otherwise this probability is the strength of the repair, of which
-    several classes take the part that held-out rows support. Predictions of exactly 0
-    and 1 are treated as rounded if predictions come in steps or labels contradict them.
-    Beyond the data, the map of one event shifts logits by as much as at the outermost
-    predictions.
+    probability that predictions are miscalibrated, if it is one half beforehand,
+    follows from how much more probable the labels are under `smooth` than under the
+    predictions. At 40 % or less, predictions stay unchanged; otherwise this probability
+    is the strength of the repair, of which several classes take the part that held-out
+    rows support. Predictions of exactly 0 and 1 are treated as rounded if predictions
+    come in steps or labels contradict them. Beyond the data, the map of one event
+    shifts logits by as much as at the outermost predictions.
 
     Parameters
     ----------

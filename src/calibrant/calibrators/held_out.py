@@ -44,13 +44,12 @@ if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.multiclass import MulticlassMap
 
-EVENT_ODDS, CLASS_ODDS = 1.0, 6.0
-"""How many times as likely predictions are miscalibrated as not, before any labels are
-seen. Several classes have many ways to be. Fewer than one in twenty calibrated samples
-of one event are then repaired."""
+NEEDED = float(logit(LIKELY))
+"""Evidence above which predictions are repaired, if miscalibration is as likely as not
+before any labels are seen. Fewer than one in twenty calibrated samples reach it."""
 CLASS_PENALTY = 8.0
-"""Penalty of the weights of maps of several classes. As the odds, it was chosen on
-rows that the tables of the arena do not contain."""
+"""Penalty of the weights of maps of several classes. It was chosen on rows that the
+tables of the arena do not contain."""
 HELD_OUT_NEEDED = 2.0
 """Log-likelihood by which groups, or rounding 0 and 1, must be better."""
 MAX_STEPS, TIMES_PER_STEP, DIGITS = 101, 3.0, 6
@@ -74,11 +73,6 @@ class FoldedRows(Protocol):
 
     def rounded(self) -> Self:
         """Return the rows, predictions of 0 and 1 as rounded if they seem to be."""
-        ...
-
-    @property
-    def odds(self) -> float:
-        """Return how likely miscalibration is without labels, as odds."""
         ...
 
     @property
@@ -227,11 +221,6 @@ class EventRows:
             p[held] = map_.values(self.p[held])
         return event_log_prob(p)
 
-    @property
-    def odds(self) -> float:
-        """Return how likely miscalibration is without labels, as odds."""
-        return EVENT_ODDS
-
     def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
         """Return the rows with what maps change, to be pooled."""
         return RepairedRows(self.log_prob, moves, self.target, self.weight)
@@ -328,11 +317,6 @@ class ClassRows:
             prob[held] = map_.calibrated(self.rows.scores[held])
         return log_probabilities(prob, "prob")
 
-    @property
-    def odds(self) -> float:
-        """Return how likely miscalibration is without labels, as odds."""
-        return CLASS_ODDS
-
     def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
         """Return the rows with what maps change, to be pooled with no repair."""
         columns = self.log_prob, moves, self.target, self.weight
@@ -421,19 +405,13 @@ class HeldOut(Generic[RowsT]):
         return self.rows.evidence if self.names else 0.0
 
     @property
-    def needed(self) -> float:
-        """Return the evidence above which predictions are repaired."""
-        return float(logit(LIKELY) - np.log(self.raw.odds))
-
-    @property
     def strength(self) -> float:
         """Return the chance of miscalibration, or 0 if it is too small to repair.
 
         Averaged over both possibilities, logits move by this part of the repair.
         """
-        tried = bool(self.names) and self.evidence > self.needed
-        chance = expit(self.evidence + np.log(self.raw.odds))
-        return float(chance) if tried else 0.0
+        tried = bool(self.names) and self.evidence > NEEDED
+        return float(expit(self.evidence)) if tried else 0.0
 
     @cached_property
     def weights(self) -> FloatVector:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from calibrant.exceptions import MapFormatError
 from calibrant.maps.base import CalibrationMap, check_events, plain_fields, require
@@ -173,12 +173,8 @@ class Certificate:
 
     @property
     def chance(self) -> float:
-        """Return the chance of miscalibration.
-
-        Before any labels are seen, it is one half for one event, and six in seven for
-        several classes, which are hardly ever all calibrated.
-        """
-        return float(expit(self.evidence - self.needed + logit(LIKELY)))
+        """Return the chance of miscalibration, if it was one half before."""
+        return float(expit(self.evidence))
 
     def frame(self) -> Frame:
         """Return methods, weights and gains as columns; the first row is no repair."""
