@@ -125,5 +125,7 @@ def test_scaled_probabilities_do_not_look_like_percentages():
 
 
 def test_an_unknown_event_is_answered_with_the_labels():
-    with pytest.raises(InputError, match=r'as the event: pos_label="yes"\.$'):
+    with pytest.raises(
+        InputError, match=r'event: pos_label="no" or pos_label="yes"\.$'
+    ):
         cb.evaluate(["no", "yes"] * 20, [0.2, 0.7] * 20, pos_label="ja")
