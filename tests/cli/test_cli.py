@@ -208,6 +208,16 @@ def test_failing_findings_say_what_was_found(run):
     assert run(*one, "--fail-on", "CAL012")[2] == "passed: no finding is CAL012\n"
 
 
+def test_both_gates_are_reported(run):
+    one = ("evaluate", BINARY, "--y", "even", "--p", "forest")
+    code, _, err = run(*one, "--fail-above", "0.05", "--fail-on", "CAL002")
+    assert code == 1
+    assert err.startswith("failed: smooth: 0.0960 exceeds 0.05\nfailed: found CAL002:")
+    code, _, err = run(*one, "--fail-above", "0.05", "--fail-on", "CAL012")
+    assert code == 1
+    assert err.endswith("passed: no finding is CAL012\n")
+
+
 def test_fail_above_judges_the_first_method(run):
     options = ("--y", "even", "--p", "forest", "--fail-above", "0.09")
     for methods, code in (("es15,ew15", 0), ("ew15,es15", 1)):  # 0.0819, 0.0973

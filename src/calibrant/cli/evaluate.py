@@ -14,8 +14,9 @@ from calibrant.cli.plot import check_figure_path, write_figure
 from calibrant.cli.progress import progress_bar
 from calibrant.cli.results import (
     check_gate,
-    fail_above_threshold,
-    fail_on_findings,
+    end_if_failed,
+    errors_above,
+    findings_failing,
     print_findings,
     print_repairs,
     print_results,
@@ -106,6 +107,7 @@ def evaluate(
         )
         write_figure(grid.plot(), plot)
     first = [(a.key, a.estimates[0]) for a in evaluation.assessments]
-    fail_above_threshold(first, fail_above, fail_by)
-    if findings is not None:
-        fail_on_findings([asdict(f) for f in findings.findings], failing)
+    found = [asdict(f) for f in findings.findings] if findings is not None else []
+    end_if_failed(
+        errors_above(first, fail_above, fail_by), findings_failing(found, failing)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -189,8 +189,17 @@ def fail_above_threshold(
     by: FailBy,
 ) -> None:
     """Exit with 1 where an error exceeds the threshold, and name each that does."""
+    end_if_failed(errors_above(estimates, threshold, by))
+
+
+def errors_above(
+    estimates: Iterable[tuple[dict[str, Any], Estimate]],
+    threshold: float | None,
+    by: FailBy,
+) -> bool:
+    """Name each error that exceeds the threshold; return whether any does."""
     if threshold is None:
-        return
+        return False
     errors = [
         (
             estimate.value if by == "estimate" else getattr(estimate, by),
@@ -203,28 +212,35 @@ def fail_above_threshold(
     # An interval that is not there passes no gate.
     failed = [error for error in errors if not error[0] <= threshold]
     if failed:
-        _fail(
+        _name_faults(
             f"{whose}: there is no interval"
             if np.isnan(value)
             else f"{whose}: {value:.4f}{what} exceeds {threshold:g}"
             for value, whose in failed
         )
+        return True
     value, whose = errors[0]
     largest = f", the largest of {len(errors):,}" if len(errors) > 1 else ""
     typer.echo(
         f"passed: {whose}: {value:.4f}{what}{largest}, does not exceed {threshold:g}",
         err=True,
     )
+    return False
 
 
-def _fail(faults: Iterable[str]) -> NoReturn:
-    """Name the conditions that are not met, each in a line, and exit with 1."""
+def end_if_failed(*failed: bool) -> None:
+    """Exit with 1 if any condition is not met."""
+    if any(failed):
+        raise ConditionNotMet
+
+
+def _name_faults(faults: Iterable[str]) -> None:
+    """Name the conditions that are not met, each in a line."""
     listed = list(faults)
     for fault in listed[:MAX_FAULTS]:
         typer.echo(f"failed: {fault}", err=True)
     if len(listed) > MAX_FAULTS:
         typer.echo(f"failed: and {len(listed) - MAX_FAULTS:,} more", err=True)
-    raise ConditionNotMet
 
 
 OTHER_ROWS = (
@@ -320,8 +336,13 @@ def _read_fail_on(fail_on: str | None) -> Failing:
 
 def fail_on_findings(findings: Sequence[Mapping[str, Any]], failing: Failing) -> None:
     """End with 1 where a finding is as bad as asked, or has one of the codes."""
+    end_if_failed(findings_failing(findings, failing))
+
+
+def findings_failing(findings: Sequence[Mapping[str, Any]], failing: Failing) -> bool:
+    """Name findings that are as bad as asked; return whether there are any."""
     if failing == Failing():
-        return
+        return False
     failed: list[str] = []
     for finding in findings:
         codes = [code for code in finding["also"] if code in failing.codes]
@@ -333,6 +354,8 @@ def fail_on_findings(findings: Sequence[Mapping[str, Any]], failing: Failing) ->
             head = f"{', '.join(codes)}{f' ({place})' if place else ''}"
             failed.append(visible(f"found {head}: {finding['message']}"))
     if failed:
-        _fail(failed)
+        _name_faults(failed)
+        return True
     what = " or ".join(sorted(failing.codes) or sorted(failing.severities))
     typer.echo(f"passed: no finding is {what}", err=True)
+    return False
