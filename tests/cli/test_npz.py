@@ -345,6 +345,15 @@ def test_arrays_of_other_lengths_are_named(folder):
             )
 
 
+def test_files_with_some_of_the_same_arrays_are_refused(run, tmp_path):
+    y = np.tile([0, 1], 20)
+    for name in ("p", "q"):
+        np.savez(tmp_path / f"{name}.npz", y=y, **{name: np.linspace(0.1, 0.9, 40)})
+    files = [tmp_path / "p.npz", tmp_path / "q.npz"]
+    _, _, err = run("evaluate", *files, "--y", "y", "--p", "p")
+    assert "the files together have two columns 'y'; rename one." in err
+
+
 def test_engines_that_read_no_npz_say_so(run, tmp_path):
     np.savez(tmp_path / "m.npz", y=[0, 1], p=[0.2, 0.7])
     code, _, err = run(

@@ -438,7 +438,7 @@ class ParquetFiles(FileSource):
                 columns[file].append(name)
                 inner = children or 0
         for file, names in columns.items():
-            check_distinct_names(file, names)
+            check_distinct_names(f"{file} has", names)
         return columns
 
     @cached_property

@@ -206,7 +206,7 @@ class SeparatedFiles(UntypedFiles):
         headers: list[Header] = []
         for path in self.files.paths:
             names, skipped = read_header(Path(path), self.files.separator)
-            check_distinct_names(path, names)
+            check_distinct_names(f"{path} has", names)
             if headers and headers[-1][:2] == (names, skipped):
                 headers[-1].paths.append(path)
             else:

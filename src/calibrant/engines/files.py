@@ -257,12 +257,12 @@ def check_in_every_file(name: str, columns: Mapping[str, Iterable[str]]) -> None
         )
 
 
-def check_distinct_names(source: str, names: Sequence[str]) -> None:
-    """Raise where two columns have the same name."""
+def check_distinct_names(has: str, names: Sequence[str]) -> None:
+    """Raise where two columns have the same name; `has` says what has them."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise SourceError(f"{source} has two columns {name!r}; rename one.")
+            raise SourceError(f"{has} two columns {name!r}; rename one.")
         seen.add(name)
 
 

@@ -311,8 +311,8 @@ def _of_arrays(files: FileSet) -> MemoryTable:
             parts=tuple(zip(files.paths, counts(names[0][0]), strict=True)),
             row_counts=counts,
         )
-    together = "the files together" if len(paths) > 1 else str(paths[0])
-    check_distinct_names(together, [*chain(*names)])
+    has = "the files together have" if len(paths) > 1 else f"{paths[0]} has"
+    check_distinct_names(has, [*chain(*names)])
     path_of = {n: path for path, own in zip(paths, names, strict=True) for n in own}
     read = cache(lambda name: read_array(path_of[name], name))
     return MemoryTable(

@@ -85,7 +85,7 @@ def _parsed(path: Path, source: Path | bytes, separator: str) -> Any:
     for name in frame.columns:
         first, renamed, _ = name.rpartition("_duplicated_")
         if renamed and first in names:
-            check_distinct_names(str(path), [first, first])
+            check_distinct_names(f"{path} has", [first, first])
     return frame
 
 
