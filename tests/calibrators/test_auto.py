@@ -291,7 +291,9 @@ def test_few_rows_prove_nothing(n):
     p = np.linspace(0.2, 0.8, n)
     fitted = cb.make_calibrator().fit(p, np.arange(n) % 2)
     assert_array_equal(fitted.transform(p), p)
-    assert "stay unchanged" in str(fitted.certificate_)
+    rows = "1 row is" if n == 1 else f"{n} rows are"
+    said = str(fitted.certificate_)
+    assert said == f"Predictions stay unchanged: {rows} too few."
 
 
 def test_one_outcome_and_one_prediction():

@@ -44,6 +44,13 @@ def test_one_method_may_be_a_name(sample):
         cb.evaluate(y, p, methods=[])
 
 
+@pytest.mark.parametrize("estimate", [cb.evaluate, cb.Report.from_predictions])
+def test_a_method_is_named_once(estimate):
+    p, y = cb.datasets.load_binary("forest")
+    with pytest.raises(OptionError, match="methods must differ; 'smooth' is repeated"):
+        estimate(y, p, methods=("smooth", "es15", "smooth"))
+
+
 def test_same_seed_same_interval(sample):
     p, y = sample
     one, other = (cb.evaluate(y, p, random_state=3).frame() for _ in range(2))

@@ -372,6 +372,12 @@ def test_sentence_has_the_numbers_of_the_table():
     assert result.sentence().count("95 % interval") == 1
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.CalibrantWarning")
+def test_sentence_of_one_row():
+    said = cb.summary([1], [0.7], n_resamples=20).sentence()
+    assert said.startswith("In 1 observation with 1 event, ")
+
+
 def test_sentence_says_what_could_not_be_estimated():
     _, p = clinic()
     with pytest.warns(SmallSampleWarning, match="all labels are equal"):

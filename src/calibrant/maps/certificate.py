@@ -206,7 +206,8 @@ class Certificate:
         """Return the certificate in words."""
         level = f"{100 * self.confidence:g} % interval"
         if not self.tried:
-            return f"Predictions stay unchanged: {self.n:,} rows are too few."
+            rows = "1 row is" if self.n == 1 else f"{self.n:,} rows are"
+            return f"Predictions stay unchanged: {rows} too few."
         if not self.changed:
             best = max(self.tried, key=lambda trial: trial.gain)
             what = "lowers" if best.gain > 0.0 else "raises"

@@ -353,7 +353,12 @@ def check_methods(methods: Any) -> tuple[Any, ...]:
     names = (methods,) if alone else tuple(methods)
     if not names:
         raise OptionError(Argument("methods"), " must name at least one method.")
-    return names if all(isinstance(name, str) for name in names) else name_apart(names)
+    if not all(isinstance(name, str) for name in names):
+        return name_apart(names)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise OptionError(Argument("methods"), f" must differ; {twice!r} is repeated.")
+    return names
 
 
 def assess_one(fitted: FittedTasks, methods: tuple[str, ...]) -> Assessment:

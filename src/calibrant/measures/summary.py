@@ -325,7 +325,7 @@ def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
         return f"{what} was {number(name)}"
 
     whose = f"For {unit.name}, in" if unit.name else "In"
-    size = f"{_count(unit.total)} observations"
+    size = f"{_count(unit.total)} observation{'s' * (unit.total != 1.0)}"
     if unit.clusters is not None:
         size += f" from {unit.clusters:,} clusters,"
     slope = clause("the calibration slope", "slope")
