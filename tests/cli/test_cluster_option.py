@@ -67,3 +67,26 @@ def test_maps_allow_for_clusters(run, tmp_path):
     assert code == 0, err
     err = run("calibrate", *given, "--cluster", "question", "--method", "beta")[2]
     assert "; remove --cluster" in err
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("text", [False, True])
+def test_rows_without_a_cluster_are_dropped(run, tmp_path, engine, kind, text):
+    p, y = cb.datasets.load_binary("forest")
+    numbers = [None if row % 50 == 7 else row // 10 for row in range(300)]
+    clusters = [str(n) if text and n is not None else n for n in numbers]
+    frame = pl.DataFrame({"p": p[:300], "y": y[:300], "c": clusters})
+    full, clean = tmp_path / f"full.{kind}", tmp_path / f"clean.{kind}"
+    for path, rows in ((full, frame), (clean, frame.drop_nulls())):
+        rows.write_csv(path) if kind == "csv" else rows.write_parquet(path)
+    options = ("--y", "y", "--p", "p", "--cluster", "c", "--engine", engine)
+    options = (*options, "--methods", "smooth")
+    code, _, err = run("evaluate", full, *options)
+    assert code == 2
+    assert "column 'c' must not contain missing values" in err
+    assert "--bad-rows drop" in err
+    code, out, err = run("evaluate", full, *options, "--bad-rows", "drop")
+    assert code == 0
+    assert "6 without a cluster in column 'c'" in err
+    assert out == run("evaluate", clean, *options)[1]

@@ -287,6 +287,12 @@ HAS_LABEL = RowRule(
     "without a label",
     DROP_ROWS,
 )
+HAS_CLUSTER = RowRule(
+    MissingValueError,
+    "must not contain missing values",
+    "without a cluster",
+    DROP_ROWS,
+)
 BINARY_LABEL = RowRule(
     LabelError, "must contain binary labels, 0 and 1", "with an unknown label"
 )

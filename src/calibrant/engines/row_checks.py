@@ -18,6 +18,7 @@ from calibrant.core.probabilities import row_sum_remedy
 from calibrant.core.row_rules import (
     BINARY_LABEL,
     FINITE,
+    HAS_CLUSTER,
     HAS_LABEL,
     MAX_LISTED,
     NOT_NEGATIVE,
@@ -37,6 +38,7 @@ from calibrant.engines.aggregation_sql import (
     MAX_EXPONENT,
     balanced_sum,
     code,
+    group_columns,
     number,
     probability,
     read_columns,
@@ -179,8 +181,13 @@ def drop_invalid_rows(
 
 
 def _check_same_length(table: MemoryTable, specs: Iterable[AggregationSpec]) -> None:
-    names = [n for one in specs for n in (one.y, *one.columns, one.weight) if n]
-    check_same_length(**{f"column {name!r}": table.column(name) for name in names})
+    every = (
+        name
+        for one in specs
+        for name in (one.y, *one.columns, one.weight, one.cluster)
+        if name is not None
+    )
+    check_same_length(**{f"column {name!r}": table.column(name) for name in every})
 
 
 def _faults(
@@ -203,6 +210,10 @@ def _faults(
         weight = _numbers(table.column(spec.weight))
         yield FINITE.reason_in(column), ~np.isfinite(weight)
         yield NOT_NEGATIVE.reason_in(column), weight < 0.0
+    if spec.cluster is not None:
+        clusters = table.keys(spec.cluster).tolist()
+        without = np.array([is_missing(value) for value in clusters], dtype=bool)
+        yield HAS_CLUSTER.reason_in(f"column {spec.cluster!r}"), without
 
 
 def _scores(table: MemoryTable, model: ModelColumns) -> FloatMatrix:
@@ -524,7 +535,12 @@ def sql_row_checks(
     every += [check for check in sums if check is not None]
     ranges = [_range(spec, model, precision) for model in spec.models]
     return SqlRowChecks(
-        (*every, *_label_checks(spec), *_weight_checks(spec)),
+        (
+            *every,
+            *_label_checks(spec),
+            *_weight_checks(spec),
+            *_cluster_checks(spec),
+        ),
         tuple(r for r in ranges if r is not None),
         tuple(together),
     )
@@ -662,6 +678,14 @@ def _weight_checks(spec: AggregationSpec) -> list[RowCheck]:
         return []
     finite = _finite("w", spec.weight)
     return [finite, RowCheck("w", "w", NOT_NEGATIVE, finite.columns)]
+
+
+def _cluster_checks(spec: AggregationSpec) -> list[RowCheck]:
+    if spec.cluster is None:
+        return []
+    column = group_columns(spec)[-1]
+    there = f"CASE WHEN {column} IS NULL THEN -1 ELSE 0 END"
+    return [RowCheck(there, column, HAS_CLUSTER, f"column {spec.cluster!r}")]
 
 
 def check_some_numbers(

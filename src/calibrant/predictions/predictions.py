@@ -232,8 +232,8 @@ class Predictions:
             else "memory".
         bad_rows : {"error", "drop"}
             What to do with invalid rows: a prediction is missing or outside [0, 1], a
-            label is missing or unknown, or a weight is missing or negative. "drop"
-            drops them, with a warning that counts them by reason.
+            label is missing or unknown, a weight is missing or negative, or a cluster
+            is missing. "drop" drops them, with a warning that counts them by reason.
         max_dropped : float
             The maximum share of rows that may be dropped; above it, an error is raised.
 
