@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import calibrant as cb
-from calibrant.exceptions import LabelError, OptionError
+from calibrant.exceptions import InputError, LabelError, OptionError
 
 
 @pytest.fixture(scope="module")
@@ -327,3 +327,30 @@ def test_rows_of_a_cluster_are_in_one_fold():
     assert spread[0] < spread[1]
     with pytest.raises(OptionError, match="allow for clusters"):
         cb.CalibratedClassifier(GaussianNB(), "platt", cv=5).fit(x, y, clusters=patient)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "words"),
+    [
+        (np.zeros(60), "at least 2 clusters are needed"),
+        (np.arange(60) % 2, "got 5 folds for 2 clusters"),
+        (np.arange(9), "must have the same number of rows"),
+        ([None, *map(str, range(59))], "clusters must not contain missing values"),
+    ],
+)
+def test_clusters_that_cannot_be_divided_are_refused(clusters, words):
+    x, y = np.linspace(-1.0, 1.0, 60)[:, np.newaxis], np.arange(60) % 2
+    model = cb.CalibratedClassifier(GaussianNB(), cv=5)
+    with pytest.raises((InputError, OptionError), match=words):
+        model.fit(x, y, clusters=clusters)
+
+
+def test_numbers_of_numpy_keep_clusters_together():
+    rng = np.random.default_rng(4)
+    x, patient = rng.normal(size=(300, 2)), np.arange(300) % 60
+    y = (x[:, 0] + rng.normal(size=300) > 0.0).astype(int)
+    one, other = (
+        cb.CalibratedClassifier(GaussianNB(), cv=cv).fit(x, y, clusters=patient)
+        for cv in (5, np.int64(5))
+    )
+    assert_allclose(one.predict_proba(x), other.predict_proba(x), rtol=0, atol=0)

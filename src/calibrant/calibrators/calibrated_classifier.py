@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -28,10 +29,13 @@ from calibrant.calibrators.base import Calibrator, ClassCalibrator
 from calibrant.calibrators.registry import make_calibrator
 from calibrant.calibrators.user_calibrator import is_calibrator
 from calibrant.calibrators.wrappers import OneVsRest
+from calibrant.core.arrays import as_vector, check_same_length
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.row_rules import PERCENT
+from calibrant.core.sample import cluster_codes
 from calibrant.core.wording import shown
 from calibrant.exceptions import LabelError, OptionError
+from calibrant.numerics.clustered import check_two_clusters
 from calibrant.numerics.links import clip_probability
 
 if TYPE_CHECKING:
@@ -201,8 +205,9 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             params, split_params = self._routed(sample_weight, fit_params)
             folds = check_cv(self.cv, label, classifier=True)
             if clusters is not None:
+                _check_clusters(clusters, label, self.cv)
                 split_params = {**split_params, "groups": clusters}
-                if isinstance(self.cv, int):
+                if isinstance(self.cv, Integral):
                     folds = StratifiedGroupKFold(self.cv)
             scores = cross_val_predict(
                 self.classifier,
@@ -324,6 +329,19 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         for name in {"labels", "pos_label"} & unfitted.get_params().keys():
             unfitted.set_params(**{name: None})
         return unfitted.checked()
+
+
+def _check_clusters(clusters: ArrayLike, label: NDArray[Any], cv: Any) -> None:
+    """Raise where clusters cannot be divided among folds."""
+    values = as_vector(clusters, name="clusters")
+    check_same_length(y=label, clusters=values)
+    n_clusters = np.unique(cluster_codes(values, name="clusters")).size
+    check_two_clusters(n_clusters)
+    if isinstance(cv, Integral) and n_clusters < int(cv):
+        raise OptionError(
+            f"cv must be at most the number of clusters, which stay together; got "
+            f"{cv} folds for {n_clusters} clusters."
+        )
 
 
 def _for_classes(calibrator: Calibrator, n_classes: int) -> Any:
