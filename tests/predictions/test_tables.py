@@ -32,7 +32,7 @@ def test_every_kind_of_table_gives_the_same(table, frame):
     found = cb.evaluate(
         cb.Predictions.from_table(frame(table), y="y", p="a"), methods="es15"
     ).frame()
-    assert found["value"][0] == es15(table["y"], table["a"])
+    assert found["value"][0] == pytest.approx(es15(table["y"], table["a"]), rel=1e-12)
 
 
 def test_columns_without_a_task_are_models(table):
@@ -40,7 +40,7 @@ def test_columns_without_a_task_are_models(table):
         cb.Predictions.from_table(table, y="y", p=["a", "b"]), methods="es15"
     ).frame()
     assert found["model"].tolist() == ["a", "b"]
-    assert found["value"][1] == es15(table["y"], table["b"])
+    assert found["value"][1] == pytest.approx(es15(table["y"], table["b"]), rel=1e-12)
 
 
 def test_groups_are_rows_of_their_own(table):
@@ -82,7 +82,7 @@ def test_many_small_groups_are_one_warning(table):
     assert str(warning.message) == (
         "10 groups are skipped: region=0; region=1; region=2; region=3; region=4 and "
         "5 more. Reason for the first: bins must not exceed the number of rows; got "
-        "15 bins for 8 rows. Use fewer bins, for example es1 or es-cv."
+        "15 bins for 8 rows."
     )
     assert warning.filename == __file__
 
