@@ -56,8 +56,10 @@ def test_data_beside_a_page_overwrite_nothing_else(write, tmp_path, content):
         assert write("map", beside)[0] == 0
         content = beside.read_bytes()
     beside.write_bytes(content)
-    # Before any work is done: the file of predictions is not even looked for.
-    found = write("page", tmp_path / "model.html", source="no-such-file.csv")
+    # Before any work is done: the file of predictions, which is none, is not read.
+    source = tmp_path / "preds.csv"
+    source.write_bytes(b"\x00")
+    found = write("page", tmp_path / "model.html", source=source)
     is_refused(found, beside, content)
     assert "beside model.html" in found[2]
     assert not (tmp_path / "model.html").exists()

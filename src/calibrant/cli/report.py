@@ -67,8 +67,8 @@ def report(
         page = Path(f"report.{written}")
     if page is not None:
         target = check_place(page)
-        check_outputs(page, written, named=out is not None)
         check_not_source(data.files, target)
+        check_outputs(page, written, named=out is not None)
     with progress_bar("reporting") as progress:
         preds = data.predictions(prefer_memory=True)
         made = Report.from_predictions(
