@@ -197,7 +197,7 @@ def _bins(prefix: str, n_bins: int) -> Row:
 
 
 TABLE: dict[str, Row] = {
-    "auto": (Auto, {}, "repairs mixed by held-out rows, as strong as these justify"),
+    "auto": (Auto, {}, "a mixture of repairs, as strong as held-out rows justify"),
     "es15": _bins("es", 15),
     "es-cv": (CrossValidatedBins, SIZE, f"equal-size bins, their number {BY_CV}"),
     "es-sweep": (SweptBins, SIZE, f"equal-size {SWEPT}"),
