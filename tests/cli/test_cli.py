@@ -171,7 +171,7 @@ def test_an_end_of_the_interval_can_be_judged(run, by, threshold, code):
     [
         (
             ("--fail-above", "5"),
-            "below 1, which no error exceeds; got 5. For 5 %, pass ",
+            "below 1, since no error exceeds 1; got 5. For 5 %, pass ",
         ),
         (("--fail-above", "1"), "below 1"),
         (("--fail-above", "nan"), "at least 0 and below 1"),

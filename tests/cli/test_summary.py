@@ -69,7 +69,7 @@ def test_pooled_over_groups(tmp_path):
     ("options", "message"),
     [
         (["--pooled"], "--pooled requires --by"),
-        (["--sentence", "--format", "json"], "--sentence goes with neither"),
+        (["--sentence", "--format", "json"], "--sentence cannot be combined"),
         (["--smoother", "spline"], "unknown smoother 'spline'"),
     ],
 )

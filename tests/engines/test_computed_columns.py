@@ -196,7 +196,7 @@ def test_other_rows_are_not_paired_by_number(networks, run):
     typed = ("--y", "y", "--p", "logits", "--scale", "logit", "--task", "confidence")
     code, _, err = run("compare", networks, *typed, "--model", "filename")
     assert code == 2
-    assert "or --id row, the number of each row in its file" in err
+    assert "or pass --id row to pair rows by their number" in err
 
 
 def test_a_note_says_how_many_files_are_taken_together(networks, run):

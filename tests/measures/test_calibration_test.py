@@ -142,7 +142,7 @@ def test_results_are_told_and_tabled():
     wanted = "spiegelhalter (binary): statistic 0.3774, p-value 0.706, n = 600"
     assert str(found) == wanted
     assert found.frame()["method"].tolist() == ["spiegelhalter"]
-    assert found.alternative == "a Brier score other than promised"
+    assert found.alternative == "a Brier score other than expected"
 
 
 def test_classes_are_tested_one_at_a_time():

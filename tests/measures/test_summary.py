@@ -396,7 +396,7 @@ def test_sentence_names_the_model_first_and_the_curve(smoother, curve):
     y, p = clinic()
     said = cb.summary(y, {"old": p, "new": p**1.5}, smoother=smoother).sentence()
     assert re.match(r"For old, in 150 observations with \d+ events, cal", said)
-    assert said.count(f"By {curve}, the integrated calibration index was") == 2
+    assert said.count(f"Based on {curve}, the integrated calibration index was") == 2
 
 
 def test_a_curve_on_the_diagonal_is_called_so():

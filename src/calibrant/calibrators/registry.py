@@ -197,7 +197,7 @@ def _bins(prefix: str, n_bins: int) -> Row:
 
 
 TABLE: dict[str, Row] = {
-    "auto": (Auto, {}, "repairs mixed by held-out rows, as strong as these justify"),
+    "auto": (Auto, {}, "a mixture of repairs, as strong as held-out rows justify"),
     "es15": _bins("es", 15),
     "es-cv": (CrossValidatedBins, SIZE, f"equal-size bins, their number {BY_CV}"),
     "es-sweep": (SweptBins, SIZE, f"equal-size {SWEPT}"),
@@ -303,10 +303,11 @@ def make_calibrator(name: str = DEFAULT_REPAIR, **params: Any) -> Calibrator:
     Parameters
     ----------
     name : str or object
-        Name of the method; see `calibrator_names`. A trailing number is the number
-        of bins; ``ovr-`` applies a binary method to each class against the rest, and
-        ``top-`` to the top label. Or a calibrator of your own, with ``fit(p, y)`` and
-        ``transform(p)``, which gets probabilities whatever the scale.
+        Name of the method; see `calibrator_names`. The number in "es15" and
+        "ew15" is the number of bins; ``ovr-`` applies a binary method to each class
+        against the rest, and ``top-`` to the top label. Or a calibrator of your own,
+        with ``fit(p, y)`` and ``transform(p)``, which gets probabilities whatever the
+        scale.
     **params
         Parameters of the method, such as ``tops="flat"``, and ``scale``, ``pos_label``
         and ``labels``. ``help()`` of the result describes them, and its
@@ -468,10 +469,10 @@ def calibrator_names(kind: Kind | None = None) -> list[str]:
     Returns
     -------
     list of str
-        Names for `make_calibrator` and the command line. A trailing number is the
-        number of bins and may be any other; ``ovr-`` and ``top-`` before a binary
-        name apply it to several classes. Errors can also be estimated by "kce", which
-        has no map.
+        Names for `make_calibrator` and the command line. The number in "es15" and
+        "ew15" is the number of bins, and may be any other; ``ovr-`` and ``top-``
+        before a binary name apply it to several classes. Errors can also be estimated
+        by "kce", which has no map.
 
     See Also
     --------

@@ -203,7 +203,10 @@ def certain(subject: Subject) -> Finding | None:
             remedy = f"{keep} Recalibrate by {smooth} or {beta}."
     else:
         message += "; none of them turned out wrong."
-        remedy = f"{keep} A single wrong one would make the log-loss infinite."
+        remedy = (
+            f"{keep} A single wrong prediction of exactly 0 or 1 would make the "
+            "log-loss infinite."
+        )
     return Finding(
         "CAL009",
         "certain predictions",

@@ -126,7 +126,8 @@ RULES = (
         "neural networks and naive Bayes classifiers are typical cases.",
         "Recalibrate with one slope (platt, or temperature for the top label), or "
         "with beta if only one side is affected; auto chooses.",
-        "It tests one slope: curves that bend without a slope are left to CAL004.",
+        "It tests one slope: curves that bend but have no slope overall are left to "
+        "CAL004.",
         _of_map(lambda p: expit(0.6 * logit(p))),
     ),
     Rule(
@@ -137,7 +138,8 @@ RULES = (
         "doubtful. Averages of many models, such as random forests, are typical cases.",
         "Recalibrate with one slope (platt, or temperature for the top label), or "
         "with beta if only one side is affected; auto chooses.",
-        "It tests one slope: curves that bend without a slope are left to CAL004.",
+        "It tests one slope: curves that bend but have no slope overall are left to "
+        "CAL004.",
         _of_map(lambda p: expit(1.8 * logit(p))),
     ),
     Rule(
@@ -212,9 +214,9 @@ RULES = (
         "Rounding hides the difference between unlikely and very unlikely, and turns "
         "likely into certain.",
         "Keep the full precision of the model's output. Multiples of 0.05 may be "
-        "stated confidences, of which nothing was lost.",
+        "stated confidences, in which case nothing was lost.",
         "Verbalised confidences and scores of decision trees have few distinct values "
-        "by nature; then nothing was lost.",
+        "by nature; in that case, too, nothing was lost.",
         _rounded,
     ),
     Rule(

@@ -46,10 +46,9 @@ def compare(
 ) -> None:
     """Rank models by calibration error and test the differences between them.
 
-    The rank of a model is 1 plus the number of significantly better ones. Whether a
-    difference is significant allows for the number of pairs (Holm), while intervals are
-    for one pair each: so the interval of a pair that is
-    not significant can exclude 0.
+    The rank of a model is 1 plus the number of significantly better ones. Significance
+    is corrected for the number of pairs (Holm), but each interval is for one pair
+    alone, so the interval of a pair that is not significant can exclude 0.
     """
     from calibrant.displays.comparison import ComparisonDisplay
     from calibrant.measures.comparison import compare as compare_models

@@ -65,7 +65,7 @@ class DataOptions:
             metavar="TASK",
             help="confidence (the top label), classwise (average over classes), "
             "canonical (all class probabilities at once; for evaluate), "
-            "multilabel (average over labels, of which a row can have several; npz "
+            "multilabel (average over labels, if a row can have several; npz "
             "matrices), or one class.",
         ),
     ] = None
@@ -119,8 +119,8 @@ class DataOptions:
         typer.Option(
             metavar="SCALE",
             help="What the columns contain: prob, logit, percent (0 to 100) or "
-            "logprob; if models in columns of their own differ, name=logit for each. "
-            "Models of --model share a column and a scale.",
+            "logprob; if models in separate columns have different scales, name=logit "
+            "for each. Models named by --model share a column and a scale.",
             show_default="prob",
         ),
     ] = None

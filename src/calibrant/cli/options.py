@@ -52,9 +52,9 @@ FailByWhich = Annotated[
     FailBy,
     typer.Option(
         metavar="BOUND",
-        help="What --fail-above compares: estimate, or low or high, an end of its "
-        "interval. low fails only if the error is significantly larger; high passes "
-        "only if it is significantly smaller.",
+        help="What --fail-above compares: estimate, or low or high, the lower or upper "
+        "end of its interval. low fails only if the error is significantly larger; "
+        "high passes only if it is significantly smaller.",
     ),
 ]
 Mute = Annotated[

@@ -14,7 +14,7 @@ from calibrant.cli.output import print_frame
 def methods(
     output: options.Output = "table",
 ) -> None:
-    """List the methods; a trailing number is the number of bins.
+    """List the methods; the number in es15 and ew15 is the number of bins.
 
     Multi-class methods calibrate all classes at once; evaluate takes them with --task
     canonical. To calibrate several classes by a binary method, put "ovr-" (each class

@@ -171,14 +171,14 @@ def check_gate(threshold: float | None, by: FailBy, task: str | None) -> None:
     """Raise, before any work, where no error could fail or pass the gate."""
     if threshold is None:
         if by != "estimate":
-            raise OptionError("--fail-by needs --fail-above, which says the limit.")
+            raise OptionError("--fail-by needs --fail-above, which sets the limit.")
         return
     largest = 2 if task == WHOLE else 1
     if not 0.0 <= threshold < largest:  # NaN would never be exceeded
         percent = f" For {threshold:g} %, pass {threshold / PERCENT:g}."
         raise OptionError(
-            f"--fail-above must be at least 0 and below {largest}, which no error "
-            f"exceeds; got {threshold:g}."
+            f"--fail-above must be at least 0 and below {largest}, since no error "
+            f"exceeds {largest}; got {threshold:g}."
             + (percent if largest <= threshold <= PERCENT else "")
         )
 

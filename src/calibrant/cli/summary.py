@@ -43,7 +43,7 @@ def summary(
     from calibrant.measures.summary import summary as summarise
 
     if sentence and (pooled or output != "table"):
-        raise OptionError("--sentence goes with neither --pooled nor --format.")
+        raise OptionError("--sentence cannot be combined with --pooled or --format.")
     if pooled and data.by is None:
         raise OptionError("--pooled requires --by.")
     with progress_bar("summarising") as progress:

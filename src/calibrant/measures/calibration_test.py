@@ -201,8 +201,8 @@ def _cox(sample: BinarySample, rng: np.random.Generator) -> Outcome:  # noqa: AR
 TESTS: dict[str, tuple[Callable[..., Outcome], str]] = {
     "smooth": (_smooth, "any smooth map"),
     "kce": (_kernel, "any map"),
-    "spiegelhalter": (_spiegelhalter, "a Brier score other than promised"),
-    "hosmer-lemeshow": (_hosmer_lemeshow, "an observed rate off in some group"),
+    "spiegelhalter": (_spiegelhalter, "a Brier score other than expected"),
+    "hosmer-lemeshow": (_hosmer_lemeshow, "an observed rate that is off in some group"),
     "cox": (_cox, "an intercept other than 0 or a slope other than 1"),
 }
 """Each test, and what it looks for; its keywords are its options."""
@@ -324,7 +324,7 @@ def calibration_test(  # noqa: PLR0913
     sample = tasks.samples[0]
     if sample.clusters is not None and method not in CLUSTERED:
         raise OptionError(
-            f"method {method!r} takes rows as independent; with ",
+            f"method {method!r} treats rows as independent; with ",
             Argument("clusters"),
             f" choose one of {', '.join(map(repr, CLUSTERED))}.",
         )

@@ -337,9 +337,10 @@ def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
     return (
         f"{whose} {size} with {_events(unit)}, "
         f"{clause('calibration-in-the-large', 'in-the-large')}, {slope}, and "
-        f"{clause('the ratio of observed to expected events', 'O:E')}. By {curve}, the "
-        f"integrated calibration index was {number('ICI')}, E50 {number('E50')}, E90 "
-        f"{number('E90')} and Emax {number('Emax')}{diagonal}. "
+        f"{clause('the ratio of observed to expected events', 'O:E')}. Based on "
+        f"{curve}, the integrated calibration index was {number('ICI')}, "
+        f"E50 {number('E50')}, E90 {number('E90')} and Emax {number('Emax')}"
+        f"{diagonal}. "
         f"{clause('The c-statistic', 'AUROC')}, {clause('the Brier score', 'Brier')} "
         f"and {clause('the scaled Brier score', 'scaled Brier')}."
     )

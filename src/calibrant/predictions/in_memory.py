@@ -324,10 +324,10 @@ class RowPredictions(Store):
                 "to compare models, their rows must be paired; pass ",
                 Argument("id"),
                 ", the column that identifies the same case across models, such as the "
-                "question; or ",
+                "question; or pass ",
                 Setting("id", ROW_COLUMN),
-                ", the number of each row in its file, where each model has a file "
-                "with the same rows in the same order.",
+                " to pair rows by their number, if each model has a file with the same "
+                "rows in the same order.",
             )
         places = {model: self._places_by_id(model, own) for model, own in rows.items()}
         first, *others = places.values()
