@@ -71,7 +71,7 @@ html_title = "calibrant"
 html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["tables.js"]
+html_js_files = ["tables.js", ("report_frame.js", {"defer": "defer"})]
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 9,
