@@ -62,6 +62,8 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),
     "show_signature": False,
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("calibrant",),
     "capture_repr": (),
     "within_subsection_order": "FileNameSortKey",
 }
@@ -71,10 +73,10 @@ html_title = "calibrant"
 html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["tables.js"]
+html_js_files = ["tables.js", ("report_frame.js", {"defer": "defer"})]
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 9,
+    "header_links_before_dropdown": 6,
     "logo": {
         "text": "calibrant",
         "image_light": "_static/logo.svg",

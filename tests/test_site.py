@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -50,6 +51,26 @@ def test_nothing_sticks_out_of_a_phone(browser, site, name):
     width = page.evaluate("document.documentElement.scrollWidth")
     page.close()
     assert width <= 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_follows_the_theme_switch(browser, site, scheme):
+    def serve(route):
+        route.fulfill(path=site / urlsplit(route.request.url).path[1:])
+
+    def lightness():
+        colour = report.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+
+    page = browser.new_page(color_scheme=scheme)
+    page.route("http://site/**", serve)  # pages opened as files are kept apart
+    page.goto("http://site/index.html")
+    report = page.frame(url="http://site/_static/report.html")
+    for theme in ("dark", "light"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.wait_for_timeout(100)
+        assert (lightness() < 128) == (theme == "dark")
+    page.close()
 
 
 def test_internal_links_lead_to_pages(site):
