@@ -227,7 +227,7 @@ def test_few_rows_leave_out_default_methods_with_many_bins():
     assert told == named
     (diagram,) = model["diagrams"]
     drawn = [one["method"] for one in diagram["curves"] + diagram["bins"]]
-    assert drawn == [*named, "9 bins"]
+    assert drawn == [*named, "1 bin"]
     assert "too few rows to rule it out" in report.to_html()
     with pytest.raises(TooFewRowsError):
         cb.Report.from_predictions(y, p, methods=["es15"], n_resamples=20)

@@ -128,7 +128,8 @@ def _all_bins(
     display: ReliabilityDisplay, sample: BinarySample, fits: Mapping[str, Fit]
 ) -> list[dict[str, Any]]:
     """Return the bins of the figure, then those of other methods with bins."""
-    level, few = display.statistics.confidence, f"{display.bins['left'].size} bins"
+    level, n_bins = display.statistics.confidence, display.bins["left"].size
+    few = f"{n_bins} bin{'s' * (n_bins > 1)}"
     bins = {display.method if display.binned else few: display.bins}
     for name, fit in fits.items():
         if name != display.method:
