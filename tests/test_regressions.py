@@ -80,6 +80,7 @@ def test_masked_columns_of_a_table_are_missing():
         )
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 def test_missing_group_values_are_one_group():
     rng = np.random.default_rng(0)
     group = np.where(np.arange(200) % 2, np.nan, 1.0)

@@ -22,6 +22,7 @@ CalibrantError
 CalibrantWarning (a UserWarning)
 ├── SmallSampleWarning: too few rows for the numbers to mean much
 ├── DroppedRowsWarning: invalid rows were dropped, as requested
+├── MissingGroupWarning: some rows have no value of their group
 ├── LabelWarning: two columns that were compared are never equal
 ├── FewerPiecesWarning: the data cannot support as many pieces as asked for
 ├── FewerDiagramsWarning: a figure cannot show all classes or groups
@@ -285,6 +286,10 @@ class SmallSampleWarning(CalibrantWarning):
 
 class DroppedRowsWarning(CalibrantWarning):
     """Invalid rows were dropped."""
+
+
+class MissingGroupWarning(CalibrantWarning):
+    """Some rows have no value of the column that names their group."""
 
 
 class UnpairedRowsWarning(CalibrantWarning):

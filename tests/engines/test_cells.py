@@ -200,6 +200,7 @@ def test_files_of_cells_hold_all_of_them(rows, cell_file):
         assert_array_equal(found.columns[name], values)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 def test_files_of_cells_are_known_by_themselves(rows, cell_file):
     options = {"methods": "ew15", "confidence": None}
     found = cb.evaluate(cb.Predictions.load(cell_file), **options).frame()

@@ -45,9 +45,7 @@ def saved(frame, folder, kind):
     return path
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.* no value of:calibrant.exceptions.CalibrantWarning"
-)
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("by", ["town", "year", ["town", "year"]])
 def test_groups_of_the_rows_that_are_left(frame, tmp_path, engine, kind, by):

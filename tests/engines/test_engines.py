@@ -139,6 +139,7 @@ def test_logits_of_classes_become_shares(engine, rows, tmp_path):
     assert_allclose(found.frame()["value"], expected, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 @pytest.mark.parametrize("case", ["two models", "each class", "one class", "weights"])
 def test_results_have_the_rows_of_the_memory_engine(case, rows, row_file):
     options = {"methods": "ew15", "confidence": None}

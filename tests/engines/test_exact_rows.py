@@ -52,6 +52,7 @@ def test_small_tables_are_those_of_memory_to_the_last_digits(
         assert_allclose(found[name], own, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 def test_small_groups_of_large_tables_are_those_of_memory(engine, rows, row_file):
     wanted = {"y": "y", "p": "p", "by": ["place", "year"]}
     options = {"confidence": None, "methods": ["es15", "isotonic", "ew15"]}
@@ -79,6 +80,7 @@ def test_engines_aggregate_alike_however_many_rows_there_are(
         assert_allclose(found.columns[name], own, rtol=1e-12, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 @pytest.mark.parametrize("case", [{}, {"weight": "count"}, {"by": "place"}])
 def test_parts_end_as_the_whole_does(case, rows, tmp_path, way):
     options = {"y": "y", "p": "p", **case}

@@ -12,7 +12,11 @@ from numpy.testing import assert_array_equal
 import calibrant as cb
 from calibrant.exceptions import SourceError
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning"),
+]
 
 TASKS = 12
 NAP = 20

@@ -36,6 +36,7 @@ def found_groups(path, **columns):
     return found.frame()
 
 
+@pytest.mark.filterwarnings("ignore::calibrant.exceptions.MissingGroupWarning")
 @pytest.mark.parametrize(
     ("codes", "expected"),
     [

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::calibrant.exceptions.SmallSampleWarning"
 )
 
-METHODS = [*cb.calibrator_names("binary"), "kce", "ew-sweep", "ew1", "es3"]
+METHODS = [*cb.calibrator_names("binary"), "kce", "ew1", "es3"]
 SEVERAL_LEVELS = {"pl-de", "pl-de2"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.exceptions import (
-    CalibrantWarning,
+    MissingGroupWarning,
     OptionError,
     SmallSampleWarning,
     UnknownNameError,
@@ -230,7 +230,7 @@ def test_rows_without_a_value_of_their_group_are_counted_in_one_warning(aggregat
     preds = cb.Predictions.from_table(table, y="y", p=["old", "new"], by="place")
     if aggregated:
         preds = preds.aggregate()
-    with pytest.warns(CalibrantWarning) as caught:
+    with pytest.warns(MissingGroupWarning) as caught:
         result = cb.summary(preds)
     (told,) = (str(one.message) for one in caught)
     assert told == (

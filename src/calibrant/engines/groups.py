@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.core.arrays import check_same_length
 from calibrant.core.labels import is_missing
 from calibrant.core.warn import warn
-from calibrant.exceptions import Argument, CalibrantWarning, OptionError
+from calibrant.exceptions import Argument, MissingGroupWarning, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +75,7 @@ def warn_of_missing(rows: Iterable[tuple[Mapping[str, Any], float]]) -> None:
             f"{total:,.10g} row{' has' if is_one else 's have'} no value of "
             f"{' or '.join(columns)}; {'it is' if is_one else 'they are'} in a group "
             f"called {MISSING}. Remove such rows to leave them out.",
-            CalibrantWarning,
+            MissingGroupWarning,
         )
 
 
