@@ -278,7 +278,7 @@ def score_limits(
     if possible is not None:
         may[:-1] = possible
     low = _lower_score_limit(shares, counts, may, n, z)
-    return low, -_lower_score_limit(shares, -counts, may, n, z)
+    return low, 0.0 - _lower_score_limit(shares, -counts, may, n, z)  # no -0
 
 
 def _lower_score_limit(
