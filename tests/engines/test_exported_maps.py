@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 import calibrant as cb
+from calibrant.maps.smooth import SmoothMap
 
 METHODS = cb.calibrator_names("binary")
 NO_PROBABILITIES = [None, -0.1, 1.1]
@@ -300,3 +301,18 @@ def test_maps_of_groups_keep_the_scale(tmp_path):
     namespace = {}
     exec(map_.of_group("north").to_python(), namespace)  # noqa: S102
     assert_allclose(namespace["calibrate"](40), expected[0], atol=2e-6)
+
+
+def test_sqlite_need_not_read_many_cases_within_cases():
+    """Its parser gives up on some maps of a hundred pieces if they are nested."""
+    knots = np.linspace(-6.0, 6.0, 160)
+    map_ = SmoothMap(knots=knots, shifts=0.3 * np.sin(8.0 * knots), ends=(1e-6, 1.0))
+    sql = map_.to_sql("c", dialect="sqlite")
+    assert sql.count("CASE") == 2  # one for the range, one for all pieces
+    p = np.linspace(0.01, 0.99, 50)
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (c REAL)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(one,) for one in p.tolist()])
+    query = f"SELECT {sql} FROM t"  # noqa: S608
+    found = [row[0] for row in connection.execute(query)]
+    assert_allclose(found, map_.values(p), atol=2e-6)

@@ -61,6 +61,7 @@ class Language:
     text: str = "VARCHAR"
     apostrophe: str = "''"
     backslash_in_text: str = "\\"
+    in_a_row: int = 8  # at most so many pieces are listed in one CASE
 
     def quoted(self, column: str) -> str:
         """Return a column's name, whatever characters it holds.
@@ -160,11 +161,21 @@ class Language:
         """
         if len(pieces) == 1:
             return self.polynomial(pieces[0], x)
+        if len(pieces) <= self.in_a_row:
+            return self._one_by_one(name, pieces, x)
         half = len(pieces) // 2  # bisection keeps evaluation short
         below = self.piecewise(name, pieces[:half], x)
         above = self.piecewise(name, pieces[half:], x)
         end = self.number(pieces[half - 1].end)
         return self.choice(f"{name}<{end}", below, above)
+
+    def _one_by_one(self, name: str, pieces: Sequence[Piece], x: str) -> str:
+        *others, last = pieces
+        cases = [
+            f"WHEN {name}<{self.number(piece.end)} THEN {self.polynomial(piece, x)}"
+            for piece in others
+        ]
+        return f"CASE {' '.join(cases)} ELSE {self.polynomial(last, x)} END"
 
     def polynomial(self, piece: Piece, x: str) -> str:
         """Return a polynomial by Horner's rule.
@@ -233,6 +244,7 @@ DIALECTS: dict[Dialect, Language] = {
         exp="",
         ln="",
         text="TEXT",
+        in_a_row=10_000,  # its parser cannot read many cases within cases
     ),
     "mysql": Language(
         quote="`",
@@ -243,7 +255,11 @@ DIALECTS: dict[Dialect, Language] = {
     ),
 }
 PYTHON = PythonLanguage(
-    least="min", greatest="max", exp="2.718281828459045 ** ", ln="logarithm"
+    least="min",
+    greatest="max",
+    exp="2.718281828459045 ** ",
+    ln="logarithm",
+    in_a_row=1,
 )
 
 
