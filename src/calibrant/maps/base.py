@@ -244,7 +244,7 @@ class CalibrationMap(StoredMap):
 
         Maps with a short formula, and maps that consist of lines or parabolas, are
         written exactly, with numbers rounded to 1e-9. Others, such as those of
-        `smooth`, become tables: a few polynomials, selected by nested CASE, that differ
+        `smooth`, become tables: a few polynomials, selected by CASE, that differ
         from the map by at most `accuracy`. So do maps with logarithms in SQLite, which
         may lack these functions.
 
