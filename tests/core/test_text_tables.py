@@ -22,18 +22,33 @@ def test_columns_become_a_table_with_hyphens_for_what_is_missing():
     assert r"a\_b & low \\" in frame_table(frame, "latex")
 
 
-@pytest.mark.parametrize("style", ["markdown", "latex"])
-@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_csv_has_all_digits_and_marks_formulas():
+    frame = {"=a": np.array(["x", "=1+1", "a\nb"]), "low": np.array([1 / 3, np.nan, 1])}
+    assert frame_table(frame, "csv").split("\n", 3) == [
+        "'=a,low",
+        "x,0.3333333333333333",
+        "'=1+1,nan",
+        '"a\nb",1.0',
+    ]
+    with pytest.raises(cb.exceptions.OptionError, match="csv"):
+        frame_table(frame, "html")
+
+
+@pytest.mark.parametrize("style", ["markdown", "latex", "csv"])
+@pytest.mark.parametrize("command", ["evaluate", "compare", "summary"])
 def test_results_have_the_tables_of_the_command_line(run, command, style):
     p, y = cb.datasets.load_binary("forest")
     q, _ = cb.datasets.load_binary("bayes")
     models = {"forest": p, "bayes": q}
     if command == "evaluate":
         result = cb.evaluate(y, models, methods="es15")
-    else:
+    elif command == "compare":
         result = cb.compare(y, models, method="es15")
+    else:
+        result = cb.summary(y, models)
     wanted = ("--y", "even", "--p", "forest,bayes", "--format", style)
-    method = ("--methods" if command == "evaluate" else "--method", "es15")
+    methods = {"evaluate": ("--methods", "es15"), "compare": ("--method", "es15")}
+    method = methods.get(command, ())
     code, out, err = run(command, str(cb.datasets.BINARY_FILE), *wanted, *method)
     assert code == 0, err
     assert out.strip() == result.table(style)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import typer
@@ -19,8 +16,6 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import Frame
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 WIDEST = 400
 
 
@@ -35,37 +30,10 @@ def print_frame(
     if output == "json":
         content = {"rows": rows_of(frame)} | dict(extra or {})
         typer.echo(json.dumps(content, indent=2, allow_nan=False, default=str))
-    elif output == "csv":
-        typer.echo(_as_csv(frame), nl=False)
     elif output != "table":
         typer.echo(frame_table(frame, output))
     else:
         _print_table(frame)
-
-
-def _as_csv(frame: Frame) -> str:
-    rows = zip(*(values.tolist() for values in frame.values()), strict=True)
-    text = ""
-    for row in [tuple(frame), *rows]:
-        line = io.StringIO()
-        # Both signs that end a line in some system are put in quotes.
-        csv.writer(line, lineterminator="\r\n").writerow(map(as_text, row))
-        text += line.getvalue().removesuffix("\r\n") + "\n"
-    return text
-
-
-def as_text(value: Any) -> Any:
-    """Return a value for CSV; text that spreadsheets take for a formula is marked.
-
-    Such text begins with one of the signs of `FORMULA` and is not a number. It gets an
-    apostrophe in front, by which spreadsheets know text.
-
-    >>> as_text("=1+1"), as_text("-x"), as_text("-1.5"), as_text(-1.5), as_text("a")
-    ("'=1+1", "'-x", '-1.5', -1.5, 'a')
-    """
-    if not isinstance(value, str) or not value.startswith(FORMULA):
-        return value
-    return value if NUMBER.fullmatch(value) else f"'{value}"
 
 
 def _print_table(frame: Frame) -> None:

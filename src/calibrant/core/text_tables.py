@@ -1,7 +1,9 @@
-"""Tables as text: aligned, in Markdown, or in LaTeX."""
+"""Tables as text: aligned, in Markdown, in LaTeX, or as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import Frame
 
 TextFormat: TypeAlias = Literal["text", "markdown", "latex"]
+TableFormat: TypeAlias = Literal["text", "markdown", "latex", "csv"]
 DIGITS = 4
 """Decimals of numbers in tables of columns."""
 LATEX_SIGNS = {
@@ -26,6 +29,8 @@ LATEX_SIGNS = {
 }
 MINUS = re.compile(r"(?<!\w)-(?=\d)")
 """A hyphen before a number is a minus; in words and exponents it stays."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def text_table(
@@ -54,8 +59,10 @@ def text_table(
     return _latex(lines, right) if format == "latex" else _aligned(lines, right)
 
 
-def frame_table(frame: Frame, format: TextFormat = "text") -> str:  # noqa: A002
+def frame_table(frame: Frame, format: TableFormat = "text") -> str:  # noqa: A002
     """Return columns as a table as text, numbers flush right.
+
+    CSV has all digits of numbers, and formulas marked as `csv_value` does.
 
     Examples
     --------
@@ -65,8 +72,38 @@ def frame_table(frame: Frame, format: TextFormat = "text") -> str:  # noqa: A002
      9  0.2500
     10       -
     """
+    check_choice(format, get_args(TableFormat), name="format")
+    if format == "csv":
+        return _csv(frame)
     numbers = [values.dtype.kind in "if" for values in frame.values()]
     return text_table(list(frame), shown_rows(frame), numbers, format)
+
+
+def _csv(frame: Frame) -> str:
+    rows = zip(*(values.tolist() for values in frame.values()), strict=True)
+    lines = []
+    for row in [tuple(frame), *rows]:
+        line = io.StringIO()
+        # Both signs that end a line in some system are put in quotes.
+        csv.writer(line, lineterminator="\r\n").writerow(map(csv_value, row))
+        lines.append(line.getvalue().removesuffix("\r\n"))
+    return "\n".join(lines)
+
+
+def csv_value(value: Any) -> Any:
+    """Return a value for CSV; text that spreadsheets take for a formula is marked.
+
+    Such text begins with one of the signs of `FORMULA` and is not a number. It gets an
+    apostrophe in front, by which spreadsheets know text.
+
+    Examples
+    --------
+    >>> csv_value("=1+1"), csv_value("-x"), csv_value("-1.5"), csv_value(-1.5)
+    ("'=1+1", "'-x", '-1.5', -1.5)
+    """
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    return value if NUMBER.fullmatch(value) else f"'{value}"
 
 
 def shown_rows(frame: Frame) -> list[list[str]]:

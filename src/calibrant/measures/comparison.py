@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Task,
     )
     from calibrant.core.sample import BinarySample
-    from calibrant.core.text_tables import TextFormat
+    from calibrant.core.text_tables import TableFormat
 
 MIN_MODELS = 2
 ENDS = ("value", "low", "high")
@@ -172,18 +172,19 @@ class Comparison:
             ]
         )
 
-    def table(self, format: TextFormat = "text") -> str:  # noqa: A002
+    def table(self, format: TableFormat = "text") -> str:  # noqa: A002
         """Return the rows of `frame` as a table, as ``calibrant compare`` prints them.
 
         Parameters
         ----------
-        format : {"text", "markdown", "latex"}
+        format : {"text", "markdown", "latex", "csv"}
             How it is written; LaTeX needs the package booktabs.
 
         Returns
         -------
         str
-            Numbers with four decimals, a hyphen where there is none.
+            Numbers with four decimals, a hyphen where there is none; in CSV with
+            all digits, and nan.
         """
         return frame_table(self.frame(), format)
 

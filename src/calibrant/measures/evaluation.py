@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.core.tasks import BinaryTasks
-    from calibrant.core.text_tables import TextFormat
+    from calibrant.core.text_tables import TableFormat
     from calibrant.predictions.aggregates import AggregatedPredictions, Unit
     from calibrant.predictions.in_memory import RowPredictions
     from calibrant.predictions.predictions import Predictions
@@ -171,18 +171,19 @@ class Evaluation:
             rows.append(row)
         return as_columns(rows)
 
-    def table(self, format: TextFormat = "text") -> str:  # noqa: A002
+    def table(self, format: TableFormat = "text") -> str:  # noqa: A002
         """Return the rows of `frame` as a table, as ``calibrant evaluate`` prints them.
 
         Parameters
         ----------
-        format : {"text", "markdown", "latex"}
+        format : {"text", "markdown", "latex", "csv"}
             How it is written; LaTeX needs the package booktabs.
 
         Returns
         -------
         str
-            Numbers with four decimals, a hyphen where there is none.
+            Numbers with four decimals, a hyphen where there is none; in CSV with
+            all digits, and nan.
         """
         return frame_table(self.frame(), format)
 

@@ -12,7 +12,7 @@ from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.formatting import fixed
 from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
-from calibrant.core.text_tables import text_table
+from calibrant.core.text_tables import TableFormat, frame_table, text_table
 from calibrant.core.warn import warn
 from calibrant.engines.groups import format_group_value
 from calibrant.exceptions import SmallSampleWarning
@@ -204,19 +204,24 @@ class CalibrationSummary:
         """
         return as_columns(pool_units(self.units, self.confidence or DEFAULT_CONFIDENCE))
 
-    def table(self, format: TextFormat = "text") -> str:  # noqa: A002
+    def table(self, format: TableFormat = "text") -> str:  # noqa: A002
         """Return a table with one row per measure, one column per model and group.
 
         Parameters
         ----------
-        format : {"text", "markdown", "latex"}
-            How it is written; LaTeX needs the package booktabs.
+        format : {"text", "markdown", "latex", "csv"}
+            How it is written; LaTeX needs the package booktabs. CSV has the rows of
+            `frame` instead, as ``calibrant summary --format csv`` prints them.
 
         Returns
         -------
         str
-            Each value with its interval in parentheses.
+            Each value with its interval in parentheses; in CSV, in columns of their own
+            and with all digits.
         """
+        check_choice(format, get_args(TableFormat), name="format")
+        if format == "csv":
+            return frame_table(self.frame(), format)
         level = "" if self.confidence is None else f" ({_level(self.confidence)})"
         return _table(self.units, format, "" if format == "text" else level)
 
