@@ -262,6 +262,29 @@ def test_postgres_converts_scales_too(scaled, postgres, scale):
     check_scaled(postgres(f"{create}\n{rows}\\.\n{select}\n"), expected)
 
 
+@pytest.mark.parametrize("type_", ["TEXT", "", "NUMERIC"])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("method", ["isotonic", "beta"])
+def test_sqlite_reads_numbers_in_columns_of_text(scaled, method, scale, type_):
+    """Text is compared as text, or is above all numbers, by the type of the column."""
+    map_, values, expected = scaled(method, scale)
+    wrong = ["abc", "0.5x", "", None, *map(repr, SCALES[scale][1])]
+    rows = [*map(repr, values.tolist()), f" {float(values[0])!r} ", *wrong]
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f"CREATE TABLE t (p {type_})")
+    connection.executemany("INSERT INTO t VALUES (?)", [(row,) for row in rows])
+    query = f"SELECT {map_.to_sql('p', 'sqlite')} FROM t"  # noqa: S608
+    found = [c for (c,) in connection.execute(query)]
+    check_scaled(found, np.append(expected, expected[0]))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "ansi"])
+def test_duckdb_raises_on_columns_of_text(scaled, dialect):
+    expression = scaled("beta", "percent")[0].to_sql("p", dialect)
+    with pytest.raises(duckdb.BinderException, match="explicit cast"):
+        run_in_duckdb(expression, ["0.5"], "VARCHAR")
+
+
 def test_extreme_logarithms_are_valid_predictions(scaled):
     map_ = scaled("beta", "logprob")[0]
     values = [-1e5, -float("inf"), -800.0]

@@ -108,7 +108,7 @@ class Step(BetaMap):
 
 def test_jumps_are_found():
     expression = Step(1.0, 1.0, 0.5).to_sql("p", "sqlite")
-    assert "WHEN `p`<0.43216 THEN" in expression
+    assert "WHEN CAST(`p` AS REAL)<0.43216 THEN" in expression
     assert len(expression) < 300
 
 

@@ -42,7 +42,10 @@ class Language:
         What makes a decimal number a floating one; else products of decimals
         overflow or lose digits.
     name : str
-        The column, or its conversion where no suffix makes numbers floating.
+        The column, or its conversion where no suffix makes numbers floating or text
+        would be compared as text.
+    limit : str
+        A number that the column itself is compared with.
     text : str
         The type of text that is compared sign by sign.
     apostrophe, backslash_in_text : str
@@ -58,6 +61,7 @@ class Language:
     ln: str = "LN"
     floating: str = ""
     name: str = "{}"
+    limit: str = "{}"
     text: str = "VARCHAR"
     apostrophe: str = "''"
     backslash_in_text: str = "\\"
@@ -107,6 +111,21 @@ class Language:
         """
         text = repr(float(value))
         return text if "e" in text else text + self.floating
+
+    def lies(self, column: str, low: float | None, high: float) -> str:
+        """Return the condition that a column lies between two numbers.
+
+        Examples
+        --------
+        >>> DIALECTS["ansi"].lies("p", 0.0, 1.0), DIALECTS["ansi"].lies("p", None, 0.0)
+        ('p BETWEEN 0 AND 1', 'p <= 0')
+        """
+        least, most = (self.limit.format(f"{x:g}") for x in (low or 0.0, high))
+        return (
+            f"{column} <= {most}"
+            if low is None
+            else f"{column} BETWEEN {least} AND {most}"
+        )
 
     def between(self, low: float, expression: str, high: float) -> str:
         """Return an expression clipped to an interval."""
@@ -210,6 +229,14 @@ class PythonLanguage(Language):
         """Return one of two expressions by a condition."""
         return f"({yes} if {condition} else {no})"
 
+    def lies(self, column: str, low: float | None, high: float) -> str:
+        """Return the condition that a number lies between two others."""
+        return (
+            f"{column} <= {high!r}"
+            if low is None
+            else f"{low!r} <= {column} <= {high!r}"
+        )
+
 
 TWICE = "\\\\"
 DIALECTS: dict[Dialect, Language] = {
@@ -243,6 +270,11 @@ DIALECTS: dict[Dialect, Language] = {
         greatest="MAX",
         exp="",
         ln="",
+        # A column may contain text, which is compared as text, or is above all numbers,
+        # unless it is converted or the other number has a type. That alone tells text
+        # such as "abc" from 0, which it would be converted to.
+        name="CAST({} AS REAL)",
+        limit="CAST({} AS REAL)",
         text="TEXT",
         in_a_row=10_000,  # its parser cannot read many cases within cases
     ),

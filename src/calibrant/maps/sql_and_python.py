@@ -51,16 +51,13 @@ REACH = 37.0
 """Logarithms and logits of this size belong to 0 or 1 as maps treat them."""
 MAX_NUMBER = 1e300
 
-RANGES: dict[Scale, tuple[str, str]] = {
-    "prob": ("{} BETWEEN 0 AND 1", "0.0 <= p <= 1.0"),
-    "percent": ("{} BETWEEN 0 AND 100", "0.0 <= p <= 100.0"),
-    "logprob": ("{} <= 0", "p <= 0.0"),
-    "logit": (
-        f"{{}} BETWEEN -{MAX_NUMBER:g} AND {MAX_NUMBER:g}",
-        f"{-MAX_NUMBER!r} <= p <= {MAX_NUMBER!r}",
-    ),
+RANGES: dict[Scale, tuple[float | None, float]] = {
+    "prob": (0.0, 1.0),
+    "percent": (0.0, 100.0),
+    "logprob": (None, 0.0),
+    "logit": (-MAX_NUMBER, MAX_NUMBER),
 }
-"""What holds of a valid prediction on a scale, in SQL and in Python."""
+"""Between which numbers a valid prediction on a scale lies."""
 
 # From the number of binary digits, by Halley's steps: each triples correct digits.
 LOGARITHM = """\
@@ -198,7 +195,7 @@ def sql_expression(
     if isinstance(form, Table):
         note = f"/* {form.note} */ " if form.note else ""
         form = form.clipped(language, language.piecewise(name, form.pieces, name))
-    return f"CASE WHEN {RANGES[scale][0].format(quoted)} THEN {note}{form} END"
+    return f"CASE WHEN {language.lies(quoted, *RANGES[scale])} THEN {note}{form} END"
 
 
 def python_function(
@@ -212,7 +209,10 @@ def python_function(
         note = f", {form.note}" if form.note else ""
     what = NOUNS[scale]
     purpose = f"Return the calibrated probability of {what}{note}; None if invalid."
-    guard = [f"if p is None or not {RANGES[scale][1]}:", f"{TAB}return None"]
+    guard = [
+        f"if p is None or not {PYTHON.lies('p', *RANGES[scale])}:",
+        f"{TAB}return None",
+    ]
     if scale != "prob":
         guard.append(f"p = {PYTHON.probability('p', scale)}")
     return function(name, purpose, [*guard, *body])
