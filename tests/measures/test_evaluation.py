@@ -322,3 +322,47 @@ def test_predictions_of_the_other_label_are_named():
     with pytest.warns(UpsideDownWarning, match=r"correlation -0\.9") as caught:
         cb.evaluate(y, 1.0 - p, methods="es15", confidence=None)
     assert [one.filename for one in caught] == [__file__]
+
+
+def turned_groups(n_groups, turned):
+    """Labels, predictions and groups of 200 rows, of which some are upside down."""
+    rng = np.random.default_rng(3)
+    group = np.repeat([f"g{i}" for i in range(n_groups)], 200)
+    p = rng.random(group.size)
+    y = (rng.random(group.size) < p).astype(int)
+    return y, np.where(np.isin(group, turned), 1.0 - p, p), group
+
+
+def test_a_group_that_is_upside_down_is_named():
+    y, p, group = turned_groups(3, ["g1"])
+    with pytest.warns(
+        UpsideDownWarning, match=r"down for group=g1: .*-0\.\d\d\)"
+    ) as one:
+        cb.evaluate(y, p, groups=group, methods="es15", confidence=None)
+    assert [warning.filename for warning in one] == [__file__]
+    table = {"y": y, "a": 1.0 - p, "b": p, "site": group}
+    frame = pd.DataFrame(table)
+    preds = cb.Predictions.from_table(frame, y="y", p=["a", "b"], by="site")
+    for same in (preds, preds.aggregate()):
+        with pytest.warns(
+            UpsideDownWarning, match=r"for a, site=g0; a, site=g2; b, site=g1: .* first"
+        ) as caught:
+            cb.evaluate(same, methods="es15", confidence=None)
+        assert len(caught) == 1
+
+
+def test_many_groups_that_are_upside_down_are_counted():
+    turned = [f"g{i}" for i in range(7)]
+    y, p, group = turned_groups(8, turned)
+    with pytest.warns(UpsideDownWarning, match="group=g4 and 2 more: ") as caught:
+        cb.evaluate(y, p, groups=group, methods="es15", confidence=None)
+    assert len(caught) == 1
+
+
+@pytest.mark.filterwarnings("error::calibrant.exceptions.UpsideDownWarning")
+def test_many_groups_without_skill_are_not_taken_to_be_upside_down():
+    """Each alone would be in one of a hundred samples."""
+    rng = np.random.default_rng(1)
+    y, p = rng.integers(2, size=40_000), rng.random(40_000)
+    groups = np.arange(40_000) // 100
+    cb.evaluate(y, p, groups=groups, methods="ew5", confidence=None)

@@ -16,13 +16,16 @@ from calibrant.exceptions import (
 from calibrant.maps.binned import BinnedMap
 from calibrant.maps.grouped import GroupedMap
 from calibrant.numerics.links import NEAREST, logit
-from calibrant.numerics.reversed_order import find_reversal
+from calibrant.numerics.reversed_order import LEVEL, MIN_ROWS, find_reversal
 from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from calibrant.core.array_types import FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
+    from calibrant.numerics.reversed_order import Reversal
 
 MAX_FALL = 0.02
 """A smaller fall is not worth a word."""
@@ -31,6 +34,8 @@ MAX_OUTSIDE = 0.05
 """Predictions outside the range by no more than this are usual in new rows."""
 MAX_SHARE = 0.01
 """So are a few that are farther outside."""
+MAX_NAMED = 5
+"""How many models and groups a warning names."""
 
 
 def warn_if_upside_down(
@@ -45,21 +50,39 @@ def warn_if_upside_down(
 
 
 def warn_if_reversed(sample: BinarySample) -> bool:
-    """Warn where higher predictions come true less often; return whether they do.
+    """Warn where higher predictions come true less often; return whether they do."""
+    return warn_of_reversals({"": reversal_of(sample)})
+
+
+def reversal_of(sample: BinarySample) -> Reversal | None:
+    """Return whether higher predictions come true less often, and how strongly.
 
     Nothing is said of rows in clusters, which are less evidence than so many rows.
     """
-    if sample.clusters is not None:
-        return False
+    if sample.clusters is not None or sample.total < MIN_ROWS:
+        return None
     cells = compress_on_log_grid(sample)
-    rates = cells.label_sum / cells.weight
-    reversal = find_reversal(cells.p, rates, cells.weight)
-    if reversal is None:
+    return find_reversal(cells.p, cells.label_sum / cells.weight, cells.weight)
+
+
+def warn_of_reversals(tested: Mapping[str, Reversal | None]) -> bool:
+    """Warn once of models and groups that are upside down; return whether any is.
+
+    All are tested together, so that a hundred groups give no more false alarms than
+    one.
+    """
+    level = LEVEL / max(len(tested), 1)
+    found = {name: one for name, one in tested.items() if one and one.pvalue < level}
+    if not found:
         return False
+    names, first = list(found), next(iter(found.values()))
+    more = f" and {len(names) - MAX_NAMED} more" * (len(names) > MAX_NAMED)
+    which = f" for {'; '.join(names[:MAX_NAMED])}{more}" if names[0] else ""
+    of_first = " for the first" * (len(names) > 1)
     warn(
-        "predictions are upside down: the higher the prediction, the less often the "
-        f"event happens (correlation {reversal.correlation:.2f}). Are the labels "
-        "swapped, or is this the probability of the other class?",
+        f"predictions are upside down{which}: the higher the prediction, the less "
+        f"often the event happens (correlation {first.correlation:.2f}{of_first}). Are "
+        "the labels swapped, or is this the probability of the other class?",
         UpsideDownWarning,
     )
     return True

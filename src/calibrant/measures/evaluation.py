@@ -11,7 +11,7 @@ from math import isfinite
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from calibrant.calibrators.map_warnings import warn_if_reversed
+from calibrant.calibrators.map_warnings import reversal_of, warn_of_reversals
 from calibrant.calibrators.registry import calibrator_names, method_name
 from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.core.tasks import BinaryTasks
     from calibrant.core.text_tables import TableFormat
+    from calibrant.numerics.reversed_order import Reversal
     from calibrant.predictions.aggregates import AggregatedPredictions, Unit
     from calibrant.predictions.in_memory import RowPredictions
     from calibrant.predictions.predictions import Predictions
@@ -385,6 +386,7 @@ def over_units(
     """
     results: list[Result] = []
     skipped, units, named = SkippedGroups(), store.units(), store.named
+    reversals: dict[str, Reversal | None] = {}
     with one_blas_thread():  # setting the limit costs as much as a small fit
         pairs = fitted_units(units, methods, settings, skipped)
         for done, (unit, fitted) in enumerate(pairs):
@@ -392,12 +394,14 @@ def over_units(
                 progress(done, len(units))
             if not unit.group.key:
                 warn_if_small(fitted.tasks.samples[0])
-                if fitted.tasks.task == "binary":
-                    warn_if_reversed(fitted.tasks.samples[0])
             key = {"model": unit.model} if named else {}
             key |= result_key(unit.group.key, reserved)
+            if fitted.tasks.task == "binary":
+                name = ", ".join(filter(None, [key.get("model"), str(unit.group)]))
+                reversals[name] = reversal_of(fitted.tasks.samples[0])
             with skipped.skipping(unit.group):
                 results.append(measure(fitted, unit.group, skipped, key))
+    warn_of_reversals(reversals)
     return skipped.checked(results)
 
 
