@@ -262,6 +262,33 @@ def test_postgres_converts_scales_too(scaled, postgres, scale):
     check_scaled(postgres(f"{create}\n{rows}\\.\n{select}\n"), expected)
 
 
+@pytest.mark.parametrize("decimals", [2, 17])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("method", ["venn-abers", "scaling-binning", "es15", "ew15"])
+def test_rows_at_a_jump_lie_on_the_side_of_the_map(method, scale, decimals):
+    """Databases and Python convert logits with another last digit than the fit."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 0.7, 300).round(decimals).clip(0.01, 0.99)
+    y = (rng.random(300) < p**1.6).astype(float)
+    values = SCALES[scale][0](p)
+    calibrator = cb.make_calibrator(method, scale=scale).fit(values, y)
+    map_, expected = calibrator.map_, calibrator.transform(values)
+    rows = values.tolist()
+    for dialect in ("duckdb", "ansi"):
+        found = run_in_duckdb(map_.to_sql("p", dialect), [*rows, None])
+        check_scaled(found, expected)
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (p REAL)")
+    connection.executemany(
+        "INSERT INTO t VALUES (?)", [(row,) for row in [*rows, None]]
+    )
+    query = f"SELECT {map_.to_sql('p', 'sqlite')} FROM t"  # noqa: S608
+    check_scaled([c for (c,) in connection.execute(query)], expected)
+    namespace = {}
+    exec(map_.to_python(), namespace)  # noqa: S102
+    check_scaled([namespace["calibrate"](row) for row in [*rows, None]], expected)
+
+
 @pytest.mark.parametrize("type_", ["TEXT", "", "NUMERIC"])
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("method", ["isotonic", "beta"])

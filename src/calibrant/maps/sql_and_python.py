@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from textwrap import indent
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -26,7 +27,7 @@ from calibrant.numerics.short_formulas import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from calibrant.core.array_types import FloatVector, Scale
     from calibrant.maps.base import CalibrationMap
@@ -49,6 +50,8 @@ TAB = " " * 4
 
 REACH = 37.0
 """Logarithms and logits of this size belong to 0 or 1 as maps treat them."""
+FARTHEST = 800.0
+"""Logarithms and logits beyond it belong to no other probability."""
 MAX_NUMBER = 1e300
 
 RANGES: dict[Scale, tuple[float | None, float]] = {
@@ -94,6 +97,12 @@ HELPERS = {
     "logarithm": LOGARITHM,
 }
 
+TO_PROBABILITY: dict[Scale, Callable[[FloatVector], FloatVector]] = {
+    "logit": expit,
+    "logprob": np.exp,
+}
+"""Scales whose probabilities differ in the last digit between languages."""
+
 PREDICTIONS: dict[Scale, tuple[str, str]] = {
     "prob": ("probabilities", "0.0 <= v <= 1.0"),
     "percent": ("percentages", "0.0 <= v <= 100.0"),
@@ -126,6 +135,27 @@ class Table(NamedTuple):
     ends: tuple[float, float] | None
     error: float = 0.0
 
+    def with_ends(self, change: Callable[[FloatVector], FloatVector]) -> Table:
+        """Return the table with other ends of its pieces."""
+        ends = change(np.array([piece.end for piece in self.pieces])).tolist()
+        pairs = zip(self.pieces, ends, strict=True)
+        return self._replace(pieces=[piece._replace(end=end) for piece, end in pairs])
+
+    def on_scale(self, scale: Scale) -> Table:
+        """Return the table with ends among logits or logarithms.
+
+        Between some neighbouring probabilities lies no logit.
+        """
+        table = self.with_ends(lambda p: least_with_probability(p, scale))
+        *others, last = table.pieces
+        starts = [-np.inf, *(piece.end for piece in others)]
+        kept = [
+            piece
+            for piece, start in zip(others, starts, strict=False)
+            if piece.end > start
+        ]
+        return self._replace(pieces=[*kept, last])
+
     @property
     def note(self) -> str:
         """Return how accurate the table is, in words."""
@@ -136,6 +166,27 @@ class Table(NamedTuple):
         return (
             language.between(self.ends[0], value, self.ends[1]) if self.ends else value
         )
+
+
+def least_with_probability(p: FloatVector, scale: Scale) -> FloatVector:
+    """Return the least logits or logarithms whose probabilities are at least p.
+
+    Where a map jumps, the same predictions lie below the jump as where they are
+    converted to probabilities, whose last digit depends on who converts them.
+
+    Examples
+    --------
+    >>> least_with_probability(np.array([0.2, 0.9]), "logprob").round(3)
+    array([-1.609, -0.105])
+    """
+    low = np.full(p.shape, -FARTHEST)
+    high = -low if scale == "logit" else 0.0 * low
+    while True:
+        middle = 0.5 * (low + high)
+        if ((middle == low) | (middle == high)).all():
+            return high
+        reached = TO_PROBABILITY[scale](middle) >= p
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
 
 
 @dataclass(frozen=True)
@@ -156,16 +207,38 @@ class StretchedMap:
 
     def values(self, t: FloatVector) -> FloatVector:
         """Evaluate the map at moved logarithms or logits."""
-        low, high = self.ends
-        x = low + (high - low) * t
-        return self.map_.values(expit(x) if self.scale == "logit" else np.exp(x))
+        return self.map_.values(self.probabilities(t))
 
-    def _joints(self) -> FloatVector:
-        p = self.map_._joints()
+    def probabilities(self, t: FloatVector) -> FloatVector:
+        """Return the probabilities of moved logarithms or logits.
+
+        Rounding carries none of them across a joint of the map, which may be a jump.
+        """
+        low, high = self.ends
+        p = TO_PROBABILITY[self.scale](low + (high - low) * t)
+        joints, moved = self._moved_joints
+        place = np.searchsorted(moved, t, side="right")
+        starts = np.append(0.0, joints)[place]
+        stops = np.append(np.nextafter(joints, 0.0), 1.0)[place]
+        at_joint = np.append(-np.inf, moved)[place] == t
+        return np.where(at_joint, starts, np.clip(p, starts, stops))
+
+    @cached_property
+    def _moved_joints(self) -> tuple[FloatVector, FloatVector]:
+        """Return the joints of the map, and different numbers that they move to."""
+        p = np.unique(self.map_._joints())
         p = p[(p > 0.0) & (p < 1.0)]
         low, high = self.ends
-        x = logit(p) if self.scale == "logit" else np.log(p)
-        return np.asarray((x - low) / (high - low))
+        moved = ((logit(p) if self.scale == "logit" else np.log(p)) - low) / (
+            high - low
+        )
+        for place in range(1, moved.size):  # a map may have a value of its own at one p
+            moved[place] = max(moved[place], np.nextafter(moved[place - 1], np.inf))
+        return p, moved
+
+    def _joints(self) -> FloatVector:
+        _, moved = self._moved_joints
+        return np.union1d(np.nextafter(moved, 0.0), moved)
 
     def _formula(self, language: Language, name: str) -> None:
         """Return none: there is no exponential to write it with."""
@@ -183,18 +256,23 @@ def sql_expression(
     """Return the formula of a map, or else its table, as SQL."""
     language = DIALECTS[check_choice(dialect, DIALECTS, name="dialect")]
     quoted = language.quoted(column)
-    name = language.name.format(quoted)
-    if scale in ("logit", "logprob") and not language.exp:
+    given = language.name.format(quoted)
+    if scale in TO_PROBABILITY and not language.exp:
         stretched = StretchedMap(map_, scale)
-        name = stretched.moved(language, name)
+        name = stretched.moved(language, given)
         form = _form(stretched, language, name, accuracy)
+        if isinstance(form, Table):
+            form = form.with_ends(stretched.probabilities)
     else:
-        name = language.probability(name, scale)
+        name = language.probability(given, scale)
         form = _form(map_, language, name, accuracy)
     note = ""
     if isinstance(form, Table):
+        at, pieces = name, form.pieces
+        if scale in TO_PROBABILITY:
+            at, pieces = given, form.on_scale(scale).pieces
         note = f"/* {form.note} */ " if form.note else ""
-        form = form.clipped(language, language.piecewise(name, form.pieces, name))
+        form = form.clipped(language, language.piecewise(at, pieces, name))
     return f"CASE WHEN {language.lies(quoted, *RANGES[scale])} THEN {note}{form} END"
 
 
@@ -204,18 +282,20 @@ def python_function(
     """Return the formula of a map, or else its table, as a function in Python."""
     form = _form(map_, PYTHON, "p", accuracy)
     body, note = [f"return {form}"], ""
+    converted = PYTHON.probability("p", scale)
+    conversion = [] if scale == "prob" else [f"p = {converted}"]
     if isinstance(form, Table):
-        body = [*lines_of_pieces(form.pieces), f"return {form.clipped(PYTHON, 'c')}"]
+        at, pieces = "p", form.pieces
+        if scale in TO_PROBABILITY:
+            at, pieces = "given", form.on_scale(scale).pieces
+            conversion = [f"given, p = p, {converted}"]
+        body = [*lines_of_pieces(pieces, at), f"return {form.clipped(PYTHON, 'c')}"]
         note = f", {form.note}" if form.note else ""
     what = NOUNS[scale]
     purpose = f"Return the calibrated probability of {what}{note}; None if invalid."
-    guard = [
-        f"if p is None or not {PYTHON.lies('p', *RANGES[scale])}:",
-        f"{TAB}return None",
-    ]
-    if scale != "prob":
-        guard.append(f"p = {PYTHON.probability('p', scale)}")
-    return function(name, purpose, [*guard, *body])
+    valid = PYTHON.lies("p", *RANGES[scale])
+    guard = [f"if p is None or not {valid}:", f"{TAB}return None"]
+    return function(name, purpose, [*guard, *conversion, *body])
 
 
 def check_accuracy(accuracy: float) -> None:
@@ -315,14 +395,14 @@ def logits_text(scale: Scale) -> str:
     return "p" if scale == "logit" else log_probabilities_text(scale)
 
 
-def lines_of_pieces(pieces: list[Piece]) -> list[str]:
-    r"""Return statements that set c to the value of the piece that p lies in.
+def lines_of_pieces(pieces: list[Piece], at: str) -> list[str]:
+    r"""Return statements that set c to a function of p, the piece of which `at` tells.
 
     Examples
     --------
     >>> from calibrant.numerics.short_formulas import Piece
     >>> pieces = [Piece(0.5, 0.0, (0.1,)), Piece(1.0, 0.0, (0.2, 0.5))]
-    >>> print("\n".join(lines_of_pieces(pieces)))
+    >>> print("\n".join(lines_of_pieces(pieces, "p")))
     if p < 0.5:
         c = 0.1
     else:
@@ -331,9 +411,10 @@ def lines_of_pieces(pieces: list[Piece]) -> list[str]:
     if len(pieces) == 1:
         return [f"c = {PYTHON.polynomial(pieces[0], 'p')}"]
     half = len(pieces) // 2
-    below, above = lines_of_pieces(pieces[:half]), lines_of_pieces(pieces[half:])
+    below = lines_of_pieces(pieces[:half], at)
+    above = lines_of_pieces(pieces[half:], at)
     return [
-        f"if p < {pieces[half - 1].end!r}:",
+        f"if {at} < {pieces[half - 1].end!r}:",
         *(TAB + line for line in below),
         "else:",
         *(TAB + line for line in above),
