@@ -15,6 +15,8 @@ from calibrant.calibrators.registry import METHODS
 from calibrant.calibrators.smooth import Smooth
 from calibrant.calibrators.temperature import Temperature
 from calibrant.core.threads import one_blas_thread
+from calibrant.numerics import smooth_curve_fits
+from calibrant.numerics.smooth_curves import SmoothCurve
 
 SEEN: list[int] = []
 
@@ -98,6 +100,52 @@ DOORS = {
 @pytest.mark.parametrize("door", DOORS)
 def test_every_fit_is_by_one_thread_and_leaves_the_setting(door, watched):
     DOORS[door]()
+    assert set(watched) == {1}
+
+
+def two_models():
+    y, p = forest()
+    return y, {"a": p, "b": p**2}
+
+
+CURVE_DOORS = {
+    "error": lambda: cb.calibration_error(*forest()),
+    "errors": lambda: cb.evaluate(*forest(), methods=["es15", "smooth"]),
+    "comparison": lambda: cb.compare(*two_models(), n_resamples=20),
+    "summary": lambda: cb.summary(*forest()),
+    "diagnosis": lambda: cb.diagnose(*forest(), groups=forest()[0]),
+    "decisions": lambda: cb.decision_curve(*forest()).lost(),
+    "diagram": lambda: cb.ReliabilityDisplay.from_predictions(*forest()),
+    "report": lambda: cb.Report.from_predictions(*forest(), groups=forest()[0]),
+    "report of models": lambda: cb.Report.from_predictions(
+        *two_models(), n_resamples=20
+    ),
+    "repair": lambda: cb.make_calibrator("auto").fit(*forest()[::-1]),
+    "repair of groups": lambda: cb.make_calibrator("auto").fit(
+        *forest()[::-1], groups=forest()[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("door", CURVE_DOORS)
+def test_every_curve_is_fitted_and_its_posterior_found_by_one_thread(
+    door, watched, monkeypatch
+):
+    """The mathematics sets no threads: whoever asks for curves does."""
+
+    def noting(work):
+        def noted(*args, **options):
+            SEEN.extend(threads())
+            return work(*args, **options)
+
+        return noted
+
+    for name in ("_fit_terms", "_few_rows_curves"):
+        work = noting(getattr(smooth_curve_fits, name))
+        monkeypatch.setattr(smooth_curve_fits, name, work)
+    drawn = noting(SmoothCurve._drawn)
+    monkeypatch.setattr(SmoothCurve, "_drawn", drawn)
+    CURVE_DOORS[door]()
     assert set(watched) == {1}
 
 

@@ -12,6 +12,7 @@ from calibrant.core.parameters import check_count, check_flag, check_penalties
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.smooth_curve_fits import (
+    FREE,
     CurveChoices,
     fit_curves,
     fit_near,
@@ -168,7 +169,10 @@ class Smooth(ClassCalibrator, EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> SmoothFit:
         """Estimate the calibration map of a sample."""
-        choices = CurveChoices(self.coefficients, self.average, self.penalties)
+        given = None if self.penalties is None else tuple(self.penalties)
+        choices = CurveChoices(self.coefficients, self.average, given)
+        if choices == FREE:
+            return self.fit_of(smooth_curve(sample))
         return self.fit_of(fit_curves([sample], choices)[0])
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
@@ -195,4 +199,4 @@ EVALUATOR = Smooth(monotone=False)
 
 def smooth_fit(sample: BinarySample) -> SmoothFit:
     """Return the curve that evaluation takes of a sample as a fit."""
-    return EVALUATOR.fit_of(smooth_curve(sample))
+    return EVALUATOR.fit_event(sample)

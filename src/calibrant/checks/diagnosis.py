@@ -30,6 +30,7 @@ from calibrant.checks.data_checks import (
 from calibrant.core.formatting import join_names
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import check_events
+from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import Argument, OptionError, UnknownNameError
 from calibrant.predictions.predictions import as_predictions
 
@@ -231,15 +232,16 @@ def diagnose(  # noqa: PLR0913
     )
     check_events(preds.task, "a diagnosis")
     several = len(preds.models) > 1
-    findings = [
-        diagnose_tasks(
-            preds.store.whole(model),
-            preds.store.groups_of(model),
-            mute=muted,
-            where={"model": model} if several else {},
-        ).findings
-        for model in preds.store.models
-    ]
+    with one_blas_thread():
+        findings = [
+            diagnose_tasks(
+                preds.store.whole(model),
+                preds.store.groups_of(model),
+                mute=muted,
+                where={"model": model} if several else {},
+            ).findings
+            for model in preds.store.models
+        ]
     return _in_order(chain.from_iterable(findings))
 
 

@@ -18,7 +18,8 @@ _TAKEN = threading.Lock()
 def one_blas_thread() -> Iterator[None]:
     """Let linear algebra use one thread: fits solve thousands of small systems.
 
-    The limit holds for the whole process. Only who finds it unlimited limits it and
+    Functions that users call enter it; the mathematics below them relies on that. The
+    limit holds for the whole process. Only who finds it unlimited limits it and
     restores what was there; a second one, in this Python thread or in another, would
     take the limit of the first for the user's setting, and leave it behind.
     """

@@ -12,6 +12,7 @@ from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD
 from calibrant.core.parameters import check_choice, check_count, whole_seed
 from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import BinaryTasks, check_one_event
+from calibrant.core.threads import one_blas_thread
 from calibrant.displays.diagram_data import (
     NO_POINTS,
     PROB_LIMITS,
@@ -476,5 +477,6 @@ def _fitted(
         return fit, Estimate(name, "binary", value, *ends, sample.n, debiased, 0)
     tasks = BinaryTasks("binary", ("binary",), (sample,))
     fitted = FittedTasks(tasks, settings)
-    (estimate,) = fitted.estimates(method)
+    with one_blas_thread():
+        (estimate,) = fitted.estimates(method)
     return cast("Fit", fitted.fits(method)[0]), estimate

@@ -15,6 +15,7 @@ from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import check_events
 from calibrant.core.text_tables import frame_table
+from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import Argument, OptionError, Setting
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
@@ -355,7 +356,8 @@ def compare(  # noqa: PLR0913
             *_names_of_models(preds),
         )
     check_events(preds.task, "a comparison")
-    comparisons = _compare_groups(preds, method, settings, progress)
+    with one_blas_thread():
+        comparisons = _compare_groups(preds, method, settings, progress)
     if not preds.by:
         return comparisons[0]
     return Comparison((), (), float(alpha), confidence, groups=tuple(comparisons))

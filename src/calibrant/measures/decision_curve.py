@@ -13,6 +13,7 @@ from calibrant.core.defaults import DEFAULT_CONFIDENCE
 from calibrant.core.parameters import check_fraction, generator, whole_seed
 from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import check_one_event
+from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import Argument, OptionError
 from calibrant.measures.results import SkippedGroups, as_columns, result_key
 from calibrant.numerics.binning import sample_table
@@ -236,11 +237,12 @@ class DecisionCurve:
         dict of ndarray
             Columns: model, groups where there are any, threshold, lost, low, high.
         """
-        return _stack(
-            (unit, self._lost(unit.sample))
-            for unit in self.units
-            if unit.sample is not None
-        )
+        with one_blas_thread():
+            return _stack(
+                (unit, self._lost(unit.sample))
+                for unit in self.units
+                if unit.sample is not None
+            )
 
     def _lost(self, sample: BinarySample) -> dict[str, FloatVector]:
         points = compress_on_log_grid(sample)

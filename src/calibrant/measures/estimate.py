@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant.calibrators.kernel_error import KernelFit
 from calibrant.calibrators.registry import find_evaluator, method_name
-from calibrant.calibrators.smooth import Smooth, smooth_fit
 from calibrant.core.parameters import (
     check_choice,
     check_count,
@@ -17,7 +16,6 @@ from calibrant.core.parameters import (
     check_positive,
     whole_seed,
 )
-from calibrant.core.threads import one_blas_thread
 from calibrant.exceptions import OptionError
 from calibrant.numerics.posterior_limits import PosteriorLimits
 
@@ -136,6 +134,9 @@ class ErrorSettings:
 class FittedTasks:
     """Binary tasks, with fits and estimates that are made on demand and kept.
 
+    Drawing solves many small systems: whoever asks for estimates enters
+    `one_blas_thread` before.
+
     Attributes
     ----------
     tasks : BinaryTasks
@@ -163,10 +164,7 @@ class FittedTasks:
             tasks = self.tasks
             kind: Kind = "binary" if tasks.whole is None else "multi-class"
             evaluator = self.settings.evaluator(method, kind)
-            if isinstance(evaluator, Smooth) and tasks.whole is None:
-                self._fits[key] = [smooth_fit(sample) for sample in tasks.samples]
-            else:
-                self._fits[key] = [evaluator.fit_sample(s) for s in tasks.measured]
+            self._fits[key] = [evaluator.fit_sample(s) for s in tasks.measured]
         return self._fits[key]
 
     def estimates(self, method: str) -> tuple[Estimate, ...]:
@@ -204,15 +202,14 @@ class FittedTasks:
             return None
         kernels = tuple(fit.kernel for fit in fits if isinstance(fit, KernelFit))
         if kernels not in self._drawn:
-            with one_blas_thread():
-                self._drawn[kernels] = PosteriorLimits.of(
-                    self.tasks.samples,
-                    confidence=settings.confidence,
-                    alpha=settings.alpha,
-                    n_draws=settings.n_resamples,
-                    seed=whole_seed(settings.random_state),
-                    kernels=kernels,
-                )
+            self._drawn[kernels] = PosteriorLimits.of(
+                self.tasks.samples,
+                confidence=settings.confidence,
+                alpha=settings.alpha,
+                n_draws=settings.n_resamples,
+                seed=whole_seed(settings.random_state),
+                kernels=kernels,
+            )
         return self._drawn[kernels]
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant.core.threads import one_blas_thread
 from calibrant.numerics.binning import width_edges
 from calibrant.numerics.clustered import effective_rows
 from calibrant.numerics.kept import kept_on_sample
@@ -77,14 +76,13 @@ class CurveChoices(NamedTuple):
 
 
 FREE = CurveChoices()
-"""What evaluation leaves to the data."""
+"""What is usually left to the data: everything."""
 
 
 @kept_on_sample("smooth curve")
 def smooth_curve(sample: BinarySample) -> SmoothCurve:
-    """Return the curve that evaluation takes of a sample, fitted once."""
-    with one_blas_thread():
-        return fit_curves([sample])[0]
+    """Return the curve of a sample with the usual choices, fitted once."""
+    return fit_curves([sample])[0]
 
 
 def fit_curves(

@@ -14,7 +14,6 @@ from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD, DEFAULT_
 from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks, InputSpec
-from calibrant.core.threads import one_blas_thread
 from calibrant.displays.diagram_data import band_of, data_range, map_points
 from calibrant.maps.certificate import Bounds
 from calibrant.measures.estimate import FittedTasks
@@ -65,24 +64,23 @@ def repairs_of(
     if not _can_be_repaired(sample):
         return None
     task, settings = fitted.tasks.task, fitted.settings
-    with one_blas_thread():
-        held_out = Auto(random_state=settings.random_state).held_out(sample)
-        repaired = {
-            NONE: held_out.raw.log_prob,
-            DEFAULT_REPAIR: held_out.after,
-            **held_out.alone,
-        }
-        after = FittedTasks(_tasks(held_out, sample, task, held_out.after), settings)
-        errors: dict[str, Estimate] = {}
-        if task != "classwise" or len(after.tasks.samples) <= MAX_CLASSES:
-            both = {NONE: fitted, DEFAULT_REPAIR: after}
-            errors = {name: one.estimates(measure)[0] for name, one in both.items()}
-        certificate = certify(
-            held_out,
-            sample.n_data if isinstance(sample, BinarySample) else sample.n,
-            "",
-            errors=_certified(errors, task, measure, settings),
-        )
+    held_out = Auto(random_state=settings.random_state).held_out(sample)
+    repaired = {
+        NONE: held_out.raw.log_prob,
+        DEFAULT_REPAIR: held_out.after,
+        **held_out.alone,
+    }
+    after = FittedTasks(_tasks(held_out, sample, task, held_out.after), settings)
+    errors: dict[str, Estimate] = {}
+    if task != "classwise" or len(after.tasks.samples) <= MAX_CLASSES:
+        both = {NONE: fitted, DEFAULT_REPAIR: after}
+        errors = {name: one.estimates(measure)[0] for name, one in both.items()}
+    certificate = certify(
+        held_out,
+        sample.n_data if isinstance(sample, BinarySample) else sample.n,
+        "",
+        errors=_certified(errors, task, measure, settings),
+    )
     raw_losses = log_losses(held_out.raw.log_prob, held_out.repaired.target)
     rows = [
         {

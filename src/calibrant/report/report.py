@@ -21,6 +21,7 @@ from calibrant.core.output_files import (
 )
 from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_events
+from calibrant.core.threads import one_blas_thread
 from calibrant.core.wording import visible
 from calibrant.exceptions import OptionError, Setting
 from calibrant.measures.estimate import ErrorSettings
@@ -196,9 +197,12 @@ class Report:
             scale=scale,
         )
         check_events(preds.task, "a report")
-        return cls(
-            summarise(preds, settings, title=title, created=created, progress=progress)
-        )
+        with one_blas_thread():
+            return cls(
+                summarise(
+                    preds, settings, title=title, created=created, progress=progress
+                )
+            )
 
     def to_html(self) -> str:
         """Return a self-contained HTML page."""
