@@ -19,7 +19,7 @@ from calibrant.experiments.tables import (
 )
 
 PRINTED = json.loads(
-    files("calibrant.datasets").joinpath("paper_tables.json").read_text("utf-8")
+    files("calibrant").joinpath("data", "paper_tables.json").read_text("utf-8")
 )["synthetic"]
 
 
