@@ -24,6 +24,23 @@ if TYPE_CHECKING:
 
 Severity: TypeAlias = Literal["note", "minor", "moderate", "severe"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+TITLES = {
+    "CAL001": "over-confident",
+    "CAL002": "under-confident",
+    "CAL003": "shifted base rate",
+    "CAL004": "miscalibrated region",
+    "CAL005": "not monotone",
+    "CAL006": "few rows",
+    "CAL007": "thin region",
+    "CAL008": "rounded predictions",
+    "CAL009": "certain predictions",
+    "CAL010": "group worse than the rest",
+    "CAL011": "one outcome only",
+    "CAL012": "upside down",
+    "CAL013": "balanced training data",
+    "CAL014": "dependent rows",
+}
+"""Every check in two or three words. A code keeps its meaning for ever."""
 MODERATE, SEVERE = 0.01, 0.05
 """Probabilities that are off by this much over all rows, as the root of the mean
 square, are moderately, severely off."""
@@ -102,15 +119,40 @@ class Finding:
         return f"{self.code} {self.severity}{place}: {self.message} {self.remedy}"
 
 
-def severity_of(effect: float) -> Severity:
-    """Return how bad it is that probabilities are off by `effect`.
+def fault(
+    code: str,
+    off_by: float,
+    message: str,
+    remedy: str,
+    calibrator: str = "",
+    *,
+    besides: str = "",
+    **evidence: float,
+) -> Finding:
+    """Return a finding about probabilities that are off by so much.
 
-    >>> severity_of(0.002), severity_of(-0.02), severity_of(0.2)
-    ('minor', 'moderate', 'severe')
+    >>> [fault("CAL003", gap, "", "").severity for gap in (0.002, -0.02, 0.2)]
+    ['minor', 'moderate', 'severe']
     """
-    if abs(effect) < MODERATE:
-        return "minor"
-    return "moderate" if abs(effect) < SEVERE else "severe"
+    off_by = float(abs(off_by))
+    severity: Severity = "moderate" if off_by < SEVERE else "severe"
+    if off_by < MODERATE:
+        severity = "minor"
+    return Finding(
+        code,
+        TITLES[code],
+        severity,
+        message,
+        remedy,
+        calibrator,
+        {**evidence, "off_by": off_by},
+        besides,
+    )
+
+
+def note(code: str, message: str, remedy: str, **evidence: float | str) -> Finding:
+    """Return a finding that is no fault of the probabilities."""
+    return Finding(code, TITLES[code], "note", message, remedy, evidence=evidence)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.checks.check import Finding, severity_of
+from calibrant.checks.check import TITLES, Finding, fault, note
 from calibrant.core.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
@@ -60,14 +61,13 @@ def few_rows(subject: Subject) -> Finding | None:
             "is uncertain"
         )
         remedy = "Look at the interval of the error, not only at its estimate."
-    return Finding(
+    return note(
         "CAL006",
-        "few rows",
-        "note",
         f"There are {_format_rows(subject.total)}, {format_count(rarer)} of them with "
         f"the rarer label: {limit}.",
         remedy,
-        evidence={"rows": subject.total, "rarer_outcome": rarer},
+        rows=subject.total,
+        rarer_outcome=rarer,
     )
 
 
@@ -101,15 +101,14 @@ def thin_region(subject: Subject) -> Finding | None:
     if subject.total < REGIONS * FEW_ROWS or not thin.any():
         return None
     places = _format_regions(thin)
-    return Finding(
+    return note(
         "CAL007",
-        "thin region",
-        "note",
         f"Only {format_count(number)} of {format_count(subject.total)} predictions are "
         f"in the range {places}: the observed rate there is very uncertain.",
         "Do not read too much into the diagram there; collect more such rows if "
         "decisions depend on them.",
-        evidence={"rows": number, "where": places},
+        rows=number,
+        where=places,
     )
 
 
@@ -156,10 +155,8 @@ def rounded(subject: Subject) -> Finding | None:
         message += f", rounded to {digits} decimal{'s' if digits > 1 else ''}"
         remedy = f"{KEEP_DIGITS} Rounding hides rare events and turns likely into "
         remedy += "certain."
-    evidence: dict[str, float | str] = {"values": float(values)}
-    evidence["digits"] = float(digits or np.nan)
-    title = "rounded predictions"
-    return Finding("CAL008", title, "note", f"{message}.", remedy, evidence=evidence)
+    known = {"values": float(values), "digits": float(digits or np.nan)}
+    return note("CAL008", f"{message}.", remedy, **known)
 
 
 def _has_digits(p: FloatVector, digits: int) -> bool:
@@ -209,7 +206,7 @@ def certain(subject: Subject) -> Finding | None:
         )
     return Finding(
         "CAL009",
-        "certain predictions",
+        TITLES["CAL009"],
         "severe" if failed else "note",
         message,
         remedy,
@@ -224,14 +221,13 @@ def one_outcome(subject: Subject) -> Finding | None:
     if not subject.one_outcome:
         return None
     always = "always" if subject.positives else "never"
-    return Finding(
+    return note(
         "CAL011",
-        "one outcome only",
-        "note",
         f"The event {always} happened in these {_format_rows(subject.total)}.",
         "With one outcome, nothing shows how well predictions separate events from "
         "other rows; check that the right label column was read.",
-        evidence={"rows": subject.total, "positives": subject.positives},
+        rows=subject.total,
+        positives=subject.positives,
     )
 
 
@@ -244,10 +240,8 @@ def dependent_rows(subject: Subject) -> Finding | None:
     if wider < MIN_WIDER or dependence.pvalue >= subject.level:
         return None
     rows, count = subject.total, dependence.sums.count
-    return Finding(
+    return note(
         "CAL014",
-        "dependent rows",
-        "note",
         f"Labels within a cluster are correlated ({dependence.label_correlation:.2f}). "
         f"{format_count(rows)} rows in {format_count(count)} clusters say as much "
         "about the mean label as "
@@ -255,12 +249,10 @@ def dependent_rows(subject: Subject) -> Finding | None:
         f"interval must be {wider:.1f} times as wide.",
         "Keep passing the clusters whenever you evaluate, compare or test these "
         "predictions.",
-        evidence={
-            "correlation": dependence.label_correlation,
-            "clusters": float(count),
-            "wider": wider,
-            "pvalue": dependence.pvalue,
-        },
+        correlation=dependence.label_correlation,
+        clusters=float(count),
+        wider=wider,
+        pvalue=dependence.pvalue,
     )
 
 
@@ -337,24 +329,19 @@ def _group_finding(subject: Subject, group: GroupGap) -> Finding:
     predicted, observed = format_pair(group.predicted, group.observed)
     expected = group.predicted + group.expected_gap
     usual = format_probability(expected, len(predicted.partition(".")[2]))
-    off_by = abs(group.gap - group.expected_gap)
     method = subject.method("smooth")
-    return Finding(
+    finding = fault(
         "CAL010",
-        "group worse than the rest",
-        severity_of(off_by),
+        group.gap - group.expected_gap,
         f"In {group.name} the mean prediction is {predicted}, the {subject.rate_name} "
         f"{observed}; over all rows such predictions have a rate of {usual}.",
         f"{APART} {method} fits any shape, given enough rows.",
         method,
-        {
-            "rows": group.rows,
-            "predicted": group.predicted,
-            "observed": group.observed,
-            "expected": expected,
-            "off_by": off_by,
-            "pvalue": group.pvalue,
-        },
-        APART,
-        {"group": group.name},
+        besides=APART,
+        rows=group.rows,
+        predicted=group.predicted,
+        observed=group.observed,
+        expected=expected,
+        pvalue=group.pvalue,
     )
+    return replace(finding, where={"group": group.name})
