@@ -19,7 +19,6 @@ from calibrant.experiments.synthetic import (
     SHAPES,
     MixedShape,
     Oracle,
-    add_shape,
     find_shape,
     mixing_amount,
     predictions,
@@ -27,14 +26,12 @@ from calibrant.experiments.synthetic import (
 )
 
 
-@pytest.fixture
-def cube():
-    add_shape("cube", lambda c: c**3)
-    yield "cube"
-    del SHAPES["cube"]
+def cube(c):
+    return c**3
 
 
-def test_a_new_shape_is_one_function(cube):
+def test_a_new_shape_is_one_function():
+    assert SyntheticTruth.of(cube, 0.1).name == "cube 0.1 beta(1,1) test 1000000"
     p, y, c = sample(cube, 0.1, 1000, seed=3)
     amount = mixing_amount(cube, 0.1)
     # The expected error of the whole shape is 1/2 - 1/4.
@@ -56,13 +53,10 @@ def test_a_new_shape_is_one_function(cube):
 )
 def test_what_is_no_shape_is_refused(shape, words):
     with pytest.raises(OptionError, match=words):
-        add_shape("odd", shape)
-    assert "odd" not in SHAPES
+        SyntheticTruth("odd", 0.05, shape)
 
 
-def test_names_of_shapes_are_not_reused():
-    with pytest.raises(OptionError, match="'square' exists already"):
-        add_shape("square", lambda c: c)
+def test_unknown_shapes_are_named():
     with pytest.raises(UnknownNameError, match="did you mean 'stairs'"):
         find_shape("stair")
 

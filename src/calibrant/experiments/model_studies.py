@@ -248,7 +248,8 @@ def real_study(
     evaluators = _evaluators(QUICK_EVALUATORS if quick else REAL_EVALUATORS)
     calibrators = REAL_CALIBRATORS[: 2 if quick else None]
     subsets = _feasible_subsets(models, QUICK_SUBSETS if quick else SUBSETS)
-    truths = [RealTruth(*place) for place in product(models, calibrators)]
+    grid = list(product([TOP_LABEL], calibrators))
+    truths = [RealTruth(model, *place) for model, place in product(models, grid)]
     designs = {
         f"real, {n}": Design(
             contenders=evaluators, truths=truths, sizes=[n], seeds=range(count)
@@ -256,10 +257,9 @@ def real_study(
         for n, count in subsets.items()
     }
     if known:
-        grid = product(known, [TOP_LABEL], calibrators)
         design = Design(
             contenders=evaluators,
-            truths=[PseudoRealTruth(*place) for place in grid],
+            truths=[PseudoRealTruth(m, *place) for m, place in product(known, grid)],
             sizes=[QUICK_ROWS] if quick else list(subsets),
             seeds=range(min(seeds, QUICK_SEEDS) if quick else seeds),
         )
