@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.displays.axes import axes_inches, quiet_frame
 from calibrant.displays.drawing import check_no_width, new_figure
 from calibrant.displays.layout import shortened
-from calibrant.displays.panels import axes_inches, quiet_frame
 from calibrant.displays.style import TWO_COLUMNS, Pen, check_width
 from calibrant.exceptions import OptionError
 from calibrant.measures.comparison import Comparison

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from calibrant.displays.panels import Axis
+from calibrant.displays.axes import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

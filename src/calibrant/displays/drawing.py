@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.displays.axes import (
+    HISTOGRAM_ROOM,
+    Axis,
+    axes_inches,
+    draw_histogram,
+    prepare_axes,
+)
 from calibrant.displays.curve_drawing import (
     LINE,
     SMALL,
@@ -14,13 +21,6 @@ from calibrant.displays.curve_drawing import (
     draw_truth,
 )
 from calibrant.displays.layout import Layout, key_columns, title_of, wrapped
-from calibrant.displays.panels import (
-    HISTOGRAM_ROOM,
-    Axis,
-    axes_inches,
-    draw_histogram,
-    prepare_axes,
-)
 from calibrant.displays.style import SCREEN_WIDTH, Pen, check_width
 from calibrant.exceptions import Argument, MissingDependencyError, OptionError
 

@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.displays.axes import (
+    HISTOGRAM_GAP,
+    Axis,
+    axes_below,
+    name_bars,
+    prepare_axes,
+)
 from calibrant.displays.curve_drawing import (
     DIRECTIONS,
     SMALL,
@@ -29,13 +36,6 @@ from calibrant.displays.drawing import (
     new_panels,
 )
 from calibrant.displays.layout import Layout, named_rows, names_apart, shortened
-from calibrant.displays.panels import (
-    HISTOGRAM_GAP,
-    Axis,
-    axes_below,
-    name_bars,
-    prepare_axes,
-)
 from calibrant.displays.style import TWO_COLUMNS, Pen, check_width
 from calibrant.exceptions import OptionError
 

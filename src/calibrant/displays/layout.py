@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from calibrant.core.wording import visible
-from calibrant.displays.panels import HISTOGRAM_ROOM, Axis
+from calibrant.displays.axes import HISTOGRAM_ROOM, Axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup, escape
 
+from calibrant.displays.axes import Axis
 from calibrant.displays.curve_drawing import DIRECTIONS, directions_of
 from calibrant.displays.diagram_data import PROB_LIMITS, SPACES, mirrored_bars
-from calibrant.displays.panels import Axis
 from calibrant.report.page import unbroken
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What all diagrams have in common: axes, ticks, the histogram below."""
+"""The axes of diagrams: their scale, ticks, frame, and the histogram below."""
 
 from __future__ import annotations
 
