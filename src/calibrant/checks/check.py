@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from calibrant.core.sample import FEW_ROWS
-from calibrant.numerics.binning import BinTable, bin_index, size_edges, tabulate
+from calibrant.numerics.binning import BinTable, size_edges, tabulate
 from calibrant.numerics.clustered import row_factor
 from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
@@ -219,6 +219,11 @@ class Subject:
         """Return the number of rows with the event, weights counted."""
         return float(self.cells.label_sum.sum())
 
+    @property
+    def rate(self) -> float:
+        """Return the share of rows with the event."""
+        return self.positives / self.total
+
     @cached_property
     def mean_prob(self) -> float:
         """Return the mean prediction."""
@@ -230,14 +235,10 @@ class Subject:
         return self.cells.weight * self.cells.p * (1.0 - self.cells.p)
 
     @cached_property
-    def excess(self) -> FloatVector:
-        """Return by how much each cell's sum of labels exceeds the predicted one."""
-        return self.cells.label_sum - self.cells.weight * self.cells.p
-
-    @cached_property
     def mean_shift(self) -> tuple[float, float]:
         """Return the mean of label less prediction, and its two-sided p-value."""
-        noise, gap = float(self.noise.sum()), float(self.excess.sum())
+        excess = self.cells.label_sum - self.cells.weight * self.cells.p
+        noise, gap = float(self.noise.sum()), float(excess.sum())
         if noise < MIN_NOISE:
             return gap / self.total, 1.0
         return gap / self.total, float(2.0 * ndtr(-abs(gap) / np.sqrt(noise)))
@@ -249,7 +250,7 @@ class Subject:
 
         def surplus(shift: float) -> float:
             total = float(cells.weight @ expit(logits + shift)) / self.total
-            return total - self.positives / self.total
+            return total - self.rate
 
         return float(brentq(surplus, -MAX_SHIFT, MAX_SHIFT, xtol=1e-9))
 
@@ -274,14 +275,6 @@ class Subject:
         n_bins = min(n_bins, self.cells.p.size)
         edges = size_edges(self.cells.p, self.cells.weight, n_bins)
         return self.tabulate(_join_small_bins(edges, self.tabulate(edges).weight))
-
-    @cached_property
-    def spans(self) -> tuple[FloatVector, FloatVector]:
-        """Return the lowest and the highest prediction of each bin."""
-        index = bin_index(self.cells.p, self.bins.edges)
-        parts = [self.cells.p[index == k] for k in range(self.bins.weight.size)]
-        lowest, highest = zip(*((p.min(), p.max()) for p in parts), strict=True)
-        return np.array(lowest), np.array(highest)
 
 
 def _join_small_bins(edges: FloatVector, rows: FloatVector) -> FloatVector:

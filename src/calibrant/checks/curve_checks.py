@@ -70,8 +70,7 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
     gap, pvalue = subject.mean_shift
     if subject.top_label or pvalue >= subject.level:
         return None
-    rate = subject.positives / subject.total
-    predicted, observed = format_pair(subject.mean_prob, rate)
+    predicted, observed = format_pair(subject.mean_prob, subject.rate)
     method = subject.method("platt")
     return fault(
         "CAL003",
@@ -82,7 +81,7 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
         method,
         besides=RECENT,
         mean_prob=subject.mean_prob,
-        base_rate=rate,
+        base_rate=subject.rate,
         pvalue=pvalue,
     )
 
@@ -92,7 +91,7 @@ def balanced_training(subject: Subject) -> Finding | None:
     gap, pvalue = subject.mean_shift
     if subject.event != "binary" or pvalue >= subject.level or subject.one_outcome:
         return None
-    rate, shift = subject.positives / subject.total, subject.shift_to_base_rate
+    rate, shift = subject.rate, subject.shift_to_base_rate
     trained = float(expit(np.log(rate / (1.0 - rate)) - shift))
     balanced = abs(np.log(trained / (1.0 - trained))) <= BALANCED
     if not balanced or abs(shift) < MIN_SHIFT or not _is_shift_alone(subject):
@@ -159,8 +158,7 @@ def _turned_skill(subject: Subject) -> float:
     p, cells = turned.at_base_rate, turned.cells
     misses = cells.weight - cells.label_sum
     brier = float(cells.label_sum @ (1.0 - p) ** 2 + misses @ p**2) / subject.total
-    rate = subject.positives / subject.total
-    return 1.0 - brier / (rate * (1.0 - rate))
+    return 1.0 - brier / (subject.rate * (1.0 - subject.rate))
 
 
 @dataclass(frozen=True)
@@ -299,7 +297,8 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
     squares = _squared_gaps(bins)
     worst = int(np.argmax(np.where(off, squares, -1.0)))
     means = float(bins.mean_prob[worst]), float(bins.mean_label[worst])
-    left, right = (float(ends[worst]) for ends in subject.spans)
+    inside = subject.cells.p[bin_index(subject.cells.p, bins.edges) == worst]
+    left, right = float(inside.min()), float(inside.max())
     share = float(bins.weight[off].sum() / bins.weight.sum())
     predicted, observed = format_pair(*means)
     message = (

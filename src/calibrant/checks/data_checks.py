@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.checks.check import TITLES, Finding, fault, note
+from calibrant.checks.check import TITLES, Finding, Subject, fault, note
 from calibrant.core.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
@@ -17,10 +17,8 @@ from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.paired import holm
-from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
-    from calibrant.checks.check import Subject
     from calibrant.core.array_types import BoolVector, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
@@ -289,18 +287,16 @@ def group_gaps(subject: Subject) -> list[GroupGap]:
 
 def _group_gap(name: str, sample: BinarySample, map_: CalibrationMap) -> GroupGap:
     """Return the departure of one group, its p-value not corrected."""
-    cells = compress_on_log_grid(sample)
-    total = float(cells.weight.sum())
+    group = Subject(sample)
+    cells, predicted, observed = group.cells, group.mean_prob, group.rate
     expected = map_.values(cells.p)
-    predicted = float(cells.weight @ cells.p) / total
-    observed = float(cells.label_sum.sum()) / total
-    mean = float(cells.weight @ expected) / total
+    mean = float(cells.weight @ expected) / group.total
     pvalue = 1.0
-    if total >= FEW_ROWS:
+    if group.total >= FEW_ROWS:
         noise = cells.weight * expected * (1.0 - expected)
         pvalue = _score_test(cells.p, cells.label_sum - cells.weight * expected, noise)
-    gap, expected_gap = observed - predicted, mean - predicted
-    return GroupGap(name, total, predicted, observed, gap, expected_gap, pvalue)
+    gaps = (observed - predicted, mean - predicted)
+    return GroupGap(name, group.total, predicted, observed, *gaps, pvalue)
 
 
 def _score_test(p: FloatVector, excess: FloatVector, noise: FloatVector) -> float:
