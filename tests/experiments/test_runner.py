@@ -35,7 +35,7 @@ design = Design(
     contenders=[
         Contender("counted", CountedBins(sys.argv[3], 0.03)), Contender.of("es5")
     ],
-    truths=[SyntheticTruth.of("square", e, test_rows=2000) for e in (0.0, 0.05)],
+    truths=[SyntheticTruth("square", e, test_rows=2000) for e in (0.0, 0.05)],
     sizes=[100, 200],
     seeds=range(6),
 )

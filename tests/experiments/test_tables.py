@@ -72,7 +72,7 @@ def made_up(value, design):
 def design():
     return Design(
         contenders=[Contender.of("es15")],
-        truths=[SyntheticTruth.of("square", e) for e in (0.0, 0.05, 0.1)],
+        truths=[SyntheticTruth("square", e) for e in (0.0, 0.05, 0.1)],
         sizes=[100, 200],
         seeds=range(4),
     )

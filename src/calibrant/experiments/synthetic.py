@@ -241,8 +241,8 @@ class SyntheticTruth:
         Name of the row in tables.
     error : float
         Expected error.
-    function : callable
-        The shape; `of` looks it up by its name.
+    function : callable, optional
+        The shape; by default that of this name in `SHAPES`.
     distribution : tuple of two floats
         Parameters of the Beta distribution of c.
     test_rows : int
@@ -250,7 +250,7 @@ class SyntheticTruth:
 
     Examples
     --------
-    >>> truth = SyntheticTruth.of("square", 0.05)
+    >>> truth = SyntheticTruth("square", 0.05)
     >>> truth.name
     'square 0.05 beta(1,1) test 1000000'
     >>> truth.draw(1000, seed=0).p.shape
@@ -259,7 +259,7 @@ class SyntheticTruth:
 
     shape: str
     error: float
-    function: Shape
+    function: Any = None
     distribution: Distribution = UNIFORM
     test_rows: int = TEST_ROWS
 
@@ -275,22 +275,9 @@ class SyntheticTruth:
             )
         for name, value in zip("ab", ab, strict=True):
             check_positive(value, name=f"distribution's {name}")
-        _check_shape(self.shape, self.function)
-
-    @classmethod
-    def of(
-        cls,
-        shape: str | Shape,
-        error: float,
-        *,
-        distribution: Distribution = UNIFORM,
-        test_rows: int = TEST_ROWS,
-    ) -> SyntheticTruth:
-        """Return the truth of a shape by its name, or of a function with a name."""
-        name = (
-            shape if isinstance(shape, str) else getattr(shape, "__name__", repr(shape))
-        )
-        return cls(name, error, find_shape(shape), distribution, test_rows)
+        shape = find_shape(self.function or self.shape)
+        _check_shape(self.shape, shape)
+        object.__setattr__(self, "function", shape)
 
     @property
     def name(self) -> str:
@@ -356,7 +343,8 @@ def sample(
     >>> round(float(abs(c - p).mean()), 5)
     0.04983
     """
-    truth = SyntheticTruth.of(shape, error, distribution=distribution)
+    name = shape if isinstance(shape, str) else getattr(shape, "__name__", repr(shape))
+    truth = SyntheticTruth(name, error, find_shape(shape), distribution)
     check_count(n, name="n")
     check_count(seed, name="seed", least=0)
     if seed + n >= 2**32:
