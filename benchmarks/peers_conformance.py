@@ -6,13 +6,18 @@ libraries. It rewrites ``docs/conformance.md``.
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import peers
 
 import calibrant as cb
-from calibrant.testing.conformance import (
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from conformance import (
     CASES,
     MAP_CASES,
     WEIGHT_CASES,
@@ -20,7 +25,7 @@ from calibrant.testing.conformance import (
     map_conformance,
 )
 
-PAGE = Path(__file__).parents[1] / "docs" / "conformance.md"
+PAGE = ROOT / "docs" / "conformance.md"
 WEIGHTED = ("calibrant", "probcal")
 NO_WEIGHTS = "no weights"
 MARKS = {True: "✓", False: "✗"}
@@ -28,14 +33,14 @@ MARKS = {True: "✓", False: "✗"}
 INTRO = """\
 # Conformance
 
-`calibrant.testing.conformance` runs any estimate of a calibration error through small
-cases whose correct outcome does not depend on the method. This page shows the results
-of calibrant and other libraries, each with 15 bins and without debiasing; the calls are
-in `benchmarks/peers.py`. calibrant does not accept more bins than rows, so a single row
-is evaluated with one bin. relplot's smooth error is not in the tables, because it is
-exact only up to its own grid and the cases need more digits. In cases with "map" or
-"levels" in their name the true error is known, and an estimate must lie within two
-standard errors of it.
+The suite in `tests/conformance.py` runs any estimate of a calibration error through
+small cases whose correct outcome does not depend on the method. This page shows the
+results of calibrant and other libraries, each with 15 bins and without debiasing; the
+calls are in `benchmarks/peers.py`. calibrant does not accept more bins than rows, so a
+single row is evaluated with one bin. relplot's smooth error is not in the tables,
+because it is exact only up to its own grid and the cases need more digits. In cases
+with "map" or "levels" in their name the true error is known, and an estimate must lie
+within two standard errors of it.
 
 ✓ correct, ✗ not correct, - does not accept weights. A ✗ is not always a mistake: some
 libraries leave checks to their users, or reject data that others accept. The outcome of
@@ -45,8 +50,8 @@ each failed case is listed below its table.
 MAPS = """
 ## Maps where there are few data or none
 
-`calibrant.testing.map_conformance` checks calibration maps between neighbouring
-predictions of the data, beyond the outermost ones, and of few rows.
+Its second part checks calibration maps between neighbouring predictions of the data,
+beyond the outermost ones, and of few rows.
 """
 MAP_METHODS = ("smooth", "isotonic", "platt", "beta", "quadratic", "pl", "pl3", "es15")
 

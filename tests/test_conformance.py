@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.testing.conformance import CASES, MAP_CASES, WEIGHT_CASES
+from conformance import CASES, MAP_CASES, WEIGHT_CASES, conformance, map_conformance
 
 
 def evaluator(method):
@@ -50,12 +50,12 @@ DIGITS |= {"pl-de": 3, "pl-de2": 3}
 
 @pytest.mark.parametrize("method", cb.calibrator_names("binary"))
 def test_every_method_passes_the_suite(method):
-    findings = cb.testing.conformance(evaluator(method), skip=EXEMPT.get(method, ()))
+    findings = conformance(evaluator(method), skip=EXEMPT.get(method, ()))
     assert [str(finding) for finding in findings if not finding.passed] == []
 
 
 def test_the_suite_can_fail():
-    findings = cb.testing.conformance(lambda y, p, weight=None: 0.123)  # noqa: ARG005
+    findings = conformance(lambda y, p, weight=None: 0.123)  # noqa: ARG005
     failed = {finding.case for finding in findings if not finding.passed}
     assert {"zero_and_one", "refuses_nan", "one_row"} <= failed
 
@@ -74,7 +74,7 @@ def test_an_error_that_is_missed_or_doubled_is_a_finding(share):
         gaps = [abs((y - p)[bins == b].sum()) for b in range(8)]
         return share * sum(gaps) / len(p)
 
-    failed = {f.case for f in cb.testing.conformance(evaluate) if not f.passed}
+    failed = {f.case for f in conformance(evaluate) if not f.passed}
     assert set(KNOWN_ERRORS) <= failed
 
 
@@ -82,7 +82,7 @@ def test_a_shift_alone_misses_errors_that_cancel():
     def evaluate(y, p, weight=None):  # noqa: ARG001
         return abs((y - p).mean())
 
-    failed = {f.case for f in cb.testing.conformance(evaluate) if not f.passed}
+    failed = {f.case for f in conformance(evaluate) if not f.passed}
     assert {"steep_map", "steep_levels", "flat_map", "flat_levels"} <= failed
     assert not {"shifted_map", "shifted_levels"} & failed
 
@@ -91,7 +91,7 @@ def test_crashes_and_missing_weights_are_findings():
     def crash(*_):
         raise ZeroDivisionError
 
-    findings = {f.case: f for f in cb.testing.conformance(crash, weights=False)}
+    findings = {f.case: f for f in conformance(crash, weights=False)}
     assert findings["separable"].detail == "raised ZeroDivisionError"
     assert str(findings["zero_weight"]) == "zero_weight: no weights"
     assert len(findings) == len(CASES) + len(WEIGHT_CASES)
@@ -103,7 +103,7 @@ def test_scikit_learn_style_ece_by_hand_fails_on_the_edges():
         gaps = [abs((y - p)[which == b].sum()) for b in range(10)]
         return sum(gaps) / len(p)
 
-    findings = {f.case: f for f in cb.testing.conformance(linspace_ece, weights=False)}
+    findings = {f.case: f for f in conformance(linspace_ece, weights=False)}
     assert findings["constant_prediction"].passed
     assert not findings["refuses_outside"].passed
 
@@ -143,7 +143,7 @@ SLOW = ["pl-de", "auto"]
 )
 def test_maps_keep_to_the_data(method):
     skip = MAP_EXEMPT.get(method, ())
-    findings = cb.testing.map_conformance(fitter(method), skip=skip)
+    findings = map_conformance(fitter(method), skip=skip)
     assert [str(finding) for finding in findings if not finding.passed] == []
 
 
@@ -151,7 +151,7 @@ def test_the_suite_of_maps_can_fail():
     def wave(p, y):  # noqa: ARG001
         return lambda q: np.sin(200.0 * q) ** 2
 
-    findings = cb.testing.map_conformance(wave)
+    findings = map_conformance(wave)
     passed = [finding.case for finding in findings if finding.passed]
     assert passed == ["gives_probabilities"]
     assert len(findings) == len(MAP_CASES)
@@ -163,6 +163,6 @@ def test_the_suite_of_maps_can_fail():
 
 @pytest.mark.parametrize("wrong", [np.nan, -0.1, 1.1])
 def test_maps_must_give_probabilities(wrong):
-    findings = cb.testing.map_conformance(lambda *_: lambda q: np.full(q.shape, wrong))
+    findings = map_conformance(lambda *_: lambda q: np.full(q.shape, wrong))
     details = {finding.case: finding.detail for finding in findings}
     assert details["gives_probabilities"].startswith(f"gave {wrong:.3g}")

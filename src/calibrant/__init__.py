@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.__about__ import __version__
 
 if TYPE_CHECKING:
-    from calibrant import datasets, exceptions, experiments, testing
+    from calibrant import datasets, exceptions, experiments
     from calibrant.calibrators.base import Calibrator
     from calibrant.calibrators.calibrated_classifier import CalibratedClassifier
     from calibrant.calibrators.registry import calibrator_names, make_calibrator
@@ -76,7 +76,7 @@ _HOME = {
 }
 """Where each public name lives."""
 
-_SUBPACKAGES = ("datasets", "exceptions", "experiments", "testing")
+_SUBPACKAGES = ("datasets", "exceptions", "experiments")
 
 __all__ = [
     "DEFAULT_METHODS",
@@ -116,7 +116,6 @@ __all__ = [
     "map_from_dict",
     "save_map",
     "summary",
-    "testing",
 ]
 
 

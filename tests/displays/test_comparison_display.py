@@ -10,11 +10,16 @@ from calibrant.displays.comparison import shortened
 OPTIONS = {"method": "es5", "n_resamples": 50}
 
 
+def compared(y, models, *, ax=None, **options):
+    found = cb.compare(y, models, **OPTIONS, **options)
+    return cb.ComparisonDisplay.from_comparison(found, ax=ax)
+
+
 @pytest.fixture
 def display(smooth_sample):
     p, y = smooth_sample
     models = {"own": p, "repaired": p**1.5, "raised": p**0.5}
-    return cb.ComparisonDisplay.from_predictions(y, models, **OPTIONS)
+    return compared(y, models)
 
 
 def test_drawn_dots_and_lines_are_the_frame(display):
@@ -49,9 +54,7 @@ def test_given_axes_are_drawn_on_and_settings_left_alone(smooth_sample):
     p, y = smooth_sample
     before = dict(mpl.rcParams)
     figure, axes = plt.subplots(1, 2, figsize=(12, 3))
-    display = cb.ComparisonDisplay.from_predictions(
-        y, {"a": p, "b": p**2}, ax=axes[0], **OPTIONS
-    )
+    display = compared(y, {"a": p, "b": p**2}, ax=axes[0])
     figure.canvas.draw()
     assert figure.axes[0].get_xlabel() == "Calibration error (es5)"
     assert dict(mpl.rcParams) == before
@@ -63,8 +66,7 @@ def test_many_models_with_hostile_names_are_drawn_without_a_warning(smooth_sampl
     p, y = smooth_sample
     names = ["$x_1$", "a" * 200, "two\nlines", "", "%s", "{0}", "<b>", "b", "c", "d"]
     models = {name: p ** (1 + i / 10) for i, name in enumerate(names)}
-    options = {**OPTIONS, "alpha": 2}
-    figure = cb.ComparisonDisplay.from_predictions(y, models, **options).plot().figure
+    figure = compared(y, models, alpha=2).plot().figure
     figure.canvas.draw()
     assert "alpha = 2" in figure.axes[0].get_xlabel()
 

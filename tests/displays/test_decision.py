@@ -38,9 +38,9 @@ def test_groups_do_not_share_a_figure():
     p, y = cb.datasets.load_binary("forest")
     curve = cb.decision_curve(y, p, groups=np.arange(y.size) % 2)
     with pytest.raises(OptionError, match="one group of rows"):
-        cb.DecisionCurveDisplay.from_curve(curve)
+        cb.DecisionCurveDisplay(curve)
     with pytest.raises(OptionError, match="what decision_curve returned"):
-        cb.DecisionCurveDisplay.from_curve(y)
+        cb.DecisionCurveDisplay(y)
 
 
 def test_lines_of_treating_all_have_the_colours_of_their_models():

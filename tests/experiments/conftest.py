@@ -45,7 +45,7 @@ def small_design():
         return Design(
             contenders=contenders or [Contender.of("es15"), Contender.of("pl")],
             truths=[
-                SyntheticTruth.of(shape, error, test_rows=2000)
+                SyntheticTruth(shape, error, test_rows=2000)
                 for shape in ("square", "beta2")
                 for error in errors
             ],

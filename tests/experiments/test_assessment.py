@@ -48,7 +48,7 @@ def test_theorem_3_of_a_fitted_map_on_a_million_rows():
     """Isotonic maps have flat parts; the theorem holds for the fitted map as well."""
     import calibrant as cb
 
-    truth = SyntheticTruth.of("beta2", 0.1)
+    truth = SyntheticTruth("beta2", 0.1)
     data, unseen = truth.draw(1000, 0), truth.unseen()
     c_hat = cb.make_calibrator("isotonic").fit(data.p, data.y).map_(unseen.p)
     whole = map_error(c_hat, unseen.c, 2.0)
@@ -107,7 +107,7 @@ def test_contenders_are_found_again_by_their_repr():
 
 def test_any_calibrator_takes_part():
     """The map of a calibrator of the user's own is measured as those of the library."""
-    truth = SyntheticTruth.of("square", 0.1, test_rows=1000)
+    truth = SyntheticTruth("square", 0.1, test_rows=1000)
     data, unseen = truth.draw(500, 0), truth.unseen()
     row = Contender("mine", Halved()).measure(data, unseen, truth)
     assert row["map_error"] == pytest.approx(np.abs(unseen.p / 2 - unseen.c).mean())
@@ -133,7 +133,7 @@ def test_every_twentieth_row_is_as_good_as_all(method, tmp_path):
     ]
     design = Design(
         contenders=contenders,
-        truths=[SyntheticTruth.of("stairs", 0.1)],
+        truths=[SyntheticTruth("stairs", 0.1)],
         sizes=[1000],
         seeds=[0],
     )

@@ -144,7 +144,7 @@ def test_the_papers_numbers_stand_beside_its_own_models_only():
 
 
 def test_every_printed_table_has_a_layout():
-    file = files("calibrant.datasets").joinpath("paper_tables.json")
+    file = files("calibrant").joinpath("data", "paper_tables.json")
     printed = json.loads(file.read_text(encoding="utf-8"))["predictions"]["tables"]
     names = {layout.name for layout in studies.layouts()}
     assert set(printed) <= names | {"real_biases"}

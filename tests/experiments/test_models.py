@@ -10,8 +10,8 @@ from calibrant.experiments import arena_sets, models
 from calibrant.experiments.arena import facts
 from calibrant.experiments.models import (
     DATA_SETS,
-    Training,
     digit_models,
+    train_model,
     train_models,
 )
 from calibrant.experiments.prediction_sets import Event, outcomes_of
@@ -130,8 +130,8 @@ def test_models_are_trained_once(tmp_path):
 
 def test_decision_values_are_kept_as_logits(tmp_path):
     path = tmp_path / "svm.npz"
-    Training("breast cancer", "support vectors", str(path)).run()
-    with np.load(Path(path)) as arrays:
+    train_model("breast cancer", "support vectors", path)
+    with np.load(path) as arrays:
         logits, y = arrays["logits_test"], arrays["y_test"]
     assert (logits[:, 0] == 0.0).all()
     assert (logits[:, 1] > 0).mean() == pytest.approx(0.63, abs=0.1)

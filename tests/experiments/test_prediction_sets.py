@@ -69,21 +69,20 @@ def test_wrong_contents_are_named():
         Split(good * [[np.inf], [1.0]], np.zeros(2), "logit").check("m")
 
 
-def test_mapped_and_packed_files_hold_the_same(tmp_path, logits):
+def test_plain_and_packed_files_hold_the_same(tmp_path, logits):
     scores, y = logits
     arrays = {f"logits_{split}": scores for split in ("cal", "test")}
     arrays |= {f"y_{split}": y for split in ("cal", "test")}
-    np.savez(tmp_path / "mapped.npz", **arrays)
+    np.savez(tmp_path / "plain.npz", **arrays)
     np.savez_compressed(tmp_path / "packed.npz", **arrays)
     models = find_predictions(tmp_path)
-    assert [m.name for m in models] == ["mapped", "packed"]
+    assert [m.name for m in models] == ["packed", "plain"]
     for model in models:
         for split in (model.calibration(), model.test(), model.holdout()):
             np.testing.assert_array_equal(split.scores, scores)
             np.testing.assert_array_equal(split.labels, y)
             assert split.scale == "logit"
     assert len({model.holdout().fingerprint for model in models}) == 1
-    assert isinstance(models[0].test().scores, np.memmap)
 
 
 def test_real_test_rows_make_the_others_the_hold_out(tmp_path):
@@ -111,7 +110,7 @@ def test_wrong_files_are_named(tmp_path):
         StoredPredictions(str(tmp_path / "half.npz")).calibration()
     objects = np.array([[{}, {}]], dtype=object)
     np.savez(tmp_path / "objects.npz", logits_test=objects, y_test=np.zeros(1))
-    with pytest.raises(SourceError, match="contains objects"):
+    with pytest.raises(SourceError, match="Object arrays cannot be loaded"):
         StoredPredictions(str(tmp_path / "objects.npz")).test()
     (tmp_path / "bad.npz").write_bytes(b"no archive")
     with pytest.raises(SourceError, match="cannot be read"):

@@ -94,7 +94,7 @@ def test_calibrators_of_all_classes_are_judged_by_the_event(network, tmp_path):
 
 
 def test_calibrators_of_all_classes_need_all_classes():
-    truth = SyntheticTruth.of("square", 0.05, test_rows=100)
+    truth = SyntheticTruth("square", 0.05, test_rows=100)
     with pytest.raises(OptionError, match="'vector' calibrates all classes at once"):
         ClassContender.of("vector").measure(truth.draw(50, 0), truth.unseen(), truth)
 

@@ -19,7 +19,6 @@ from calibrant.experiments.synthetic import (
     SHAPES,
     MixedShape,
     Oracle,
-    add_shape,
     find_shape,
     mixing_amount,
     predictions,
@@ -27,14 +26,12 @@ from calibrant.experiments.synthetic import (
 )
 
 
-@pytest.fixture
-def cube():
-    add_shape("cube", lambda c: c**3)
-    yield "cube"
-    del SHAPES["cube"]
+def cube(c):
+    return c**3
 
 
-def test_a_new_shape_is_one_function(cube):
+def test_a_new_shape_is_one_function():
+    assert SyntheticTruth("cube", 0.1, cube).name == "cube 0.1 beta(1,1) test 1000000"
     p, y, c = sample(cube, 0.1, 1000, seed=3)
     amount = mixing_amount(cube, 0.1)
     # The expected error of the whole shape is 1/2 - 1/4.
@@ -56,13 +53,10 @@ def test_a_new_shape_is_one_function(cube):
 )
 def test_what_is_no_shape_is_refused(shape, words):
     with pytest.raises(OptionError, match=words):
-        add_shape("odd", shape)
-    assert "odd" not in SHAPES
+        SyntheticTruth("odd", 0.05, shape)
 
 
-def test_names_of_shapes_are_not_reused():
-    with pytest.raises(OptionError, match="'square' exists already"):
-        add_shape("square", lambda c: c)
+def test_unknown_shapes_are_named():
     with pytest.raises(UnknownNameError, match="did you mean 'stairs'"):
         find_shape("stair")
 
@@ -237,12 +231,12 @@ def test_what_is_no_distribution_is_refused(distribution):
 
 
 def test_truths_draw_the_papers_data_and_share_their_unseen_rows():
-    truth = SyntheticTruth.of("stairs", 0.05, test_rows=1000)
+    truth = SyntheticTruth("stairs", 0.05, test_rows=1000)
     data, (p, y, c) = truth.draw(300, 2), sample("stairs", 0.05, 300, 2)
     assert np.array_equal(data.p, p)
     assert np.array_equal(data.y, y)
     assert np.array_equal(data.c, c)
-    other = SyntheticTruth.of("square", 0.1, test_rows=1000)
+    other = SyntheticTruth("square", 0.1, test_rows=1000)
     assert np.array_equal(truth.unseen().c, other.unseen().c)
     assert (np.diff(truth.unseen().p) >= 0).all()
 
@@ -250,16 +244,16 @@ def test_truths_draw_the_papers_data_and_share_their_unseen_rows():
 def test_the_million_unseen_rows_are_the_papers():
     """Seed 0 and a million rows, of which c alone is used."""
     _, _, c = sample("square", 0.0, 1_000_000, 0)
-    assert np.array_equal(SyntheticTruth.of("beta1", 0.1).unseen().c, c)
+    assert np.array_equal(SyntheticTruth("beta1", 0.1).unseen().c, c)
 
 
 def test_truths_of_different_kind_have_different_names():
     truths = [
-        SyntheticTruth.of("square", 0.05),
-        SyntheticTruth.of("square", 0.055),
-        SyntheticTruth.of("sqrt", 0.05),
-        SyntheticTruth.of("square", 0.05, distribution=(2.0, 1.0)),
-        SyntheticTruth.of("square", 0.05, test_rows=5),
+        SyntheticTruth("square", 0.05),
+        SyntheticTruth("square", 0.055),
+        SyntheticTruth("sqrt", 0.05),
+        SyntheticTruth("square", 0.05, distribution=(2.0, 1.0)),
+        SyntheticTruth("square", 0.05, test_rows=5),
     ]
     assert len({truth.name for truth in truths}) == len(truths)
 
@@ -281,7 +275,7 @@ def fitted(truth, n, seed=0):
 
 def test_the_amount_is_where_the_likelihood_is_flat():
     """For the square c is in closed form, and so the derivative of the likelihood."""
-    truth = SyntheticTruth.of("square", 0.1)
+    truth = SyntheticTruth("square", 0.1)
     data = truth.draw(2000, 0)
 
     def slope(amount):
@@ -297,19 +291,19 @@ def test_the_amount_is_where_the_likelihood_is_flat():
 
 def test_the_amount_comes_near_to_the_truth():
     for shape in ("stairs", "wiggle", "jump"):
-        truth = SyntheticTruth.of(shape, 0.06)
+        truth = SyntheticTruth(shape, 0.06)
         amount = mixing_amount(truth.function, 0.06)
         assert_allclose(fitted(truth, 200_000).amount, amount, atol=0.03)
 
 
 def test_an_amount_may_be_none_at_all():
-    truth = SyntheticTruth.of("square", 0.0)
+    truth = SyntheticTruth("square", 0.0)
     amounts = [fitted(truth, 500, seed).amount for seed in range(6)]
     assert min(amounts) == 0.0
 
 
 def test_weight_two_is_the_row_twice():
-    data = SyntheticTruth.of("beta1", 0.05).draw(300, 1)
+    data = SyntheticTruth("beta1", 0.05).draw(300, 1)
     weight = 1.0 + (np.arange(300) % 2)
     twice = np.repeat(np.arange(300), weight.astype(int))
     shape = SHAPES["beta1"]
@@ -321,7 +315,7 @@ def test_weight_two_is_the_row_twice():
 def test_the_oracle_takes_part_in_a_design_and_is_the_best(tmp_path):
     design = Design(
         contenders=[Contender.of("beta"), Oracle()],
-        truths=[SyntheticTruth.of("wiggle", 0.06, test_rows=5000)],
+        truths=[SyntheticTruth("wiggle", 0.06, test_rows=5000)],
         sizes=[1000],
         seeds=range(3),
     )

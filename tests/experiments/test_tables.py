@@ -19,7 +19,7 @@ from calibrant.experiments.tables import (
 )
 
 PRINTED = json.loads(
-    files("calibrant.datasets").joinpath("paper_tables.json").read_text("utf-8")
+    files("calibrant").joinpath("data", "paper_tables.json").read_text("utf-8")
 )["synthetic"]
 
 
@@ -72,7 +72,7 @@ def made_up(value, design):
 def design():
     return Design(
         contenders=[Contender.of("es15")],
-        truths=[SyntheticTruth.of("square", e) for e in (0.0, 0.05, 0.1)],
+        truths=[SyntheticTruth("square", e) for e in (0.0, 0.05, 0.1)],
         sizes=[100, 200],
         seeds=range(4),
     )

@@ -204,7 +204,7 @@ def test_findings_of_many_classes_are_told_once_a_code(fast):
 
 @pytest.mark.parametrize("scale", ["prob", "logit"])
 def test_axes_are_symmetric_and_rise(scale):
-    axes = Axes(scale, 0.001, 0.999)
+    axes = Axes(scale, (0.001, 0.999))
     values = np.linspace(0.001, 0.999, 50).tolist()
     places = [axes.share(value) for value in values]
     assert places == sorted(places)
@@ -213,7 +213,7 @@ def test_axes_are_symmetric_and_rise(scale):
 
 
 def test_logit_axes_are_those_of_the_logit():
-    axes = Axes("logit", 0.01, 0.99)  # log 99 at the end, so logit(0.9) lies at
+    axes = Axes("logit", (0.01, 0.99))  # log 99 at the end, so logit(0.9) lies at
     assert axes.share(0.9) == pytest.approx(0.5 + 0.5 * np.log(9) / np.log(99))
 
 
@@ -222,7 +222,7 @@ def test_curves_end_at_the_end_of_the_axes():
     logits = np.linspace(0.0, 30.0, 301)  # the axes end at 13.8
     p, calibrated = expit(logits), expit(logits / 3)
     curve = {"p": p.tolist(), "calibrated": calibrated.tolist()}
-    cut = Axes("logit", 0.1, 1.0 - 1e-6).cut(curve)
+    cut = Axes("logit", (0.1, 1.0 - 1e-6)).within(curve)
     assert cut["p"][-1] == 1.0 - 1e-6
     assert cut["p"][-2] < cut["p"][-1]
     end = cut["calibrated"][-1]
@@ -254,7 +254,7 @@ def test_five_models_of_very_many_rows_stay_small():
 
 @pytest.mark.parametrize("low", [0.05, 0.01, 1e-3, 1e-4, 1e-5, 1e-6])
 def test_names_across_logit_axes_keep_apart(low):
-    axes = Axes("logit", low, 1.0 - low)
+    axes = Axes("logit", (low, 1.0 - low))
     named = axes.named_across()
     assert (axes.x(0.5), "0.5") in named
     halves = [3.7 * len(name) for _, name in named]  # 13 px digits are 7.4 px wide

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from calibrant.core.sample import FEW_ROWS
-from calibrant.numerics.binning import BinTable, bin_index, size_edges, tabulate
+from calibrant.numerics.binning import BinTable, size_edges, tabulate
 from calibrant.numerics.clustered import row_factor
 from calibrant.numerics.links import logit
 from calibrant.numerics.weighted_points import WeightedPoints, compress_on_log_grid
@@ -24,6 +24,23 @@ if TYPE_CHECKING:
 
 Severity: TypeAlias = Literal["note", "minor", "moderate", "severe"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+TITLES = {
+    "CAL001": "over-confident",
+    "CAL002": "under-confident",
+    "CAL003": "shifted base rate",
+    "CAL004": "miscalibrated region",
+    "CAL005": "not monotone",
+    "CAL006": "few rows",
+    "CAL007": "thin region",
+    "CAL008": "rounded predictions",
+    "CAL009": "certain predictions",
+    "CAL010": "group worse than the rest",
+    "CAL011": "one outcome only",
+    "CAL012": "upside down",
+    "CAL013": "balanced training data",
+    "CAL014": "dependent rows",
+}
+"""Every check in two or three words. A code keeps its meaning for ever."""
 MODERATE, SEVERE = 0.01, 0.05
 """Probabilities that are off by this much over all rows, as the root of the mean
 square, are moderately, severely off."""
@@ -102,15 +119,40 @@ class Finding:
         return f"{self.code} {self.severity}{place}: {self.message} {self.remedy}"
 
 
-def severity_of(effect: float) -> Severity:
-    """Return how bad it is that probabilities are off by `effect`.
+def fault(
+    code: str,
+    off_by: float,
+    message: str,
+    remedy: str,
+    calibrator: str = "",
+    *,
+    besides: str = "",
+    **evidence: float,
+) -> Finding:
+    """Return a finding about probabilities that are off by so much.
 
-    >>> severity_of(0.002), severity_of(-0.02), severity_of(0.2)
-    ('minor', 'moderate', 'severe')
+    >>> [fault("CAL003", gap, "", "").severity for gap in (0.002, -0.02, 0.2)]
+    ['minor', 'moderate', 'severe']
     """
-    if abs(effect) < MODERATE:
-        return "minor"
-    return "moderate" if abs(effect) < SEVERE else "severe"
+    off_by = float(abs(off_by))
+    severity: Severity = "moderate" if off_by < SEVERE else "severe"
+    if off_by < MODERATE:
+        severity = "minor"
+    return Finding(
+        code,
+        TITLES[code],
+        severity,
+        message,
+        remedy,
+        calibrator,
+        {**evidence, "off_by": off_by},
+        besides,
+    )
+
+
+def note(code: str, message: str, remedy: str, **evidence: float | str) -> Finding:
+    """Return a finding that is no fault of the probabilities."""
+    return Finding(code, TITLES[code], "note", message, remedy, evidence=evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +219,11 @@ class Subject:
         """Return the number of rows with the event, weights counted."""
         return float(self.cells.label_sum.sum())
 
+    @property
+    def rate(self) -> float:
+        """Return the share of rows with the event."""
+        return self.positives / self.total
+
     @cached_property
     def mean_prob(self) -> float:
         """Return the mean prediction."""
@@ -188,14 +235,10 @@ class Subject:
         return self.cells.weight * self.cells.p * (1.0 - self.cells.p)
 
     @cached_property
-    def excess(self) -> FloatVector:
-        """Return by how much each cell's sum of labels exceeds the predicted one."""
-        return self.cells.label_sum - self.cells.weight * self.cells.p
-
-    @cached_property
     def mean_shift(self) -> tuple[float, float]:
         """Return the mean of label less prediction, and its two-sided p-value."""
-        noise, gap = float(self.noise.sum()), float(self.excess.sum())
+        excess = self.cells.label_sum - self.cells.weight * self.cells.p
+        noise, gap = float(self.noise.sum()), float(excess.sum())
         if noise < MIN_NOISE:
             return gap / self.total, 1.0
         return gap / self.total, float(2.0 * ndtr(-abs(gap) / np.sqrt(noise)))
@@ -207,7 +250,7 @@ class Subject:
 
         def surplus(shift: float) -> float:
             total = float(cells.weight @ expit(logits + shift)) / self.total
-            return total - self.positives / self.total
+            return total - self.rate
 
         return float(brentq(surplus, -MAX_SHIFT, MAX_SHIFT, xtol=1e-9))
 
@@ -232,14 +275,6 @@ class Subject:
         n_bins = min(n_bins, self.cells.p.size)
         edges = size_edges(self.cells.p, self.cells.weight, n_bins)
         return self.tabulate(_join_small_bins(edges, self.tabulate(edges).weight))
-
-    @cached_property
-    def spans(self) -> tuple[FloatVector, FloatVector]:
-        """Return the lowest and the highest prediction of each bin."""
-        index = bin_index(self.cells.p, self.bins.edges)
-        parts = [self.cells.p[index == k] for k in range(self.bins.weight.size)]
-        lowest, highest = zip(*((p.min(), p.max()) for p in parts), strict=True)
-        return np.array(lowest), np.array(highest)
 
 
 def _join_small_bins(edges: FloatVector, rows: FloatVector) -> FloatVector:

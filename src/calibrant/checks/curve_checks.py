@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, expit, ndtr
 
-from calibrant.checks.check import MIN_NOISE, Finding, severity_of
+from calibrant.checks.check import MIN_NOISE, TITLES, Finding, fault
 from calibrant.core.formatting import format_pair, format_probability, format_range
 from calibrant.numerics.binning import bin_index
 from calibrant.numerics.reversed_order import find_reversal
@@ -32,18 +32,15 @@ RECENT = "If the base rate has changed since training, recalibrate on recent row
 LOOK = "Look at the rows in that range."
 
 
-def over_confident(subject: Subject) -> Finding | None:
-    """CAL001: predictions are more extreme than the observed rates."""
-    return _confidence(subject, sign=-1.0)
+CONFIDENCE_CODES = {-1.0: "CAL001", 1.0: "CAL002"}
+"""Predictions that are too extreme, and not extreme enough."""
 
 
-def under_confident(subject: Subject) -> Finding | None:
-    """CAL002: predictions are less extreme than the observed rates."""
-    return _confidence(subject, sign=1.0)
+def wrong_confidence(subject: Subject, *, sign: float) -> Finding | None:
+    """CAL001, CAL002: predictions are more, or less, extreme than the observed rates.
 
-
-def _confidence(subject: Subject, *, sign: float) -> Finding | None:
-    """Return a finding where the slope less 1 has this sign."""
+    The `sign` is that of the slope less 1.
+    """
     if not subject.top_label:
         return _spread(subject, sign=sign)
     gap, pvalue = subject.mean_shift
@@ -51,29 +48,16 @@ def _confidence(subject: Subject, *, sign: float) -> Finding | None:
         return None
     confidence = subject.mean_prob
     predicted, right = format_pair(confidence, confidence + gap)
-    return _confidence_finding(
-        sign,
+    return fault(
+        CONFIDENCE_CODES[sign],
         gap,
         f"The mean confidence is {predicted}, the accuracy {right}.",
-        ("temperature", _slope_remedy("temperature", sign)),
-        {"confidence": confidence, "accuracy": confidence + gap, "pvalue": pvalue},
+        _slope_remedy("temperature", sign),
+        "temperature",
+        confidence=confidence,
+        accuracy=confidence + gap,
+        pvalue=pvalue,
     )
-
-
-def _confidence_finding(
-    sign: float,
-    effect: float,
-    message: str,
-    repair: tuple[str, str],
-    evidence: dict[str, float | str],
-) -> Finding:
-    """Return CAL001 or CAL002; `repair` is the method and what it does."""
-    method, remedy = repair
-    code, title = "CAL001", "over-confident"
-    if sign > 0.0:
-        code, title = "CAL002", "under-confident"
-    evidence = evidence | {"off_by": float(abs(effect))}
-    return Finding(code, title, severity_of(effect), message, remedy, method, evidence)
 
 
 def _slope_remedy(method: str, sign: float) -> str:
@@ -86,24 +70,19 @@ def shifted_base_rate(subject: Subject) -> Finding | None:
     gap, pvalue = subject.mean_shift
     if subject.top_label or pvalue >= subject.level:
         return None
-    rate = subject.positives / subject.total
-    predicted, observed = format_pair(subject.mean_prob, rate)
+    predicted, observed = format_pair(subject.mean_prob, subject.rate)
     method = subject.method("platt")
-    return Finding(
+    return fault(
         "CAL003",
-        "shifted base rate",
-        severity_of(gap),
+        gap,
         f"The event happens {'more' if gap > 0.0 else 'less'} often than predicted: "
         f"mean prediction {predicted}, observed rate {observed}.",
         f"{method} corrects the overall level. {RECENT}",
         method,
-        {
-            "mean_prob": subject.mean_prob,
-            "base_rate": rate,
-            "off_by": abs(gap),
-            "pvalue": pvalue,
-        },
-        RECENT,
+        besides=RECENT,
+        mean_prob=subject.mean_prob,
+        base_rate=subject.rate,
+        pvalue=pvalue,
     )
 
 
@@ -112,29 +91,24 @@ def balanced_training(subject: Subject) -> Finding | None:
     gap, pvalue = subject.mean_shift
     if subject.event != "binary" or pvalue >= subject.level or subject.one_outcome:
         return None
-    rate, shift = subject.positives / subject.total, subject.shift_to_base_rate
+    rate, shift = subject.rate, subject.shift_to_base_rate
     trained = float(expit(np.log(rate / (1.0 - rate)) - shift))
     balanced = abs(np.log(trained / (1.0 - trained))) <= BALANCED
     if not balanced or abs(shift) < MIN_SHIFT or not _is_shift_alone(subject):
         return None
-    return Finding(
+    return fault(
         "CAL013",
-        "balanced training data",
-        severity_of(gap),
+        gap,
         f"Predictions are too {'low' if shift > 0.0 else 'high'} by a constant, "
         f"{abs(shift):.2f} in log-odds, as if the model had been trained on balanced "
         f"data, with an event rate of {trained:.2f} instead of the observed "
         f"{format_probability(rate)}.",
         f"If training data or classes were balanced, adjust_prior({rate:.3g}, "
         "old_rate=0.5) reverses this, without labels.",
-        "",
-        {
-            "shift": shift,
-            "training_rate": trained,
-            "base_rate": rate,
-            "off_by": abs(gap),
-            "pvalue": pvalue,
-        },
+        shift=shift,
+        training_rate=trained,
+        base_rate=rate,
+        pvalue=pvalue,
     )
 
 
@@ -165,13 +139,12 @@ def reversed_order(subject: Subject) -> Finding | None:
         evidence["turned_skill"] = _turned_skill(subject)
     return Finding(
         "CAL012",
-        "upside down",
+        TITLES["CAL012"],
         "severe",
         f"The higher the prediction, the less often it comes true (correlation "
         f"{reversal.correlation:.2f}).",
         "Are the labels swapped, or is this the probability of the other class?",
-        "",
-        {**evidence},
+        evidence={**evidence},
     )
 
 
@@ -185,8 +158,7 @@ def _turned_skill(subject: Subject) -> float:
     p, cells = turned.at_base_rate, turned.cells
     misses = cells.weight - cells.label_sum
     brier = float(cells.label_sum @ (1.0 - p) ** 2 + misses @ p**2) / subject.total
-    rate = subject.positives / subject.total
-    return 1.0 - brier / (rate * (1.0 - rate))
+    return 1.0 - brier / (subject.rate * (1.0 - subject.rate))
 
 
 @dataclass(frozen=True)
@@ -248,20 +220,20 @@ def _two_sides(
     if (up.gap - low.gap) * sign <= 0.0:
         return None
     share = float(subject.cells.weight[upper].sum()) / subject.total
-    return _confidence_finding(
-        sign,
+    method, remedy = _spread_repair(subject, up, low, sign)
+    return fault(
+        CONFIDENCE_CODES[sign],
         # Only the difference of the two gaps: what they share is a shift.
-        abs(up.gap - low.gap) * np.sqrt(share * (1.0 - share)),
+        (up.gap - low.gap) * np.sqrt(share * (1.0 - share)),
         _spread_message(format_probability(middle, 2), up, low, sign),
-        _spread_repair(subject, up, low, sign),
-        {
-            "middle": middle,
-            "predicted_above": up.predicted,
-            "observed_above": up.observed,
-            "predicted_below": low.predicted,
-            "observed_below": low.observed,
-            "pvalue": pvalue,
-        },
+        remedy,
+        method,
+        middle=middle,
+        predicted_above=up.predicted,
+        observed_above=up.observed,
+        predicted_below=low.predicted,
+        observed_below=low.observed,
+        pvalue=pvalue,
     )
 
 
@@ -325,7 +297,8 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
     squares = _squared_gaps(bins)
     worst = int(np.argmax(np.where(off, squares, -1.0)))
     means = float(bins.mean_prob[worst]), float(bins.mean_label[worst])
-    left, right = (float(ends[worst]) for ends in subject.spans)
+    inside = subject.cells.p[bin_index(subject.cells.p, bins.edges) == worst]
+    left, right = float(inside.min()), float(inside.max())
     share = float(bins.weight[off].sum() / bins.weight.sum())
     predicted, observed = format_pair(*means)
     message = (
@@ -338,22 +311,18 @@ def gap_in_a_region(subject: Subject) -> Finding | None:
         message += "significantly off."
     off_by = float(np.sqrt(squares[off].sum()))
     method = subject.method("smooth")
-    return Finding(
+    return fault(
         "CAL004",
-        "miscalibrated region",
-        severity_of(off_by),
+        off_by,
         message,
         f"{method} can correct errors of any shape.",
         method,
-        {
-            "left": left,
-            "right": right,
-            "predicted": means[0],
-            "observed": means[1],
-            "share_off": share,
-            "off_by": off_by,
-            "pvalue": float(pvalues[worst]),
-        },
+        left=left,
+        right=right,
+        predicted=means[0],
+        observed=means[1],
+        share_off=share,
+        pvalue=float(pvalues[worst]),
     )
 
 
@@ -398,24 +367,20 @@ def falling_region(subject: Subject) -> Finding | None:
     platt, beta, isotonic, smooth, pl = map(
         subject.method, ("platt", "beta", "isotonic", "smooth", "pl")
     )
-    return Finding(
+    return fault(
         "CAL005",
-        "not monotone",
-        severity_of(off_by),
+        off_by,
         f"Higher predictions come true less often: around {around[0]} {what} in "
         f"{rates[0]} of the rows, but around {around[1]} in only {rates[1]}.",
         f"{platt}, {beta} and {isotonic} cannot repair this; {smooth} and {pl} can. "
         f"{LOOK}",
         smooth,
-        {
-            "predicted_first": predicted[0],
-            "observed_first": observed[0],
-            "predicted_second": predicted[1],
-            "observed_second": observed[1],
-            "off_by": off_by,
-            "pvalue": pvalue,
-        },
-        LOOK,
+        besides=LOOK,
+        predicted_first=predicted[0],
+        observed_first=observed[0],
+        predicted_second=predicted[1],
+        observed_second=observed[1],
+        pvalue=pvalue,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
 from calibrant.calibrators.smooth import smooth_fit
-from calibrant.checks.check import Finding, severity_of
+from calibrant.checks.check import TITLES, Finding, Subject, fault, note
 from calibrant.core.formatting import format_count, format_pair, format_probability
 from calibrant.core.sample import FEW_ROWS
 from calibrant.numerics.binning import width_edges
@@ -16,10 +17,8 @@ from calibrant.numerics.clustered import dependence_of
 from calibrant.numerics.clustered_test import smooth_p_value
 from calibrant.numerics.links import CLIP
 from calibrant.numerics.paired import holm
-from calibrant.numerics.weighted_points import compress_on_log_grid
 
 if TYPE_CHECKING:
-    from calibrant.checks.check import Subject
     from calibrant.core.array_types import BoolVector, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.maps.base import CalibrationMap
@@ -60,14 +59,13 @@ def few_rows(subject: Subject) -> Finding | None:
             "is uncertain"
         )
         remedy = "Look at the interval of the error, not only at its estimate."
-    return Finding(
+    return note(
         "CAL006",
-        "few rows",
-        "note",
         f"There are {_format_rows(subject.total)}, {format_count(rarer)} of them with "
         f"the rarer label: {limit}.",
         remedy,
-        evidence={"rows": subject.total, "rarer_outcome": rarer},
+        rows=subject.total,
+        rarer_outcome=rarer,
     )
 
 
@@ -101,15 +99,14 @@ def thin_region(subject: Subject) -> Finding | None:
     if subject.total < REGIONS * FEW_ROWS or not thin.any():
         return None
     places = _format_regions(thin)
-    return Finding(
+    return note(
         "CAL007",
-        "thin region",
-        "note",
         f"Only {format_count(number)} of {format_count(subject.total)} predictions are "
         f"in the range {places}: the observed rate there is very uncertain.",
         "Do not read too much into the diagram there; collect more such rows if "
         "decisions depend on them.",
-        evidence={"rows": number, "where": places},
+        rows=number,
+        where=places,
     )
 
 
@@ -156,10 +153,8 @@ def rounded(subject: Subject) -> Finding | None:
         message += f", rounded to {digits} decimal{'s' if digits > 1 else ''}"
         remedy = f"{KEEP_DIGITS} Rounding hides rare events and turns likely into "
         remedy += "certain."
-    evidence: dict[str, float | str] = {"values": float(values)}
-    evidence["digits"] = float(digits or np.nan)
-    title = "rounded predictions"
-    return Finding("CAL008", title, "note", f"{message}.", remedy, evidence=evidence)
+    known = {"values": float(values), "digits": float(digits or np.nan)}
+    return note("CAL008", f"{message}.", remedy, **known)
 
 
 def _has_digits(p: FloatVector, digits: int) -> bool:
@@ -209,7 +204,7 @@ def certain(subject: Subject) -> Finding | None:
         )
     return Finding(
         "CAL009",
-        "certain predictions",
+        TITLES["CAL009"],
         "severe" if failed else "note",
         message,
         remedy,
@@ -224,14 +219,13 @@ def one_outcome(subject: Subject) -> Finding | None:
     if not subject.one_outcome:
         return None
     always = "always" if subject.positives else "never"
-    return Finding(
+    return note(
         "CAL011",
-        "one outcome only",
-        "note",
         f"The event {always} happened in these {_format_rows(subject.total)}.",
         "With one outcome, nothing shows how well predictions separate events from "
         "other rows; check that the right label column was read.",
-        evidence={"rows": subject.total, "positives": subject.positives},
+        rows=subject.total,
+        positives=subject.positives,
     )
 
 
@@ -244,10 +238,8 @@ def dependent_rows(subject: Subject) -> Finding | None:
     if wider < MIN_WIDER or dependence.pvalue >= subject.level:
         return None
     rows, count = subject.total, dependence.sums.count
-    return Finding(
+    return note(
         "CAL014",
-        "dependent rows",
-        "note",
         f"Labels within a cluster are correlated ({dependence.label_correlation:.2f}). "
         f"{format_count(rows)} rows in {format_count(count)} clusters say as much "
         "about the mean label as "
@@ -255,12 +247,10 @@ def dependent_rows(subject: Subject) -> Finding | None:
         f"interval must be {wider:.1f} times as wide.",
         "Keep passing the clusters whenever you evaluate, compare or test these "
         "predictions.",
-        evidence={
-            "correlation": dependence.label_correlation,
-            "clusters": float(count),
-            "wider": wider,
-            "pvalue": dependence.pvalue,
-        },
+        correlation=dependence.label_correlation,
+        clusters=float(count),
+        wider=wider,
+        pvalue=dependence.pvalue,
     )
 
 
@@ -297,18 +287,16 @@ def group_gaps(subject: Subject) -> list[GroupGap]:
 
 def _group_gap(name: str, sample: BinarySample, map_: CalibrationMap) -> GroupGap:
     """Return the departure of one group, its p-value not corrected."""
-    cells = compress_on_log_grid(sample)
-    total = float(cells.weight.sum())
+    group = Subject(sample)
+    cells, predicted, observed = group.cells, group.mean_prob, group.rate
     expected = map_.values(cells.p)
-    predicted = float(cells.weight @ cells.p) / total
-    observed = float(cells.label_sum.sum()) / total
-    mean = float(cells.weight @ expected) / total
+    mean = float(cells.weight @ expected) / group.total
     pvalue = 1.0
-    if total >= FEW_ROWS:
+    if group.total >= FEW_ROWS:
         noise = cells.weight * expected * (1.0 - expected)
         pvalue = _score_test(cells.p, cells.label_sum - cells.weight * expected, noise)
-    gap, expected_gap = observed - predicted, mean - predicted
-    return GroupGap(name, total, predicted, observed, gap, expected_gap, pvalue)
+    gaps = (observed - predicted, mean - predicted)
+    return GroupGap(name, group.total, predicted, observed, *gaps, pvalue)
 
 
 def _score_test(p: FloatVector, excess: FloatVector, noise: FloatVector) -> float:
@@ -337,24 +325,19 @@ def _group_finding(subject: Subject, group: GroupGap) -> Finding:
     predicted, observed = format_pair(group.predicted, group.observed)
     expected = group.predicted + group.expected_gap
     usual = format_probability(expected, len(predicted.partition(".")[2]))
-    off_by = abs(group.gap - group.expected_gap)
     method = subject.method("smooth")
-    return Finding(
+    finding = fault(
         "CAL010",
-        "group worse than the rest",
-        severity_of(off_by),
+        group.gap - group.expected_gap,
         f"In {group.name} the mean prediction is {predicted}, the {subject.rate_name} "
         f"{observed}; over all rows such predictions have a rate of {usual}.",
         f"{APART} {method} fits any shape, given enough rows.",
         method,
-        {
-            "rows": group.rows,
-            "predicted": group.predicted,
-            "observed": group.observed,
-            "expected": expected,
-            "off_by": off_by,
-            "pvalue": group.pvalue,
-        },
-        APART,
-        {"group": group.name},
+        besides=APART,
+        rows=group.rows,
+        predicted=group.predicted,
+        observed=group.observed,
+        expected=expected,
+        pvalue=group.pvalue,
     )
+    return replace(finding, where={"group": group.name})

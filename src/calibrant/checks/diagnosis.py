@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,9 @@ from calibrant.checks.curve_checks import (
     balanced_training,
     falling_region,
     gap_in_a_region,
-    over_confident,
     reversed_order,
     shifted_base_rate,
-    under_confident,
+    wrong_confidence,
 )
 from calibrant.checks.data_checks import (
     certain,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 
 CHECKS: dict[str, Callable[[Subject], Finding | list[Finding] | None]] = {
-    "CAL001": over_confident,
-    "CAL002": under_confident,
+    "CAL001": partial(wrong_confidence, sign=-1.0),
+    "CAL002": partial(wrong_confidence, sign=1.0),
     "CAL003": shifted_base_rate,
     "CAL004": gap_in_a_region,
     "CAL005": falling_region,

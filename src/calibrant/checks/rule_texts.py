@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
+from calibrant.checks.check import TITLES
 from calibrant.checks.diagnosis import diagnose
 from calibrant.exceptions import UnknownNameError
 from calibrant.numerics.links import logit
@@ -30,13 +31,17 @@ class Rule:
     """What a check looks for, why, and what to do about it."""
 
     code: str  # never changes its meaning
-    title: str
     finds: str  # when the check reports
     matters: str  # why that matters
     remedy: str
     limits: str  # what the check cannot see, or may get wrong
     # draws predictions and labels that the check reports on, for `diagnose`
     example: Callable[[np.random.Generator], dict[str, Any]]
+
+    @property
+    def title(self) -> str:
+        """Return the check in two or three words."""
+        return TITLES[self.code]
 
     def finding(self) -> Finding:
         """Return what the check says about its example."""
@@ -113,10 +118,21 @@ def _groups(rng: np.random.Generator) -> dict[str, Any]:
     return _drawn(rng, p, np.where(clinic == "B", p**2, p)) | {"groups": clinic}
 
 
+ONE_SLOPE = (
+    (
+        "Recalibrate with one slope (platt, or temperature for the top label), or with "
+        "beta if only one side is affected; auto chooses."
+    ),
+    (
+        "It tests one slope: curves that bend but have no slope overall are left to "
+        "CAL004."
+    ),
+)
+"""What to do about CAL001 and CAL002, and what they cannot see."""
+
 RULES = (
     Rule(
         "CAL001",
-        "over-confident",
         "Predictions are more extreme than the observed rates, on both sides of the "
         "middle or on one side, which the message names. For the top label: the mean "
         "confidence exceeds the accuracy. A shift that is common to all predictions "
@@ -124,27 +140,19 @@ RULES = (
         "High risks are overstated and low risks understated, so the model looks more "
         "certain than it is, and extreme thresholds are reached too often. Modern "
         "neural networks and naive Bayes classifiers are typical cases.",
-        "Recalibrate with one slope (platt, or temperature for the top label), or "
-        "with beta if only one side is affected; auto chooses.",
-        "It tests one slope: curves that bend but have no slope overall are left to "
-        "CAL004.",
+        *ONE_SLOPE,
         _of_map(lambda p: expit(0.6 * logit(p))),
     ),
     Rule(
         "CAL002",
-        "under-confident",
         "Predictions are less extreme than the observed rates: the opposite of CAL001.",
         "The model knows more than it says: cases that are nearly certain look "
         "doubtful. Averages of many models, such as random forests, are typical cases.",
-        "Recalibrate with one slope (platt, or temperature for the top label), or "
-        "with beta if only one side is affected; auto chooses.",
-        "It tests one slope: curves that bend but have no slope overall are left to "
-        "CAL004.",
+        *ONE_SLOPE,
         _of_map(lambda p: expit(1.8 * logit(p))),
     ),
     Rule(
         "CAL003",
-        "shifted base rate",
         "The mean prediction differs significantly from the observed rate. Top labels "
         "are left to CAL001 and CAL002.",
         "Sums over predictions, such as expected cases, costs or capacity, are wrong "
@@ -159,7 +167,6 @@ RULES = (
     ),
     Rule(
         "CAL004",
-        "miscalibrated region",
         "In one of up to 20 bins of equal size, the number of events differs "
         "significantly from the predictions.",
         "An error that is small on average can be large exactly where decisions are "
@@ -172,7 +179,6 @@ RULES = (
     ),
     Rule(
         "CAL005",
-        "not monotone",
         "A bin with higher predictions has a significantly lower observed rate than a "
         "bin with lower predictions.",
         "The order of predictions is wrong there, which no monotone calibrator can "
@@ -185,7 +191,6 @@ RULES = (
     ),
     Rule(
         "CAL006",
-        "few rows",
         "There are fewer than 1,000 rows.",
         "With few rows a small calibration error cannot be distinguished from noise, "
         "and intervals are wide.",
@@ -197,7 +202,6 @@ RULES = (
     ),
     Rule(
         "CAL007",
-        "thin region",
         "There are at least 300 rows, but some tenth of the range contains between 1 "
         "and 29 of them.",
         "The curve in that range is supported by very few rows.",
@@ -208,7 +212,6 @@ RULES = (
     ),
     Rule(
         "CAL008",
-        "rounded predictions",
         "All predictions are rounded to at most three decimals, or there are at most "
         "200 distinct values, each shared by at least 20 rows on average.",
         "Rounding hides the difference between unlikely and very unlikely, and turns "
@@ -221,7 +224,6 @@ RULES = (
     ),
     Rule(
         "CAL009",
-        "certain predictions",
         "Some predictions are exactly 0 or 1. The finding is severe if any of them is "
         "wrong.",
         "A wrong prediction of exactly 0 or 1 makes the log-loss infinite; no "
@@ -233,7 +235,6 @@ RULES = (
     ),
     Rule(
         "CAL010",
-        "group worse than the rest",
         "A group departs significantly from the calibration map of all rows, and is "
         "farther from the diagonal than that map.",
         "A model that is calibrated on average can be unfair or useless for a group.",
@@ -244,7 +245,6 @@ RULES = (
     ),
     Rule(
         "CAL011",
-        "one outcome only",
         "All labels are equal.",
         "Then only the overall level of the predictions can be judged, and a repair "
         "can do no more than move it.",
@@ -255,7 +255,6 @@ RULES = (
     ),
     Rule(
         "CAL012",
-        "upside down",
         "Predictions and labels are significantly negatively correlated, in at least "
         "30 rows.",
         "Almost always, labels or columns have been swapped.",
@@ -266,7 +265,6 @@ RULES = (
     ),
     Rule(
         "CAL013",
-        "balanced training data",
         "A constant shift of the log-odds explains the miscalibration, and its size is "
         "what training on as many events as other rows would cause.",
         "Resampled or reweighted training data make all predictions of a rare event "
@@ -278,7 +276,6 @@ RULES = (
     ),
     Rule(
         "CAL014",
-        "dependent rows",
         "Clusters were given, and the labels within a cluster are so strongly "
         "correlated that an interval for the mean label must be at least 1.1 times as "
         "wide.",

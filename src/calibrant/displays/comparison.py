@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.displays.drawing import check_no_width, make_pen, new_figure
+from calibrant.displays.axes import axes_inches, quiet_frame
+from calibrant.displays.drawing import check_no_width, new_figure
 from calibrant.displays.layout import shortened
-from calibrant.displays.panels import axes_inches, quiet_frame
-from calibrant.displays.style import TWO_COLUMNS, check_width
+from calibrant.displays.style import TWO_COLUMNS, Pen, check_width
 from calibrant.exceptions import OptionError
-from calibrant.measures.comparison import Comparison, compare
+from calibrant.measures.comparison import Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
 
-    from calibrant.core.array_types import ArrayLike, FloatMatrix, Frame
-    from calibrant.displays.style import Pen, StyleName
-    from calibrant.predictions.predictions import Predictions
-
+    from calibrant.core.array_types import FloatMatrix, Frame
+    from calibrant.displays.style import StyleName
 
 MAX_NAME = 24
 MAX_COLUMN_NAME = 14
@@ -60,6 +56,18 @@ class ComparisonDisplay:
 
     comparison: Comparison
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.comparison, Comparison):
+            raise OptionError(
+                "comparison must be what compare returned; got "
+                f"{type(self.comparison).__name__}."
+            )
+        if self.comparison.groups:
+            raise OptionError(
+                "a figure shows one comparison; pass one of its groups, such as "
+                "comparison.groups[0]."
+            )
+
     @classmethod
     def from_comparison(
         cls, comparison: Comparison, *, ax: Axes | None = None
@@ -92,60 +100,10 @@ class ComparisonDisplay:
         >>> display.frame()["model"].tolist()
         ['network', 'forest']
         """
-        if not isinstance(comparison, Comparison):
-            raise OptionError(
-                "comparison must be what compare returned; got "
-                f"{type(comparison).__name__}. Pass predictions to from_predictions."
-            )
-        if comparison.groups:
-            raise OptionError(
-                "a figure shows one comparison; pass one of its groups, such as "
-                "comparison.groups[0]."
-            )
         display = cls(comparison)
         if ax is not None:
             display.plot(ax)
         return display
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike | Predictions,
-        y_prob: Mapping[str, ArrayLike] | None = None,
-        *,
-        ax: Axes | None = None,
-        **options: Any,
-    ) -> ComparisonDisplay:
-        """Compare models; drawn at once if `ax` is given.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n,), dict or Predictions
-            Labels, as `compare` takes them; or `Predictions` of several models.
-        y_prob : dict
-            Predictions of each model by its name.
-        ax : matplotlib Axes, optional
-            Draw onto these axes now; otherwise call `plot`.
-        **options
-            Options of `compare`, such as `method` and `confidence`.
-
-        Returns
-        -------
-        ComparisonDisplay
-            With `plot` and `frame`.
-
-        Examples
-        --------
-        >>> import calibrant as cb
-        >>> forest, y = cb.datasets.load_binary("forest")
-        >>> network, y = cb.datasets.load_binary("network")
-        >>> display = cb.ComparisonDisplay.from_predictions(
-        ...     y, {"forest": forest, "network": network}, method="es15"
-        ... )
-        >>> display.frame()["model"].tolist()
-        ['network', 'forest']
-        """
-        return cls.from_comparison(compare(y_true, y_prob, **options), ax=ax)
 
     def frame(self) -> Frame:
         """Return one row per model, best first: what is drawn on the left."""
@@ -191,13 +149,13 @@ class ComparisonDisplay:
         if ax is None:
             inches = check_width(TWO_COLUMNS if width is None else width)
             beside = inches >= SIDE_BY_SIDE
-            pen = make_pen(style, 0.7 * inches if beside else inches, {})
+            pen = Pen.of(style, 0.7 * inches if beside else inches, {})
             ax, pairs = self._new_axes(inches, pen, beside=beside)
         else:
             from mpl_toolkits.axes_grid1 import make_axes_locatable
 
             check_no_width(width)
-            pen = make_pen(style, 0.7 * axes_inches(ax), {})
+            pen = Pen.of(style, 0.7 * axes_inches(ax), {})
             # The right part of the axes, so that nothing else is covered.
             divider = make_axes_locatable(ax)
             pairs = divider.append_axes("right", size="80%", pad=0.15, sharey=ax)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from calibrant.displays.panels import kept, line_within, places
+from calibrant.displays.axes import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from calibrant.displays.style import Pen, Style
 
 Corner: TypeAlias = Literal["upper left", "lower right"]
+OPPOSITE: dict[Corner, Corner] = {
+    "upper left": "lower right",
+    "lower right": "upper left",
+}
 TRUE_MAP, INSTANCE = "true map", "error of one row"
 TOO_LOW, TOO_HIGH = "predictions too low", "predictions too high"
 DIRECTIONS = {"over": TOO_HIGH, "under": TOO_LOW}
@@ -27,6 +31,8 @@ VISIBLE = 0.01
 """A curve nearer to the diagonal than this share of the axes lies on it."""
 CORNER_WIDTH, CORNER_HEIGHT = 0.62, 0.3
 """Shares of the axes that statistics in a corner take at most."""
+SMALL = 0.88
+"""Size of text within the axes, as a share of that beside them."""
 LETTER, MARGIN = 0.45, 0.03
 """Width of a letter, in sizes of text, and what is left free beside text."""
 LINE = 1.35
@@ -42,31 +48,23 @@ def draw_curve(
     above: bool = False,
 ) -> None:
     """Draw all parts within the axes, with the statistics in a corner or `above`."""
-    _draw_directions(display, ax, pen)
+    x, y = curve_line(display)
+    for part, edge in {"over": np.minimum(x, y), "under": np.maximum(x, y)}.items():
+        look = {"zorder": 1.5, **direction_look(pen.style, part)}
+        pen.draw(part, ax.fill_between, x, x, edge, **look)
     draw_band(display, ax, pen, color=pen.style.ink, alpha=pen.style.band_alpha)
     draw_truth(display, ax, pen)
-    if pen.shows("curve"):
-        look = {"color": pen.style.ink, "linewidth": pen.line(1.1), "zorder": 2.6}
-        ax.plot(*_curve(display), **pen.keywords("curve", **look))
+    look = {"color": pen.style.ink, "linewidth": pen.line(1.1), "zorder": 2.6}
+    pen.draw("curve", ax.plot, x, y, **look)
     if pen.shows("bins"):
         draw_dots(display, ax, pen)
     write_corners(display, ax, pen, n_statistics, above=above)
 
 
-def _curve(display: ReliabilityDisplay) -> tuple[Any, Any]:
-    curve = display.curve
-    x, y = line_within(display.limits, curve.p, curve.calibrated)
+def curve_line(display: ReliabilityDisplay) -> tuple[FloatVector, FloatVector]:
+    """Return the curve within the axes."""
+    x, y = Axis.of(display).cut(display.curve.p, display.curve.calibrated)
     return x, y
-
-
-def _draw_directions(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
-    """Fill the gap to the diagonal, in one colour above it and in another below."""
-    x, y = _curve(display)
-    sides = {"over": np.minimum(x, y), "under": np.maximum(x, y)}
-    for part, edge in sides.items():
-        if pen.shows(part):
-            look = direction_look(pen.style, part)
-            ax.fill_between(x, x, edge, zorder=1.5, **pen.keywords(part, **look))
 
 
 def direction_look(style: Style, part: str) -> dict[str, Any]:
@@ -83,48 +81,48 @@ def draw_band(
 ) -> None:
     """Draw the band of the map, where it has one."""
     band = display.band
-    if band is None or not pen.shows("band"):
-        return
-    x, low, high = line_within(display.limits, band.p, band.low, band.high)
-    look: dict[str, Any] = {"color": color, "alpha": alpha, "linewidth": 0.0}
-    look |= {"label": str(band), "zorder": 1.6}
-    ax.fill_between(x, low, high, **pen.keywords("band", **look))
+    if band is not None:
+        lines = Axis.of(display).cut(band.p, band.low, band.high)
+        look = {"color": color, "alpha": alpha, "linewidth": 0.0, "zorder": 1.6}
+        pen.draw("band", ax.fill_between, *lines, label=str(band), **look)
 
 
 def draw_truth(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
     """Draw the true map and the errors of some rows, where they are known."""
-    truth, lines = display.true_map, display.instances
-    if truth is not None and pen.shows("true_map"):
-        x, y = line_within(display.limits, truth.p, truth.calibrated)
-        look: dict[str, Any] = {"color": pen.style.truth, "linewidth": pen.line(1.1)}
-        look |= {"label": TRUE_MAP, "linestyle": (0, (5, 1)), "zorder": 2.5}
-        ax.plot(x, y, **pen.keywords("true_map", **look))
-    if lines is not None and pen.shows("instances"):
-        x, y = kept(lines.p, display.limits), kept(lines.calibrated, display.limits)
+    truth, rows, axis = display.true_map, display.instances, Axis.of(display)
+    look: dict[str, Any]
+    if truth is not None:
+        look = {"color": pen.style.truth, "linewidth": pen.line(1.1), "zorder": 2.5}
+        look |= {"linestyle": (0, (5, 1)), "label": TRUE_MAP}
+        line = axis.cut(truth.p, truth.calibrated)
+        pen.draw("true_map", ax.plot, *line, **look)
+    if rows is not None:
+        x, y = axis.held(rows.p), axis.held(rows.calibrated)
         look = {"color": pen.style.gap, "linewidth": pen.line(0.9), "label": INSTANCE}
-        ax.vlines(x, x, y, **pen.keywords("instances", **look))
+        pen.draw("instances", ax.vlines, x, x, y, **look)
 
 
-def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen, **changes: Any) -> None:
+def draw_dots(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
     """Draw the mean of each bin within the axes, with the interval of its rate.
 
     Rates that lie beyond logit axes, such as 0, are triangles at the end.
     """
-    bins, (start, end) = display.bins, display.limits
+    bins, axis = display.bins, Axis.of(display)
+    start, end = axis.limits
     inside = (bins["predicted"] >= start) & (bins["predicted"] <= end)
     names = ("predicted", "observed", "low", "high")
-    x, y, low, high = (kept(bins[name][inside], display.limits) for name in names)
+    x, y, low, high = (axis.held(bins[name][inside]) for name in names)
     look: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": pen.style.ink}
     look |= {"markersize": pen.line(2.9), "elinewidth": pen.line(0.7), "zorder": 2.8}
-    look |= {"markeredgecolor": "white", "markeredgewidth": pen.line(0.4)} | changes
-    keywords = pen.keywords("bins", **look)
+    look |= {"markeredgecolor": "white", "markeredgewidth": pen.line(0.4)}
     off = np.sign(bins["observed"][inside] - y)
-    for side, marker in ((0.0, keywords["marker"]), (-1.0, "v"), (1.0, "^")):
+    for side, marker in ((0.0, None), (-1.0, "v"), (1.0, "^")):
         at = off == side
         if at.any():
-            keywords |= {"marker": marker}
             bars = [(y - low)[at], (high - y)[at]]
-            ax.errorbar(x[at], y[at], yerr=bars, **keywords)
+            dots, *_ = pen.draw("bins", ax.errorbar, x[at], y[at], yerr=bars, **look)
+            if marker is not None:
+                dots.set_marker(marker)
 
 
 def write_corners(
@@ -136,39 +134,34 @@ def write_corners(
     above: bool = False,
 ) -> None:
     """Say which side is which, and write the statistics where there is more room."""
-    sides: dict[Corner, str] = {}
-    if pen.shows("directions"):
-        sides = {SIDES[part]: part for part in drawn_directions([display])}
-    for side, part in sides.items():
-        look = {"color": getattr(pen.style, part), "fontsize": pen.size * 0.88}
+    size, corner = SMALL * pen.size, free_corner([display])
+    named: list[Corner] = []
+    for part in drawn_directions([display]) if pen.shows("directions") else ():
+        named.append(SIDES[part])
+        look = {"color": getattr(pen.style, part), "fontsize": size}
         text = [DIRECTIONS[part]]
-        write_in_corner(ax, text, side, **pen.keywords("directions", **look))
-    corner = free_corner([display])
+        pen.draw("directions", write_in_corner, ax, text, SIDES[part], **look)
     if pen.shows("statistics"):
         lines = display.statistics.lines(pen.decimals)[:n_statistics]
-        size = 0.88 * pen.size * ax.figure.dpi / 72.0 / ax.get_window_extent().width
-        other_corner: Corner = "lower right" if corner == "upper left" else "upper left"
-        if not has_free_corner(display, len(lines) + 1, size, corner) and (
-            has_free_corner(display, len(lines) + 1, size, other_corner)
-        ):
-            corner = other_corner
-        look = {"color": pen.style.ink, "fontsize": pen.size * 0.88}
-        keywords = pen.keywords("statistics", **look)
-        skipped = 1.1 if corner in sides else 0.0
+        share = size * ax.figure.dpi / 72.0 / ax.get_window_extent().width
+        free = {
+            place: has_free_corner(display, len(lines) + 1, share, place)
+            for place in OPPOSITE
+        }
+        if free[OPPOSITE[corner]] and not free[corner]:
+            corner = OPPOSITE[corner]
+        place, skipped = corner, 1.1 if corner in named else 0.0
         if above:
-            skipped = -len(lines) - 0.7
-        place = "upper left" if above else corner
-        write_in_corner(ax, lines, place, skipped=skipped, **keywords)
+            place, skipped = "upper left", -len(lines) - 0.7
+        look = {"color": pen.style.ink, "fontsize": size, "skipped": skipped}
+        pen.draw("statistics", write_in_corner, ax, lines, place, **look)
     if display.true_map is not None or display.instances is not None:
-        handles, labels = ax.get_legend_handles_labels()
-        wanted = {TRUE_MAP, INSTANCE}
-        pairs = zip(handles, labels, strict=True)
-        other: Corner = "lower right" if corner == "upper left" else "upper left"
+        pairs = zip(*ax.get_legend_handles_labels(), strict=True)
         ax.legend(
-            handles=[handle for handle, label in pairs if label in wanted],
-            loc=other,
+            handles=[line for line, label in pairs if label in (TRUE_MAP, INSTANCE)],
+            loc=OPPOSITE[corner],
             frameon=False,
-            fontsize=pen.size * 0.88,
+            fontsize=size,
             borderaxespad=1.8,
         )
 
@@ -177,9 +170,7 @@ def drawn_directions(displays: Sequence[ReliabilityDisplay]) -> list[str]:
     """Return the directions, "under" and "over", in which a curve visibly departs."""
     found: set[str] = set()
     for display in displays:
-        curve = display.curve
-        p, calibrated = line_within(display.limits, curve.p, curve.calibrated)
-        found |= directions_of(places(p, display), places(calibrated, display))
+        found |= directions_of(*map(Axis.of(display).share, curve_line(display)))
     return [part for part in DIRECTIONS if part in found]
 
 
@@ -231,15 +222,15 @@ def has_free_corner(
     height = MARGIN + LINE * size * n_statistics
     bins, upper = display.bins, corner == "upper left"
     ends = (bins["predicted"], bins["high" if upper else "low"])
-    for p, rate in ((display.curve.p, display.curve.calibrated), ends):
-        x, y = places(p, display), places(rate, display)
+    for line in ((display.curve.p, display.curve.calibrated), ends):
+        x, y = map(Axis.of(display).share, line)
         x, y = (x, y) if upper else (1.0 - x, 1.0 - y)
         if ((x < width) & (y > 1.0 - height)).any():
             return False
     return True
 
 
-def free_corner(displays: list[ReliabilityDisplay]) -> Corner:
+def free_corner(displays: Sequence[ReliabilityDisplay]) -> Corner:
     """Return the corner in which less is drawn; the upper left one if both are alike.
 
     A corner begins at the end of both axes.
@@ -251,10 +242,8 @@ def free_corner(displays: list[ReliabilityDisplay]) -> Corner:
         lines += [(bins["predicted"], bins[name]) for name in ("low", "high")]
         if band is not None:
             lines += [(band.p, band.low), (band.p, band.high)]
-        for p, height in lines:
-            x, y = places(p, display), places(height, display)
-            inside = (x < CORNER_WIDTH) & (y > 1.0 - CORNER_HEIGHT)
-            upper += float(inside.mean())
-            inside = (x > 1.0 - CORNER_WIDTH) & (y < CORNER_HEIGHT)
-            lower += float(inside.mean())
+        for line in lines:
+            x, y = map(Axis.of(display).share, line)
+            upper += float(((x < CORNER_WIDTH) & (y > 1.0 - CORNER_HEIGHT)).mean())
+            lower += float(((x > 1.0 - CORNER_WIDTH) & (y < CORNER_HEIGHT)).mean())
     return "upper left" if upper <= lower else "lower right"

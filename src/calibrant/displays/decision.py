@@ -44,7 +44,7 @@ class DecisionCurveDisplay:
     Attributes
     ----------
     curve : DecisionCurve
-        What is drawn; made by `decision_curve`.
+        What is drawn; made by `decision_curve`, without groups.
     standardised : bool
         Whether net benefits are divided by the share of events.
     simultaneous : bool
@@ -58,69 +58,27 @@ class DecisionCurveDisplay:
     --------
     >>> import calibrant as cb
     >>> p, y = cb.datasets.load_binary("forest")
-    >>> display = cb.DecisionCurveDisplay.from_predictions(y, {"forest": p})
-    >>> display.frame()["net_benefit"].size
-    297
+    >>> curve = cb.decision_curve(y, {"forest": p})
+    >>> display = cb.DecisionCurveDisplay(curve, standardised=True)
+    >>> bool(display.frame()["net_benefit"].max() <= 1.0)
+    True
     """
 
     curve: DecisionCurve
     standardised: bool = False
     simultaneous: bool = False
 
-    @classmethod
-    def from_curve(
-        cls,
-        curve: DecisionCurve,
-        *,
-        standardised: bool = False,
-        simultaneous: bool = False,
-        ax: Axes | None = None,
-    ) -> DecisionCurveDisplay:
-        """Return the figure of a decision curve; drawn at once if `ax` is given.
-
-        Parameters
-        ----------
-        curve : DecisionCurve
-            What `decision_curve` returned, without groups.
-        standardised : bool
-            Whether to divide net benefits by the share of events.
-        simultaneous : bool
-            Whether bands contain the true curves at all thresholds at once.
-        ax : matplotlib Axes, optional
-            Draw onto these axes now; otherwise call `plot`.
-
-        Returns
-        -------
-        DecisionCurveDisplay
-            With `plot` and `frame`.
-
-        See Also
-        --------
-        decision_curve : makes decision curves.
-
-        Examples
-        --------
-        >>> import calibrant as cb
-        >>> p, y = cb.datasets.load_binary("forest")
-        >>> curve = cb.decision_curve(y, {"forest": p})
-        >>> display = cb.DecisionCurveDisplay.from_curve(curve, standardised=True)
-        >>> bool(display.frame()["net_benefit"].max() <= 1.0)
-        True
-        """
-        if not isinstance(curve, DecisionCurve):
+    def __post_init__(self) -> None:
+        if not isinstance(self.curve, DecisionCurve):
             raise OptionError(
                 "curve must be what decision_curve returned; got "
-                f"{type(curve).__name__}. Pass predictions to from_predictions."
+                f"{type(self.curve).__name__}. Pass predictions to from_predictions."
             )
-        if any(unit.group for unit in curve.units):
+        if any(unit.group for unit in self.curve.units):
             raise OptionError(
                 "a figure shows the decision curves of one group of rows; remove "
                 "groups, or pass the rows of one group."
             )
-        display = cls(curve, standardised, simultaneous)
-        if ax is not None:
-            display.plot(ax)
-        return display
 
     @classmethod
     def from_predictions(
@@ -168,9 +126,10 @@ class DecisionCurveDisplay:
         'Threshold probability'
         """
         curve = decision_curve(y_true, y_prob, **options)
-        return cls.from_curve(
-            curve, standardised=standardised, simultaneous=simultaneous, ax=ax
-        )
+        display = cls(curve, standardised, simultaneous)
+        if ax is not None:
+            display.plot(ax)
+        return display
 
     def frame(self) -> Frame:
         """Return one row per model and threshold: what is drawn."""

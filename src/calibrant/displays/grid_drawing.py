@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from calibrant.displays.axes import (
+    HISTOGRAM_GAP,
+    Axis,
+    axes_below,
+    name_bars,
+    prepare_axes,
+)
 from calibrant.displays.curve_drawing import (
     DIRECTIONS,
+    SMALL,
+    curve_line,
     direction_look,
     draw_band,
     drawn_directions,
@@ -17,28 +26,17 @@ from calibrant.displays.curve_drawing import (
 )
 from calibrant.displays.diagram_data import bar_factors
 from calibrant.displays.drawing import (
-    check_no_width,
+    axes_and_pen,
     draw_key,
     draw_panel,
     draw_reliability,
     explain,
-    make_pen,
     n_entries,
     name_axes,
     new_panels,
 )
 from calibrant.displays.layout import Layout, named_rows, names_apart, shortened
-from calibrant.displays.panels import (
-    HISTOGRAM_GAP,
-    axes_below,
-    axes_inches,
-    kept,
-    line_within,
-    name_bars,
-    places,
-    prepare_axes,
-)
-from calibrant.displays.style import SCREEN_WIDTH, TWO_COLUMNS, check_width
+from calibrant.displays.style import TWO_COLUMNS, Pen, check_width
 from calibrant.exceptions import OptionError
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibrant.displays.reliability import ReliabilityDisplay
-    from calibrant.displays.style import Pen, StyleName
+    from calibrant.displays.style import StyleName
 
 MIN_PANEL, WIDE_PANEL = 1.35, 2.2
 """Inches: the narrowest diagram, and one in which slope and intercept fit."""
@@ -73,36 +71,35 @@ def draw_grid(
     parts: Mapping[str, Any],
 ) -> Figure:
     """Draw diagrams in rows, of that length if it is not 0, and return the figure."""
+    first = displays[0]
     if len(displays) == 1:  # as large as a diagram by itself
-        ax = draw_reliability(displays[0], None, style, width, parts)
-        return cast("Figure", ax.figure)
+        return cast("Figure", draw_reliability(first, None, style, width, parts).figure)
     given = None if width is None else check_width(width)
     columns = n_columns(len(displays), given, row_length)
     inches = given or max(TWO_COLUMNS, 2.2 * columns)
-    pen = make_pen(style, inches / columns, parts, room_below=True)
+    panel, curves = inches / columns, first.kind == "curve"
+    pen = Pen.of(style, panel, parts, room_below=True)
     pen = replace(pen, decimals=_decimals(displays))
-    curves = displays[0].kind == "curve"
-    entries = 4 if curves else n_entries(displays[0])
-    n_statistics = 3 if inches / columns >= WIDE_PANEL else 2
-    size = 0.88 * pen.size / 72.0 / (0.85 * inches / columns)
+    n_statistics = 3 if panel >= WIDE_PANEL else 2
+    size = SMALL * pen.size / 72.0 / (0.85 * panel)
     free = all(
         has_free_corner(one, n_statistics, size, free_corner([one])) for one in displays
     )
     above = 0 if free or not curves else n_statistics
+    entries = 4 if curves else n_entries(first)
     layout = Layout.of(displays, inches, columns, pen, entries=entries, above=above)
     figure, panels = new_panels(layout, len(displays))
-    # Directions stand in the key below.
-    changes = {"directions": False, **pen.changes}
-    quiet = replace(pen, changes=changes) if curves else pen
+    # Directions of curves stand in the key below.
+    quiet = replace(pen, changes={"directions": False, **parts}) if curves else pen
     look: dict[str, Any] = {"n_statistics": n_statistics, "above": above}
     look["factors"] = _shared_factors(displays)
     for display, ax in zip(displays, panels, strict=True):
         draw_panel(display, ax, quiet, **look)
     _name_outer_axes(panels, columns)
     if curves:
-        _draw_key(figure, displays, pen)
+        draw_key(figure, _curve_entries(displays, pen), pen)
     else:
-        explain(figure, panels, pen)
+        explain(panels, pen)
     return figure
 
 
@@ -144,24 +141,22 @@ def _name_outer_axes(panels: Sequence[Axes], columns: int) -> None:
                 child.tick_params(axis="x", labelbottom=False)
 
 
-def _draw_key(figure: Figure, displays: Sequence[ReliabilityDisplay], pen: Pen) -> None:
-    """Say below all diagrams what colours, dots and bands are."""
+def _curve_entries(displays: Sequence[ReliabilityDisplay], pen: Pen) -> dict[str, Any]:
+    """Return what a key says of colours, dots and bands of curves."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     style, band = pen.style, displays[0].band
     level = f"{100 * displays[0].statistics.confidence:g} %"
     dot: dict[str, Any] = {"color": style.ink, "marker": "o", "markersize": 3.0}
-    handles: dict[str, Any] = {
-        **{
-            DIRECTIONS[part]: Patch(**direction_look(style, part))
-            for part in drawn_directions(displays)
-        },
-        f"bins, {level} intervals": Line2D([], [], linewidth=pen.line(0.7), **dot),
+    entries: dict[str, Any] = {
+        DIRECTIONS[part]: Patch(**direction_look(style, part))
+        for part in drawn_directions(displays)
     }
+    entries[f"bins, {level} intervals"] = Line2D([], [], lw=pen.line(0.7), **dot)
     if band is not None:
-        handles[str(band)] = Patch(color=style.ink, alpha=style.band_alpha, lw=0.0)
-    draw_key(figure, handles, pen)
+        entries[str(band)] = Patch(color=style.ink, alpha=style.band_alpha, lw=0.0)
+    return entries
 
 
 def draw_overlay(
@@ -182,43 +177,23 @@ def draw_overlay(
         replace(one, name=name) for one, name in zip(displays, names, strict=True)
     ]
     first, strips = displays[0], STRIP * len(displays)
-    if ax is None:
-        inches = check_width(SCREEN_WIDTH if width is None else width)
-        pen = make_pen(style, inches, parts, room_below=True)
-        unnamed = replace(first, name=None, kind="curve")
-        below = strips + HISTOGRAM_GAP
-        layout = Layout.of(
-            [unnamed], inches, 1, pen, entries=0, roomy=width is None, below=below
-        )
-        _, (ax,) = new_panels(layout, 1)
-    else:
-        check_no_width(width)
-        pen = make_pen(style, axes_inches(ax), parts)
+    unnamed = replace(first, name=None, kind="curve")
+    below = strips + HISTOGRAM_GAP
+    ax, pen = axes_and_pen(unnamed, ax, style, width, parts, below=below)
     pen = replace(pen, decimals=_decimals(displays))
     prepare_axes(first, ax, pen)
     for number, display in enumerate(displays):
-        banded = len(displays) <= MAX_BANDS
-        _draw_line(display, ax, pen, number, banded=banded)
+        colour, dashes = pen.style.look(number)
+        if len(displays) <= MAX_BANDS:
+            draw_band(display, ax, pen, color=colour, alpha=pen.style.band_alpha)
+        look: dict[str, Any] = {"color": colour, "linestyle": dashes, "zorder": 2.6}
+        look |= {"linewidth": pen.line(1.3), "label": _numbers(display, pen)}
+        pen.draw("curve", ax.plot, *curve_line(display), **look)
     _name_curves(displays, ax, pen)
     name_axes(first, ax, pen)
     if first.histogram:
         _draw_strips(displays, ax, pen, strips)
     return ax
-
-
-def _draw_line(
-    display: ReliabilityDisplay, ax: Axes, pen: Pen, number: int, *, banded: bool
-) -> None:
-    colour, dashes = pen.style.look(number)
-    if banded:
-        draw_band(display, ax, pen, color=colour, alpha=pen.style.band_alpha)
-    if pen.shows("curve"):
-        curve = display.curve
-        x, y = line_within(display.limits, curve.p, curve.calibrated)
-        look: dict[str, Any] = {"color": colour, "linestyle": dashes}
-        look |= {"linewidth": pen.line(1.3), "zorder": 2.6}
-        look["label"] = _numbers(display, pen)
-        ax.plot(x, y, **pen.keywords("curve", **look))
 
 
 def _decimals(displays: Sequence[ReliabilityDisplay]) -> int:
@@ -275,8 +250,8 @@ def _name_curves(displays: Sequence[ReliabilityDisplay], ax: Axes, pen: Pen) -> 
             framealpha=0.8,
             edgecolor="none",
             alignment="left",
-            fontsize=pen.size * 0.88,
-            title_fontsize=pen.size * 0.88,
+            fontsize=pen.size * SMALL,
+            title_fontsize=pen.size * SMALL,
             handlelength=0.0 if named else 1.8,
             handletextpad=0.0 if named else 0.6,
             borderaxespad=0.4,
@@ -293,7 +268,7 @@ def label_spots(
     heights = []
     for display in displays:
         curve = (display.curve.p, display.curve.calibrated)
-        x, y = (places(values, display) for values in curve)
+        x, y = map(Axis.of(display).share, curve)
         heights.append(np.interp(LABEL_PLACES, x, y, left=np.nan, right=np.nan))
     spots: list[tuple[float, float, bool] | None] = []
     for number, own in enumerate(heights):
@@ -318,8 +293,8 @@ def _draw_strips(
     """Draw how the predictions of each model are distributed, in a strip for each."""
     below = axes_below(ax, pen, share)
     for number, display in enumerate(displays):
-        parts = display.frame("histogram")
-        left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
+        parts, axis = display.frame("histogram"), Axis.of(display)
+        left, right = axis.held(parts["left"]), axis.held(parts["right"])
         height = 0.85 * parts["weight"] / parts["weight"].max()
         floor = -1.0 - number
         look: dict[str, Any] = {"align": "edge", "color": pen.style.look(number)[0]}

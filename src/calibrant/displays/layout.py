@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from calibrant.core.wording import visible
-from calibrant.displays.panels import HISTOGRAM_ROOM, named_ticks
+from calibrant.displays.axes import HISTOGRAM_ROOM, Axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +121,7 @@ class Layout:
         gap = (1.5 if first.kind == "curve" else 3.0) * line
         room = 0.9 * (width - 6.0 * line - gap * (columns - 1)) / columns
         names = [wrapped(text, room, pen).count("\n") for text in first.axis_labels]
-        ticks = max(len(name) for _, name in named_ticks(first.axes, first.limits))
+        ticks = max(len(name) for _, name in Axis.of(first).ticks)
         left = (2.9 + 0.58 * ticks + 1.25 * names[1]) * line
         side = (width - left - 1.4 * line - gap * (columns - 1)) / columns
         titles = [_lines(title_of(display, 0.98 * side, pen)) for display in displays]

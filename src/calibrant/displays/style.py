@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from calibrant.core.parameters import check_choice, check_positive
 from calibrant.exceptions import Argument, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 StyleName: TypeAlias = Literal["colour", "grey"]
 Dashes: TypeAlias = str | tuple[int, tuple[float, ...]]
@@ -115,28 +118,61 @@ def text_size(width: float) -> float:
     return min(max(7.0 * math.sqrt(width / ONE_COLUMN), 6.0), 10.0)
 
 
+PARTS = (
+    "curve", "band", "bins", "over", "under", "diagonal", "grid", "events",
+    "non_events", "statistics", "directions", "title", "true_map", "instances", "fill",
+    "outline", "gaps",
+)  # fmt: skip
+"""What can be restyled or left out."""
+
+
 @dataclass(frozen=True)
 class Pen:
     """A style, the size of text, and what the user changed."""
 
     style: Style
     size: float  # points of text
-    changes: dict[str, Any]  # matplotlib's keywords by part; False leaves the part out
+    changes: Mapping[str, Any]  # matplotlib's keywords by part; False leaves it out
     room_below: bool = False  # whether there is room for a histogram below the axes
     decimals: int = 0  # of errors, at least, so that diagrams of a figure agree
+
+    @classmethod
+    def of(
+        cls,
+        style: StyleName,
+        inches: float,
+        changes: Mapping[str, Any],
+        *,
+        room_below: bool = False,
+    ) -> Pen:
+        """Return how to draw a diagram of some width."""
+        for part, keywords in changes.items():
+            check_choice(part, PARTS, name="part")
+            if not (
+                keywords is None or keywords is False or isinstance(keywords, dict)
+            ):
+                raise OptionError(
+                    Argument(part),
+                    " must be a dict of matplotlib keywords, or False to leave the "
+                    f"part out; got {keywords!r}.",
+                )
+        return cls(find_style(style), text_size(inches), changes, room_below)
 
     def shows(self, part: str) -> bool:
         """Tell whether a part is to be drawn."""
         return self.changes.get(part) is not False
 
-    def keywords(self, part: str, **defaults: Any) -> dict[str, Any]:
-        """Return how a part is drawn: our keywords, then the user's."""
+    def draw(
+        self, part: str, method: Callable[..., Any], *data: Any, **look: Any
+    ) -> Any:
+        """Draw a part unless it is left out: with our keywords, then the user's."""
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D
 
-        changes = self.changes.get(part)
-        changed = normalize_kwargs(changes, Line2D) if isinstance(changes, dict) else {}
-        return {**defaults, **changed}
+        if not self.shows(part):
+            return None
+        changed = normalize_kwargs(self.changes.get(part) or {}, Line2D)
+        return method(*data, **(look | changed))
 
     def line(self, width: float) -> float:
         """Return the width of a line that suits the size of text."""

@@ -31,7 +31,7 @@ from calibrant.experiments.studies import (
     paper_design,
     synthetic_study,
 )
-from calibrant.experiments.synthetic import SyntheticTruth, add_shape
+from calibrant.experiments.synthetic import SyntheticTruth
 
 __all__ = [
     "ClassContender",
@@ -46,7 +46,6 @@ __all__ = [
     "Study",
     "SyntheticTruth",
     "Truth",
-    "add_shape",
     "arena_sets",
     "arena_study",
     "assessment",

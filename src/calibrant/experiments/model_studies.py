@@ -248,7 +248,8 @@ def real_study(
     evaluators = _evaluators(QUICK_EVALUATORS if quick else REAL_EVALUATORS)
     calibrators = REAL_CALIBRATORS[: 2 if quick else None]
     subsets = _feasible_subsets(models, QUICK_SUBSETS if quick else SUBSETS)
-    truths = [RealTruth(*place) for place in product(models, calibrators)]
+    grid = list(product([TOP_LABEL], calibrators))
+    truths = [RealTruth(model, *place) for model, place in product(models, grid)]
     designs = {
         f"real, {n}": Design(
             contenders=evaluators, truths=truths, sizes=[n], seeds=range(count)
@@ -256,10 +257,9 @@ def real_study(
         for n, count in subsets.items()
     }
     if known:
-        grid = product(known, [TOP_LABEL], calibrators)
         design = Design(
             contenders=evaluators,
-            truths=[PseudoRealTruth(*place) for place in grid],
+            truths=[PseudoRealTruth(m, *place) for m, place in product(known, grid)],
             sizes=[QUICK_ROWS] if quick else list(subsets),
             seeds=range(min(seeds, QUICK_SEEDS) if quick else seeds),
         )
@@ -305,7 +305,7 @@ EVENT_KINDS = ("one-vs-rest", CONFIDENCE)
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """A table to be built: one line per combination of values of some columns."""
 
     name: str
@@ -328,11 +328,13 @@ class Layout:
         return list(dict.fromkeys([*self.methods, *self.extra_methods]))
 
 
-def layouts() -> list[Layout]:
+def layouts() -> list[TableLayout]:
     """Return the layouts of all tables of the pseudo-real study."""
     map_, error = KINDS["calmap"], KINDS["ece"]
     title = f"Calibrators: {map_.title[0].lower()}{map_.title[1:]}"
-    calibrators = partial(Layout, kind=replace(map_, title=title), calibrated=False)
+    calibrators = partial(
+        TableLayout, kind=replace(map_, title=title), calibrated=False
+    )
     networks = calibrators(
         "calibrators_networks", lines=BY_EVENT, printed="calibrators"
     )
@@ -340,19 +342,19 @@ def layouts() -> list[Layout]:
     return [
         calibrators("calibrators", lines=BY_EVENT, methods=CALIBRATORS),
         replace(networks, methods=(*NETWORKS, *BESIDE_NETWORKS)),
-        Layout("combo", map_, BY_EACH, extra_methods=PIECE_VARIANTS),
-        Layout("ece_combo", error, BY_EACH, extra_methods=PIECE_VARIANTS),
+        TableLayout("combo", map_, BY_EACH, extra_methods=PIECE_VARIANTS),
+        TableLayout("ece_combo", error, BY_EACH, extra_methods=PIECE_VARIANTS),
         *_true_map_layouts(),
-        Layout("bias", KINDS["bias"], BY_EACH, extra_methods=PIECE_VARIANTS),
+        TableLayout("bias", KINDS["bias"], BY_EACH, extra_methods=PIECE_VARIANTS),
         *(
-            Layout(f"{name}_{end}", kind, BY_MODEL_AND_EVENT, methods)
+            TableLayout(f"{name}_{end}", kind, BY_MODEL_AND_EVENT, methods)
             for end, methods in of_variants
             for name, kind in (("map", map_), ("ece", error))
         ),
     ]
 
 
-def _true_map_layouts() -> Iterator[Layout]:
+def _true_map_layouts() -> Iterator[TableLayout]:
     """Yield tables for each estimate of the true map."""
     for end, note in TRUTH_NOTES.items():
         for name, kind in (("error", KINDS["ece"]), ("ranking", KINDS["spearman"])):
@@ -361,7 +363,7 @@ def _true_map_layouts() -> Iterator[Layout]:
             if name == "ranking":
                 shown = replace(shown, digits=3, signed=True)
             lines, methods = BY_EVENT_KIND, PIECE_VARIANTS
-            yield Layout(name + end, shown, lines, extra_methods=methods)
+            yield TableLayout(name + end, shown, lines, extra_methods=methods)
 
 
 def pseudo_real_tables(results: Mapping[str, Frame]) -> list[ResultTable]:
@@ -386,7 +388,7 @@ def split_shape(rows: Frame) -> Frame:
     return {**rows, **columns, "group": group, "event_kind": kind}
 
 
-def layout_table(rows: Frame, layout: Layout) -> ResultTable | None:
+def layout_table(rows: Frame, layout: TableLayout) -> ResultTable | None:
     """Return the table of a layout, or None where there are no results for it."""
     rows = _comparable(rows, layout)
     methods = [name for name in layout.columns if name in rows["method"]]
@@ -411,7 +413,7 @@ def layout_table(rows: Frame, layout: Layout) -> ResultTable | None:
     )
 
 
-def _comparable(rows: Frame, layout: Layout) -> Frame:
+def _comparable(rows: Frame, layout: TableLayout) -> Frame:
     """Return the results of a layout's methods on draws that all of them have."""
     in_study = (rows["calibrator"] != "") == layout.calibrated
     rows = select(rows, in_study & np.isin(rows["method"], layout.columns))

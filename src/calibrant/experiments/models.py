@@ -175,14 +175,11 @@ def digit_models(
     root = Path(folder) if folder is not None else cache_folder()
     constants = (N_COMPONENTS, N_GAUSSIANS, RIDGE, sorted(rows.items()))
     place = root / f"digits-{_digest(constants, digit_classifiers())}"
-    missing = [name for name in digit_classifiers() if not _npz(place, name).exists()]
+    paths = {name: place / f"{name}.npz" for name in sorted(digit_classifiers())}
+    missing = {name: path for name, path in paths.items() if not path.exists()}
     if missing:
-        _train_on_digits(place, rows, missing)
-    return [StoredPredictions(os.fspath(path)) for path in sorted(place.glob("*.npz"))]
-
-
-def _npz(folder: Path, model: str) -> Path:
-    return folder / f"{model}.npz"
+        _train_on_digits(missing, rows)
+    return [StoredPredictions(os.fspath(path)) for path in paths.values()]
 
 
 def _digest(*content: Any) -> str:
@@ -193,14 +190,14 @@ def _digest(*content: Any) -> str:
     return hashlib.sha256(repr(content).encode()).hexdigest()[:12]
 
 
-def _train_on_digits(folder: Path, rows: dict[str, int], names: list[str]) -> None:
+def _train_on_digits(paths: dict[str, Path], rows: dict[str, int]) -> None:
     population, rng = digit_population(), np.random.default_rng(SEED)
     drawn = {name: population.draw(count, rng) for name, count in rows.items()}
     train = drawn.pop("train")
     exact = _in_chunks(population.posterior, drawn["holdout"][0])
-    for name in names:
+    for name, path in paths.items():
         model = _trained(digit_classifiers()[name], *train)
-        _save(_npz(folder, name), model, drawn, posterior_holdout=exact)
+        _save(path, model, drawn, posterior_holdout=exact)
 
 
 def _trained(model: Any, x: FloatMatrix, y: IntVector) -> Any:
@@ -255,20 +252,16 @@ def grown(name: str, *, positive: tuple[int, ...] = ()) -> Table:
     return fit_population(*real(name, positive=positive)).draw(ROWS, rng)
 
 
-def generated(maker: str, **options: Any) -> Table:
-    """Return rows of a generator of scikit-learn."""
+def generated(maker: str, *, above: float | None = None, **options: Any) -> Table:
+    """Return rows of a generator of scikit-learn.
+
+    Whether its outcome is `above` one of its quantiles, where that is given.
+    """
     from sklearn import datasets
 
     x, y = getattr(datasets, f"make_{maker}")(**SETTINGS, **options)
+    y = y if above is None else y > np.quantile(y, above)
     return x, np.unique(y, return_inverse=True)[1]
-
-
-def regression(maker: str, *, above: float, **options: Any) -> Table:
-    """Return whether a simulated outcome is above one of its quantiles."""
-    from sklearn import datasets
-
-    x, y = getattr(datasets, f"make_{maker}")(**SETTINGS, **options)
-    return x, (y > np.quantile(y, above)).astype(np.intp)
 
 
 def classes(count: int, **options: Any) -> Table:
@@ -283,9 +276,9 @@ DATA_SETS: dict[str, partial[Table]] = {
     "moons": partial(generated, "moons", noise=0.35),
     "circles": partial(generated, "circles", noise=0.25, factor=0.6),
     "spheres": partial(generated, "gaussian_quantiles", n_features=4, n_classes=2),
-    "friedman1": partial(regression, "friedman1", above=0.5, noise=3.0),
-    "friedman2": partial(regression, "friedman2", above=0.8, noise=200.0),
-    "friedman3": partial(regression, "friedman3", above=0.3, noise=0.2),
+    "friedman1": partial(generated, "friedman1", above=0.5, noise=3.0),
+    "friedman2": partial(generated, "friedman2", above=0.8, noise=200.0),
+    "friedman3": partial(generated, "friedman3", above=0.3, noise=0.2),
     "plain": partial(classes, 2),
     "noisy": partial(classes, 2, flip_y=0.25),
     "rare": partial(classes, 2, weights=[0.95], flip_y=0.02),
@@ -349,24 +342,16 @@ def classifiers() -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Training:
-    """One classifier on one data set, and the file of its predictions."""
+def train_model(data: str, model: str, path: Path) -> None:
+    """Train a classifier on a data set; write its predictions of the other rows."""
+    from threadpoolctl import threadpool_limits
 
-    data: str
-    model: str
-    path: str
-
-    def run(self) -> None:
-        """Train, predict calibration and test rows, and write the file."""
-        from threadpoolctl import threadpool_limits
-
-        x, y = DATA_SETS[self.data]()
-        parts = np.split(np.random.default_rng(SEED).permutation(y.size), _ends(y.size))
-        train, cal, test = ((x[rows], y[rows]) for rows in parts)
-        with threadpool_limits(limits=1):
-            model = _trained(classifiers()[self.model], *train)
-            _save(Path(self.path), model, {"cal": cal, "test": test})
+    x, y = DATA_SETS[data]()
+    parts = np.split(np.random.default_rng(SEED).permutation(y.size), _ends(y.size))
+    train, cal, test = ((x[rows], y[rows]) for rows in parts)
+    with threadpool_limits(limits=1):
+        fitted = _trained(classifiers()[model], *train)
+        _save(path, fitted, {"cal": cal, "test": test})
 
 
 def _ends(rows: int) -> list[int]:
@@ -406,19 +391,17 @@ def train_models(
     sources = [(f.func.__name__, f.args, f.keywords) for f in DATA_SETS.values()]
     root = Path(folder) if folder is not None else cache_folder()
     root /= f"arena-{'quick-' * quick}{_digest(split, sources, classifiers())}"
-    trainings = _trainings(root, QUICK_DATA_SETS if quick else tuple(DATA_SETS))
-    missing = [one for one in trainings if not Path(one.path).exists()]
-    done, report = len(trainings) - len(missing), progress or (lambda *_: None)
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-    for count, _ in enumerate(parallel(delayed(one.run)() for one in missing), 1):
-        report(done + count, len(trainings))
-    return root
-
-
-def _trainings(root: Path, data_sets: tuple[str, ...]) -> list[Training]:
-    return [
-        Training(data, model, os.fspath(root / data / f"{model}.npz"))
+    data_sets = QUICK_DATA_SETS if quick else tuple(DATA_SETS)
+    trainings = [
+        (data, model, root / data / f"{model}.npz")
         for turn, data in enumerate(data_sets)
         for place, model in enumerate(classifiers())
         if (turn + place) % 2 == 0
     ]
+    missing = [one for one in trainings if not one[-1].exists()]
+    done, report = len(trainings) - len(missing), progress or (lambda *_: None)
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
+    tasks = (delayed(train_model)(*one) for one in missing)
+    for count, _ in enumerate(parallel(tasks), 1):
+        report(done + count, len(trainings))
+    return root

@@ -10,7 +10,7 @@ A folder is searched with all its subfolders. A model is an npz file with the ar
 
 Splits are ``cal`` (or ``val``), ``test`` and ``holdout``. If ``realtest`` exists, it is
 the test split and ``test`` the hold-out; a model without ``holdout`` uses its test
-split. Arrays of an uncompressed file are memory-mapped, not read.
+split.
 
 Other npz files contain ``logits`` or ``probs`` and ``y``; one event, ``p`` and ``y``;
 the top class, ``conf``, ``y_true`` and ``y_pred``; or one event predicted by several
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -61,18 +60,16 @@ DATA_COLUMNS = ("task", "project", "horizon")
 MODEL_COLUMNS = ("model", "prompt", "shots")
 
 NPZ, PARQUET = ".npz", ".parquet"
-LOCAL_HEADER = 30
-"""Bytes of a zip entry's header before its name; the last four hold two lengths."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Predictions of k classes and the true classes, in memory or on disk.
+    """Predictions of k classes and the true classes.
 
     Parameters
     ----------
     scores : array of shape (n, k)
-        Logits or probabilities of any floating type; may be a memory map.
+        Logits or probabilities of any floating type.
     labels : array of shape (n,)
         Column numbers of the true classes.
     scale : {"logit", "prob"}
@@ -432,31 +429,5 @@ def _event(p: Any, y: Any) -> Split:
 def _read_array(model: StoredPredictions, name: str) -> Any:
     """Return an array of an npz file; None where there is no such array."""
     path = Path(model.path)
-    if path.suffix == PARQUET or name not in array_names(path):
-        return None
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entry = archive.getinfo(f"{name}.npy")
-        if entry.compress_type == zipfile.ZIP_STORED:
-            return _map_entry(path, entry)
-    except (ValueError, OSError) as error:
-        raise SourceError(f"{path} cannot be read as npz: {error}.") from None
-    return read_array(path, name)
-
-
-def _map_entry(path: Path, entry: zipfile.ZipInfo) -> Any:
-    """Memory-map an uncompressed entry of an npz file."""
-    with path.open("rb") as file:
-        file.seek(entry.header_offset)
-        header = file.read(LOCAL_HEADER)
-        lengths = np.frombuffer(header[-4:], dtype="<u2")
-        file.seek(entry.header_offset + LOCAL_HEADER + int(lengths.sum()))
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[np.lib.format.read_magic(file)]
-        shape, is_fortran, dtype = read_header(file)
-        if dtype.hasobject:
-            raise ValueError(f"{entry.filename} contains objects, not numbers")
-        order: Any = "F" if is_fortran else "C"
-        return np.memmap(path, dtype, "r", file.tell(), shape, order)
+    missing = path.suffix == PARQUET or name not in array_names(path)
+    return None if missing else read_array(path, name)

@@ -178,12 +178,13 @@ class EventSample(KnownSample):
         return hash(self.key)
 
 
-class _ModelTruth:
-    """What pseudo-real and real truths share."""
+@dataclass(frozen=True)
+class ModelTruth:
+    """What pseudo-real and real truths share: an event, perhaps after a calibrator."""
 
     predictions: StoredPredictions
     event: Event
-    calibrator: str | None
+    calibrator: str | None = None
 
     @property
     def shape(self) -> str:
@@ -198,7 +199,7 @@ class _ModelTruth:
 
 
 @dataclass(frozen=True)
-class PseudoRealTruth(_ModelTruth):
+class PseudoRealTruth(ModelTruth):
     """An event of a model, perhaps after a calibrator, with its true map.
 
     Parameters
@@ -219,10 +220,6 @@ class PseudoRealTruth(_ModelTruth):
     'wide32 | cats vs rest | temperature'
     """
 
-    predictions: StoredPredictions
-    event: Event
-    calibrator: str | None = None
-
     @property
     def name(self) -> str:
         """Return everything the truth depends on, including the content of files."""
@@ -238,13 +235,14 @@ class PseudoRealTruth(_ModelTruth):
         """Return the rows on which distances are measured, in order of p."""
         return _unseen(self)
 
-
-def _holdout_outcomes(truth: PseudoRealTruth) -> Outcomes:
-    return event_outcomes(truth.predictions, "holdout", truth.event, truth.calibrator)
+    @property
+    def outcomes(self) -> Outcomes:
+        """Return the event in all rows of the hold-out."""
+        return event_outcomes(self.predictions, "holdout", self.event, self.calibrator)
 
 
 def _event_sample(truth: PseudoRealTruth, rows: IntVector, key: str) -> EventSample:
-    outcomes, model = _holdout_outcomes(truth), truth.predictions
+    outcomes, model = truth.outcomes, truth.predictions
     p, y = outcomes.p[rows], outcomes.y[rows]
     c = {name: map_(p) for name, map_ in _true_maps(truth).items()}
     prints = _fingerprints(model, "calibration", "holdout")
@@ -259,7 +257,7 @@ def _event_sample(truth: PseudoRealTruth, rows: IntVector, key: str) -> EventSam
 
 @lru_cache(maxsize=CACHED_EVENTS)
 def _true_maps(truth: PseudoRealTruth) -> dict[str, CalibrationMap]:
-    rows = _holdout_outcomes(truth)
+    rows = truth.outcomes
     fitted = divide_holdout(rows.p.size).fitted
     exact = None if rows.exact is None else rows.exact[fitted]
     return true_maps(Outcomes(rows.p[fitted], rows.y[fitted], exact))
@@ -267,36 +265,32 @@ def _true_maps(truth: PseudoRealTruth) -> dict[str, CalibrationMap]:
 
 @lru_cache(maxsize=CACHED_EVENTS)
 def _unseen(truth: PseudoRealTruth) -> EventSample:
-    p = _holdout_outcomes(truth).p
+    p = truth.outcomes.p
     measured = divide_holdout(p.size).measured
     ordered = measured[np.argsort(p[measured], kind="stable")]
     return _event_sample(truth, ordered, "unseen")
 
 
 @dataclass(frozen=True)
-class RealTruth(_ModelTruth):
-    """Test rows of a calibrated model; its true map and errors are NaN.
+class RealTruth(ModelTruth):
+    """Test rows of a model, mostly calibrated; its true map and errors are NaN.
 
     Parameters
     ----------
     predictions : StoredPredictions
         A model with a calibration and a test split.
-    calibrator : str
-        Multi-class method that is fitted on the calibration split first.
     event : Event
-        By default whether the top class is the true one.
+        Such as `TOP_LABEL`, whether the top class is the true one.
+    calibrator : str, optional
+        Method that is fitted on the calibration split first.
 
     Examples
     --------
     >>> from calibrant.experiments import StoredPredictions
     >>> model = StoredPredictions("models/wide32")  # read when needed
-    >>> RealTruth(model, "temperature").shape
+    >>> RealTruth(model, TOP_LABEL, "temperature").shape
     'wide32 | confidence | temperature'
     """
-
-    predictions: StoredPredictions
-    calibrator: str
-    event: Event = TOP_LABEL
 
     @property
     def name(self) -> str:

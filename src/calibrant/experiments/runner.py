@@ -76,7 +76,7 @@ class Design:
     >>> from calibrant.experiments import Contender, SyntheticTruth
     >>> design = Design(
     ...     contenders=[Contender.of("es15"), Contender.of("platt")],
-    ...     truths=[SyntheticTruth.of("square", 0.05)],
+    ...     truths=[SyntheticTruth("square", 0.05)],
     ...     sizes=[1000],
     ...     seeds=range(3),
     ... )
@@ -354,7 +354,7 @@ def run(
     >>> from calibrant.experiments import Contender, Design, SyntheticTruth
     >>> design = Design(
     ...     contenders=[Contender.of("es15"), Contender.of("platt")],
-    ...     truths=[SyntheticTruth.of("square", 0.05, test_rows=10_000)],
+    ...     truths=[SyntheticTruth("square", 0.05, test_rows=10_000)],
     ...     sizes=[1000],
     ...     seeds=[0],
     ... )

@@ -174,7 +174,7 @@ def _synthetic(
     shapes: Iterable[str], errors: Iterable[float], **options: Any
 ) -> list[Truth]:
     grid = product(shapes, errors)
-    return [SyntheticTruth.of(shape, error, **options) for shape, error in grid]
+    return [SyntheticTruth(shape, error, **options) for shape, error in grid]
 
 
 def synthetic_study(seeds: int | None = None, **options: Any) -> Study:

@@ -5,7 +5,7 @@ are drawn from them, and a monotone shape turns c into the prediction p; the tru
 its inverse. The shape is mixed with the identity,
 ``p = (1 - amount) c + amount shape(c)``, such that the expected error, the mean of
 abs(c - p), is the requested one. Beside the five shapes of the paper there are five
-others that no method was tuned on; `add_shape` registers more.
+others that no method was tuned on; any other function can take their place.
 """
 
 from __future__ import annotations
@@ -146,37 +146,18 @@ SHAPES: dict[str, Shape] = {
     "wiggle": wiggle,
     "tail": tail,
 }
-"""All shapes by name: the paper's, five others, and those that users add."""
+"""The paper's shapes and five others, by name."""
 
 
 def find_shape(shape: str | Shape) -> Shape:
-    """Return a shape by its name, or raise with the nearest names."""
+    """Return a function, or the shape of a name; raise with the nearest names."""
     if callable(shape):
         return shape
     return SHAPES[check_choice(shape, SHAPES, name="shape")]
 
 
-def add_shape(name: str, shape: Shape) -> None:
-    """Register a shape under a name, for `sample`, designs and figures.
-
-    Parameters
-    ----------
-    name : str
-        A name that is not in use yet.
-    shape : callable
-        From an array of calibrated probabilities c to predictions p in [0, 1];
-        non-decreasing.
-
-    Examples
-    --------
-    >>> add_shape("cube", lambda c: c**3)
-    >>> p, y, c = sample("cube", 0.05, 10_000, seed=0)
-    >>> round(float(abs(p - c).mean()), 3)
-    0.05
-    >>> del SHAPES["cube"]
-    """
-    if name in SHAPES:
-        raise OptionError(f"name must be new; the shape {name!r} exists already.")
+def _check_shape(name: str, shape: Shape) -> None:
+    """Raise where a shape does not rise from c to predictions within [0, 1]."""
     p = np.asarray(shape(CHECK_GRID), dtype=np.float64)
     if p.shape != CHECK_GRID.shape:
         raise OptionError(
@@ -192,7 +173,6 @@ def add_shape(name: str, shape: Shape) -> None:
                 f"shape {name!r} must {rule}; at c = {CHECK_GRID[at]:g} it is "
                 f"{p[at]:g}, then {p[min(at + 1, p.size - 1)]:g}."
             )
-    SHAPES[name] = shape
 
 
 def predictions(shape: str | Shape, amount: float, c: FloatVector) -> FloatVector:
@@ -200,6 +180,7 @@ def predictions(shape: str | Shape, amount: float, c: FloatVector) -> FloatVecto
     return (1.0 - amount) * c + amount * find_shape(shape)(c)
 
 
+@cache
 def mixing_amount(
     shape: str | Shape, error: float, distribution: Distribution = UNIFORM
 ) -> float:
@@ -210,14 +191,10 @@ def mixing_amount(
     >>> round(mixing_amount("square", 0.05), 4)
     0.3
     """
-    return _bisected_amount(find_shape(shape), error, distribution)
-
-
-@cache
-def _bisected_amount(shape: Shape, error: float, distribution: Distribution) -> float:
     if error == 0.0:
         return 0.0
     low, high = 0.0, 1.0
+    shape = find_shape(shape)
     highest = _expected_error(shape, high, distribution)
     if error > highest:
         raise OptionError(
@@ -261,11 +238,11 @@ class SyntheticTruth:
     Parameters
     ----------
     shape : str
-        Name of the shape.
+        Name of the row in tables.
     error : float
         Expected error.
-    function : callable
-        The shape; looked up by `of`, so that workers need not know its name.
+    function : callable, optional
+        The shape; by default that of this name in `SHAPES`.
     distribution : tuple of two floats
         Parameters of the Beta distribution of c.
     test_rows : int
@@ -273,7 +250,7 @@ class SyntheticTruth:
 
     Examples
     --------
-    >>> truth = SyntheticTruth.of("square", 0.05)
+    >>> truth = SyntheticTruth("square", 0.05)
     >>> truth.name
     'square 0.05 beta(1,1) test 1000000'
     >>> truth.draw(1000, seed=0).p.shape
@@ -282,7 +259,7 @@ class SyntheticTruth:
 
     shape: str
     error: float
-    function: Shape
+    function: Any = None
     distribution: Distribution = UNIFORM
     test_rows: int = TEST_ROWS
 
@@ -298,18 +275,9 @@ class SyntheticTruth:
             )
         for name, value in zip("ab", ab, strict=True):
             check_positive(value, name=f"distribution's {name}")
-
-    @classmethod
-    def of(
-        cls,
-        shape: str,
-        error: float,
-        *,
-        distribution: Distribution = UNIFORM,
-        test_rows: int = TEST_ROWS,
-    ) -> SyntheticTruth:
-        """Return the truth of a named shape."""
-        return cls(shape, error, find_shape(shape), distribution, test_rows)
+        shape = find_shape(self.function or self.shape)
+        _check_shape(self.shape, shape)
+        object.__setattr__(self, "function", shape)
 
     @property
     def name(self) -> str:
@@ -338,7 +306,7 @@ def _test_labels(
 
 
 def sample(
-    shape: str,
+    shape: str | Shape,
     error: float,
     n: int,
     seed: int,
@@ -352,8 +320,9 @@ def sample(
 
     Parameters
     ----------
-    shape : {"square", "sqrt", "beta1", "beta2", "stairs"} or another in SHAPES
-        How predictions deviate from c; `add_shape` adds more.
+    shape : {"square", "sqrt", "beta1", "beta2", "stairs", ...} or callable
+        How predictions deviate from c: a name in SHAPES, or a function from an array
+        of c to predictions in [0, 1] that never decreases.
     error : float
         Expected calibration error, the mean of abs(c - p).
     n : int
@@ -374,7 +343,8 @@ def sample(
     >>> round(float(abs(c - p).mean()), 5)
     0.04983
     """
-    truth = SyntheticTruth.of(shape, error, distribution=distribution)
+    name = shape if isinstance(shape, str) else getattr(shape, "__name__", repr(shape))
+    truth = SyntheticTruth(name, error, find_shape(shape), distribution)
     check_count(n, name="n")
     check_count(seed, name="seed", least=0)
     if seed + n >= 2**32:

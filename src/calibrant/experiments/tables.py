@@ -293,7 +293,7 @@ def _standard_error(of_draw: FloatVector, n: FloatVector) -> float:
 @cache
 def printed_table(study: str, name: str) -> dict[str, dict[str, float]]:
     """Return a table as the paper printed it, by line and method; {} if it has none."""
-    file = files("calibrant.datasets").joinpath("paper_tables.json")
+    file = files("calibrant").joinpath("data", "paper_tables.json")
     tables = json.loads(file.read_text(encoding="utf-8"))[study]["tables"]
     return dict(tables.get(name, {}))
 

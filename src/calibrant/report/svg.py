@@ -5,16 +5,15 @@ They look like the figures of `calibrant.displays`, in the colours of the style 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup, escape
 
+from calibrant.displays.axes import Axis
 from calibrant.displays.curve_drawing import DIRECTIONS, directions_of
-from calibrant.displays.diagram_data import SPACES, mirrored_bars
-from calibrant.displays.panels import line_within, named_ticks
+from calibrant.displays.diagram_data import PROB_LIMITS, SPACES, mirrored_bars
 from calibrant.report.page import unbroken
 
 if TYPE_CHECKING:
@@ -57,31 +56,14 @@ SPARK = 110.0
 """Width of the picture of an interval in a table."""
 
 
-@dataclass(frozen=True)
-class Axes:
-    """Both axes of a diagram, from `low` to `high`."""
-
-    scale: Space
-    low: float
-    high: float
+class Axes(Axis):
+    """Both axes of a diagram, and where they are in the drawing."""
 
     @classmethod
-    def of(cls, panel: Mapping[str, Any], scale: Space | None = None) -> Axes:
-        """Return the axes of a panel, on its own scale by default."""
-        scale = scale or panel["axes"]
-        return cls(scale, *panel["limits"][scale])
-
-    def share(self, values: ArrayLike) -> FloatVector:
-        """Return how far along the axis values lie, 0 to 1.
-
-        >>> Axes("logit", 0.1, 0.9).share([0.1, 0.5, 2])
-        array([0. , 0.5, 1. ])
-        """
-        ends = np.array([self.low, self.high])
-        held = np.clip(np.asarray(values, dtype=np.float64), *ends)
-        if self.scale == "logit":
-            held, ends = (np.log(one / (1.0 - one)) for one in (held, ends))
-        return np.asarray((held - ends[0]) / (ends[1] - ends[0]))[()]
+    def of_panel(cls, panel: Mapping[str, Any], space: Space | None = None) -> Axes:
+        """Return the axes of a panel, of its own kind by default."""
+        space = space or panel["axes"]
+        return cls(space, panel["limits"][space])
 
     def x(self, values: ArrayLike) -> FloatVector:
         """Return places from the left."""
@@ -95,17 +77,10 @@ class Axes:
         """Return points as those of an SVG path, without the first letter."""
         return path_points(self.x(x), self.y(y))
 
-    def cut(self, curve: Mapping[str, Any]) -> dict[str, FloatVector]:
+    def within(self, curve: Mapping[str, Any]) -> dict[str, FloatVector]:
         """Return the part of a curve, and of its band, that lies within the axes."""
-        lines = {name: curve[name] for name in CURVE_LINES if name in curve}
-        arrays = (np.asarray(line, dtype=np.float64) for line in lines.values())
-        cut = line_within((self.low, self.high), *arrays)
-        return dict(zip(lines, cut, strict=True))
-
-    @cached_property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return the ticks and their names."""
-        return named_ticks(self.scale, (self.low, self.high))
+        lines = {name: np.array(curve[name]) for name in CURVE_LINES if name in curve}
+        return dict(zip(lines, self.cut(*lines.values()), strict=True))
 
     @cached_property
     def tick_places(self) -> FloatVector:
@@ -115,7 +90,7 @@ class Axes:
     def named_across(self) -> list[tuple[float, str]]:
         """Return the places and names that fit beside each other, from the middle on.
 
-        >>> [name for _, name in Axes("logit", 1e-6, 1 - 1e-6).named_across()]
+        >>> [name for _, name in Axes("logit", (1e-6, 1 - 1e-6)).named_across()]
         ['1e-6', '0.0001', '0.01', '0.5', '0.99', '0.9999']
         """
         names = [name for _, name in self.ticks]
@@ -154,7 +129,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
     """Return the diagram of one event: curves, bins and histogram, on both axes."""
 
     def inside(axes: Axes) -> str:
-        layers = [_histogram(panel["histogram"][axes.scale], axes), DIAGONAL]
+        layers = [_histogram(panel["histogram"][axes.space], axes), DIAGONAL]
         for number, curve in enumerate(panel["curves"]):
             layers.append(_curve(curve, axes, number, identity))
         for number, bins in enumerate(panel["bins"], start=len(panel["curves"])):
@@ -166,7 +141,7 @@ def reliability_svg(panel: Mapping[str, Any], identity: str, title: str) -> Mark
 
 def mini_svg(panel: Mapping[str, Any], identity: str) -> Markup:
     """Return a small diagram without names, for the verdict; what it says is beside."""
-    axes = Axes.of(panel)
+    axes = Axes.of_panel(panel)
     layers = [_curve(curve, axes, 0, identity) for curve in panel["curves"][:1]]
     if not layers:
         layers = [_bins(bins, axes, 0) for bins in panel["bins"][:1]]
@@ -223,7 +198,7 @@ def _lines_svg(
             f'<path class="curve {own}" d="M'
             f'{axes.line(curve["p"], curve["calibrated"])}"/></g>'
             for group, own, curve in (
-                (group, own, axes.cut(whole)) for group, own, whole in lines
+                (group, own, axes.within(whole)) for group, own, whole in lines
             )
             if curve["p"].size
         ]
@@ -235,7 +210,7 @@ def _lines_svg(
 
 def decision_svg(decisions: Mapping[str, Any], title: str) -> Markup:
     """Return net benefits by threshold, of models and of acting always."""
-    across, bottom = Axes("prob", 0.0, 1.0), TOP + DECISION_HEIGHT
+    across, bottom = Axes("prob", PROB_LIMITS), TOP + DECISION_HEIGHT
     models = [curve for curve in decisions["curves"] if not curve["always"]]
     always = [curve for curve in decisions["curves"] if curve["always"]]
     most = max(0.0, *(max(curve["high"]) for curve in models)) or 1.0
@@ -320,8 +295,8 @@ def _svg(
     height = HEIGHT if bars else BOTTOM + 48.0
     below = BARS_MIDDLE + BARS_HEIGHT if bars else BOTTOM
     scales = "".join(
-        f'<g class="on-{axes.scale}">{_frame(axes, below)}{inside(axes)}</g>'
-        for axes in (Axes.of(panel, scale) for scale in SPACES)
+        f'<g class="on-{axes.space}">{_frame(axes, below)}{inside(axes)}</g>'
+        for axes in (Axes.of_panel(panel, scale) for scale in SPACES)
     )
     across, up = panel["axis_labels"]
     names = _axis_names(across, up, BOTTOM, height - 8.0)
@@ -355,7 +330,7 @@ def _directions(panel: Mapping[str, Any], axes: Axes) -> set[str]:
     """Return the directions in which the first curve departs, both without curves."""
     if not panel["curves"]:
         return set(DIRECTIONS)
-    curve = axes.cut(panel["curves"][0])
+    curve = axes.within(panel["curves"][0])
     return directions_of(axes.share(curve["p"]), axes.share(curve["calibrated"]))
 
 
@@ -403,7 +378,7 @@ def _axis_names(across: str, up: str, bottom: float, below: float) -> str:
 
 
 def _curve(curve: Mapping[str, Any], axes: Axes, number: int, identity: str) -> str:
-    curve = axes.cut(curve)
+    curve = axes.within(curve)
     if not curve["p"].size:  # all of it lies beyond the axes
         return ""
     p = curve["p"]
@@ -438,7 +413,7 @@ def _bins(bins: Mapping[str, Any], axes: Axes, number: int) -> str:
         for p, x, y, low, high in zip(
             predicted, axes.x(predicted), *places, strict=True
         )
-        if axes.low <= p <= axes.high
+        if axes.limits[0] <= p <= axes.limits[1]
     ]
     return f'<g class="l{number} m{number}">{"".join(drawn)}</g>'
 

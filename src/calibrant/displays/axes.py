@@ -1,7 +1,8 @@
-"""What all diagrams have in common: axes, ticks, the histogram below."""
+"""The axes of diagrams: their scale, ticks, frame, and the histogram below."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from calibrant.core.array_types import FloatVector, Space
+    from calibrant.core.array_types import ArrayLike, FloatVector, Space
     from calibrant.displays.diagram_data import Limits
     from calibrant.displays.reliability import ReliabilityDisplay
     from calibrant.displays.style import Pen
@@ -37,6 +38,74 @@ TITLE_ROOM = 1.2
 """How far below the histogram's bottom names of ticks reach, in sizes of text."""
 
 
+@dataclass(frozen=True)
+class Axis:
+    """Either axis of a diagram: both are alike."""
+
+    space: Space
+    limits: Limits
+
+    @classmethod
+    def of(cls, display: ReliabilityDisplay) -> Axis:
+        """Return the axis of a diagram."""
+        return cls(display.axes, display.limits)
+
+    def held(self, values: ArrayLike) -> FloatVector:
+        """Hold points within the axes; those of logits cannot reach 0 and 1."""
+        return np.clip(np.asarray(values, dtype=np.float64), *self.limits)
+
+    def share(self, values: ArrayLike) -> FloatVector:
+        """Return how far along the axis values lie, 0 to 1.
+
+        >>> Axis("logit", (0.1, 0.9)).share([0.1, 0.5, 2])
+        array([0. , 0.5, 1. ])
+        """
+        at, ends = self.held(values), np.array(self.limits)
+        if self.space == "logit":
+            at, ends = logit(at), logit(ends)
+        return np.asarray((at - ends[0]) / (ends[1] - ends[0]))[()]
+
+    def cut(self, p: FloatVector, *heights: FloatVector) -> tuple[FloatVector, ...]:
+        """Return the part of lines over p within the axes, cut where the axes end.
+
+        Holding points beyond the axes instead would draw a line along their edge.
+
+        Examples
+        --------
+        >>> p, height = np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.4, 0.8])
+        >>> x, y = Axis("logit", (0.3, 0.6)).cut(p, height)
+        >>> x.tolist(), y.round(2).tolist()
+        ([0.3, 0.5, 0.6], [0.3, 0.4, 0.5])
+        """
+        start, end = self.limits
+        inside = (p >= start) & (p <= end)
+        low = [start] if p.min() < start < p.max() else []
+        high = [end] if p.min() < end < p.max() else []
+
+        def part(line: FloatVector) -> FloatVector:
+            first, last = (np.interp(at, p, line) for at in (low, high))
+            return np.concatenate([first, line[inside], last])
+
+        return (part(p), *(self.held(part(line)) for line in heights))
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return the ticks and their names.
+
+        >>> [name for _, name in Axis("logit", (2e-4, 0.3)).ticks]
+        ['0.001', '0.01', '0.05', '0.1', '0.2']
+        """
+        if self.space == "prob":
+            return [(tick / 5.0, f"{tick / 5.0:.1f}") for tick in range(6)]
+        low, high = self.limits
+        ticks: list[float] = []
+        for some in (LOGIT_TICKS, FEWER_TICKS, FEWEST_TICKS):
+            ticks = [tick for tick in some if low <= tick <= high]
+            if len(ticks) <= MAX_TICKS:
+                break
+        return [(tick, f"{tick:.6g}".replace("e-0", "e-")) for tick in ticks]
+
+
 def axes_inches(ax: Axes) -> float:
     """Return the inches that axes have across, with room for names beside them."""
     return float(ax.get_window_extent().width / ax.figure.dpi / 0.8)
@@ -48,84 +117,25 @@ def prepare_axes(display: ReliabilityDisplay, ax: Axes, pen: Pen) -> None:
     spare = MARGIN if display.axes == "prob" and display.kind == "curve" else 0.0
     if display.axes == "logit":
         ax.set(xscale="logit", yscale="logit")
-    ticks, names = zip(*named_ticks(display.axes, display.limits), strict=True)
+    ticks, names = zip(*Axis.of(display).ticks, strict=True)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks(ticks, names)
         axis.set_ticks([], minor=True)
     ends = (low - spare, high + spare)
     ax.set(xlim=ends, ylim=ends, aspect="equal")
     quiet_frame(ax, pen)
-    if pen.shows("grid"):
-        ax.grid(**pen.keywords("grid", color=pen.style.light, linewidth=pen.line(0.5)))
-    if pen.shows("diagonal"):
-        line = np.linspace(low, high, 513)
-        look: dict[str, Any] = {"color": pen.style.soft, "linewidth": pen.line(0.7)}
-        look |= {"linestyle": (0, (4, 3)), "zorder": 1.8}
-        ax.plot(line, line, **pen.keywords("diagonal", **look))
+    soft, line = pen.style.soft, np.linspace(low, high, 513)
+    pen.draw("grid", ax.grid, color=pen.style.light, linewidth=pen.line(0.5))
+    look: dict[str, Any] = {"color": soft, "linewidth": pen.line(0.7), "zorder": 1.8}
+    pen.draw("diagonal", ax.plot, line, line, linestyle=(0, (4, 3)), **look)
 
 
 def quiet_frame(ax: Axes, pen: Pen) -> None:
     """Draw a thin frame and short ticks, with text of our size."""
     ax.set_axisbelow(True)
     ax.spines[:].set(color=pen.style.soft, linewidth=pen.line(0.5))
-    look: dict[str, Any] = {"color": pen.style.soft, "width": pen.line(0.5)}
-    look["length"] = pen.line(2.0)
-    ax.tick_params(labelsize=pen.size * 0.92, labelcolor=pen.style.ink, **look)
-
-
-def named_ticks(axes: Space, limits: Limits) -> list[tuple[float, str]]:
-    """Return the ticks of an axis, and their names.
-
-    >>> [name for _, name in named_ticks("logit", (2e-4, 0.3))]
-    ['0.001', '0.01', '0.05', '0.1', '0.2']
-    """
-    if axes == "prob":
-        return [(tick / 5.0, f"{tick / 5.0:.1f}") for tick in range(6)]
-    low, high = limits
-    ticks: list[float] = []
-    for some in (LOGIT_TICKS, FEWER_TICKS, FEWEST_TICKS):
-        ticks = [tick for tick in some if low <= tick <= high]
-        if len(ticks) <= MAX_TICKS:
-            break
-    return [(tick, f"{tick:.6g}".replace("e-0", "e-")) for tick in ticks]
-
-
-def kept(values: FloatVector, limits: Limits) -> FloatVector:
-    """Hold points within the axes, which cannot reach 0 and 1 if they are logits."""
-    return np.clip(values, *limits)
-
-
-def line_within(
-    limits: Limits, p: FloatVector, *heights: FloatVector
-) -> tuple[FloatVector, ...]:
-    """Return the part of lines over p within the axes, cut where the axes end.
-
-    Holding points beyond the axes instead would draw a line along their edge.
-
-    Examples
-    --------
-    >>> p, height = np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.4, 0.8])
-    >>> x, y = line_within((0.3, 0.6), p, height)
-    >>> x.tolist(), y.round(2).tolist()
-    ([0.3, 0.5, 0.6], [0.3, 0.4, 0.5])
-    """
-    inside = (p >= limits[0]) & (p <= limits[1])
-    low = [limits[0]] if p.min() < limits[0] < p.max() else []
-    high = [limits[1]] if p.min() < limits[1] < p.max() else []
-
-    def cut(line: FloatVector) -> FloatVector:
-        first, last = (np.interp(end, p, line) for end in (low, high))
-        return np.concatenate([first, line[inside], last])
-
-    return (cut(p), *(kept(cut(line), limits) for line in heights))
-
-
-def places(values: FloatVector, display: ReliabilityDisplay) -> FloatVector:
-    """Return how far along the axis values lie, 0 to 1."""
-    ends = np.array(display.limits)
-    if display.axes == "logit":
-        values, ends = logit(kept(values, display.limits)), logit(ends)
-    return np.asarray((values - ends[0]) / (ends[1] - ends[0]))
+    ax.tick_params(color=pen.style.soft, width=pen.line(0.5), length=pen.line(2.0))
+    ax.tick_params(labelsize=pen.size * 0.92, labelcolor=pen.style.ink)
 
 
 def axes_below(ax: Axes, pen: Pen, share: float = HISTOGRAM_HEIGHT) -> Axes:
@@ -141,23 +151,18 @@ def axes_below(ax: Axes, pen: Pen, share: float = HISTOGRAM_HEIGHT) -> Axes:
     quiet_frame(below, pen)
     below.set_yticks([])
     below.spines[:].set_visible(False)
-    _move_names_below(ax, below, pen, share)
+    # Layout engines see only the names of the upper axes: they stay, without colour.
+    unseen = {"labelbottom": False} if pen.room_below else {"labelcolor": "none"}
+    ax.tick_params(axis="x", length=0, **unseen)
+    below.tick_params(labelbottom=True)
+    _move_label_below(ax, pen, share)
     return below
 
 
-def _move_names_below(ax: Axes, below: Axes, pen: Pen, share: float) -> None:
-    """Name ticks and axis of a diagram below its histogram.
-
-    The label stays that of the diagram, so that ``ax.set_xlabel`` renames it.
-    """
+def _move_label_below(ax: Axes, pen: Pen, share: float) -> None:
+    """Put the label below the histogram; ``ax.set_xlabel`` still renames it."""
     from matplotlib.transforms import ScaledTranslation
 
-    # Layout engines see only the names of the upper axes: they stay, without colour.
-    unseen: dict[str, Any] = {"labelcolor": "none"}
-    if pen.room_below:
-        unseen = {"labelbottom": False}
-    ax.tick_params(axis="x", length=0, **unseen)
-    below.tick_params(labelbottom=True)
     down = (pen.line(2.0) + (TITLE_ROOM + 0.7) * pen.size) / 72.0
     shift = ScaledTranslation(0.0, -down, ax.figure.dpi_scale_trans)
     # Not in coordinates of what is below: layout engines ask before it is in place.
@@ -171,27 +176,23 @@ def draw_histogram(
     ax: Axes,
     pen: Pen,
     factors: Mapping[str, float] | None = None,
-) -> Axes:
+) -> None:
     """Draw events upwards and non-events downwards; `factors` as in `mirrored_bars`."""
-    below = axes_below(ax, pen)
+    below, axis = axes_below(ax, pen), Axis.of(display)
     parts = display.frame("histogram")
-    left, right = (kept(parts[end], display.limits) for end in ("left", "right"))
+    left, right = axis.held(parts["left"]), axis.held(parts["right"])
     sides = mirrored_bars(parts["weight"], parts["events"], factors)
-    ends = []
+    ends = [-1.1, 1.1]
     for (side, (height, text)), sign in zip(sides.items(), (1.0, -1.0), strict=True):
         part = side.replace("-", "_")
-        look = {"color": getattr(pen.style, part), "linewidth": 0.0}
-        keywords = pen.keywords(part, **look)
+        look = {"color": getattr(pen.style, part), "linewidth": 0.0, "align": "edge"}
+        pen.draw(part, below.bar, left, sign * height, right - left, **look)
         if pen.shows(part):
-            below.bar(left, sign * height, right - left, align="edge", **keywords)
-            va = "top" if sign > 0.0 else "bottom"
-            bars = (left, right, height)
+            va, bars = "top" if sign > 0.0 else "bottom", (left, right, height)
             covered = name_bars(below, text, 0.5 + 0.45 * sign, bars, pen, va=va)
             ends.append(sign * (NAMED_BARS if covered > HIGH_BARS else 1.1))
-    low, high = min(ends, default=0.0), max(ends, default=0.0)
-    below.set_ylim(min(low, -1.1), max(high, 1.1))
+    below.set_ylim(min(ends), max(ends))
     below.axhline(0.0, color=pen.style.soft, linewidth=pen.line(0.4))
-    return below
 
 
 def name_bars(
@@ -210,15 +211,12 @@ def name_bars(
     from matplotlib.patheffects import withStroke
 
     to_axes = (below.transData + below.transAxes.inverted()).transform
-    left, right, tall = bars
-    ends = np.column_stack([left, right])
-    x = np.column_stack([to_axes(np.column_stack([e, 0 * e]))[:, 0] for e in ends.T])
-
+    left, right = (to_axes(np.column_stack([e, 0 * e]))[:, 0] for e in bars[:2])
     half = 0.012 * len(text) + 0.01
 
     def tallest(middle: float) -> float:
-        near = (x[:, 1] > middle - half) & (x[:, 0] < middle + half)
-        return round(float(tall[near].max(initial=0.0)), 1)
+        near = (right > middle - half) & (left < middle + half)
+        return round(float(bars[2][near].max(initial=0.0)), 1)
 
     # At the right end if there is room, at the left end, or between bars.
     middles = [0.99 - half, 0.01 + half, *np.arange(0.2, 0.81, 0.05).tolist()]

@@ -1,4 +1,9 @@
-"""Predictions for the digits: is it even, and which digit is it."""
+"""Bundled predictions of real classifiers, for examples and tests.
+
+Five classifiers were trained on the handwritten digits that scikit-learn ships; each
+row was predicted by a model that had not seen it (10-fold cross-validation). The
+script that made the files is ``examples/make_datasets.py``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,15 @@ from calibrant.core.parameters import check_choice
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector
 
-FOLDER = Path(__file__).parent
+__all__ = [
+    "BINARY_FILE",
+    "CLASSIFIERS",
+    "MULTICLASS_FILE",
+    "load_binary",
+    "load_multiclass",
+]
+
+FOLDER = Path(__file__).parent / "data"
 BINARY_FILE = FOLDER / "digits_even.csv"
 MULTICLASS_FILE = FOLDER / "digits.csv.gz"
 CLASSIFIERS = ("logistic", "forest", "bayes", "boosting", "network")

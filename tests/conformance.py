@@ -225,7 +225,7 @@ def _refuses(evaluate: Evaluator, change: Change) -> str:
 
 
 def _with(values: FloatVector, wrong: float) -> FloatVector:
-    return np.where(np.arange(values.size) == 5, wrong, values)  # noqa: PLR2004
+    return np.where(np.arange(values.size) == 5, wrong, values)
 
 
 REFUSED: dict[str, Change] = {
@@ -291,7 +291,7 @@ def conformance(
     ...     return cb.calibration_error(
     ...         y, p, method=f"es{bins}", debias=False, sample_weight=weight
     ...     )
-    >>> all(finding.passed for finding in cb.testing.conformance(es15))
+    >>> all(finding.passed for finding in conformance(es15))
     True
     """
     findings = _run_cases(CASES, evaluator, skip)
@@ -484,7 +484,7 @@ def map_conformance(fitter: Fitter, *, skip: tuple[str, ...] = ()) -> list[Findi
     >>> import calibrant as cb
     >>> def isotonic(p, y):
     ...     return cb.make_calibrator("isotonic").fit(p, y).map_
-    >>> findings = cb.testing.map_conformance(isotonic)
+    >>> findings = map_conformance(isotonic)
     >>> [finding.case for finding in findings if not finding.passed]
     ['beyond_the_data']
     """
