@@ -23,6 +23,8 @@ from calibrant.numerics.smooth_terms import TERMS
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.calibrators.base import Kind
     from calibrant.calibrators.fits import MulticlassFit
     from calibrant.core.array_types import FloatVector, Seed
@@ -169,11 +171,19 @@ class Smooth(ClassCalibrator, EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> SmoothFit:
         """Estimate the calibration map of a sample."""
-        given = None if self.penalties is None else tuple(self.penalties)
-        choices = CurveChoices(self.coefficients, self.average, given)
-        if choices == FREE:
+        if self._choices == FREE:
             return self.fit_of(smooth_curve(sample))
-        return self.fit_of(fit_curves([sample], choices)[0])
+        return self.fit_each([sample])[0]
+
+    def fit_each(self, samples: Sequence[BinarySample]) -> list[SmoothFit]:
+        """Estimate the calibration map of each of several samples."""
+        return [self.fit_of(curve) for curve in fit_curves(samples, self._choices)]
+
+    @property
+    def _choices(self) -> CurveChoices:
+        """Return what is not left to the data."""
+        given = None if self.penalties is None else tuple(self.penalties)
+        return CurveChoices(self.coefficients, self.average, given)
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit the tempering of all classes, then the terms."""

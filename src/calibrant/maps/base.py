@@ -22,13 +22,14 @@ from calibrant.exceptions import MapFormatError
 from calibrant.maps.sql_and_python import ACCURACY, python_function, sql_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from dataclasses import Field
 
     from calibrant.core.array_types import (
         ArrayLike,
         FloatMatrix,
         FloatVector,
+        IntVector,
         JsonObject,
     )
     from calibrant.maps.languages import Dialect, Language
@@ -204,6 +205,17 @@ class CalibrationMap(StoredMap):
     @abstractmethod
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
+
+    @classmethod
+    def values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate map ``which[i]`` at ``p[i]``: the maps of folds at held-out rows."""
+        values = np.empty_like(p)
+        for number, map_ in enumerate(maps):
+            rows = which == number
+            values[rows] = map_.values(p[rows])
+        return values
 
     @property
     def _degree(self) -> int | None:

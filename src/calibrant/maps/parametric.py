@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -14,7 +14,9 @@ from calibrant.numerics.links import WHOLE, log_odds_parts, logit, logit_within
 from calibrant.numerics.short_formulas import Piece
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.maps.languages import Language
 
 
@@ -52,9 +54,16 @@ class BetaMap(CalibrationMap):
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
-        log_p, minus_log_q = log_odds_parts(p, self.ends)
-        f = self.a * log_p + self.b * minus_log_q + self.intercept
-        return np.asarray(expit(f), dtype=np.float64)
+        return _beta_values(p, self.a, self.b, self.intercept, self.ends)
+
+    @classmethod
+    def values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate map ``which[i]`` at ``p[i]``."""
+        numbers = np.array([[one.a, one.b, one.intercept, *one.ends] for one in maps])
+        a, b, intercept, *ends = numbers[which].T
+        return _beta_values(p, a, b, intercept, ends)
 
     def _joints(self) -> FloatVector:
         return np.array(self.ends)
@@ -102,9 +111,22 @@ class QuadraticMap(CalibrationMap):
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
-        u, inside = (logit_within(p, limits) for limits in (self.ends, self.data))
-        f = self.intercept + inside * (self.slope + self.curvature * inside)
-        return np.asarray(expit(f + (u - inside)), dtype=np.float64)
+        coefficients = self.intercept, self.slope, self.curvature
+        return _quadratic_values(p, coefficients, self.data, self.ends)
+
+    @classmethod
+    def values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate map ``which[i]`` at ``p[i]``."""
+        numbers = np.array(
+            [
+                [one.intercept, one.slope, one.curvature, *one.data, *one.ends]
+                for one in maps
+            ]
+        )
+        columns = numbers[which].T
+        return _quadratic_values(p, columns[:3], columns[3:5], columns[5:])
 
     def _joints(self) -> FloatVector:
         return np.array([*self.ends, *self.data])
@@ -115,6 +137,24 @@ class QuadraticMap(CalibrationMap):
         return language.expit(
             f"{language.polynomial(parabola, inside)} + {u} - {inside}"
         )
+
+
+def _beta_values(
+    p: FloatVector, a: Any, b: Any, intercept: Any, ends: Any
+) -> FloatVector:
+    """Return the map at predictions; coefficients are of all, or of each of them."""
+    log_p, minus_log_q = log_odds_parts(p, ends)
+    return np.asarray(expit(a * log_p + b * minus_log_q + intercept))
+
+
+def _quadratic_values(
+    p: FloatVector, coefficients: Any, data: Any, ends: Any
+) -> FloatVector:
+    """Return the map at predictions; coefficients are of all, or of each of them."""
+    intercept, slope, curvature = coefficients
+    u, inside = (logit_within(p, limits) for limits in (ends, data))
+    f = intercept + inside * (slope + curvature * inside)
+    return np.asarray(expit(f + (u - inside)))
 
 
 def adjust_prior(new_rate: float, *, old_rate: float = 0.5) -> BetaMap:

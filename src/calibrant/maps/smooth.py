@@ -19,7 +19,9 @@ from calibrant.numerics.supported_shifts import (
 )
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.maps.languages import Language
 
 
@@ -80,6 +82,19 @@ class SmoothMap(CalibrationMap):
         """Evaluate the map at predictions that have been checked."""
         u = logit_within(p, self.ends)
         return np.asarray(expit(u + np.interp(u, self.knots, self.shifts)))
+
+    @classmethod
+    def values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate map ``which[i]`` at ``p[i]``."""
+        low, high = np.array([map_.ends for map_ in maps])[which].T
+        u = logit_within(p, (low, high))
+        shifts = np.empty_like(u)
+        for number, map_ in enumerate(maps):
+            rows = which == number
+            shifts[rows] = np.interp(u[rows], map_.knots, map_.shifts)
+        return np.asarray(expit(u + shifts))
 
     def _check_fields(self) -> None:
         self._check_sizes(self.knots.size, "shifts")
