@@ -10,10 +10,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from calibrant.calibrators.multiclass_smooth import fit_classes
-from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.calibrators.smooth import Smooth
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
+from calibrant.maps.base import values_of_each
 from calibrant.maps.certificate import LIKELY
 from calibrant.numerics.class_probabilities import (
     class_probabilities,
@@ -29,9 +30,10 @@ from calibrant.numerics.cross_validation import (
 from calibrant.numerics.folded_points import few_cells, folded_rows, sample_to_fold
 from calibrant.numerics.links import CLIP, WHOLE, log_odds_parts, regression_ends
 from calibrant.numerics.pooling import RepairedRows, log_losses
+from calibrant.numerics.smooth_curve_fits import smooth_curve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import (
         BoolVector,
@@ -150,7 +152,7 @@ class EventRows:
     @property
     def evidence(self) -> float:
         """Return the log of how many times more probable `smooth` makes labels."""
-        return smooth_fit(self.source or self.all_rows).evidence
+        return smooth_curve(self.source or self.all_rows).evidence
 
     @cached_property
     def log_prob(self) -> FloatMatrix:
@@ -162,13 +164,15 @@ class EventRows:
         """Return whether there was no event, or the event."""
         return np.column_stack([1.0 - self.y, self.y])
 
-    def repaired(self, families: Iterable[Any]) -> Iterator[FloatMatrix]:
+    def repaired(self, families: Iterable[Any]) -> Iterable[FloatMatrix]:
         """Return log-probabilities after each family, fitted to all other folds."""
         folds = range(int(self.fold.max()) + 1)
         training = [self._sample(self.fold != number) for number in folds]
-        for family in families:
-            maps = [fit.map for fit in self._fits(family, training)]
-            yield event_log_prob(type(maps[0]).values_of_each(maps, self.p, self.fold))
+        maps = [[f.map for f in self._fits(family, training)] for family in families]
+        if not maps:
+            return []
+        p = [values_of_each(own, self.p, self.fold) for own in maps]
+        return event_log_prob(np.stack(p))
 
     def _sample(self, rows: BoolVector) -> BinarySample:
         """Return some of the rows as a sample to fit; what folds divided is joined."""
@@ -185,8 +189,7 @@ class EventRows:
         Where rows are very many, smooth maps have the penalties of all of them.
         """
         if self._are_cells and self.source is not None and isinstance(family, Smooth):
-            near = smooth_fit(self.source)
-            return [family.fit_near(sample, near) for sample in training]
+            return family.fit_each_near(training, smooth_curve(self.source))
         fits: Sequence[Any] = family.fit_each(training)
         return fits
 
@@ -225,10 +228,10 @@ class EventRows:
         return BinarySample(p, self.y, self.weight, clusters=self.clusters)
 
 
-def event_log_prob(p: FloatVector, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
-    """Return the log-probabilities of no event and of the event."""
+def event_log_prob(p: FloatMatrix, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
+    """Return the log-probabilities of no event and of the event, as last axis."""
     log_p, minus_log_q = log_odds_parts(p, ends)
-    return np.column_stack([-minus_log_q, log_p])
+    return np.stack([-minus_log_q, log_p], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

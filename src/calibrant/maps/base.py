@@ -207,10 +207,10 @@ class CalibrationMap(StoredMap):
         """Evaluate the map at predictions that have been checked."""
 
     @classmethod
-    def values_of_each(
+    def _values_of_each(
         cls, maps: Sequence[Self], p: FloatVector, which: IntVector
     ) -> FloatVector:
-        """Evaluate map ``which[i]`` at ``p[i]``: the maps of folds at held-out rows."""
+        """Evaluate map ``which[i]`` at ``p[i]``."""
         values = np.empty_like(p)
         for number, map_ in enumerate(maps):
             rows = which == number
@@ -297,6 +297,13 @@ class CalibrationMap(StoredMap):
 
     def _python(self, name: str, accuracy: float, scale: Scale) -> str:
         return python_function(self, name, accuracy, scale)
+
+
+def values_of_each(
+    maps: Sequence[CalibrationMap], p: FloatVector, which: IntVector
+) -> FloatVector:
+    """Evaluate map ``which[i]`` at ``p[i]``: maps of folds, all of one kind."""
+    return type(maps[0])._values_of_each(maps, p, which)  # noqa: SLF001
 
 
 MAX_CLASSES = 100_000

@@ -57,7 +57,7 @@ class BetaMap(CalibrationMap):
         return _beta_values(p, self.a, self.b, self.intercept, self.ends)
 
     @classmethod
-    def values_of_each(
+    def _values_of_each(
         cls, maps: Sequence[Self], p: FloatVector, which: IntVector
     ) -> FloatVector:
         """Evaluate map ``which[i]`` at ``p[i]``."""
@@ -115,7 +115,7 @@ class QuadraticMap(CalibrationMap):
         return _quadratic_values(p, coefficients, self.data, self.ends)
 
     @classmethod
-    def values_of_each(
+    def _values_of_each(
         cls, maps: Sequence[Self], p: FloatVector, which: IntVector
     ) -> FloatVector:
         """Evaluate map ``which[i]`` at ``p[i]``."""

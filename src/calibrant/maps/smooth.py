@@ -13,9 +13,9 @@ from calibrant.maps.languages import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
 from calibrant.numerics.short_formulas import Piece
 from calibrant.numerics.supported_shifts import (
+    line_of,
     needed_knots,
-    rising_shifts,
-    supported_shifts,
+    repairing_shifts,
 )
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ class SmoothMap(CalibrationMap):
         cls, knots: FloatVector, shifts: FloatVector, ends: tuple[float, float]
     ) -> Self:
         """Return the map with given shifts at one or more knots."""
-        if knots.size == 1:
-            knots, shifts = knots + np.array([0.0, 1.0]), np.repeat(shifts, 2)
-        return cls(knots, shifts, ends)
+        return cls(*line_of(knots, shifts), ends)
 
     def repairing(self, p: FloatVector, weight: FloatVector) -> Self:
         """Return the nearest map that does not fall and that rows support.
@@ -69,9 +67,9 @@ class SmoothMap(CalibrationMap):
         p, weight : ndarray of shape (m,)
             Predictions that the map was fitted to, ascending, and their weights.
         """
-        rows = logit_within(p, self.ends), weight
-        shifts = supported_shifts(self.knots, self.shifts, *rows)
-        return replace(self, shifts=rising_shifts(self.knots, shifts, *rows))
+        u = logit_within(p, self.ends)
+        shifts = repairing_shifts(self.knots, self.shifts, u, weight)
+        return replace(self, shifts=shifts)
 
     def thinned(self, tolerance: float) -> Self:
         """Return the map with fewer knots, up to a difference of logits."""
@@ -84,7 +82,7 @@ class SmoothMap(CalibrationMap):
         return np.asarray(expit(u + np.interp(u, self.knots, self.shifts)))
 
     @classmethod
-    def values_of_each(
+    def _values_of_each(
         cls, maps: Sequence[Self], p: FloatVector, which: IntVector
     ) -> FloatVector:
         """Evaluate map ``which[i]`` at ``p[i]``."""
