@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -90,12 +91,12 @@ class ReportSettings:
             return self
         return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
-    @property
+    @cached_property
     def measure(self) -> str:
         """Return the method that the verdict is about."""
         return graded_method(self.methods)
 
-    @property
+    @cached_property
     def measure_name(self) -> str:
         """Return what results call the method that the verdict is about."""
         return method_name(self.measure)
@@ -117,11 +118,12 @@ def summarise_model(
     methods = tuple(m for m in settings.methods if method_name(m) in names)
     settings = replace(settings, methods=methods)  # those with enough rows
     step()
-    own = [e for e in assessment.classes if e.method == settings.measure_name]
+    estimate, *own = fitted.estimates(settings.measure)
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
-    panels, regions = _panels(fitted, preds.store.origin.event, order, settings)
+    estimates = [own[k] for k in order[:WORST_CLASSES]] or [estimate]
+    event = preds.store.origin.event
+    panels, regions = _panels(fitted, event, order, estimates, settings)
     step()
-    estimate = fitted.estimates(settings.measure)[0]
     diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
     turned = any(is_turned(f) and not f.where for f in diagnosis.findings)
     repairs = None if turned else _repairs(preds, model, fitted, settings)
@@ -248,28 +250,25 @@ def _panels(
     fitted: FittedTasks,
     event: str | None,
     order: Sequence[int],
+    estimates: Sequence[Estimate],
     settings: ReportSettings,
 ) -> tuple[list[dict[str, Any]], list[Region]]:
-    """Return the diagram of the event with its regions, or those of worst classes."""
+    """Return the diagram of the event with its regions, or those of worst classes.
+
+    `estimates` are the errors of these events.
+    """
     more = [method for method in settings.drawn if method not in settings.methods]
-    methods = [
-        method
-        for method in (*more, *settings.methods)
-        if method_name(method) not in EVALUATORS
-    ]
+    names = {method_name(m): m for m in (*more, *settings.methods)}
+    with_map = {name: m for name, m in names.items() if name not in EVALUATORS}
     tasks, several = fitted.tasks, len(fitted.tasks.samples) > 1
-    if not methods:  # nothing but squared norms
+    if not with_map:  # nothing but squared norms
         return [], []
     places = order[:WORST_CLASSES] if several else [0]
-    fits = [
-        {method_name(m): cast("Fit", fitted.fits(m)[k]) for m in methods}
-        for k in places
-    ]
-    estimates = fitted.estimates(settings.measure)
+    fits = {name: fitted.fits(method) for name, method in with_map.items()}
     drawn = diagrams_of(
         [tasks.samples[k] for k in places],
-        fits,
-        [estimates[k + several] for k in places],
+        [{name: cast("Fit", own[k]) for name, own in fits.items()} for k in places],
+        estimates,
         confidence=settings.confidence,
         seed=whole_seed(settings.errors.random_state),
     )

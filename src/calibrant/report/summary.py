@@ -137,7 +137,12 @@ def summarise(
         "measured": {
             "method": settings.measure_name,
             "methods": [
-                {"method": name, "summary": _plain(methods[name])} for name in used
+                # What a method is, without how its variants are called.
+                {
+                    "method": name,
+                    "summary": find_evaluator(methods[name]).summary.partition(";")[0],
+                }
+                for name in used
             ],
             "alpha": settings.errors.alpha,
             "confidence": settings.confidence,
@@ -155,11 +160,6 @@ def _share_axes(panels: Sequence[dict[str, Any]]) -> None:
     if any(panel["axes"] == "logit" for panel in panels):
         for panel in panels:
             panel["axes"] = "logit"
-
-
-def _plain(method: str) -> str:
-    """Return what a method is, without how its variants are called."""
-    return str(find_evaluator(method).summary).partition(";")[0]
 
 
 def _largest_groups(groups: dict[str, BinaryTasks]) -> dict[str, BinaryTasks]:
