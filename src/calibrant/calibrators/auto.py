@@ -121,13 +121,12 @@ def certify(
     if groups is not None and groups.used and by_group is not None:
         after = by_group
 
+    shares, alone = held_out.weights.tolist(), held_out.alone
     own, left = (log_losses(one, target) for one in (raw.log_prob, after))
-    alone = [own - log_losses(held_out.alone[name], target) for name in held_out.names]
+    gains = [own - log_losses(alone[name], target) for name in held_out.names]
     tried = [
-        Trial(name, float(share), float(np.average(gain, weights=weight)))
-        for name, share, gain in zip(
-            held_out.names, held_out.weights, alone, strict=True
-        )
+        Trial(name, share, float(np.average(gain, weights=weight)))
+        for name, share, gain in zip(held_out.names, shares, gains, strict=True)
     ]
     # Of one event it is the square of one difference, which is here twice.
     part = 0.5 if isinstance(raw, EventRows) else 1.0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from calibrant.calibrators.fits import Fit
-    from calibrant.core.array_types import BoolVector, FloatVector, Frame
+    from calibrant.core.array_types import BoolVector, FloatVector, Frame, Seed
     from calibrant.core.sample import BinarySample
     from calibrant.displays.diagram_data import Limits
     from calibrant.displays.reliability import ReliabilityDisplay
@@ -44,7 +44,7 @@ def diagrams_of(
     estimates: Sequence[Estimate],
     *,
     confidence: float,
-    seed: int,
+    seed: Seed,
 ) -> list[dict[str, Any]]:
     """Return diagrams of events on the same axes, by fits of some methods to each.
 
@@ -92,7 +92,7 @@ def _maps(
     display: ReliabilityDisplay,
     sample: BinarySample,
     fits: Mapping[str, Fit],
-    seed: int,
+    seed: Seed,
 ) -> dict[str, Any]:
     """Return the maps without bins, and the bins of the others."""
     binned = {n: fit for n, fit in fits.items() if has_bins(fit)}
@@ -107,15 +107,15 @@ def _curves(
     display: ReliabilityDisplay,
     sample: BinarySample,
     fits: Mapping[str, Fit],
-    seed: int,
+    seed: Seed,
 ) -> list[dict[str, Any]]:
     """Return maps without bins; the first method's is that of the figure."""
-    ends, level = data_range(sample), display.statistics.confidence
-    curves = []
+    level, curves = display.statistics.confidence, []
     for name, fit in fits.items():
-        points = display.curve if name == display.method else map_points(fit, ends)
+        own = name == display.method
+        points = display.curve if own else map_points(fit, data_range(sample))
         columns = points.frame()
-        if name == display.method and display.band is not None:
+        if own and display.band is not None:
             whole = band_of(fit, points, "simultaneous", level, seed)
             columns |= {"low": display.band.low, "high": display.band.high}
             if whole is not None:

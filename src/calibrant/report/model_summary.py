@@ -15,7 +15,6 @@ from calibrant.checks.check import Subject
 from calibrant.checks.data_checks import group_gaps
 from calibrant.checks.diagnosis import diagnose_tasks, is_turned
 from calibrant.core.formatting import MIN_DECIMALS, decimals_to_distinguish
-from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import FEW_ROWS
 from calibrant.core.tasks import NAMED_TASKS
 from calibrant.displays.diagram_data import axis_names, data_range, map_points
@@ -92,14 +91,19 @@ class ReportSettings:
         return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
     @cached_property
+    def named(self) -> dict[str, str]:
+        """Return the methods by what results call them."""
+        return {method_name(method): method for method in self.methods}
+
+    @property
     def measure(self) -> str:
         """Return the method that the verdict is about."""
-        return graded_method(self.methods)
+        return self.named[self.measure_name]
 
-    @cached_property
+    @property
     def measure_name(self) -> str:
         """Return what results call the method that the verdict is about."""
-        return method_name(self.measure)
+        return graded_method([*self.named])
 
 
 def summarise_model(
@@ -115,8 +119,9 @@ def summarise_model(
     scores = mean_splits(tasks)  # first: rows are then in order for all bins
     assessment = assess_one(fitted, settings.methods)
     names = {estimate.method for estimate in assessment.estimates}
-    methods = tuple(m for m in settings.methods if method_name(m) in names)
-    settings = replace(settings, methods=methods)  # those with enough rows
+    methods = tuple(m for name, m in settings.named.items() if name in names)
+    if methods != settings.methods:  # for some there are too few rows
+        settings = replace(settings, methods=methods)
     step()
     estimate, *own = fitted.estimates(settings.measure)
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
@@ -258,7 +263,7 @@ def _panels(
     `estimates` are the errors of these events.
     """
     more = [method for method in settings.drawn if method not in settings.methods]
-    names = {method_name(m): m for m in (*more, *settings.methods)}
+    names = {method_name(m): m for m in more} | settings.named
     with_map = {name: m for name, m in names.items() if name not in EVALUATORS}
     tasks, several = fitted.tasks, len(fitted.tasks.samples) > 1
     if not with_map:  # nothing but squared norms
@@ -270,7 +275,7 @@ def _panels(
         [{name: cast("Fit", own[k]) for name, own in fits.items()} for k in places],
         estimates,
         confidence=settings.confidence,
-        seed=whole_seed(settings.errors.random_state),
+        seed=settings.errors.random_state,
     )
     panels = [
         {

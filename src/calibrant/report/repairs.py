@@ -11,7 +11,6 @@ from calibrant.calibrators.auto import Auto, certify
 from calibrant.calibrators.held_out import EventRows
 from calibrant.calibrators.registry import find_method
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD, DEFAULT_REPAIR
-from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks, InputSpec
 from calibrant.displays.diagram_data import band_of, data_range, map_points
@@ -109,7 +108,7 @@ def _after(fitted: FittedTasks) -> dict[str, Any] | None:
     if len(fitted.tasks.samples) > 1:
         return None
     confidence = fitted.settings.confidence or DEFAULT_CONFIDENCE
-    seed = whole_seed(fitted.settings.random_state)
+    seed = fitted.settings.random_state
     fit = cast("Fit", fitted.fits(DEFAULT_METHOD)[0])
     curve = map_points(fit, data_range(fitted.tasks.samples[0]))
     columns = curve.frame()
