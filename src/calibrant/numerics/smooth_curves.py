@@ -234,7 +234,8 @@ class SmoothCurve:
             return self._drawn(count, generator(random_state))
         key = count, int(random_state)
         if key not in self._known_draws:
-            self._known_draws[key] = self._drawn(count, generator(random_state))
+            rng = np.random.default_rng(int(random_state))
+            self._known_draws[key] = self._drawn(count, rng)
         return self._known_draws[key]
 
     @cached_property

@@ -211,7 +211,8 @@ def _measures(
 
 def _measure_rows(measures: CalibrationSummary) -> list[dict[str, Any]]:
     names = ("measure", "value", "low", "high")
-    rows = rows_of({name: measures.frame()[name] for name in names})
+    frame = measures.frame()
+    rows = rows_of({name: frame[name] for name in names})
     return [row | {"summary": MEASURES[row["measure"]]} for row in rows]
 
 
@@ -329,7 +330,7 @@ def _group_rows(
 ) -> list[dict[str, Any]]:
     """Return one row per group, worst first, then those of few rows."""
     pvalues: dict[str, float] = {}
-    if len(tasks.samples) == 1:
+    if groups and len(tasks.samples) == 1:
         samples = {name: part.samples[0] for name, part in groups.items()}
         subject = Subject(tasks.samples[0], tasks.task, groups=samples)
         pvalues = {gap.name: gap.pvalue for gap in group_gaps(subject.independent)}

@@ -93,13 +93,14 @@ def repairs_of(
             strict=True,
         )
     ]
+    changed = certificate.changed
     return {
         "folds": certificate.folds,
         "rows": rows,
-        "advised": DEFAULT_REPAIR if certificate.changed else NONE,
+        "advised": DEFAULT_REPAIR if changed else NONE,
         "certificate": str(certificate),
         "scored": "the event" if isinstance(sample, BinarySample) else "all classes",
-        "after": _after(after) if certificate.changed else None,
+        "after": _after(after) if changed else None,
     }
 
 
