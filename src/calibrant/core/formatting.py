@@ -49,10 +49,8 @@ def format_interval(
     >>> format_interval(0.5, 0.25, 0.75, 2), format_interval(0.5, nan, nan, 1)
     ('0.50 (0.25 to 0.75)', '0.5')
     """
-    number, limits = (
-        format_estimate(value, decimals),
-        format_limits(low, high, decimals),
-    )
+    number = format_estimate(value, decimals)
+    limits = format_limits(low, high, decimals)
     return f"{number} ({level}{limits})" if limits else number
 
 

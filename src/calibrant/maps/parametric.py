@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.core.parameters import check_fraction
-from calibrant.maps.base import CalibrationMap
+from calibrant.maps.base import FITTED_SCALE, CalibrationMap
 from calibrant.numerics.links import WHOLE, log_odds_parts, logit, logit_within
 from calibrant.numerics.short_formulas import Piece
 
@@ -21,7 +21,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class BetaMap(CalibrationMap):
+class ParametricMap(CalibrationMap):
+    """A map whose fields are coefficients."""
+
+    @classmethod
+    def _values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate one map whose coefficients differ from prediction to prediction."""
+        names = [field.name for field in fields(cls) if field.name != FITTED_SCALE]
+        columns = ([getattr(map_, name) for map_ in maps] for name in names)
+        many: Any = cls
+        each: FloatVector = many(*(np.array(own)[which].T for own in columns)).values(p)
+        return each
+
+
+@dataclass(frozen=True, eq=False)
+class BetaMap(ParametricMap):
     """The map ``expit(a * log(p) - b * log(1 - p) + intercept)``.
 
     With a = b it is straight between logits, as Platt scaling is. With a and b not
@@ -54,16 +70,9 @@ class BetaMap(CalibrationMap):
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
-        return _beta_values(p, self.a, self.b, self.intercept, self.ends)
-
-    @classmethod
-    def _values_of_each(
-        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
-    ) -> FloatVector:
-        """Evaluate map ``which[i]`` at ``p[i]``."""
-        numbers = np.array([[one.a, one.b, one.intercept, *one.ends] for one in maps])
-        a, b, intercept, *ends = numbers[which].T
-        return _beta_values(p, a, b, intercept, ends)
+        log_p, minus_log_q = log_odds_parts(p, self.ends)
+        f = self.a * log_p + self.b * minus_log_q + self.intercept
+        return np.asarray(expit(f), dtype=np.float64)
 
     def _joints(self) -> FloatVector:
         return np.array(self.ends)
@@ -80,7 +89,7 @@ class BetaMap(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticMap(CalibrationMap):
+class QuadraticMap(ParametricMap):
     """The map ``expit(intercept + slope * u + curvature * u**2)`` of the logit u.
 
     Beyond the data a parabola would soon change direction. There the logit is shifted
@@ -111,22 +120,9 @@ class QuadraticMap(CalibrationMap):
 
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
-        coefficients = self.intercept, self.slope, self.curvature
-        return _quadratic_values(p, coefficients, self.data, self.ends)
-
-    @classmethod
-    def _values_of_each(
-        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
-    ) -> FloatVector:
-        """Evaluate map ``which[i]`` at ``p[i]``."""
-        numbers = np.array(
-            [
-                [one.intercept, one.slope, one.curvature, *one.data, *one.ends]
-                for one in maps
-            ]
-        )
-        columns = numbers[which].T
-        return _quadratic_values(p, columns[:3], columns[3:5], columns[5:])
+        u, inside = (logit_within(p, limits) for limits in (self.ends, self.data))
+        f = self.intercept + inside * (self.slope + self.curvature * inside)
+        return np.asarray(expit(f + (u - inside)), dtype=np.float64)
 
     def _joints(self) -> FloatVector:
         return np.array([*self.ends, *self.data])
@@ -137,24 +133,6 @@ class QuadraticMap(CalibrationMap):
         return language.expit(
             f"{language.polynomial(parabola, inside)} + {u} - {inside}"
         )
-
-
-def _beta_values(
-    p: FloatVector, a: Any, b: Any, intercept: Any, ends: Any
-) -> FloatVector:
-    """Return the map at predictions; coefficients are of all, or of each of them."""
-    log_p, minus_log_q = log_odds_parts(p, ends)
-    return np.asarray(expit(a * log_p + b * minus_log_q + intercept))
-
-
-def _quadratic_values(
-    p: FloatVector, coefficients: Any, data: Any, ends: Any
-) -> FloatVector:
-    """Return the map at predictions; coefficients are of all, or of each of them."""
-    intercept, slope, curvature = coefficients
-    u, inside = (logit_within(p, limits) for limits in (ends, data))
-    f = intercept + inside * (slope + curvature * inside)
-    return np.asarray(expit(f + (u - inside)))
 
 
 def adjust_prior(new_rate: float, *, old_rate: float = 0.5) -> BetaMap:

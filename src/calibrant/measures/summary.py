@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
-from calibrant.core.formatting import (
-    format_estimate,
-    format_interval,
-    format_limits,
-)
+from calibrant.core.formatting import format_estimate, format_interval, format_limits
 from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
 from calibrant.core.text_tables import TableFormat, frame_table, text_table
@@ -327,12 +323,11 @@ def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
     first = next((m for m in SENTENCE_ORDER if not isnan(unit[m].low)), None)
     places = [_places(one) for one in unit.measures]
     texts = _with_intervals(unit.measures, places, level, first)
-    names = [one.measure for one in unit.measures]
-    number = dict(zip(names, texts, strict=True))
-    known = {one.measure for one in unit.measures if not isnan(one.value)}
+    pairs = zip(unit.measures, texts, strict=True)
+    number = {one.measure: text for one, text in pairs}
 
     def clause(what: str, name: str) -> str:
-        if name not in known:
+        if isnan(unit[name].value):
             return f"{what} could not be estimated"
         return f"{what} was {number[name]}"
 
@@ -341,7 +336,7 @@ def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
     if unit.clusters is not None:
         size += f" from {unit.clusters:,} clusters,"
     slope = clause("the calibration slope", "slope")
-    if "intercept" in known:
+    if not isnan(unit["intercept"].value):
         slope += f" with intercept {number['intercept']}"
     diagonal = ""
     if unit.on_diagonal:
