@@ -39,6 +39,10 @@ class WatchedSmooth(Smooth):
         SEEN.extend(threads())
         return super().fit_event(sample)
 
+    def fit_each(self, samples):
+        SEEN.extend(threads())
+        return super().fit_each(samples)
+
     def fit_classes(self, sample):
         SEEN.extend(threads())
         return super().fit_classes(sample)

@@ -46,7 +46,7 @@ from calibrant.numerics.smooth_calibration_test import min_p_values
 from calibrant.numerics.weighted_points import MAX_EXACT_ROWS, compress_to_at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from calibrant.calibrators.base import Kind
     from calibrant.core.array_types import FloatMatrix, FloatVector, IntVector, Seed
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from calibrant.maps.base import CalibrationMap
     from calibrant.maps.grouped import Key
     from calibrant.numerics.resampling import Resamples
-
-    Score = Callable[[FloatMatrix, FloatMatrix], FloatVector]
 
 FOLDS, FOLDS_OF_MANY = 10, 5
 """Number of folds by default, and with so many rows that they become cells."""
@@ -123,27 +121,24 @@ def certify(
     if groups is not None and groups.used and by_group is not None:
         after = by_group
 
-    def gain(log_prob: FloatMatrix, score: Score = log_losses) -> FloatVector:
-        return score(raw.log_prob, target) - score(log_prob, target)
-
-    def brier(log_prob: FloatMatrix, target: FloatMatrix) -> FloatVector:
-        # Of one event it is the square of one difference, which is here twice.
-        share = 0.5 if isinstance(raw, EventRows) else 1.0
-        return share * brier_scores(log_prob, target)
-
+    shares, alone = held_out.weights.tolist(), held_out.alone
+    own, left = (log_losses(one, target) for one in (raw.log_prob, after))
+    gains = [own - log_losses(alone[name], target) for name in held_out.names]
     tried = [
-        Trial(name, float(share), float(np.average(gain(alone), weights=weight)))
-        for name, share in zip(held_out.names, held_out.weights, strict=True)
-        for alone in [held_out.alone[name]]
+        Trial(name, share, float(np.average(gain, weights=weight)))
+        for name, share, gain in zip(held_out.names, shares, gains, strict=True)
     ]
+    # Of one event it is the square of one difference, which is here twice.
+    part = 0.5 if isinstance(raw, EventRows) else 1.0
+    brier = [part * brier_scores(one, target) for one in (raw.log_prob, after)]
     before, repaired = errors or tuple(
         _error(raw.event(log_prob)) for log_prob in (raw.log_prob, after)
     )
     return Certificate(
         tried=tuple(tried),
         rounded=held_out.rows is not raw,
-        log_loss_gain=mean_bounds(gain(after), weight, raw.clusters),
-        brier_gain=mean_bounds(gain(after, brier), weight, raw.clusters),
+        log_loss_gain=mean_bounds(own - left, weight, raw.clusters),
+        brier_gain=mean_bounds(brier[0] - brier[1], weight, raw.clusters),
         error_before=before,
         error_after=repaired,
         evidence=held_out.evidence,

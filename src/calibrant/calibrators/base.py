@@ -529,6 +529,10 @@ class EventCalibrator(Calibrator, ABC):
     def fit_event(self, sample: BinarySample) -> Fit:
         """Estimate the calibration map of a sample of one event."""
 
+    def fit_each(self, samples: Sequence[BinarySample]) -> Sequence[Fit]:
+        """Estimate the calibration map of each of several samples, such as folds."""
+        return [self.fit_event(sample) for sample in samples]
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassCalibrator(Calibrator, ABC):

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from calibrant.calibrators.multiclass_smooth import fit_classes
-from calibrant.calibrators.smooth import Smooth, smooth_fit
+from calibrant.calibrators.smooth import Smooth
 from calibrant.core.parameters import legacy_generator
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import event_of_class
+from calibrant.maps.base import values_of_each
 from calibrant.maps.certificate import LIKELY
 from calibrant.numerics.class_probabilities import (
     class_probabilities,
@@ -29,9 +30,10 @@ from calibrant.numerics.cross_validation import (
 from calibrant.numerics.folded_points import few_cells, folded_rows, sample_to_fold
 from calibrant.numerics.links import CLIP, WHOLE, log_odds_parts, regression_ends
 from calibrant.numerics.pooling import RepairedRows, log_losses
+from calibrant.numerics.smooth_curve_fits import smooth_curve
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from calibrant.core.array_types import (
         BoolVector,
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
         Seed,
     )
     from calibrant.core.sample import ClassSample
-    from calibrant.maps.base import CalibrationMap
-    from calibrant.maps.multiclass import MulticlassMap
 
 NEEDED = float(logit(LIKELY))
 """Evidence above which predictions are repaired, if miscalibration is as likely as not
@@ -95,16 +95,8 @@ class FoldedRows(Protocol):
         """Return the cluster of each row, where rows belong together."""
         ...
 
-    def sample(self, rows: BoolVector) -> Any:
-        """Return some of the rows as a sample to fit."""
-        ...
-
-    def fit(self, family: Any, training: Any) -> Any:
-        """Fit a family to such a sample."""
-        ...
-
-    def repaired(self, maps: Sequence[Any]) -> FloatMatrix:
-        """Return log-probabilities of all rows, each after the map of its fold."""
+    def repaired(self, families: Iterable[Any]) -> Iterable[FloatMatrix]:
+        """Return log-probabilities after each family, fitted to all other folds."""
         ...
 
     def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
@@ -160,7 +152,7 @@ class EventRows:
     @property
     def evidence(self) -> float:
         """Return the log of how many times more probable `smooth` makes labels."""
-        return smooth_fit(self.source or self.all_rows).evidence
+        return smooth_curve(self.source or self.all_rows).evidence
 
     @cached_property
     def log_prob(self) -> FloatMatrix:
@@ -172,7 +164,17 @@ class EventRows:
         """Return whether there was no event, or the event."""
         return np.column_stack([1.0 - self.y, self.y])
 
-    def sample(self, rows: BoolVector) -> BinarySample:
+    def repaired(self, families: Iterable[Any]) -> Iterable[FloatMatrix]:
+        """Return log-probabilities after each family, fitted to all other folds."""
+        folds = range(int(self.fold.max()) + 1)
+        training = [self._sample(self.fold != number) for number in folds]
+        maps = [[f.map for f in self._fits(family, training)] for family in families]
+        if not maps:
+            return []
+        p = [values_of_each(own, self.p, self.fold) for own in maps]
+        return event_log_prob(np.stack(p))
+
+    def _sample(self, rows: BoolVector) -> BinarySample:
         """Return some of the rows as a sample to fit; what folds divided is joined."""
         if not self._are_cells:
             return BinarySample(self.p[rows], self.y[rows], self.weight[rows])
@@ -181,14 +183,15 @@ class EventRows:
         used = np.flatnonzero(weight)
         return BinarySample(self.p[first[used]], self.y[first[used]], weight[used])
 
-    def fit(self, family: Any, training: BinarySample) -> Any:
-        """Fit a family to what `sample` returned.
+    def _fits(self, family: Any, training: Sequence[BinarySample]) -> Sequence[Any]:
+        """Return the fit of a family to each sample.
 
         Where rows are very many, smooth maps have the penalties of all of them.
         """
         if self._are_cells and self.source is not None and isinstance(family, Smooth):
-            return family.fit_near(training, smooth_fit(self.source))
-        return family.fit_event(training)
+            return family.fit_each_near(training, smooth_curve(self.source))
+        fits: Sequence[Any] = family.fit_each(training)
+        return fits
 
     @cached_property
     def _are_cells(self) -> bool:
@@ -213,14 +216,6 @@ class EventRows:
             return sample_to_fold(self.source)
         return BinarySample(self.p, self.y, self.weight)
 
-    def repaired(self, maps: Sequence[CalibrationMap]) -> FloatMatrix:
-        """Return log-probabilities of all rows, each after the map of its fold."""
-        p = np.empty_like(self.p)
-        for number, map_ in enumerate(maps):
-            held = self.fold == number
-            p[held] = map_.values(self.p[held])
-        return event_log_prob(p)
-
     def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
         """Return the rows with what maps change, to be pooled."""
         return RepairedRows(self.log_prob, moves, self.target, self.weight)
@@ -233,10 +228,10 @@ class EventRows:
         return BinarySample(p, self.y, self.weight, clusters=self.clusters)
 
 
-def event_log_prob(p: FloatVector, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
-    """Return the log-probabilities of no event and of the event."""
+def event_log_prob(p: FloatMatrix, ends: tuple[float, float] = WHOLE) -> FloatMatrix:
+    """Return the log-probabilities of no event and of the event, as last axis."""
     log_p, minus_log_q = log_odds_parts(p, ends)
-    return np.column_stack([-minus_log_q, log_p])
+    return np.stack([-minus_log_q, log_p], axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,21 +296,16 @@ class ClassRows:
         """Return how many rows each row stands for."""
         return np.ones(self.rows.n) if self.rows.weight is None else self.rows.weight
 
-    def sample(self, rows: BoolVector) -> ClassSample:
-        """Return some of the rows as a sample to fit."""
-        return self.rows.rows(rows)
-
-    def fit(self, family: Any, training: ClassSample) -> Any:
-        """Fit a family to such a sample."""
-        return family.fit_sample(training)
-
-    def repaired(self, maps: Sequence[MulticlassMap]) -> FloatMatrix:
-        """Return log-probabilities of all rows, each after the map of its fold."""
-        prob = np.empty_like(self.rows.scores, dtype=np.float64)
-        for number, map_ in enumerate(maps):
+    def repaired(self, families: Iterable[Any]) -> list[FloatMatrix]:
+        """Return log-probabilities after each family, fitted to all other folds."""
+        families, scores = list(families), self.rows.scores
+        repaired = [np.empty_like(scores, dtype=np.float64) for _ in families]
+        for number in range(int(self.fold.max()) + 1):
             held = self.fold == number
-            prob[held] = map_.calibrated(self.rows.scores[held])
-        return log_probabilities(prob, "prob")
+            training = self.rows.rows(~held)
+            for prob, family in zip(repaired, families, strict=True):
+                prob[held] = family.fit_sample(training).map.calibrated(scores[held])
+        return [log_probabilities(prob, "prob") for prob in repaired]
 
     def moved(self, moves: tuple[FloatMatrix, ...]) -> RepairedRows:
         """Return the rows with what maps change, to be pooled with no repair."""
@@ -378,12 +368,7 @@ class HeldOut(Generic[RowsT]):
         """Fit each family to all folds but one, and repair that one; for every fold."""
         rows = raw.rounded()
         scores = rows.log_prob
-        maps: dict[str, list[Any]] = {name: [] for name in families}
-        for number in range(int(rows.fold.max()) + 1):
-            training = rows.sample(rows.fold != number)
-            for name, family in families.items():
-                maps[name].append(rows.fit(family, training).map)
-        moves = tuple(rows.repaired(own) - scores for own in maps.values())
+        moves = tuple(own - scores for own in rows.repaired(families.values()))
         return cls(raw, rows, tuple(families), rows.moved(moves))
 
     @cached_property

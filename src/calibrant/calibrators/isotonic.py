@@ -22,6 +22,8 @@ from calibrant.numerics.isotonic import (
 from calibrant.numerics.sorted_rows import edges_between, sorted_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.core.array_types import FloatMatrix, FloatVector
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.resampling import Resamples
@@ -103,9 +105,20 @@ class VennAbers(EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        fit = fit_venn_abers(sample)
-        map_ = VennAbersMap.through(fit.p, fit.low, fit.high)
-        return CurveFit(map_, fit.edges.size - 1, fit.edges, _refit_with_new_row)
+        return self.fit_each([sample])[0]
+
+    def fit_each(self, samples: Sequence[BinarySample]) -> list[CurveFit]:
+        """Estimate the calibration map of each of several samples."""
+        fits = [fit_venn_abers(sample) for sample in samples]
+        return [
+            CurveFit(
+                VennAbersMap.through(fit.p, fit.low, fit.high),
+                fit.edges.size - 1,
+                fit.edges,
+                _refit_with_new_row,
+            )
+            for fit in fits
+        ]
 
 
 def _refit_with_new_row(resamples: Resamples) -> FloatMatrix:

@@ -126,6 +126,8 @@ class KernelError:
         factor = OUTCOME_FACTORS[self.outcome_kernel]
         return KernelFit(ErrorKernel(self.kernel, width, factor))
 
+    fit_event = fit_classes = fit_sample
+
 
 def check_two_rows(sample: Sized, *, debias: bool) -> None:
     """Raise where there is no pair of rows to be unbiased about."""

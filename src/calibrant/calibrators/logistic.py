@@ -26,12 +26,21 @@ from calibrant.numerics.log_odds import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.core.sample import BinarySample
 
 
 def beta_fit(fit: LogOddsFit) -> CurveFit:
     """Return the map of a regression on the parts of log-odds."""
     map_ = BetaMap(*fit.coefficients, fit.ends)
+    return CurveFit(map_, 1, WHOLE_RANGE, fit.refitted)
+
+
+def quadratic_fit(fit: LogOddsFit) -> CurveFit:
+    """Return the map of a regression on the logit and its square."""
+    slope, curvature, intercept = fit.coefficients
+    map_ = QuadraticMap(intercept, slope, curvature, fit.data, fit.ends)
     return CurveFit(map_, 1, WHOLE_RANGE, fit.refitted)
 
 
@@ -62,7 +71,8 @@ class Platt(EventCalibrator):
         """Estimate the calibration map of a sample."""
         solve = partial(solve_platt, smoothing=self.smoothing)
         flat = not self.smoothing
-        return beta_fit(fit_log_odds(sample, solve, parts, may_be_flat=flat))
+        (fit,) = fit_log_odds([sample], solve, parts, may_be_flat=flat)
+        return beta_fit(fit)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -96,7 +106,8 @@ class Beta(EventCalibrator):
         """Estimate the calibration map of a sample."""
         solve = partial(solve_beta, variant=self.variant)
         flat = self.variant != "ab"
-        return beta_fit(fit_log_odds(sample, solve, parts, may_be_flat=flat))
+        (fit,) = fit_log_odds([sample], solve, parts, may_be_flat=flat)
+        return beta_fit(fit)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -114,10 +125,12 @@ class Quadratic(EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        fit = fit_log_odds(sample, solve_quadratic, powers)
-        slope, curvature, intercept = fit.coefficients
-        map_ = QuadraticMap(intercept, slope, curvature, fit.data, fit.ends)
-        return CurveFit(map_, 1, WHOLE_RANGE, fit.refitted)
+        return self.fit_each([sample])[0]
+
+    def fit_each(self, samples: Sequence[BinarySample]) -> list[CurveFit]:
+        """Estimate the calibration map of each of several samples."""
+        fits = fit_log_odds(samples, solve_quadratic, powers)
+        return [quadratic_fit(fit) for fit in fits]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -150,7 +163,7 @@ class ScalingBinning(EventCalibrator):
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
         solve, flat = partial(solve_platt, smoothing=self.smoothing), not self.smoothing
-        scaling = fit_log_odds(sample, solve, parts, may_be_flat=flat)
+        (scaling,) = fit_log_odds([sample], solve, parts, may_be_flat=flat)
         bins = max(min(self.bins, int(sample.total)), 1)
         averaged = average_scaling(sample, scaling, bins)
         levels = averaged.levels

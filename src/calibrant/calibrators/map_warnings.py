@@ -51,7 +51,8 @@ def warn_if_upside_down(
 
 def warn_if_reversed(sample: BinarySample) -> bool:
     """Warn where higher predictions come true less often; return whether they do."""
-    return warn_of_reversals({"": reversal_of(sample)})
+    reversal = reversal_of(sample)
+    return reversal is not None and warn_of_reversals({"": reversal}, 1)
 
 
 def reversal_of(sample: BinarySample) -> Reversal | None:
@@ -65,14 +66,14 @@ def reversal_of(sample: BinarySample) -> Reversal | None:
     return find_reversal(cells.p, cells.label_sum / cells.weight, cells.weight)
 
 
-def warn_of_reversals(tested: Mapping[str, Reversal | None]) -> bool:
+def warn_of_reversals(reversals: Mapping[str, Reversal], tested: int) -> bool:
     """Warn once of models and groups that are upside down; return whether any is.
 
-    All are tested together, so that a hundred groups give no more false alarms than
-    one.
+    All that were `tested` are so together: a hundred groups give no more false alarms
+    than one.
     """
-    level = LEVEL / max(len(tested), 1)
-    found = {name: one for name, one in tested.items() if one and one.pvalue < level}
+    level = LEVEL / max(tested, 1)
+    found = {name: one for name, one in reversals.items() if one.pvalue < level}
     if not found:
         return False
     names, first = list(found), next(iter(found.values()))

@@ -107,6 +107,12 @@ class Method:
 
     def build(self, **params: Any) -> Any:
         """Return the calibrator with the given parameters, or raise if one is wrong."""
+        made = self._made(params)
+        # What the name fixes is valid.
+        return made.checked() if params and isinstance(made, Calibrator) else made
+
+    def _made(self, params: dict[str, Any]) -> Any:
+        """Return the calibrator; raise where a parameter does not exist."""
         free, inner = self.parameters, {}
         for name in params:
             if name not in free:
@@ -114,9 +120,7 @@ class Method:
         if self.wrapped is not None:
             own = {name: params.pop(name) for name in COMMON if name in params}
             inner, params = {"calibrator": self.wrapped.build(**params)}, own
-        made = self.calibrator(**self.fixed, **inner, **params)
-        # What the name fixes is valid.
-        return made.checked() if params and isinstance(made, Calibrator) else made
+        return self.calibrator(**self.fixed, **inner, **params)
 
     def _not_free(self, name: str) -> Exception:
         """Return the error about a parameter that cannot be set."""
@@ -162,7 +166,8 @@ class Method:
         """
         usual = {"random_state": random_state, "monotone": False}
         known = self.parameters
-        return self.build(**{n: v for n, v in usual.items() if n in known} | params)
+        own = {name: value for name, value in usual.items() if name in known}
+        return self.build(**own, **params) if params else self._made(own)
 
 
 SPACINGS = {"es": ("size", "equal-size"), "ew": ("width", "equal-width")}

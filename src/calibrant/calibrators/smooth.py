@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from calibrant.calibrators.base import ClassCalibrator, EventCalibrator
 from calibrant.calibrators.fits import CurveFit
 from calibrant.calibrators.multiclass_smooth import fit_classes
-from calibrant.core.parameters import check_count, check_flag, check_penalties
+from calibrant.core.parameters import (
+    check_count,
+    check_flag,
+    check_fraction,
+    check_penalties,
+)
 from calibrant.exceptions import OptionError
 from calibrant.maps.smooth import SmoothMap
 from calibrant.numerics.smooth_curve_fits import (
@@ -23,6 +28,8 @@ from calibrant.numerics.smooth_terms import TERMS
 from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.calibrators.base import Kind
     from calibrant.calibrators.fits import MulticlassFit
     from calibrant.core.array_types import FloatVector, Seed
@@ -42,6 +49,7 @@ class SmoothFit(CurveFit):
         The curve that the map follows, with its posterior.
     """
 
+    map: SmoothMap
     family: Smooth
     curve: SmoothCurve
 
@@ -50,12 +58,13 @@ class SmoothFit(CurveFit):
         """Return the log of how many times more probable labels are by the map."""
         return self.curve.evidence
 
-    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:
+    def error(self, sample: BinarySample, *, alpha: float, debias: bool) -> float:  # noqa: ARG002
         """Return the mean of abs(map(p) - p) ** alpha."""
         if not isinstance(self.curve, FewRowsCurve) or (
             compress_to_at_most(sample) is not self.curve.cells
         ):
-            return super().error(sample, alpha=alpha, debias=debias)
+            line = self.map.knots, self.map.shifts
+            return self.curve.error_of(line, sample, alpha)
         return self.curve.own_error(alpha)
 
     def error_quantiles(
@@ -85,12 +94,13 @@ class SmoothFit(CurveFit):
         random_state : int, generator or None
             Seeds the maps that are drawn.
         """
+        check_fraction(confidence, name="confidence")
         return self.curve.band(
             p,
             confidence,
             simultaneous=simultaneous,
             random_state=random_state,
-            around=self.map.values,
+            around=(self.map.knots, self.map.shifts),
         )
 
     def loosened(self, sample: BinarySample) -> SmoothFit:
@@ -169,28 +179,44 @@ class Smooth(ClassCalibrator, EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> SmoothFit:
         """Estimate the calibration map of a sample."""
+        if self._choices == FREE:
+            return self._fits([smooth_curve(sample)])[0]
+        return self.fit_each([sample])[0]
+
+    def fit_each(self, samples: Sequence[BinarySample]) -> list[SmoothFit]:
+        """Estimate the calibration map of each of several samples."""
+        return self._fits(fit_curves(samples, self._choices))
+
+    @property
+    def _choices(self) -> CurveChoices:
+        """Return what is not left to the data."""
         given = None if self.penalties is None else tuple(self.penalties)
-        choices = CurveChoices(self.coefficients, self.average, given)
-        if choices == FREE:
-            return self.fit_of(smooth_curve(sample))
-        return self.fit_of(fit_curves([sample], choices)[0])
+        return CurveChoices(self.coefficients, self.average, given)
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit the tempering of all classes, then the terms."""
         return fit_classes(sample)
 
-    def fit_near(self, sample: BinarySample, near: SmoothFit) -> SmoothFit:
-        """Estimate the map of a part of a sample, with the penalties of the whole."""
-        return self.fit_of(fit_near(sample, near.curve))
+    def fit_each_near(
+        self, samples: Sequence[BinarySample], near: SmoothCurve
+    ) -> list[SmoothFit]:
+        """Estimate the maps of parts of a sample, with the penalties of its curve."""
+        return self._fits([fit_near(sample, near) for sample in samples])
 
-    def fit_of(self, curve: SmoothCurve) -> SmoothFit:
-        """Return the map that is asked for: the curve itself, or made to repair."""
-        map_ = SmoothMap.through(curve.terms.nodes, curve.shifts, curve.terms.ends)
-        if self.monotone:
-            map_ = map_.repairing(curve.cells.p, curve.cells.weight)
-        pieces = int(isinstance(curve, FewRowsCurve))  # curves have neither bins
-        edges, refit = curve.terms.edges, curve.refitted
-        return SmoothFit(map_, pieces, edges, refit, family=self, curve=curve)
+    def _fits(self, curves: Sequence[SmoothCurve]) -> list[SmoothFit]:
+        """Return maps as they are asked for: the curves themselves, or repairs."""
+        lines = [curve.line(repairing=self.monotone) for curve in curves]
+        return [
+            SmoothFit(
+                map=SmoothMap(*line, curve.terms.ends),
+                n_pieces=int(isinstance(curve, FewRowsCurve)),  # curves have none
+                edges=curve.terms.edges,
+                refit=curve.refitted,
+                family=self,
+                curve=curve,
+            )
+            for line, curve in zip(lines, curves, strict=True)
+        ]
 
 
 EVALUATOR = Smooth(monotone=False)

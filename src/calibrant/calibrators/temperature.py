@@ -23,6 +23,8 @@ from calibrant.numerics.links import logit_within, regression_ends
 from calibrant.numerics.log_odds import fit_log_odds, parts, solve_temperature
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.calibrators.fits import CurveFit
     from calibrant.core.sample import BinarySample, ClassSample
     from calibrant.maps.base import CalibrationMap
@@ -43,8 +45,12 @@ class Temperature(ClassCalibrator, EventCalibrator):
 
     def fit_event(self, sample: BinarySample) -> CurveFit:
         """Estimate the calibration map of a sample."""
-        fit = fit_log_odds(sample, solve_temperature, parts, may_be_flat=False)
-        return beta_fit(fit)
+        return self.fit_each([sample])[0]
+
+    def fit_each(self, samples: Sequence[BinarySample]) -> list[CurveFit]:
+        """Estimate the calibration map of each of several samples."""
+        fits = fit_log_odds(samples, solve_temperature, parts, may_be_flat=False)
+        return [beta_fit(fit) for fit in fits]
 
     def fit_classes(self, sample: ClassSample) -> MulticlassFit:
         """Fit the temperature."""

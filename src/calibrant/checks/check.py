@@ -244,12 +244,16 @@ class Subject:
         return gap / self.total, float(2.0 * ndtr(-abs(gap) / np.sqrt(noise)))
 
     @cached_property
+    def logits(self) -> FloatVector:
+        """Return the logit of each cell."""
+        return logit(self.cells.p)
+
+    @cached_property
     def shift_to_base_rate(self) -> float:
         """Return what must be added to logits so that predictions sum to labels."""
-        cells, logits = self.cells, logit(self.cells.p)
 
         def surplus(shift: float) -> float:
-            total = float(cells.weight @ expit(logits + shift)) / self.total
+            total = float(self.cells.weight @ expit(self.logits + shift)) / self.total
             return total - self.rate
 
         return float(brentq(surplus, -MAX_SHIFT, MAX_SHIFT, xtol=1e-9))
@@ -257,7 +261,7 @@ class Subject:
     @cached_property
     def at_base_rate(self) -> FloatVector:
         """Return predictions shifted on the logit scale so that they sum to labels."""
-        return np.asarray(expit(logit(self.cells.p) + self.shift_to_base_rate))
+        return np.asarray(expit(self.logits + self.shift_to_base_rate))
 
     def tabulate(self, edges: FloatVector) -> BinTable:
         """Return sums over bins."""

@@ -171,10 +171,11 @@ def _are_multiples(p: FloatVector, step: float) -> bool:
 
 def certain(subject: Subject) -> Finding | None:
     """CAL009: predictions of exactly 0 or 1."""
-    p, y, weight = subject.sample.p, subject.sample.y, subject.sample.weights
+    p, y = subject.sample.p, subject.sample.y
     sure = (p == 0.0) | (p == 1.0)
     if not sure.any():
         return None
+    weight = subject.sample.weights
     rows = float(weight[sure].sum())
     failed = float((weight * np.abs(y - p))[sure].sum())
     share = f"{100 * rows / subject.total:.2g}".replace("1e+02", "100")

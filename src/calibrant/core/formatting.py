@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,34 @@ def fixed(value: float, decimals: int) -> str:
     """
     text = f"{value:.{decimals}f}"
     return text.removeprefix("-") if float(text) == 0.0 else text
+
+
+def format_estimate(value: float, decimals: int) -> str:
+    """Return an estimate; a hyphen where there is none (NaN)."""
+    return "-" if isnan(value) else fixed(value, decimals)
+
+
+def format_limits(low: float, high: float, decimals: int) -> str:
+    """Return the ends of an interval; nothing where there is none (NaN)."""
+    if isnan(low):
+        return ""
+    return f"{fixed(low, decimals)} to {fixed(high, decimals)}"
+
+
+def format_interval(
+    value: float, low: float, high: float, decimals: int, level: str = ""
+) -> str:
+    """Return an estimate with its interval, if it has one, and perhaps its level.
+
+    Examples
+    --------
+    >>> from math import nan
+    >>> format_interval(0.5, 0.25, 0.75, 2), format_interval(0.5, nan, nan, 1)
+    ('0.50 (0.25 to 0.75)', '0.5')
+    """
+    number = format_estimate(value, decimals)
+    limits = format_limits(low, high, decimals)
+    return f"{number} ({level}{limits})" if limits else number
 
 
 def format_number(value: float | None, decimals: int = MIN_DECIMALS) -> str:

@@ -9,9 +9,10 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import expit
 
+from calibrant.calibrators.binned import BinnedFit
 from calibrant.calibrators.fits import BandedFit
 from calibrant.core.arrays import as_float, as_vector, check_same_length
-from calibrant.core.parameters import check_choice, check_fraction, generator
+from calibrant.core.parameters import check_choice, generator
 from calibrant.maps.binned import BinnedMap
 from calibrant.numerics.binning import (
     bin_index,
@@ -134,9 +135,6 @@ def band_of(
     Limits are found at some places and joined smoothly: between neighbours, those of
     drawn maps differ by chance alone.
     """
-    if kind is not None:
-        check_choice(kind, get_args(BandKind), name="band")
-    check_fraction(confidence, name="confidence")
     if kind is None or not isinstance(fit, BandedFit):
         return None
     logits = logit(curve.p, clip=CLIP)
@@ -192,7 +190,8 @@ def choose_axes(axes: AxesKind, samples: Sequence[BinarySample]) -> Space:
 def _is_crowded(sample: BinarySample) -> bool:
     p = sample.p
     sides: tuple[BoolVector, BoolVector] = (p < NEAR_END, p > 1.0 - NEAR_END)
-    return max(sample.mean(side.astype(float)) for side in sides) >= CROWD
+    shares = (np.average(side, weights=sample.weight) for side in sides)
+    return bool(max(shares) >= CROWD)
 
 
 def axis_limits(
@@ -225,10 +224,20 @@ def level_edges(levels: FloatVector) -> FloatVector:
     return np.concatenate([[0.0], 0.5 * (levels[:-1] + levels[1:]), [1.0]])
 
 
+def has_bins(fit: Fit) -> bool:
+    """Tell whether the map consists of bins."""
+    return isinstance(fit, BinnedFit) or isinstance(fit.map, BinnedMap)
+
+
+def bin_table(sample: BinarySample, fit: Fit) -> BinTable:
+    """Return sums over the bins of a map of the sample; a binned fit has them."""
+    return fit.table if isinstance(fit, BinnedFit) else sample_table(sample, fit.edges)
+
+
 def table_of(sample: BinarySample, fit: Fit) -> BinTable:
     """Return sums over the bins of a map, or over some where the map has none."""
-    if isinstance(fit.map, BinnedMap):
-        return sample_table(sample, fit.edges)
+    if has_bins(fit):
+        return bin_table(sample, fit)
     levels = levels_of(sample)
     if levels is not None and sample.total >= ROWS_PER_LEVEL * levels.size:
         return sample_table(sample, level_edges(levels))
@@ -345,10 +354,8 @@ def picked_instances(
     truth: Points | None,
     count: int,
     random_state: Seed,
-) -> Points | None:
+) -> Points:
     """Pick up to the same number of rows from each bin."""
-    if count == 0:
-        return None
     shuffled = generator(random_state).permutation(sample.n)
     in_bin = bin_index(sample.p[shuffled], fit.edges)
     by_bin = np.argsort(in_bin, kind="stable")

@@ -28,6 +28,7 @@ from calibrant.displays.diagram_data import (
     bin_columns,
     choose_axes,
     data_range,
+    has_bins,
     histogram_of,
     map_points,
     picked_instances,
@@ -36,7 +37,6 @@ from calibrant.displays.diagram_data import (
 )
 from calibrant.displays.statistics import Statistics
 from calibrant.exceptions import OptionError, Setting
-from calibrant.maps.binned import BinnedMap
 from calibrant.measures.estimate import ErrorSettings, Estimate, FittedTasks
 from calibrant.predictions.predictions import as_predictions
 
@@ -430,12 +430,18 @@ def display_of_sample(  # noqa: PLR0913
     `fitted` are the map and its error, where they are known.
     """
     check_choice(kind, get_args(Kind), name="kind")
-    drawn_axes = choose_axes(axes, [sample])
+    if band is not None:
+        check_choice(band, get_args(BandKind), name="band")
     check_count(instances, name="instances", least=0)
     seed = whole_seed(random_state)
-    settings = ErrorSettings(debias=debias, confidence=confidence, random_state=seed)
-    fit, estimate = fitted or _fitted(sample, method, tops, settings)
-    binned = isinstance(fit.map, BinnedMap)
+    drawn_axes = choose_axes(axes, [sample])
+    fit, estimate = fitted or _fitted(
+        sample,
+        method,
+        tops,
+        ErrorSettings(debias=debias, confidence=confidence, random_state=seed),
+    )
+    binned = has_bins(fit)
     # The paper's diagrams show whole bins; a curve ends with the data.
     ends = PROB_LIMITS if binned and kind != "curve" else data_range(sample)
     curve, table = map_points(fit, ends), table_of(sample, fit)
@@ -446,7 +452,7 @@ def display_of_sample(  # noqa: PLR0913
         bins=bin_columns(sample, table, confidence),
         binned=binned,
         curve=curve,
-        knots=Points(bends, fit.map.values(bends)),
+        knots=Points(bends, fit.map.values(bends)) if bends.size else NO_POINTS,
         histogram_data=histogram_of(sample, fit.edges, drawn_axes, limits),
         statistics=Statistics.of(sample, estimate, confidence),
         method=method_name(method),
@@ -456,7 +462,9 @@ def display_of_sample(  # noqa: PLR0913
         histogram=histogram,
         name=name,
         axis_labels=axis_labels,
-        instances=picked_instances(sample, fit, truth, instances, seed),
+        instances=picked_instances(sample, fit, truth, instances, seed)
+        if instances
+        else None,
         true_map=truth,
         band=band_of(fit, curve, band, confidence, seed),
     )
@@ -472,9 +480,11 @@ def _fitted(
     family = find_binary(method)
     if tops is not None:  # not the method that `evaluate` knows by this name
         fit = family.measuring(settings.random_state, tops=tops).fit_sample(sample)
-        (error,), debiased = settings.errors([fit], [sample], method)
-        name, value, ends = method_name(method), max(float(error), 0.0), (np.nan,) * 2
-        return fit, Estimate(name, "binary", value, *ends, sample.n, debiased, 0)
+        found = settings.measured([fit], [sample], method)
+        value, ends = max(float(found.errors[0]), 0.0), (np.nan, np.nan)
+        return fit, Estimate(
+            found.method, "binary", value, *ends, sample.n, found.debiased, 0
+        )
     tasks = BinaryTasks("binary", ("binary",), (sample,))
     fitted = FittedTasks(tasks, settings)
     with one_blas_thread():

@@ -22,13 +22,14 @@ from calibrant.exceptions import MapFormatError
 from calibrant.maps.sql_and_python import ACCURACY, python_function, sql_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from dataclasses import Field
 
     from calibrant.core.array_types import (
         ArrayLike,
         FloatMatrix,
         FloatVector,
+        IntVector,
         JsonObject,
     )
     from calibrant.maps.languages import Dialect, Language
@@ -205,6 +206,17 @@ class CalibrationMap(StoredMap):
     def values(self, p: FloatVector) -> FloatVector:
         """Evaluate the map at predictions that have been checked."""
 
+    @classmethod
+    def _values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate map ``which[i]`` at ``p[i]``."""
+        values = np.empty_like(p)
+        for number, map_ in enumerate(maps):
+            rows = which == number
+            values[rows] = map_.values(p[rows])
+        return values
+
     @property
     def _degree(self) -> int | None:
         """Return the degree of the map if it is a polynomial between its joints."""
@@ -285,6 +297,13 @@ class CalibrationMap(StoredMap):
 
     def _python(self, name: str, accuracy: float, scale: Scale) -> str:
         return python_function(self, name, accuracy, scale)
+
+
+def values_of_each(
+    maps: Sequence[CalibrationMap], p: FloatVector, which: IntVector
+) -> FloatVector:
+    """Evaluate map ``which[i]`` at ``p[i]``: maps of folds, all of one kind."""
+    return type(maps[0])._values_of_each(maps, p, which)  # noqa: SLF001
 
 
 MAX_CLASSES = 100_000

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
 from calibrant.core.parameters import check_fraction
-from calibrant.maps.base import CalibrationMap
+from calibrant.maps.base import FITTED_SCALE, CalibrationMap
 from calibrant.numerics.links import WHOLE, log_odds_parts, logit, logit_within
 from calibrant.numerics.short_formulas import Piece
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.maps.languages import Language
 
 
 @dataclass(frozen=True, eq=False)
-class BetaMap(CalibrationMap):
+class ParametricMap(CalibrationMap):
+    """A map whose fields are coefficients."""
+
+    @classmethod
+    def _values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate one map whose coefficients differ from prediction to prediction."""
+        names = [field.name for field in fields(cls) if field.name != FITTED_SCALE]
+        columns = ([getattr(map_, name) for map_ in maps] for name in names)
+        many: Any = cls
+        each: FloatVector = many(*(np.array(own)[which].T for own in columns)).values(p)
+        return each
+
+
+@dataclass(frozen=True, eq=False)
+class BetaMap(ParametricMap):
     """The map ``expit(a * log(p) - b * log(1 - p) + intercept)``.
 
     With a = b it is straight between logits, as Platt scaling is. With a and b not
@@ -71,7 +89,7 @@ class BetaMap(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticMap(CalibrationMap):
+class QuadraticMap(ParametricMap):
     """The map ``expit(intercept + slope * u + curvature * u**2)`` of the logit u.
 
     Beyond the data a parabola would soon change direction. There the logit is shifted

@@ -13,13 +13,15 @@ from calibrant.maps.languages import lines_between
 from calibrant.numerics.links import NEAREST, logit_within
 from calibrant.numerics.short_formulas import Piece
 from calibrant.numerics.supported_shifts import (
+    line_of,
     needed_knots,
-    rising_shifts,
-    supported_shifts,
+    repairing_shifts,
 )
 
 if TYPE_CHECKING:
-    from calibrant.core.array_types import FloatVector
+    from collections.abc import Sequence
+
+    from calibrant.core.array_types import FloatVector, IntVector
     from calibrant.maps.languages import Language
 
 
@@ -55,9 +57,7 @@ class SmoothMap(CalibrationMap):
         cls, knots: FloatVector, shifts: FloatVector, ends: tuple[float, float]
     ) -> Self:
         """Return the map with given shifts at one or more knots."""
-        if knots.size == 1:
-            knots, shifts = knots + np.array([0.0, 1.0]), np.repeat(shifts, 2)
-        return cls(knots, shifts, ends)
+        return cls(*line_of(knots, shifts), ends)
 
     def repairing(self, p: FloatVector, weight: FloatVector) -> Self:
         """Return the nearest map that does not fall and that rows support.
@@ -67,9 +67,9 @@ class SmoothMap(CalibrationMap):
         p, weight : ndarray of shape (m,)
             Predictions that the map was fitted to, ascending, and their weights.
         """
-        rows = logit_within(p, self.ends), weight
-        shifts = supported_shifts(self.knots, self.shifts, *rows)
-        return replace(self, shifts=rising_shifts(self.knots, shifts, *rows))
+        u = logit_within(p, self.ends)
+        shifts = repairing_shifts(self.knots, self.shifts, u, weight)
+        return replace(self, shifts=shifts)
 
     def thinned(self, tolerance: float) -> Self:
         """Return the map with fewer knots, up to a difference of logits."""
@@ -80,6 +80,19 @@ class SmoothMap(CalibrationMap):
         """Evaluate the map at predictions that have been checked."""
         u = logit_within(p, self.ends)
         return np.asarray(expit(u + np.interp(u, self.knots, self.shifts)))
+
+    @classmethod
+    def _values_of_each(
+        cls, maps: Sequence[Self], p: FloatVector, which: IntVector
+    ) -> FloatVector:
+        """Evaluate map ``which[i]`` at ``p[i]``."""
+        low, high = np.array([map_.ends for map_ in maps])[which].T
+        u = logit_within(p, (low, high))
+        shifts = np.empty_like(u)
+        for number, map_ in enumerate(maps):
+            rows = which == number
+            shifts[rows] = np.interp(u[rows], map_.knots, map_.shifts)
+        return np.asarray(expit(u + shifts))
 
     def _check_fields(self) -> None:
         self._check_sizes(self.knots.size, "shifts")

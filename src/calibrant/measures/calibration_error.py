@@ -130,5 +130,4 @@ def calibration_error(  # noqa: PLR0913
     tasks = spec.tasks(y_true, y_prob, sample_weight)
     warn_if_small(tasks.samples[0])
     fits = [evaluator.fit_sample(sample) for sample in tasks.measured]
-    values, _ = settings.errors(fits, tasks.measured, method)
-    return float(values.mean())
+    return float(settings.measured(fits, tasks.measured, method).errors.mean())

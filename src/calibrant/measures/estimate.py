@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,15 @@ class Estimate:
         )
 
 
+class Measured(NamedTuple):
+    """What the fits of a method say of each event."""
+
+    method: str  # its name
+    errors: FloatVector
+    debiased: bool
+    pieces: FloatVector
+
+
 @dataclass(frozen=True, kw_only=True)
 class ErrorSettings:
     """How errors are to be estimated, whatever the method: parameters of `evaluate`."""
@@ -108,16 +117,13 @@ class ErrorSettings:
             self._evaluators[key] = found.measuring(self.random_state)
         return self._evaluators[key]
 
-    def errors(
+    def measured(
         self,
         fits: Sequence[Any],
         samples: Sequence[BinarySample | ClassSample],
-        method: str,
-    ) -> tuple[FloatVector, bool]:
-        """Return the error of each event, and whether the bias was subtracted.
-
-        Raise if it must be but is not known.
-        """
+        method: Any,
+    ) -> Measured:
+        """Return the error of each event; raise if it must be debiased but cannot."""
         alpha = float(self.alpha)
         debias = bool(self.debias) and fits[0].debiases(alpha)
         if self.debias is True and not debias:
@@ -125,16 +131,17 @@ class ErrorSettings:
                 f"debias=True is not possible for method {method!r} with "
                 f'alpha={alpha:g}; pass debias="auto" or False.'
             )
+        name, pieces = method_name(method), [float(fit.n_pieces) for fit in fits]
         pairs = zip(fits, samples, strict=True)
         errors = [fit.error(one, alpha=alpha, debias=debias) for fit, one in pairs]
-        return np.array(errors), debias
+        return Measured(name, np.array(errors), debias, np.array(pieces))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedTasks:
     """Binary tasks, with fits and estimates that are made on demand and kept.
 
-    Drawing solves many small systems: whoever asks for estimates enters
+    Fits and draws solve many small systems: whoever asks for them enters
     `one_blas_thread` before.
 
     Attributes
@@ -162,9 +169,11 @@ class FittedTasks:
         key = _key(method)
         if key not in self._fits:
             tasks = self.tasks
-            kind: Kind = "binary" if tasks.whole is None else "multi-class"
+            one_event = tasks.whole is None
+            kind: Kind = "binary" if one_event else "multi-class"
             evaluator = self.settings.evaluator(method, kind)
-            self._fits[key] = [evaluator.fit_sample(s) for s in tasks.measured]
+            fit = evaluator.fit_event if one_event else evaluator.fit_classes
+            self._fits[key] = [fit(sample) for sample in tasks.measured]
         return self._fits[key]
 
     def estimates(self, method: str) -> tuple[Estimate, ...]:
@@ -173,16 +182,16 @@ class FittedTasks:
         if key in self._estimates:
             return self._estimates[key]
         fits = self.fits(method)
-        values, debias = self.settings.errors(fits, tasks.measured, method)
-        pieces = np.array([float(fit.n_pieces) for fit in fits])
-        n, name = tasks.samples[0].n_data, method_name(method)
-        limits = self._limits(fits)
+        name, errors, debiased, pieces = self.settings.measured(
+            fits, tasks.measured, method
+        )
+        n, limits = tasks.samples[0].n_data, self._limits(fits)
 
         def row(task: str, which: slice) -> Estimate:
-            value = max(float(np.mean(values[which])), 0.0)
+            value = max(float(np.mean(errors[which])), 0.0)
             ends = (np.nan, np.nan) if limits is None else limits.ends(value, which)
             size = float(np.mean(pieces[which]))
-            return Estimate(name, task, value, *ends, n, debias, size)
+            return Estimate(name, task, value, *ends, n, debiased, size)
 
         rows = [row(tasks.task, slice(None))]
         if len(fits) > 1:

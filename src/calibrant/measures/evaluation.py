@@ -386,22 +386,26 @@ def over_units(
     """
     results: list[Result] = []
     skipped, units, named = SkippedGroups(), store.units(), store.named
-    reversals: dict[str, Reversal | None] = {}
+    reversals: dict[str, Reversal] = {}
+    tested = 0
     with one_blas_thread():  # setting the limit costs as much as a small fit
         pairs = fitted_units(units, methods, settings, skipped)
         for done, (unit, fitted) in enumerate(pairs):
             if progress is not None:
                 progress(done, len(units))
-            if not unit.group.key:
-                warn_if_small(fitted.tasks.samples[0])
             key = {"model": unit.model} if named else {}
             key |= result_key(unit.group.key, reserved)
+            first = fitted.tasks.samples[0]
+            if not unit.group.key:
+                warn_if_small(first)
             if fitted.tasks.task == "binary":
-                name = ", ".join(filter(None, [key.get("model"), str(unit.group)]))
-                reversals[name] = reversal_of(fitted.tasks.samples[0])
+                tested += 1
+                if (found := reversal_of(first)) is not None:
+                    names = key.get("model"), str(unit.group)
+                    reversals[", ".join(filter(None, names))] = found
             with skipped.skipping(unit.group):
                 results.append(measure(fitted, unit.group, skipped, key))
-    warn_of_reversals(reversals)
+    warn_of_reversals(reversals, tested)
     return skipped.checked(results)
 
 

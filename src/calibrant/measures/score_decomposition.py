@@ -160,7 +160,7 @@ def _splits_of(
     rows: BinarySample, recalibrated: FloatVector, *, isotonic: bool = False
 ) -> Splits:
     def means(values: FloatVector) -> FloatVector:
-        return np.array([rows.mean(values)])
+        return np.array([np.average(values, weights=rows.weight)])
 
     return _splits(rows, recalibrated, means, means(rows.y), isotonic=isotonic)[0]
 
@@ -177,8 +177,9 @@ def _splits(
     base = np.clip(base_rate, 0.0, 1.0)
     columns = []
     for name, loss in ROW_LOSSES.items():
-        before, after = means(loss(rows.p, rows.y)), means(loss(recalibrated, rows.y))
+        losses = [loss(p, rows.y) for p in (rows.p, recalibrated)]
         no, yes = (loss(base, np.full_like(base, outcome)) for outcome in (0.0, 1.0))
+        before, after = map(means, losses)
         unknown = (1.0 - base) * no + base * yes
         saved, known = before - after, unknown - after
         if isotonic:  # but for rounding neither is below 0

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from calibrant.core.defaults import DEFAULT_CONFIDENCE
-from calibrant.core.formatting import fixed
+from calibrant.core.formatting import format_estimate, format_interval, format_limits
 from calibrant.core.parameters import check_choice, whole_seed
 from calibrant.core.tasks import check_one_event
 from calibrant.core.text_tables import TableFormat, frame_table, text_table
 from calibrant.core.warn import warn
 from calibrant.engines.groups import format_group_value
-from calibrant.exceptions import SmallSampleWarning
+from calibrant.exceptions import SmallSampleWarning, UnknownNameError
 from calibrant.measures.estimate import ErrorSettings
 from calibrant.measures.evaluation import over_units
 from calibrant.measures.pooled_summary import pool_units
@@ -95,8 +95,10 @@ class UnitSummary:
     clusters: int | None = None
 
     def __getitem__(self, name: str) -> Measure:
-        check_choice(name, MEASURES, name="measure")
-        return next(one for one in self.measures if one.measure == name)
+        found = next((one for one in self.measures if one.measure == name), None)
+        if found is None:
+            raise UnknownNameError.among("measure", name, MEASURES)
+        return found
 
     @property
     def name(self) -> str:
@@ -247,8 +249,8 @@ class CalibrationSummary:
             rows = [
                 [
                     one.measure,
-                    _number(one, _places(one)),
-                    _interval(one, _places(one)),
+                    format_estimate(one.value, _places(one)),
+                    format_limits(one.low, one.high, _places(one)),
                     MEASURES[one.measure],
                 ]
                 for one in only.measures
@@ -301,33 +303,33 @@ def _events(unit: UnitSummary) -> str:
     return f"{_count(unit.events)} event{'s' * (unit.events != 1.0)}"
 
 
-def _number(one: Measure, places: int) -> str:
-    return "-" if isnan(one.value) else fixed(one.value, places)
-
-
-def _interval(one: Measure, places: int) -> str:
-    if isnan(one.low):
-        return ""
-    return f"{fixed(one.low, places)} to {fixed(one.high, places)}"
-
-
-def _with_interval(one: Measure, places: int, level: str = "") -> str:
-    limits, number = _interval(one, places), _number(one, places)
-    return f"{number} ({level}{limits})" if limits else number
+def _with_intervals(
+    measures: Sequence[Measure],
+    places: Sequence[int],
+    level: str = "",
+    first: str | None = None,
+) -> list[str]:
+    """Return measures with their intervals; the first one names their level."""
+    return [
+        format_interval(
+            one.value, one.low, one.high, digits, level if one.measure == first else ""
+        )
+        for one, digits in zip(measures, places, strict=True)
+    ]
 
 
 def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
     """Return what a manuscript says of a model; the level stands at one interval."""
     first = next((m for m in SENTENCE_ORDER if not isnan(unit[m].low)), None)
-
-    def number(name: str) -> str:
-        own = level if name == first else ""
-        return _with_interval(unit[name], _places(unit[name]), own)
+    places = [_places(one) for one in unit.measures]
+    texts = _with_intervals(unit.measures, places, level, first)
+    pairs = zip(unit.measures, texts, strict=True)
+    number = {one.measure: text for one, text in pairs}
 
     def clause(what: str, name: str) -> str:
         if isnan(unit[name].value):
             return f"{what} could not be estimated"
-        return f"{what} was {number(name)}"
+        return f"{what} was {number[name]}"
 
     whose = f"For {unit.name}, in" if unit.name else "In"
     size = f"{_count(unit.total)} observation{'s' * (unit.total != 1.0)}"
@@ -335,7 +337,7 @@ def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
         size += f" from {unit.clusters:,} clusters,"
     slope = clause("the calibration slope", "slope")
     if not isnan(unit["intercept"].value):
-        slope += f" with intercept {number('intercept')}"
+        slope += f" with intercept {number['intercept']}"
     diagonal = ""
     if unit.on_diagonal:
         diagonal = "; this curve could not be distinguished from the diagonal"
@@ -343,8 +345,8 @@ def _sentence(unit: UnitSummary, curve: str, level: str) -> str:
         f"{whose} {size} with {_events(unit)}, "
         f"{clause('calibration-in-the-large', 'in-the-large')}, {slope}, and "
         f"{clause('the ratio of observed to expected events', 'O:E')}. Based on "
-        f"{curve}, the integrated calibration index was {number('ICI')}, "
-        f"E50 {number('E50')}, E90 {number('E90')} and Emax {number('Emax')}"
+        f"{curve}, the integrated calibration index was {number['ICI']}, "
+        f"E50 {number['E50']}, E90 {number['E90']} and Emax {number['Emax']}"
         f"{diagonal}. "
         f"{clause('The c-statistic', 'AUROC')}, {clause('the Brier score', 'Brier')} "
         f"and {clause('the scaled Brier score', 'scaled Brier')}."
@@ -359,8 +361,8 @@ def _table(
     rows = []
     for name in MEASURES:
         values = [unit[name] for unit in units]
-        places = _places(*values)
-        rows.append([name, *(_with_interval(one, places) for one in values)])
+        places = [_places(*values)] * len(values)
+        rows.append([name, *_with_intervals(values, places)])
     rows.append(["n", *(_count(unit.total) for unit in units)])
     if any(unit.clusters is not None for unit in units):
         rows.append(["clusters", *(f"{unit.clusters or 0:,}" for unit in units)])

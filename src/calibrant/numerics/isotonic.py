@@ -44,8 +44,11 @@ def isotonic_blocks(sample: BinarySample) -> IsotonicBlocks:
     array([0. , 0.5, 1. ])
     """
     first, rows = tie_starts(sample.p), sample.p.size
-    weight = sample.weights
-    label = weight * sample.y
+    weight, label = sample.weight, sample.y
+    if weight is None:
+        weight = np.ones(rows)
+    else:
+        label = weight * label
     if first.size < rows:
         weight, label = np.add.reduceat(weight, first), np.add.reduceat(label, first)
     value, starts = pooled_rates(label, weight)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.special import logit as _logit
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from calibrant.core.array_types import FloatMatrix, FloatVector
 
 CLIP = float(np.finfo(np.float64).eps)
@@ -17,6 +19,8 @@ NEAREST = 1e-9
 SIXTEENTH, HALF, INNER_PART = 16.0, 2.0, 128.0
 """`rounded_ends` divides the resolution of the data by one of the first two if any
 prediction is exactly 0 or 1, and by the last if none is."""
+Ends: TypeAlias = "tuple[float, float] | Sequence[FloatVector]"
+"""What predictions below the first or above the second count as; of all, or of each."""
 WHOLE = (CLIP, 1.0 - CLIP)
 """Ends of a fit that takes predictions as they are."""
 
@@ -37,7 +41,7 @@ def logit(p: FloatVector, clip: float = CLIP) -> FloatVector:
     return np.asarray(_logit(clip_probability(p, clip)), dtype=np.float64)
 
 
-def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
+def logit_within(p: FloatVector, ends: Ends) -> FloatVector:
     """Return logits of predictions, those beyond the ends as at the ends.
 
     Examples
@@ -49,7 +53,7 @@ def logit_within(p: FloatVector, ends: tuple[float, float]) -> FloatVector:
 
 
 def log_odds_parts(
-    p: FloatVector, ends: tuple[float, float] = WHOLE
+    p: FloatVector, ends: Ends = WHOLE
 ) -> tuple[FloatVector, FloatVector]:
     """Return log(p) and -log(1 - p) of p within the ends; they add to logits."""
     p = np.clip(p, *ends)

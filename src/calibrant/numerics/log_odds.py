@@ -5,7 +5,7 @@ A map is ``expit(coefficients @ features(p))`` with two features and a constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -75,14 +75,24 @@ class LogOddsFit:
 
 
 def fit_log_odds(
-    sample: BinarySample, solve: Solve, features: Features, *, may_be_flat: bool = True
+    samples: Sequence[BinarySample],
+    solve: Solve,
+    features: Features,
+    *,
+    may_be_flat: bool = True,
+) -> list[LogOddsFit]:
+    """Fit a regression to each sample; maps may be flat where all labels are equal."""
+    each = (compress_on_log_grid(sample).as_batch() for sample in samples)
+    return [_fit_points(points, solve, features, flat=may_be_flat) for points in each]
+
+
+def _fit_points(
+    points: WeightedPoints, solve: Solve, features: Features, *, flat: bool
 ) -> LogOddsFit:
-    """Fit a regression; its map may be flat where all labels are equal."""
-    points = compress_on_log_grid(sample).as_batch()
     ends = regression_ends(points.p, points.weight[0])
     first, last = np.clip(points.p[[0, -1]], *ends).tolist()
     events, total = points.label_sum.sum(), points.weight.sum()
-    if may_be_flat and not 0.0 < events < total:
+    if flat and not 0.0 < events < total:
         a, b, constant = 0.0, 0.0, CERTAIN if events else -CERTAIN
     else:
         a, b, constant = solve(points, ends)[0].tolist()

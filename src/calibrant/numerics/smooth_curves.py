@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.core.parameters import check_count, check_fraction, generator
+from calibrant.core.parameters import check_count, generator
 from calibrant.numerics.penalised_logistic import solve_many
 from calibrant.numerics.posterior_mixture import posterior
+from calibrant.numerics.scores import mean_gap
 from calibrant.numerics.smooth_terms import STRAIGHT
-from calibrant.numerics.weighted_points import compress_to_at_most
+from calibrant.numerics.supported_shifts import line_of, repairing_shifts
+from calibrant.numerics.weighted_points import (
+    compress_on_log_grid,
+    compress_to_at_most,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
     from calibrant.numerics.penalised_logistic import PenalisedProblem
@@ -113,8 +116,24 @@ class SmoothCurve:
 
     def values(self, p: FloatVector) -> FloatVector:
         """Return the curve at predictions."""
+        return self._values(p, (self.terms.nodes, self.shifts))
+
+    def _values(
+        self, p: FloatVector, line: tuple[FloatVector, FloatVector]
+    ) -> FloatVector:
         u = self.terms.logits(p)
-        return np.asarray(expit(u + np.interp(u, self.terms.nodes, self.shifts)))
+        return np.asarray(expit(u + np.interp(u, *line)))
+
+    def line(self, *, repairing: bool) -> tuple[FloatVector, FloatVector]:
+        """Return logits, and what is added there: by the curve, or by a repair.
+
+        A repair is the nearest curve that does not fall and that rows support.
+        """
+        knots, shifts = line_of(self.terms.nodes, self.shifts)
+        if not repairing:
+            return knots, shifts
+        u = self.terms.logits(self.cells.p)
+        return knots, repairing_shifts(knots, shifts, u, self.cells.weight)
 
     @cached_property
     def posterior(self) -> Draws:
@@ -172,16 +191,15 @@ class SmoothCurve:
         *,
         simultaneous: bool = False,
         random_state: Seed = 0,
-        around: Callable[[FloatVector], FloatVector] | None = None,
+        around: tuple[FloatVector, FloatVector] | None = None,
     ) -> tuple[FloatVector, FloatVector]:
         """Return limits of the true map at predictions, each or all of them at once.
 
         They come from the posterior of the logit, as a normal distribution with a
-        spread of its own on either side of the mean, and hold the map `around`, or else
-        the curve itself. Simultaneous limits open towards 0 and 1 where hardly any rows
-        lie farther out.
+        spread of its own on either side of the mean, and hold the map of a line
+        `around`, as `line` returns it, or else the curve itself. Simultaneous limits
+        open towards 0 and 1 where hardly any rows lie farther out.
         """
-        check_fraction(confidence, name="confidence")
         draws = self.drawn_terms(BAND_DRAWS, random_state)
         reach = float(ndtri(0.5 + 0.5 * confidence))
         if simultaneous:
@@ -189,11 +207,11 @@ class SmoothCurve:
         below, middle, above = _spreads(self.terms.design(p), draws)
         u = self.terms.logits(p) + middle
         lower, upper = expit(u - reach * below), expit(u + reach * above)
-        values = around or self.values
+        line = around or (self.terms.nodes, self.shifts)
         if simultaneous:
-            events, others = self._support(p, values(self.cells.p))
+            events, others = self._support(p, self._values(self.cells.p, line))
             lower, upper = events * lower, 1.0 - others * (1.0 - upper)
-        map_ = values(p)
+        map_ = self._values(p, line)
         return np.minimum(lower, map_), np.maximum(upper, map_)
 
     def _support(
@@ -216,7 +234,8 @@ class SmoothCurve:
             return self._drawn(count, generator(random_state))
         key = count, int(random_state)
         if key not in self._known_draws:
-            self._known_draws[key] = self._drawn(count, generator(random_state))
+            rng = np.random.default_rng(int(random_state))
+            self._known_draws[key] = self._drawn(count, rng)
         return self._known_draws[key]
 
     @cached_property
@@ -243,6 +262,13 @@ class SmoothCurve:
         drawn = self.terms.design(p) @ self.drawn_terms(n_draws, random_state)
         drawn += self.terms.logits(p)[:, np.newaxis]
         return np.asarray(expit(drawn, out=drawn))
+
+    def error_of(
+        self, line: tuple[FloatVector, FloatVector], sample: BinarySample, alpha: float
+    ) -> float:
+        """Return the mean of abs(map(p) - p) ** alpha for the map of a line."""
+        cells = compress_on_log_grid(sample)
+        return mean_gap(self._values(cells.p, line), cells.p, cells.weight, alpha)
 
     def posterior_errors(
         self, sample: BinarySample, *, n_draws: int, rng: Seed, alpha: float = 1.0

@@ -42,7 +42,7 @@ def sorted_rows(sample: BinarySample) -> BinarySample:
     >>> sorted_rows(BinarySample(np.array([0.5, 0.2]), np.array([1.0, 0.0]))).p
     array([0.2, 0.5])
     """
-    return _sort(sample) if sample.n > MAX_KEPT_ROWS else _sorted_once(sample)
+    return _sort(sample) if sample.p.size > MAX_KEPT_ROWS else _sorted_once(sample)
 
 
 @kept_on_sample("sorted rows")

@@ -80,6 +80,21 @@ def rising_shifts(
     return np.asarray(rising - knots)
 
 
+def repairing_shifts(
+    knots: FloatVector, shifts: FloatVector, u: FloatVector, weight: FloatVector
+) -> FloatVector:
+    """Return the nearest shifts that rows support and whose map does not fall."""
+    supported = supported_shifts(knots, shifts, u, weight)
+    return rising_shifts(knots, supported, u, weight)
+
+
+def line_of(knots: FloatVector, shifts: FloatVector) -> tuple[FloatVector, FloatVector]:
+    """Return knots of a line, at least two, and the shifts there."""
+    if knots.size > 1:
+        return knots, shifts
+    return knots + np.array([0.0, 1.0]), np.repeat(shifts, 2)
+
+
 def needed_knots(
     knots: FloatVector, shifts: FloatVector, tolerance: float
 ) -> IntVector:

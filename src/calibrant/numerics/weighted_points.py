@@ -176,7 +176,7 @@ def cells_if_known(sample: BinarySample) -> LogCells | None:
 def distinct_predictions(sample: BinarySample) -> WeightedPoints:
     """Return each prediction once, ascending, whatever the number of rows."""
     rows = sorted_rows(sample)
-    weight = rows.weights
+    weight = np.ones(rows.p.size) if rows.weight is None else rows.weight
     first = np.flatnonzero(np.diff(rows.p, prepend=-np.inf) > 0.0)
     if first.size == rows.p.size:
         return WeightedPoints(rows.p, weight, weight * rows.y)

@@ -263,8 +263,8 @@ def _of_columns(
 ) -> ModelColumns:
     """Return a model of columns, or of a matrix with one column per class."""
     first = columns[0]
-    matrices = [column for column in columns if column in names and width(column) > 1]
-    if len(columns) > 1 and matrices:
+    sizes = {column: width(column) for column in columns if column in names}
+    if len(columns) > 1 and max(sizes.values(), default=1) > 1:
         raise OptionError(
             Argument("p"),
             " must be one matrix per model; it names "
@@ -272,8 +272,8 @@ def _of_columns(
             Setting("p", first),
             ", or each as a model of its own.",
         )
-    size = width(first) if columns == (first,) and first in names else 1
-    if size == 1:
+    size = sizes.get(first, 1)
+    if len(columns) > 1 or size == 1:
         return ModelColumns(name, columns, columns)
     numbers = tuple(map(str, range(size)))
     parts = tuple(part_of_matrix(first, number) for number in numbers)

@@ -178,6 +178,11 @@ class RowPredictions(Store):
         return cluster_codes(self.table.keys(name), name=self._word(name))
 
     @property
+    def by(self) -> tuple[str, ...]:
+        """Return the columns of groups."""
+        return self.request.by
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Return the files that rows were read from, as they were named."""
         return self.table.files

@@ -14,13 +14,13 @@ from calibrant.displays.diagram_data import (
     axis_limits,
     band_of,
     bin_columns,
+    bin_table,
     data_range,
+    has_bins,
     histogram_of,
     map_points,
 )
 from calibrant.displays.reliability import display_of_sample
-from calibrant.maps.binned import BinnedMap
-from calibrant.numerics.binning import sample_table
 from calibrant.numerics.links import logit
 from calibrant.report.json_numbers import counts, numbers
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from calibrant.calibrators.fits import Fit
-    from calibrant.core.array_types import BoolVector, FloatVector, Frame
+    from calibrant.core.array_types import BoolVector, FloatVector, Frame, Seed
     from calibrant.core.sample import BinarySample
     from calibrant.displays.diagram_data import Limits
     from calibrant.displays.reliability import ReliabilityDisplay
@@ -44,7 +44,7 @@ def diagrams_of(
     estimates: Sequence[Estimate],
     *,
     confidence: float,
-    seed: int,
+    seed: Seed,
 ) -> list[dict[str, Any]]:
     """Return diagrams of events on the same axes, by fits of some methods to each.
 
@@ -92,10 +92,10 @@ def _maps(
     display: ReliabilityDisplay,
     sample: BinarySample,
     fits: Mapping[str, Fit],
-    seed: int,
+    seed: Seed,
 ) -> dict[str, Any]:
     """Return the maps without bins, and the bins of the others."""
-    binned = {n: fit for n, fit in fits.items() if isinstance(fit.map, BinnedMap)}
+    binned = {n: fit for n, fit in fits.items() if has_bins(fit)}
     others = {n: fit for n, fit in fits.items() if n not in binned}
     return {
         "curves": _curves(display, sample, others, seed),
@@ -107,15 +107,15 @@ def _curves(
     display: ReliabilityDisplay,
     sample: BinarySample,
     fits: Mapping[str, Fit],
-    seed: int,
+    seed: Seed,
 ) -> list[dict[str, Any]]:
     """Return maps without bins; the first method's is that of the figure."""
-    ends, level = data_range(sample), display.statistics.confidence
-    curves = []
+    level, curves = display.statistics.confidence, []
     for name, fit in fits.items():
-        points = display.curve if name == display.method else map_points(fit, ends)
+        own = name == display.method
+        points = display.curve if own else map_points(fit, data_range(sample))
         columns = points.frame()
-        if name == display.method and display.band is not None:
+        if own and display.band is not None:
             whole = band_of(fit, points, "simultaneous", level, seed)
             columns |= {"low": display.band.low, "high": display.band.high}
             if whole is not None:
@@ -133,8 +133,13 @@ def _all_bins(
     bins = {display.method if display.binned else few: display.bins}
     for name, fit in fits.items():
         if name != display.method:
-            bins[name] = bin_columns(sample, sample_table(sample, fit.edges), level)
-    return [_bins(name, columns) for name, columns in bins.items()]
+            bins[name] = bin_columns(sample, bin_table(sample, fit), level)
+    decimals = [
+        list(map(decimals_to_distinguish, own["left"].tolist(), own["right"].tolist()))
+        for own in bins.values()
+    ]
+    named = zip(bins.items(), decimals, strict=True)
+    return [_bins(name, columns, digits) for (name, columns), digits in named]
 
 
 def curve_numbers(columns: Frame) -> dict[str, Any]:
@@ -151,13 +156,12 @@ def _distinct(p: FloatVector, calibrated: FloatVector) -> BoolVector:
     return kept | np.append(kept[1:], True) & (np.diff(calibrated, append=2.0) > 0.02)  # noqa: PLR2004
 
 
-def _bins(name: str, bins: Frame) -> dict[str, Any]:
-    ends = zip(bins["left"].tolist(), bins["right"].tolist(), strict=True)
+def _bins(name: str, bins: Frame, decimals: list[int]) -> dict[str, Any]:
     drawn = ("left", "right", "predicted", "observed", "low", "high")
     return {
         "method": name,
         **{column: numbers(bins[column]) for column in drawn},
-        "decimals": [decimals_to_distinguish(a, b) for a, b in ends],
+        "decimals": decimals,
         "rows": counts(bins["weight"]),
     }
 
@@ -165,10 +169,15 @@ def _bins(name: str, bins: Frame) -> dict[str, Any]:
 def _histograms(
     sample: BinarySample, fit: Fit, limits: Mapping[str, Limits]
 ) -> dict[str, Any]:
-    histograms: dict[str, Any] = {}
-    for space in SPACES:
-        frame = histogram_of(sample, fit.edges, space, limits[space]).frame()
-        ends = {name: numbers(frame[name]) for name in ("left", "right")}
-        sums = {"rows": counts(frame["weight"]), "events": counts(frame["events"])}
-        histograms[space] = ends | sums
-    return histograms
+    histograms = {
+        space: histogram_of(sample, fit.edges, space, limits[space]) for space in SPACES
+    }
+    return {
+        space: {
+            "left": numbers(one.left),
+            "right": numbers(one.right),
+            "rows": counts(one.weight),
+            "events": counts(one.events),
+        }
+        for space, one in histograms.items()
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,6 @@ from calibrant.checks.check import Subject
 from calibrant.checks.data_checks import group_gaps
 from calibrant.checks.diagnosis import diagnose_tasks, is_turned
 from calibrant.core.formatting import MIN_DECIMALS, decimals_to_distinguish
-from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import FEW_ROWS
 from calibrant.core.tasks import NAMED_TASKS
 from calibrant.displays.diagram_data import axis_names, data_range, map_points
@@ -90,15 +90,20 @@ class ReportSettings:
             return self
         return replace(self, methods=QUICK_METHODS, drawn=self.methods)
 
+    @cached_property
+    def named(self) -> dict[str, str]:
+        """Return the methods by what results call them."""
+        return {method_name(method): method for method in self.methods}
+
     @property
     def measure(self) -> str:
         """Return the method that the verdict is about."""
-        return graded_method(self.methods)
+        return self.named[self.measure_name]
 
     @property
     def measure_name(self) -> str:
         """Return what results call the method that the verdict is about."""
-        return method_name(self.measure)
+        return graded_method([*self.named])
 
 
 def summarise_model(
@@ -114,14 +119,16 @@ def summarise_model(
     scores = mean_splits(tasks)  # first: rows are then in order for all bins
     assessment = assess_one(fitted, settings.methods)
     names = {estimate.method for estimate in assessment.estimates}
-    methods = tuple(m for m in settings.methods if method_name(m) in names)
-    settings = replace(settings, methods=methods)  # those with enough rows
+    methods = tuple(m for name, m in settings.named.items() if name in names)
+    if methods != settings.methods:  # for some there are too few rows
+        settings = replace(settings, methods=methods)
     step()
-    own = [e for e in assessment.classes if e.method == settings.measure_name]
+    estimate, *own = fitted.estimates(settings.measure)
     order = np.argsort([-e.value for e in own], kind="stable").tolist()
-    panels, regions = _panels(fitted, preds.store.origin.event, order, settings)
+    estimates = [own[k] for k in order[:WORST_CLASSES]] or [estimate]
+    event = preds.store.origin.event
+    panels, regions = _panels(fitted, event, order, estimates, settings)
     step()
-    estimate = fitted.estimates(settings.measure)[0]
     diagnosis = diagnose_tasks(tasks, groups, mute=settings.mute)
     turned = any(is_turned(f) and not f.where for f in diagnosis.findings)
     repairs = None if turned else _repairs(preds, model, fitted, settings)
@@ -204,7 +211,8 @@ def _measures(
 
 def _measure_rows(measures: CalibrationSummary) -> list[dict[str, Any]]:
     names = ("measure", "value", "low", "high")
-    rows = rows_of({name: measures.frame()[name] for name in names})
+    frame = measures.frame()
+    rows = rows_of({name: frame[name] for name in names})
     return [row | {"summary": MEASURES[row["measure"]]} for row in rows]
 
 
@@ -248,30 +256,27 @@ def _panels(
     fitted: FittedTasks,
     event: str | None,
     order: Sequence[int],
+    estimates: Sequence[Estimate],
     settings: ReportSettings,
 ) -> tuple[list[dict[str, Any]], list[Region]]:
-    """Return the diagram of the event with its regions, or those of worst classes."""
+    """Return the diagram of the event with its regions, or those of worst classes.
+
+    `estimates` are the errors of these events.
+    """
     more = [method for method in settings.drawn if method not in settings.methods]
-    methods = [
-        method
-        for method in (*more, *settings.methods)
-        if method_name(method) not in EVALUATORS
-    ]
+    names = {method_name(m): m for m in more} | settings.named
+    with_map = {name: m for name, m in names.items() if name not in EVALUATORS}
     tasks, several = fitted.tasks, len(fitted.tasks.samples) > 1
-    if not methods:  # nothing but squared norms
+    if not with_map:  # nothing but squared norms
         return [], []
     places = order[:WORST_CLASSES] if several else [0]
-    fits = [
-        {method_name(m): cast("Fit", fitted.fits(m)[k]) for m in methods}
-        for k in places
-    ]
-    estimates = fitted.estimates(settings.measure)
+    fits = {name: fitted.fits(method) for name, method in with_map.items()}
     drawn = diagrams_of(
         [tasks.samples[k] for k in places],
-        fits,
-        [estimates[k + several] for k in places],
+        [{name: cast("Fit", own[k]) for name, own in fits.items()} for k in places],
+        estimates,
         confidence=settings.confidence,
-        seed=whole_seed(settings.errors.random_state),
+        seed=settings.errors.random_state,
     )
     panels = [
         {
@@ -325,7 +330,7 @@ def _group_rows(
 ) -> list[dict[str, Any]]:
     """Return one row per group, worst first, then those of few rows."""
     pvalues: dict[str, float] = {}
-    if len(tasks.samples) == 1:
+    if groups and len(tasks.samples) == 1:
         samples = {name: part.samples[0] for name, part in groups.items()}
         subject = Subject(tasks.samples[0], tasks.task, groups=samples)
         pvalues = {gap.name: gap.pvalue for gap in group_gaps(subject.independent)}

@@ -11,7 +11,6 @@ from calibrant.calibrators.auto import Auto, certify
 from calibrant.calibrators.held_out import EventRows
 from calibrant.calibrators.registry import find_method
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHOD, DEFAULT_REPAIR
-from calibrant.core.parameters import whole_seed
 from calibrant.core.sample import BinarySample
 from calibrant.core.tasks import BinaryTasks, InputSpec
 from calibrant.displays.diagram_data import band_of, data_range, map_points
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from calibrant.calibrators.fits import Fit
     from calibrant.calibrators.held_out import HeldOut
     from calibrant.checks.check import Finding
-    from calibrant.core.array_types import FloatMatrix, FloatVector
+    from calibrant.core.array_types import FloatMatrix
     from calibrant.core.sample import ClassSample
     from calibrant.measures.estimate import ErrorSettings, Estimate
 
@@ -81,23 +80,27 @@ def repairs_of(
         "",
         errors=_certified(errors, task, measure, settings),
     )
-    raw_losses = log_losses(held_out.raw.log_prob, held_out.repaired.target)
     rows = [
         {
             "method": name,
-            "summary": _summary(name),
+            "summary": summary,
             **error_numbers(errors.get(name)),
-            **_scores(held_out, sample, task, log_prob, raw_losses),
+            **scores,
         }
-        for name, log_prob in repaired.items()
+        for (name, summary), scores in zip(
+            _summaries(repaired).items(),
+            _scores(held_out, sample, task, repaired),
+            strict=True,
+        )
     ]
+    changed = certificate.changed
     return {
         "folds": certificate.folds,
         "rows": rows,
-        "advised": DEFAULT_REPAIR if certificate.changed else NONE,
+        "advised": DEFAULT_REPAIR if changed else NONE,
         "certificate": str(certificate),
         "scored": "the event" if isinstance(sample, BinarySample) else "all classes",
-        "after": _after(after) if certificate.changed else None,
+        "after": _after(after) if changed else None,
     }
 
 
@@ -106,7 +109,7 @@ def _after(fitted: FittedTasks) -> dict[str, Any] | None:
     if len(fitted.tasks.samples) > 1:
         return None
     confidence = fitted.settings.confidence or DEFAULT_CONFIDENCE
-    seed = whole_seed(fitted.settings.random_state)
+    seed = fitted.settings.random_state
     fit = cast("Fit", fitted.fits(DEFAULT_METHOD)[0])
     curve = map_points(fit, data_range(fitted.tasks.samples[0]))
     columns = curve.frame()
@@ -127,9 +130,14 @@ def _certified(
     return before, after
 
 
-def _summary(name: str) -> str:
-    """Return what a repair is, in one line."""
-    return "unchanged" if name == NONE else find_method(name).summary.partition(";")[0]
+def _summaries(names: Iterable[str]) -> dict[str, str]:
+    """Return what each repair is, in one line."""
+    return {
+        name: "unchanged"
+        if name == NONE
+        else find_method(name).summary.partition(";")[0]
+        for name in names
+    }
 
 
 def _can_be_repaired(sample: BinarySample | ClassSample) -> bool:
@@ -157,36 +165,41 @@ def _scores(
     held_out: HeldOut[Any],
     sample: BinarySample | ClassSample,
     task: str,
-    log_prob: FloatMatrix,
-    raw_losses: FloatVector,
-) -> dict[str, float]:
-    """Return scores of all classes and of the task's events, and the gain."""
+    repaired: Mapping[str, FloatMatrix],
+) -> list[dict[str, float]]:
+    """Return scores of all classes and of the task's events, and gains, by repair."""
     target, weight = held_out.repaired.target, held_out.raw.weight
-
-    def mean(values: FloatVector) -> float:
-        return float(np.average(values, weights=weight))
-
-    losses = log_losses(log_prob, target)
-    gain, gain_error = mean_and_error(
-        raw_losses - losses, weight, held_out.raw.clusters
-    )
-    brier, loss = mean(brier_scores(log_prob, target)), mean(losses)
-    if isinstance(held_out.raw, EventRows):  # each square is there twice
-        event_brier = brier = 0.5 * brier
-        event_loss = loss
+    clusters, log_probs = held_out.raw.clusters, repaired.values()
+    losses = [log_losses(one, target) for one in log_probs]  # those of none first
+    gains = [mean_and_error(losses[0] - own, weight, clusters) for own in losses]
+    briers = [brier_scores(one, target) for one in log_probs]
+    rows = [
+        {
+            "brier": float(np.average(brier, weights=weight)),
+            "log_loss": float(np.average(loss, weights=weight)),
+        }
+        for brier, loss in zip(briers, losses, strict=True)
+    ]
+    if isinstance(held_out.raw, EventRows):
+        for row in rows:
+            row["brier"] *= 0.5  # each square is there twice
+            row.update({f"event_{name}": value for name, value in row.items()})
     else:
-        tasks = _tasks(held_out, sample, task, log_prob)
-        event_brier, event_loss = (
-            float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
-            for score in (brier_score, log_loss)
-        )
+        for row, one in zip(rows, log_probs, strict=True):
+            row.update(_event_scores(_tasks(held_out, sample, task, one)))
+    names = ("gain", "gain_error")
+    return [
+        row | dict(zip(names, gain, strict=True))
+        for row, gain in zip(rows, gains, strict=True)
+    ]
+
+
+def _event_scores(tasks: BinaryTasks) -> dict[str, float]:
+    """Return mean scores over the events of a task."""
+    scores = {"event_brier": brier_score, "event_log_loss": log_loss}
     return {
-        "brier": brier,
-        "log_loss": loss,
-        "event_brier": event_brier,
-        "event_log_loss": event_loss,
-        "gain": gain,
-        "gain_error": gain_error,
+        name: float(np.mean([score(s.p, s.y, s.weight) for s in tasks.samples]))
+        for name, score in scores.items()
     }
 
 

@@ -234,6 +234,9 @@ class Report:
             What `save` would write.
         """
         check_choice(output, TEXTS, name="format")
+        return self._text(output)
+
+    def _text(self, output: str) -> str:
         writers = {"html": self.to_html, "json": self.to_json}
         return writers.get(output, self.to_markdown)()
 
@@ -263,7 +266,7 @@ class Report:
             with atomic_write(paths[0]) as temporary:
                 print_page(self.to_html(), temporary)
             return paths
-        texts = [self.text(output), self.to_json()]
+        texts = [self._text(output), self.to_json()]
         for name, text in zip(paths, texts, strict=False):  # data beside a page only
             with atomic_write(name) as temporary:
                 temporary.write_text(text, encoding="utf-8")

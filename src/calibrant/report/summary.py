@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.__about__ import __version__
-from calibrant.calibrators.registry import find_evaluator, method_name
+from calibrant.calibrators.registry import find_evaluator
 from calibrant.core.formatting import format_count
 from calibrant.core.tasks import NAMED_TASKS
 from calibrant.exceptions import TooFewRowsError, WeightError
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from calibrant.core.tasks import BinaryTasks
-    from calibrant.measures.decision_curve import DecisionUnit
     from calibrant.predictions.predictions import Predictions
     from calibrant.report.model_summary import ReportSettings
 
@@ -122,7 +121,6 @@ def summarise(
     ]
     _share_axes([panel for model in models for panel in model["diagrams"]])
     used = dict.fromkeys(row["method"] for model in models for row in model["errors"])
-    methods = {method_name(method): method for method in settings.methods}
     named = {store.display_name(name): one.tasks for name, one in fitted.items()}
     seed = settings.errors.random_state
     return {
@@ -137,7 +135,14 @@ def summarise(
         "measured": {
             "method": settings.measure_name,
             "methods": [
-                {"method": name, "summary": _plain(methods[name])} for name in used
+                # What a method is, without how its variants are called.
+                {
+                    "method": name,
+                    "summary": find_evaluator(settings.named[name]).summary.partition(
+                        ";"
+                    )[0],
+                }
+                for name in used
             ],
             "alpha": settings.errors.alpha,
             "confidence": settings.confidence,
@@ -155,11 +160,6 @@ def _share_axes(panels: Sequence[dict[str, Any]]) -> None:
     if any(panel["axes"] == "logit" for panel in panels):
         for panel in panels:
             panel["axes"] = "logit"
-
-
-def _plain(method: str) -> str:
-    """Return what a method is, without how its variants are called."""
-    return str(find_evaluator(method).summary).partition(";")[0]
 
 
 def _largest_groups(groups: dict[str, BinaryTasks]) -> dict[str, BinaryTasks]:
@@ -274,18 +274,18 @@ def _decisions(
             for name, one in list(models.items())[:MAX_CURVES]
         ]
         # Never to act is worth nothing at any threshold.
-        curves = [_curve(unit, confidence) for unit in join_units(parts)[:-1]]
+        units = join_units(parts)[:-1]
+        limits = [unit.benefit.limits(confidence) for unit in units]
     except (TooFewRowsError, WeightError):
         return None
+    curves = [
+        {
+            "name": unit.model,
+            "net_benefit": numbers(unit.benefit.value),
+            "low": numbers(low),
+            "high": numbers(high),
+            "always": unit.sample is None,
+        }
+        for unit, (low, high) in zip(units, limits, strict=True)
+    ]
     return {"thresholds": numbers(PERCENTAGES), "curves": curves}
-
-
-def _curve(unit: DecisionUnit, confidence: float) -> dict[str, Any]:
-    low, high = unit.benefit.limits(confidence)
-    return {
-        "name": unit.model,
-        "net_benefit": numbers(unit.benefit.value),
-        "low": numbers(low),
-        "high": numbers(high),
-        "always": unit.sample is None,
-    }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from calibrant.calibrators.registry import EVALUATORS, method_name
+from calibrant.calibrators.registry import EVALUATORS
 from calibrant.checks.diagnosis import is_turned
 from calibrant.core.formatting import (
     MIN_DECIMALS,
@@ -49,8 +49,8 @@ TITLES = {
 WRAPPERS = {"top-": "of the top label", "ovr-": "of each class"}
 
 
-def graded_method(methods: Sequence[str]) -> str:
-    """Return the method that a verdict is about: the first that has grades.
+def graded_method(names: Sequence[str]) -> str:
+    """Return the name of the method that a verdict is about: the first that has grades.
 
     Squared norms have none, whatever the exponent. Where there is nothing else, the
     verdict is about the first of them, without a grade.
@@ -58,8 +58,7 @@ def graded_method(methods: Sequence[str]) -> str:
     >>> graded_method(["kce", "es15", "smooth"])
     'es15'
     """
-    graded = (m for m in methods if method_name(m) not in EVALUATORS)
-    return next(graded, methods[0])
+    return next((name for name in names if name not in EVALUATORS), names[0])
 
 
 def significant_findings(findings: Sequence[Finding]) -> list[Finding]:
