@@ -37,9 +37,8 @@ from calibrant.numerics.clustered import row_factor
 from calibrant.numerics.folded_points import folded_rows
 from calibrant.numerics.links import logit, logit_within, regression_ends
 from calibrant.numerics.marginal_likelihood import SharedFit, fit_shared
-from calibrant.numerics.natural_splines import spread_nodes
 from calibrant.numerics.pooling import log_losses
-from calibrant.numerics.smooth_terms import NODES, Terms
+from calibrant.numerics.smooth_terms import NODES, Terms, spread_nodes
 from calibrant.numerics.supported_shifts import rising_shifts
 from calibrant.numerics.weighted_points import compress_to_at_most
 

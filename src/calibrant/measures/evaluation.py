@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from calibrant.core.array_types import ArrayLike, Debias, Frame, Scale, Seed, Task
     from calibrant.core.tasks import BinaryTasks
     from calibrant.core.text_tables import TableFormat
-    from calibrant.numerics.reversed_order import Reversal
+    from calibrant.numerics.classical_tests import Reversal
     from calibrant.predictions.aggregates import AggregatedPredictions, Unit
     from calibrant.predictions.in_memory import RowPredictions
     from calibrant.predictions.predictions import Predictions

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from calibrant.numerics.kept import kept_on_sample
+from calibrant.core.sample import kept_on_sample
 from calibrant.numerics.line_problems import BatchPoints
 from calibrant.numerics.links import logit
 from calibrant.numerics.sorted_rows import sorted_rows
