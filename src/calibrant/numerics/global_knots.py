@@ -308,10 +308,9 @@ class GlobalSearch:
 
     def _of_folds(self, training: BatchPoints, knots: IntMatrix) -> list[Nodes]:
         """Return the pieces of each fold."""
-        x, folds = training.x, zip(training.weight, training.rate, knots, strict=True)
         return [
-            self._nodes(BatchPoints(x, weight[np.newaxis], rate[np.newaxis]), x[places])
-            for weight, rate, places in folds
+            self._nodes(training.take(np.array([fold])), training.x[places])
+            for fold, places in enumerate(knots)
         ]
 
     def _searched(

@@ -280,11 +280,7 @@ def search_lines(
     The loss has many minima in the knots. All starts are one batch: knots that split
     the weight equally, at random, and at random places of the axis.
     """
-    many = BatchPoints(
-        points.x,
-        np.repeat(points.weight, STARTS, axis=0),
-        np.repeat(points.rate, STARTS, axis=0),
-    )
+    many = points.take(np.zeros(STARTS, dtype=np.intp))
     rng = np.random.default_rng(pieces)  # so that equal input has equal starts
     shares = np.sort(rng.random((STARTS, pieces - 1)), axis=1)
     shares[0] = np.arange(1, pieces) / pieces

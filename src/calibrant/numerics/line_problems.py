@@ -54,6 +54,10 @@ class BatchPoints:
         share: FloatMatrix = self.weight / self.weight.sum(axis=1, keepdims=True)
         return share
 
+    def take(self, problems: BoolVector | IntVector) -> BatchPoints:
+        """Return some of the problems, which may be repeated."""
+        return BatchPoints(self.x, self.weight[problems], self.rate[problems])
+
 
 class PiecewiseFits(NamedTuple):
     """Knots and heights of each problem, both of shape (B, K + 1)."""
@@ -165,9 +169,7 @@ class PointProblems:
 
     def keep(self, chosen: BoolVector) -> PointProblems:
         """Return the chosen problems."""
-        points = self.points
-        fewer = BatchPoints(points.x, points.weight[chosen], points.rate[chosen])
-        return replace(self, points=fewer)
+        return replace(self, points=self.points.take(chosen))
 
     def expand(self, fits: PiecewiseFits) -> QuadraticModel:
         """Return the loss and its quadratic model around the fits.

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.core.parameters import check_count, check_fraction, generator
 from calibrant.numerics.penalised_logistic import solve_many
-from calibrant.numerics.posterior_mixture import posterior
+from calibrant.numerics.posterior_mixture import Posterior, posterior
 from calibrant.numerics.smooth_terms import STRAIGHT
 from calibrant.numerics.weighted_points import compress_to_at_most
 
@@ -38,14 +38,6 @@ LOOSE = 0.01
 a hundredth."""
 SPREAD_AT_ONCE = 1024
 """Points whose spread over drawn curves is computed together."""
-
-
-class Draws(Protocol):
-    """A distribution of coefficients."""
-
-    def draws(self, count: int, rng: np.random.Generator) -> FloatMatrix:
-        """Return drawn coefficients, one column per draw."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +109,7 @@ class SmoothCurve:
         return np.asarray(expit(u + np.interp(u, self.terms.nodes, self.shifts)))
 
     @cached_property
-    def posterior(self) -> Draws:
+    def posterior(self) -> Posterior | WeighedDraws:
         """Return the posterior of the coefficients, over all penalties."""
         if self.given is not None or self.problem.known > self.terms.own:
             # Where clusters are known, labels say less of the shift than of the tilt.
@@ -298,7 +290,7 @@ class FewRowsCurve(SmoothCurve):
         return float(self.batch.draws.map_errors(alpha)[self.place])
 
     @cached_property
-    def posterior(self) -> Draws:
+    def posterior(self) -> WeighedDraws:
         """Return the posterior of shift and tilt."""
         draws = self.batch.draws
         coefficients = draws.coefficients[self.place].reshape(-1, 2)
