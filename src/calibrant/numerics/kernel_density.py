@@ -129,7 +129,7 @@ class Bandwidth:
         p, bandwidth = resamples.p, max(self.of(resamples.sample), MIN_BANDWIDTH)
         kernel = kernel_matrix(p, p, bandwidth).T
         weight, label_sum = resamples.weight @ kernel, resamples.label_sum @ kernel
-        return WeightedPoints(p, weight, label_sum).rates()
+        return WeightedPoints(p, weight, label_sum).rate
 
 
 def fit_density(
