@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calibrant.core.parameters import check_count, check_fraction, generator
+from calibrant.core.parameters import check_fraction, generator
 from calibrant.numerics.penalised_logistic import solve_many
 from calibrant.numerics.posterior_mixture import Posterior, posterior
 from calibrant.numerics.smooth_terms import STRAIGHT
-from calibrant.numerics.weighted_points import compress_to_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,13 +235,6 @@ class SmoothCurve:
         drawn += self.terms.logits(p)[:, np.newaxis]
         return np.asarray(expit(drawn, out=drawn))
 
-    def posterior_errors(
-        self, sample: BinarySample, *, n_draws: int, rng: Seed, alpha: float = 1.0
-    ) -> FloatVector:
-        """Return the mean of abs(curve(p) - p) ** alpha for drawn curves."""
-        check_count(n_draws, name="n_draws")
-        return self._drawn_errors(compress_to_at_most(sample), n_draws, rng, alpha)
-
     def error_quantiles(
         self,
         levels: tuple[float, ...],
@@ -252,17 +244,13 @@ class SmoothCurve:
         alpha: float = 1.0,
     ) -> FloatVector:
         """Return quantiles of the errors of drawn curves on what was fitted."""
-        errors = self._drawn_errors(self.cells, n_draws, random_state, alpha)
-        return np.asarray(np.quantile(errors, levels))
-
-    def _drawn_errors(
-        self, cells: WeightedPoints, n_draws: int, random_state: Seed, alpha: float
-    ) -> FloatVector:
-        gaps = self.drawn_curves(cells.p, n_draws, random_state)
-        gaps = np.abs(gaps - cells.p[:, np.newaxis])
+        p, weight = self.cells.p, self.cells.weight
+        gaps = self.drawn_curves(p, n_draws, random_state)
+        gaps = np.abs(gaps - p[:, np.newaxis])
         if alpha != 1.0:
             gaps **= alpha
-        return np.asarray(cells.weight @ gaps / cells.weight.sum())
+        errors = weight @ gaps / weight.sum()
+        return np.asarray(np.quantile(errors, levels))
 
     def forget_posterior(self) -> None:
         """Free the megabytes that the posterior takes, for each of many classes."""
