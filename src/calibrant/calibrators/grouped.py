@@ -16,7 +16,6 @@ from scipy.special import expit
 from calibrant.calibrators.auto import (
     FINE,
     Auto,
-    RepairFit,
     certify,
     event_families,
     mean_bounds,
@@ -100,6 +99,13 @@ def _parts(sample: BinarySample, group: IntVector, count: int) -> list[BinarySam
 
 
 @dataclass(frozen=True, eq=False)
+class GroupedFit:
+    """The map of all groups, or the common map where they share it."""
+
+    map: GroupedMap | CertifiedMap
+
+
+@dataclass(frozen=True, eq=False)
 class GroupedAuto:
     """The repair of an event that differs by group where held-out rows support it.
 
@@ -127,7 +133,7 @@ class GroupedAuto:
         number = {key: place for place, key in enumerate(keys)}
         return cls(auto, tuple(by), keys, np.array([number[key] for key in row_keys]))
 
-    def fit(self, sample: BinarySample) -> RepairFit:
+    def fit(self, sample: BinarySample) -> GroupedFit:
         """Choose the common repair, then whether groups have their own."""
         rows, group = self._folded(sample)
         held_out = HeldOut.of(rows, event_families(sample, monotone=self.auto.monotone))
@@ -135,14 +141,14 @@ class GroupedAuto:
         data = row_hash(sample.p, sample.y, sample.weight, self.group)
         if not held_out.names:
             certificate = certify(held_out, sample.n_data, data)
-            return RepairFit(CertifiedMap(common, certificate))
+            return GroupedFit(CertifiedMap(common, certificate))
         curves, after = self._held_out_curves(held_out, group)
         trial = self._trial(held_out, after)
         certificate = certify(held_out, sample.n_data, data, trial, after)
         if not trial.used:
-            return RepairFit(CertifiedMap(common, certificate))
+            return GroupedFit(CertifiedMap(common, certificate))
         maps = self._maps(sample, common, curves)
-        return RepairFit(GroupedMap(common, self.by, self.keys, maps, certificate))
+        return GroupedFit(GroupedMap(common, self.by, self.keys, maps, certificate))
 
     def _folded(self, sample: BinarySample) -> tuple[EventRows, IntVector]:
         """Return rows in folds, those of each group spread over all, and groups.
