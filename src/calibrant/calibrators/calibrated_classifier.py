@@ -11,11 +11,7 @@ from scipy.special import expit, softmax
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import (
-    StratifiedGroupKFold,
-    check_cv,
-    cross_val_predict,
-)
+from sklearn.model_selection import StratifiedGroupKFold, check_cv, cross_val_predict
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -27,8 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from calibrant.calibrators.base import Calibrator, ClassCalibrator
 from calibrant.calibrators.registry import make_calibrator
-from calibrant.calibrators.user_calibrator import is_calibrator
-from calibrant.calibrators.wrappers import OneVsRest
+from calibrant.calibrators.wrappers import OneVsRest, is_calibrator
 from calibrant.core.arrays import as_vector, check_same_length
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.row_rules import PERCENT

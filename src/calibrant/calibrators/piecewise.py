@@ -22,8 +22,8 @@ from calibrant.maps.piecewise import (
     mean_map,
 )
 from calibrant.numerics.binning import edges_with_ends
+from calibrant.numerics.cross_validation import FoldedPoints, folded_rows
 from calibrant.numerics.cumulative_splines import MIN_KNOTS, Runout, SplineSearch
-from calibrant.numerics.folded_points import FoldedPoints, folded_rows
 from calibrant.numerics.global_knots import GlobalSearch
 from calibrant.numerics.line_problems import Loss
 from calibrant.numerics.piece_search import Ensemble, PieceSearch

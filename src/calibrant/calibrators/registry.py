@@ -34,12 +34,14 @@ from calibrant.calibrators.softmax_regression import (
     VectorScaling,
 )
 from calibrant.calibrators.temperature import OneTemperature, Temperature
-from calibrant.calibrators.user_calibrator import (
+from calibrant.calibrators.wrappers import (
     NamedCalibrator,
+    OneVsRest,
+    TopLabel,
     UserMethod,
+    Wrapper,
     is_calibrator,
 )
-from calibrant.calibrators.wrappers import OneVsRest, TopLabel, Wrapper
 from calibrant.core.defaults import DEFAULT_REPAIR
 from calibrant.core.parameters import check_choice
 from calibrant.core.tasks import WHOLE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibrant.calibrators.map_warnings import reversal_of, warn_of_reversals
 from calibrant.calibrators.registry import calibrator_names, method_name
-from calibrant.calibrators.user_calibrator import is_calibrator, name_apart
+from calibrant.calibrators.wrappers import is_calibrator, name_apart
 from calibrant.core.defaults import DEFAULT_CONFIDENCE, DEFAULT_METHODS
 from calibrant.core.sample import warn_if_small
 from calibrant.core.tasks import WHOLE

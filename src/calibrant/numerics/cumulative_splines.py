@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
     from calibrant.core.array_types import FloatMatrix, FloatVector, FoldEnsemble
-    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.cross_validation import FoldedPoints
     from calibrant.numerics.resampling import Resamples
 
 Runout: TypeAlias = Literal["natural", "parabolic", "cubic"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         IntVector,
         Seed,
     )
-    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.cross_validation import FoldedPoints
     from calibrant.numerics.resampling import Resamples
 
     Nodes: TypeAlias = tuple[FloatVector, FloatVector]

@@ -32,7 +32,7 @@ from calibrant.numerics.links import clip_probability, logit
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Space
-    from calibrant.numerics.folded_points import FoldedPoints
+    from calibrant.numerics.cross_validation import FoldedPoints
     from calibrant.numerics.resampling import Resamples
     from calibrant.numerics.weighted_points import WeightedPoints
 

@@ -21,7 +21,7 @@ from calibrant.numerics.variational_normal import variational_normals
 
 if TYPE_CHECKING:
     from calibrant.core.array_types import FloatMatrix, FloatVector
-    from calibrant.numerics.penalised_logistic import PenalisedProblem
+    from calibrant.numerics.logistic import PenalisedProblem
 
 GRID = 8
 """Spreads that are tried for each group, evenly on the log scale."""

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from calibrant.core.parameters import check_fraction, generator
-from calibrant.numerics.penalised_logistic import solve_many
+from calibrant.numerics.logistic import solve_many
 from calibrant.numerics.posterior_mixture import Posterior, posterior
 from calibrant.numerics.smooth_terms import STRAIGHT
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from calibrant.core.array_types import BoolVector, FloatMatrix, FloatVector, Seed
     from calibrant.core.sample import BinarySample
-    from calibrant.numerics.penalised_logistic import PenalisedProblem
+    from calibrant.numerics.logistic import PenalisedProblem
     from calibrant.numerics.resampling import Resamples
     from calibrant.numerics.small_samples import SmallSamples
     from calibrant.numerics.smooth_terms import Terms

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from calibrant.numerics.binning import edges_with_ends
 from calibrant.numerics.links import NEAREST, logit_within, rounded_ends
-from calibrant.numerics.penalised_logistic import PenalisedProblem
+from calibrant.numerics.logistic import PenalisedProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
