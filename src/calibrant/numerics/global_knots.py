@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         FloatMatrix,
         FloatVector,
         IntMatrix,
-        IntVector,
         Seed,
     )
     from calibrant.numerics.cross_validation import FoldedPoints
@@ -82,12 +81,6 @@ def fold_knots(problems: KnotProblems, max_pieces: int) -> Iterator[IntMatrix]:
         best = loss.reshape(len(starts), size).argmin(axis=0)
         knots.append(tried[best * size + np.arange(size)])
         yield knots[-1]
-
-
-def moved_knots(problems: KnotProblems, knots: IntVector) -> IntMatrix:
-    """Return the given knots, moved once each to suit each problem."""
-    start = np.tile(knots, (problems.source.size, 1))
-    return exchange(problems, start, rounds=1)[0]
 
 
 def fitted_values(problems: KnotProblems, knots: IntMatrix) -> FloatMatrix:
@@ -245,9 +238,10 @@ class ChosenPieces:
         x, degree = resamples.p, self.degree
         whole = KnotProblems.of(resamples.sample, degree)
         pieces = min(self.n_pieces, pieces_by_levels(x.size, degree))
-        start = list(fold_knots(whole, pieces))[-1]
+        start = list(fold_knots(whole, pieces))[-1][0]
         problems = KnotProblems.of(resamples, degree)
-        knots = moved_knots(problems, start[0])
+        starts = np.tile(start, (problems.source.size, 1))
+        knots, _ = exchange(problems, starts, rounds=1)
         return np.clip(fitted_values(problems, knots), 0.0, 1.0)
 
 
@@ -293,7 +287,10 @@ class GlobalSearch:
         nodes, shares = [], []
         for knots, weight in zip(tried, weights, strict=True):
             if weight > 0.0:
-                nodes += self._of_folds(training, knots)
+                nodes += [
+                    self._nodes(training.take(np.array([fold])), training.p[places])
+                    for fold, places in enumerate(knots)
+                ]
                 shares += [weight] * len(knots)
         return ChosenPieces(nodes, np.array(shares), n_pieces, self.degree, compared)
 
@@ -305,13 +302,6 @@ class GlobalSearch:
             return range(pieces, pieces + 1)
         asked = self.max_pieces or MAX_PIECES[self.degree]
         return range(1, min(asked, max_pieces) + 1)
-
-    def _of_folds(self, training: WeightedPoints, knots: IntMatrix) -> list[Nodes]:
-        """Return the pieces of each fold."""
-        return [
-            self._nodes(training.take(np.array([fold])), training.p[places])
-            for fold, places in enumerate(knots)
-        ]
 
     def _searched(
         self, points: FoldedPoints, n_pieces: int, losses: FloatVector | None = None
