@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 from scipy.stats import norm
 
 from calibrant.numerics import softmax_evidence
-from calibrant.numerics.softmax_evidence import QuadraticModel, fit_terms
+from calibrant.numerics.softmax_evidence import QuadraticLikelihood, fit_terms
 from calibrant.numerics.softmax_regression import ClassTerms, SoftmaxProblem
 
 SPREADS = np.log([0.3, 0.5, 0.2, 0.4])
@@ -48,7 +48,7 @@ def model_at(terms, y, spreads, away):
     penalty = np.exp(-2.0 * spreads)[group_of(terms)] / (2.0 * n)
     problem = SoftmaxProblem(terms, y, np.full(n, 1.0 / n), penalty, terms.identity)
     point = problem.at(terms.identity + away)
-    return QuadraticModel.at(problem, point, n, group_of(terms))
+    return QuadraticLikelihood.at(problem, point, n, group_of(terms))
 
 
 def test_the_evidence_is_laplaces_approximation_at_the_mode_of_a_general_optimiser():
@@ -165,7 +165,7 @@ def test_averages_beyond_where_the_likelihood_is_quadratic_are_not_used(monkeypa
     terms, y = draw()
     share = np.full(80, 1 / 80)
     far = np.full((1, terms.size), 50.0) * np.cos(np.arange(terms.size))
-    monkeypatch.setattr(QuadraticModel, "averaged", lambda *_: far)
+    monkeypatch.setattr(QuadraticLikelihood, "averaged", lambda *_: far)
     posterior = fit_terms(terms, group_of(terms), y, share, 80.0)
     penalty = np.exp(-2.0 * posterior.log_spreads)[group_of(terms)] / 160.0
     problem = SoftmaxProblem(terms, y, share, penalty, terms.identity)

@@ -65,7 +65,7 @@ def _unusual(log_spreads: FloatVector) -> FloatVector:
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticModel:
+class QuadraticLikelihood:
     """A quadratic log-likelihood of independent blocks of coefficients.
 
     `hessian` (b, d, d) is of minus the log-likelihood, in one block or several;
@@ -85,7 +85,7 @@ class QuadraticModel:
     @classmethod
     def at(
         cls, problem: SoftmaxProblem, point: Point, total: float, group: IntVector
-    ) -> QuadraticModel:
+    ) -> QuadraticLikelihood:
         """Expand the log-likelihood of `total` rows at a point."""
         terms = problem.terms
         away = point.parameters - problem.anchor
@@ -166,7 +166,7 @@ class SoftmaxPosterior:
 
     Attributes
     ----------
-    model : QuadraticModel
+    model : QuadraticLikelihood
         The likelihood around the fit.
     log_spreads : ndarray of shape (groups,)
         Logarithms of the most likely spreads.
@@ -176,7 +176,7 @@ class SoftmaxPosterior:
         The log marginal likelihood.
     """
 
-    model: QuadraticModel
+    model: QuadraticLikelihood
     log_spreads: FloatVector
     mean: FloatVector
     value: float
@@ -222,7 +222,7 @@ def fit_terms(
     for _ in range(MAX_ROUNDS):
         problem = problem_at(log_spreads)
         point = minimise(problem, parameters, tolerance=ROUGH_TOLERANCE)
-        model = QuadraticModel.at(problem, point, total, group)
+        model = QuadraticLikelihood.at(problem, point, total, group)
         before, log_spreads = log_spreads, model.most_likely(log_spreads)
         parameters = point.parameters
         if np.abs(log_spreads - before).max() < SETTLED:
